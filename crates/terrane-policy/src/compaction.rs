@@ -1,0 +1,311 @@
+//! What a strategy answers: a compaction, its place and its reason.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::key_range::{KeyRange, escape};
+use crate::shape::{RunId, SeqNo, TableId, TableInfo, TreeShape};
+use crate::strategy::{Movement, Trigger};
+
+/// Tables of one run that a compaction takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Index of the level.
+    pub level: usize,
+    /// The run.
+    pub run: RunId,
+    /// The tables, in key order.
+    pub tables: Vec<Arc<TableInfo>>,
+}
+
+/// Where the result of a compaction goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Output {
+    /// Index of the level.
+    pub level: usize,
+    /// Which run of the level.
+    pub placement: Placement,
+}
+
+/// The run that takes the result of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// A new run, newer than all runs that the level has.
+    NewRun,
+    /// An existing run, whose overlapping tables are among the inputs.
+    Join(RunId),
+}
+
+/// Why a compaction was picked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reason {
+    /// A trigger fired.
+    Triggered {
+        /// The trigger.
+        trigger: Trigger,
+        /// The level that acts.
+        level: usize,
+        /// Bytes or runs found.
+        measured: u64,
+        /// Bytes or runs that the level may have.
+        threshold: u64,
+        /// The rule that chose the table; `None` where all of the level moves.
+        movement: Option<Movement>,
+    },
+    /// The level holds more runs than its eagerness ever lets it, as after a change of design.
+    Repair {
+        /// The level.
+        level: usize,
+        /// Runs found.
+        runs: u64,
+    },
+    /// Someone asked for it.
+    Manual {
+        /// The level that moves.
+        level: usize,
+    },
+}
+
+/// A job that rewrites or moves tables.
+///
+/// Inputs are listed newest first; together they take the place of older data, see
+/// [`crate::soundness`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compaction {
+    /// What the job takes.
+    pub inputs: Vec<Input>,
+    /// Where its result goes.
+    pub output: Output,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Inputs of a compaction that overlap, directly or through others, and so belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Group {
+    /// One table that overlaps no other input and already is where the result goes: it stays.
+    Keep(TableId),
+    /// One table that overlaps no other input: it moves to the output place without being read.
+    Move(Arc<TableInfo>),
+    /// Tables to be merged, in no particular order.
+    Merge(Vec<Arc<TableInfo>>),
+}
+
+impl Reason {
+    /// The same reason, with the rule that chose the table.
+    pub(crate) fn chosen_by(self, rule: Movement) -> Self {
+        match self {
+            Self::Triggered { trigger, level, measured, threshold, .. } => {
+                Self::Triggered { trigger, level, measured, threshold, movement: Some(rule) }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Compaction {
+    /// All input tables.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableInfo>> {
+        self.inputs.iter().flat_map(|input| &input.tables)
+    }
+
+    /// The smallest range that covers all inputs.
+    pub fn range(&self) -> KeyRange {
+        KeyRange::hull_of(self.tables().map(|table| &table.range)).unwrap_or_else(KeyRange::all)
+    }
+
+    /// Bytes of all inputs.
+    pub fn input_bytes(&self) -> u64 {
+        self.tables().map(|table| table.size_bytes).sum()
+    }
+
+    /// The levels it touches, first and last.
+    pub fn levels(&self) -> (usize, usize) {
+        let first = self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level);
+        (first.min(self.output.level), self.output.level.max(first))
+    }
+
+    /// Whether both could change the same place, so that they must not run at the same time.
+    ///
+    /// Two jobs are independent if no level lies in the span of both, or if no key does.
+    pub fn conflicts_with(&self, other: &Compaction) -> bool {
+        let (a, b) = (self.levels(), other.levels());
+        a.0 <= b.1 && b.0 <= a.1 && self.range().overlaps(&other.range())
+    }
+
+    /// Splits the inputs into groups that share no keys; each can be carried out on its own.
+    ///
+    /// A table on its own moves as it is, unless it holds tombstones and nothing older than the
+    /// output can hold what they delete: then it is rewritten to be rid of them.
+    pub fn groups(&self, shape: &TreeShape) -> Vec<Group> {
+        let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
+        for input in &self.inputs {
+            let in_place = input.level == self.output.level
+                && self.output.placement == Placement::Join(input.run);
+            tables.extend(input.tables.iter().map(|table| (table, in_place)));
+        }
+        tables.sort_by(|a, b| a.0.range.start.cmp(&b.0.range.start));
+        let mut groups = Vec::new();
+        let mut rest = &tables[..];
+        while let Some((first, _)) = rest.first() {
+            let mut hull = first.range.clone();
+            let mut count = 1;
+            while let Some((next, _)) = rest.get(count) {
+                if !next.range.starts_before_end_of(&hull) {
+                    break;
+                }
+                hull = hull.hull(&next.range);
+                count += 1;
+            }
+            groups.push(self.group(&rest[..count], shape));
+            rest = &rest[count..];
+        }
+        groups
+    }
+
+    fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> Group {
+        if let [(table, in_place)] = tables {
+            let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
+            if *in_place && !matches!(self.reason, Reason::Manual { .. }) {
+                return Group::Keep(table.id);
+            }
+            if !purges {
+                return Group::Move(Arc::clone(table));
+            }
+        }
+        Group::Merge(tables.iter().map(|(table, _)| Arc::clone(table)).collect())
+    }
+
+    /// Whether no table that is older than the output can hold keys of `range`, so that
+    /// tombstones in it have nothing left to delete.
+    pub fn is_bottom(&self, range: &KeyRange, shape: &TreeShape) -> bool {
+        shape.levels.iter().enumerate().skip(self.output.level).all(|(index, level)| {
+            level.runs.iter().all(|run| {
+                let is_older = index > self.output.level
+                    || match self.output.placement {
+                        Placement::NewRun => true,
+                        Placement::Join(id) => run.id <= id,
+                    };
+                !is_older || run.overlapping(range).iter().all(|table| self.takes(table.id))
+            })
+        })
+    }
+
+    /// Whether `table` is an input.
+    pub fn takes(&self, table: TableId) -> bool {
+        self.tables().any(|input| input.id == table)
+    }
+
+    /// The largest sequence number of any input.
+    pub fn largest_seq(&self) -> SeqNo {
+        self.tables().map(|table| table.largest_seq).max().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Triggered { trigger, level, measured, threshold, movement } => {
+                let unit = match trigger {
+                    Trigger::LevelSaturation => "bytes",
+                    Trigger::RunCount => "runs",
+                };
+                write!(f, "{trigger}: level {level} holds {measured} of {threshold} {unit}")?;
+                movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
+            }
+            Self::Repair { level, runs } => {
+                write!(f, "repair: level {level} holds {runs} runs and may hold one")
+            }
+            Self::Manual { level } => write!(f, "manual: level {level} moves on request"),
+        }
+    }
+}
+
+impl fmt::Display for Compaction {
+    /// For example `L1 r4: 7 + L2 r2: 3 5 -> L2 r2, a..k (run-count: …)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, input) in self.inputs.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " + " };
+            write!(f, "{separator}L{} r{}:", input.level, input.run)?;
+            for table in &input.tables {
+                write!(f, " {}", table.id)?;
+            }
+        }
+        match self.output.placement {
+            Placement::NewRun => write!(f, " -> L{} new run", self.output.level)?,
+            Placement::Join(run) => write!(f, " -> L{} r{run}", self.output.level)?,
+        }
+        let range = self.range();
+        write!(f, ", from {} ({})", escape(&range.start), self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compaction(shape: &TreeShape, ids: &[u64], output: Output) -> Compaction {
+        let mut inputs: Vec<Input> = Vec::new();
+        for place in shape.places().filter(|place| ids.contains(&place.table.id.0)) {
+            match inputs.last_mut() {
+                Some(input) if input.run == place.run => input.tables.push(place.table.clone()),
+                _ => inputs.push(Input {
+                    level: place.level,
+                    run: place.run,
+                    tables: vec![place.table.clone()],
+                }),
+            }
+        }
+        Compaction { inputs, output, reason: Reason::Repair { level: 0, runs: 0 } }
+    }
+
+    #[test]
+    fn inputs_split_where_no_key_is_shared() {
+        let shape: TreeShape = "L0 r3: 1=a..=c:1 2=p..=q:1\n\
+                                L0 r2: 3=c..=e:1\n\
+                                L1 r1: 4=e..=f:1 5=g..=h:1 6=x..=z:1"
+            .parse()
+            .unwrap();
+        let output = Output { level: 1, placement: Placement::Join(RunId(1)) };
+        let groups = compaction(&shape, &[1, 2, 3, 4, 5], output).groups(&shape);
+        let text: Vec<String> = groups
+            .iter()
+            .map(|group| match group {
+                Group::Keep(id) => format!("keep {id}"),
+                Group::Move(table) => format!("move {}", table.id),
+                Group::Merge(tables) => {
+                    tables.iter().fold("merge".into(), |text, table| format!("{text} {}", table.id))
+                }
+            })
+            .collect();
+        assert_eq!(text, ["merge 1 3 4", "keep 5", "move 2"]);
+    }
+
+    #[test]
+    fn lone_tables_with_tombstones_are_rewritten_at_the_bottom_only() {
+        let shape: TreeShape =
+            "L0 r3: 1=a..=c:1,tombstones=1 2=p..=q:1,tombstones=1\nL2 r1: 3=b..=d:1"
+                .parse()
+                .unwrap();
+        let output = Output { level: 1, placement: Placement::NewRun };
+        let job = compaction(&shape, &[1, 2], output);
+        let groups = job.groups(&shape);
+        assert!(matches!(&groups[0], Group::Move(table) if table.id.0 == 1));
+        assert!(matches!(&groups[1], Group::Merge(tables) if tables[0].id.0 == 2));
+    }
+
+    #[test]
+    fn jobs_conflict_where_levels_and_keys_meet() {
+        let shape: TreeShape =
+            "L1 r3: 1=a..=c:1 2=p..=q:1\nL2 r2: 3=a..=d:1 4=p..=z:1\nL3 r1: 5=a..=b:1"
+                .parse()
+                .unwrap();
+        let to = |level| Output { level, placement: Placement::NewRun };
+        let left = compaction(&shape, &[1, 3], to(2));
+        let right = compaction(&shape, &[2, 4], to(2));
+        let below = compaction(&shape, &[5], to(4));
+        assert!(!left.conflicts_with(&right));
+        assert!(!left.conflicts_with(&below));
+        assert!(left.conflicts_with(&left));
+    }
+}

@@ -1,0 +1,56 @@
+//! A value for each level, of which the last one holds for all deeper levels.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ParseError;
+
+/// A value for each level; never empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerLevel<T> {
+    values: Vec<T>,
+}
+
+impl<T: Copy> PerLevel<T> {
+    /// The same value for all levels.
+    pub fn all(value: T) -> Self {
+        Self { values: vec![value] }
+    }
+
+    /// `first` for level 0 and so on; the last of `rest` holds for all deeper levels.
+    pub fn new(first: T, rest: impl IntoIterator<Item = T>) -> Self {
+        Self { values: std::iter::once(first).chain(rest).collect() }
+    }
+
+    /// The value for a level.
+    pub fn get(&self, level: usize) -> T {
+        self.values[level.min(self.values.len() - 1)]
+    }
+
+    /// The values as given, for level 0 first.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for PerLevel<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.values.iter().enumerate() {
+            write!(f, "{}{value}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: FromStr + Copy> FromStr for PerLevel<T> {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bad = |word: &str| ParseError::new("value per level", word, "a list such as '10,10,8'");
+        let values = text
+            .split(',')
+            .map(|word| word.trim().parse().map_err(|_| bad(word)))
+            .collect::<Result<Vec<T>, _>>()?;
+        Ok(Self { values })
+    }
+}

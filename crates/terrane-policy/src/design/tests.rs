@@ -1,0 +1,64 @@
+//! Text forms round-trip, and what makes no sense is refused with the reason.
+
+use super::*;
+use crate::catalogue;
+use crate::strategy::{Granularity, Movement, Trigger};
+
+#[test]
+fn catalogue_designs_print_and_parse_back() {
+    for entry in catalogue::ALL {
+        let design = (entry.design)();
+        assert_eq!(design.to_string().parse(), Ok(design.clone()), "{}", entry.name);
+        assert_eq!(entry.name.parse(), Ok(design), "{}", entry.name);
+    }
+}
+
+#[test]
+fn settings_override_the_named_design() {
+    let text = "leveling T=4 L0=2 base=1MiB; trigger=run-count; granularity=level; \
+                movement=round-robin+least-overlap; memtable=skiplist(branching=2,height=16); \
+                buffer=1MiB; filter=10,0.5,0; compression=none,lz4; delay=5; stop=9; buffers=2";
+    let design: Design = text.parse().unwrap();
+    assert_eq!(design.strategy.size_ratio, 4);
+    assert_eq!(design.strategy.base_bytes, Some(1 << 20));
+    assert_eq!(design.strategy.triggers, [Trigger::RunCount]);
+    assert_eq!(design.strategy.granularity, Granularity::Level);
+    assert_eq!(design.strategy.movement, [Movement::RoundRobin, Movement::LeastOverlap]);
+    assert_eq!(design.memtable, MemtableKind::SkipList { branching: 2, height: 16 });
+    assert_eq!(design.filter_bits.get(1), 0.5);
+    assert_eq!(design.filter_bits.get(9), 0.0);
+    assert_eq!(design.compression.get(0), Compression::None);
+    assert_eq!(design.compression.get(5), Compression::Lz4);
+    assert_eq!(design.to_string().parse(), Ok(design));
+}
+
+#[test]
+fn runs_of_level_0_follow_the_size_ratio_where_levels_gather() {
+    let design: Design = "tiering T=4".parse().unwrap();
+    assert_eq!(design.strategy.level0_runs, 4);
+    let design: Design = "leveling T=4".parse().unwrap();
+    assert_eq!(design.strategy.level0_runs, 1);
+}
+
+#[test]
+fn nonsense_is_refused_with_what_was_expected() {
+    for (text, part) in [
+        ("", "one of"),
+        ("sideways", "one of"),
+        ("leveling T=1", "2 to 1000"),
+        ("leveling T=x", "whole number"),
+        ("leveling speed=9", "T, L0"),
+        ("leveling; stop", "settings such as"),
+        ("leveling; movement=upwards", "round-robin"),
+        ("leveling; filter=70", "0 to 64"),
+        ("leveling; filter=NaN", "0 to 64"),
+        ("leveling; block=1", "64 bytes"),
+        ("leveling L0=20", "at least L0"),
+        ("leveling; delay=9; stop=9", "more than delay"),
+        ("leveling; memtable=skiplist(height=99)", "skiplist"),
+        ("leveling; buffers=0", "1 to 1000"),
+    ] {
+        let error = text.parse::<Design>().unwrap_err();
+        assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}

@@ -1,0 +1,29 @@
+//! Why a text is not a design, a shape or a size.
+
+use std::fmt;
+
+/// A text that could not be parsed, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// What was being read, for example `design` or `size`.
+    pub what: &'static str,
+    /// The part of the text that was not understood.
+    pub found: String,
+    /// What would have been accepted.
+    pub expected: String,
+}
+
+impl ParseError {
+    /// An error about `found` where `expected` was wanted.
+    pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { what, found: found.into(), expected: expected.into() }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bad {}: found '{}', expected {}", self.what, self.found, self.expected)
+    }
+}
+
+impl std::error::Error for ParseError {}

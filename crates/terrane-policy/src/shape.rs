@@ -1,0 +1,207 @@
+//! The shape of a tree: levels, runs and tables without their data.
+//!
+//! One shape holds leveling, tiering and everything between: `levels[i].runs[j].tables[k]`. The
+//! mechanism asks policy about this shape and applies [`ShapeEdit`]s to it; the simulator and the
+//! tests do the same without any files.
+//!
+//! Invariants, checked by [`TreeShape::check`]:
+//! 1. Runs of a level are ordered by falling [`RunId`]; a higher number is newer.
+//! 2. Tables of a run are ordered by key and do not overlap.
+//! 3. A table is in one place only, and its range is not empty.
+//! 4. There are no empty runs, and no empty levels after the last one in use.
+//!
+//! Recency falls from level 0 on, and within a level from the first run on: for any key, an entry
+//! in an earlier run is newer than an entry in a later one. [`crate::soundness`] guards that.
+
+mod edit;
+mod text;
+
+pub use edit::{AddedTable, ShapeEdit, ShapeError};
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::key_range::KeyRange;
+
+/// A position in the total order of writes; higher is newer.
+pub type SeqNo = u64;
+
+/// The number of a table, unique within a database for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u64);
+
+/// The number of a sorted run. Within a level, a higher number is newer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for TableId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// What policy knows of one table (SST): an immutable sorted file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableInfo {
+    /// The table's number.
+    pub id: TableId,
+    /// The keys it may hold entries or range tombstones for.
+    pub range: KeyRange,
+    /// File size in bytes.
+    pub size_bytes: u64,
+    /// Point entries, tombstones included.
+    pub entries: u64,
+    /// Point tombstones.
+    pub tombstones: u64,
+    /// Range tombstones (fragments).
+    pub range_tombstones: u64,
+    /// The smallest sequence number of any entry or range tombstone.
+    pub smallest_seq: SeqNo,
+    /// The largest sequence number of any entry or range tombstone.
+    pub largest_seq: SeqNo,
+    /// When the file was made, in microseconds since the Unix epoch.
+    pub created_micros: u64,
+    /// When the oldest tombstone in it was written or flushed, in microseconds since the Unix
+    /// epoch; inherited through compactions.
+    pub oldest_tombstone_micros: Option<u64>,
+}
+
+impl TableInfo {
+    /// A table of the given number, range and size, with everything else zero.
+    pub fn new(id: u64, range: KeyRange, size_bytes: u64) -> Self {
+        Self {
+            id: TableId(id),
+            range,
+            size_bytes,
+            entries: 0,
+            tombstones: 0,
+            range_tombstones: 0,
+            smallest_seq: 0,
+            largest_seq: 0,
+            created_micros: 0,
+            oldest_tombstone_micros: None,
+        }
+    }
+
+    /// Whether it holds any tombstone, point or range.
+    pub fn has_tombstones(&self) -> bool {
+        self.tombstones > 0 || self.range_tombstones > 0
+    }
+}
+
+/// A sorted run: tables with disjoint ranges, in key order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The run's number, which also orders it within its level.
+    pub id: RunId,
+    /// The tables in key order.
+    pub tables: Vec<Arc<TableInfo>>,
+}
+
+impl Run {
+    /// Bytes of all tables.
+    pub fn size_bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.size_bytes).sum()
+    }
+
+    /// The smallest range that covers all tables; `None` for an empty run.
+    pub fn range(&self) -> Option<KeyRange> {
+        let (first, last) = (self.tables.first()?, self.tables.last()?);
+        Some(first.range.hull(&last.range))
+    }
+
+    /// The tables that share keys with `range`, a contiguous slice of the run.
+    pub fn overlapping(&self, range: &KeyRange) -> &[Arc<TableInfo>] {
+        let from = self.tables.partition_point(|table| !range.starts_before_end_of(&table.range));
+        let count = self.tables[from..]
+            .iter()
+            .take_while(|table| table.range.starts_before_end_of(range))
+            .count();
+        &self.tables[from..from + count]
+    }
+}
+
+/// Runs of one age class, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Level {
+    /// The runs, newest first.
+    pub runs: Vec<Run>,
+}
+
+impl Level {
+    /// Bytes of all runs.
+    pub fn size_bytes(&self) -> u64 {
+        self.runs.iter().map(Run::size_bytes).sum()
+    }
+
+    /// The number of tables in all runs.
+    pub fn table_count(&self) -> usize {
+        self.runs.iter().map(|run| run.tables.len()).sum()
+    }
+}
+
+/// Levels of a tree, level 0 (where flushes land) first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeShape {
+    /// The levels, newest data first.
+    pub levels: Vec<Level>,
+}
+
+/// Where a table stands in a shape.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    /// Index of the level.
+    pub level: usize,
+    /// The run the table is part of.
+    pub run: RunId,
+    /// The table.
+    pub table: &'a Arc<TableInfo>,
+}
+
+impl TreeShape {
+    /// Level `index`, or an empty one past the end.
+    pub fn level(&self, index: usize) -> &Level {
+        static EMPTY: Level = Level { runs: Vec::new() };
+        self.levels.get(index).unwrap_or(&EMPTY)
+    }
+
+    /// The deepest level that holds a table; 0 for an empty tree.
+    pub fn last_level(&self) -> usize {
+        self.levels.iter().rposition(|level| !level.runs.is_empty()).unwrap_or(0)
+    }
+
+    /// All tables with their places, newest data first.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        self.levels.iter().enumerate().flat_map(|(index, level)| {
+            level.runs.iter().flat_map(move |run| {
+                run.tables.iter().map(move |table| Place { level: index, run: run.id, table })
+            })
+        })
+    }
+
+    /// All tables, newest data first.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableInfo>> {
+        self.places().map(|place| place.table)
+    }
+
+    /// The number of sorted runs in all levels.
+    pub fn run_count(&self) -> usize {
+        self.levels.iter().map(|level| level.runs.len()).sum()
+    }
+
+    /// The number of tables in all levels.
+    pub fn table_count(&self) -> usize {
+        self.levels.iter().map(Level::table_count).sum()
+    }
+
+    /// Bytes of all tables.
+    pub fn size_bytes(&self) -> u64 {
+        self.levels.iter().map(Level::size_bytes).sum()
+    }
+}

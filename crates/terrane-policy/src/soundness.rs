@@ -1,0 +1,183 @@
+//! The check that a compaction never turns recency round.
+//!
+//! A read takes the first entry that it finds on its way from new to old. So for any two tables
+//! that share keys, of which one is moved and one is not, the one that was newer before must be
+//! newer after: data must never jump over newer data for the same key, nor sink below older data.
+//! The check is by ranges of whole tables, which errs on the safe side.
+
+use std::fmt;
+
+use crate::compaction::{Compaction, Placement};
+use crate::key_range::KeyRange;
+use crate::shape::{Place, RunId, TableId, TreeShape};
+
+/// Why a compaction must not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unsound {
+    /// It takes no table at all.
+    Empty,
+    /// An input is not where the compaction says that it is.
+    Misplaced(TableId),
+    /// `moved` would change places with `passed`, which shares keys with it.
+    TurnsRecency {
+        /// An input.
+        moved: TableId,
+        /// A table that is not an input.
+        passed: TableId,
+    },
+    /// The result would overlap a table of the run that it joins.
+    OverlapsOutputRun(TableId),
+}
+
+impl fmt::Display for Unsound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the compaction has no inputs"),
+            Self::Misplaced(id) => write!(f, "input {id} is not at the place given for it"),
+            Self::TurnsRecency { moved, passed } => {
+                write!(f, "moving table {moved} would turn its recency round with table {passed}")
+            }
+            Self::OverlapsOutputRun(id) => {
+                write!(f, "the result would overlap table {id} of the run it joins")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unsound {}
+
+/// A position in the order of recency: level, then run within the level; smaller is newer.
+///
+/// Runs are ordered newest first, so the number of the run counts down.
+type Recency = (usize, std::cmp::Reverse<u64>);
+
+/// Checks that carrying out `compaction` on `shape` keeps the recency of every key.
+///
+/// # Errors
+/// The first violation found.
+pub fn check(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> {
+    let hull = compaction.range();
+    if compaction.tables().next().is_none() {
+        return Err(Unsound::Empty);
+    }
+    check_places(shape, compaction)?;
+    let output = output_recency(compaction);
+    let inputs: Vec<(Recency, &KeyRange, TableId)> = compaction
+        .inputs
+        .iter()
+        .flat_map(|input| {
+            let recency = recency(input.level, input.run);
+            input.tables.iter().map(move |table| (recency, &table.range, table.id))
+        })
+        .collect();
+    for Place { level, run, table } in shape.places() {
+        if !table.range.overlaps(&hull) || compaction.takes(table.id) {
+            continue;
+        }
+        let other = recency(level, run);
+        if other == output {
+            return Err(Unsound::OverlapsOutputRun(table.id));
+        }
+        for (before, range, moved) in &inputs {
+            if range.overlaps(&table.range) && (*before < other) != (output < other) {
+                return Err(Unsound::TurnsRecency { moved: *moved, passed: table.id });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn recency(level: usize, run: RunId) -> Recency {
+    (level, std::cmp::Reverse(run.0))
+}
+
+/// A run that is joined keeps its place also when its last table has left it in the meantime: the
+/// number of the run is the place.
+fn output_recency(compaction: &Compaction) -> Recency {
+    let level = compaction.output.level;
+    match compaction.output.placement {
+        Placement::NewRun => (level, std::cmp::Reverse(u64::MAX)),
+        Placement::Join(run) => recency(level, run),
+    }
+}
+
+fn check_places(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> {
+    for input in &compaction.inputs {
+        let run = shape.level(input.level).runs.iter().find(|run| run.id == input.run);
+        for table in &input.tables {
+            let is_there = run.is_some_and(|run| run.tables.iter().any(|t| t.id == table.id));
+            if !is_there {
+                return Err(Unsound::Misplaced(table.id));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::{Input, Output, Reason};
+
+    /// Builds `inputs -> level` from table numbers; the result joins `join` or is a new run.
+    fn verdict(shape: &str, ids: &[u64], level: usize, join: Option<u64>) -> Result<(), Unsound> {
+        let shape: TreeShape = shape.parse().unwrap();
+        let inputs = shape
+            .places()
+            .filter(|place| ids.contains(&place.table.id.0))
+            .map(|place| Input {
+                level: place.level,
+                run: place.run,
+                tables: vec![place.table.clone()],
+            })
+            .collect();
+        let placement = join.map_or(Placement::NewRun, |run| Placement::Join(RunId(run)));
+        let output = Output { level, placement };
+        check(&shape, &Compaction { inputs, output, reason: Reason::Manual { level: 0 } })
+    }
+
+    fn turns(moved: u64, passed: u64) -> Result<(), Unsound> {
+        Err(Unsound::TurnsRecency { moved: TableId(moved), passed: TableId(passed) })
+    }
+
+    const TREE: &str = "L0 r9: 1=a..=m:1\nL0 r8: 2=d..=f:1 3=x..=z:1\nL1 r5: 4=a..=e:1 5=f..=g:1";
+
+    #[test]
+    fn whole_level_into_its_next_level_is_sound() {
+        assert_eq!(verdict(TREE, &[1, 2, 3, 4, 5], 1, Some(5)), Ok(()));
+    }
+
+    #[test]
+    fn newer_run_alone_jumps_over_an_older_run() {
+        assert_eq!(verdict(TREE, &[1, 4, 5], 1, Some(5)), turns(1, 2));
+    }
+
+    #[test]
+    fn table_without_shared_keys_may_pass() {
+        assert_eq!(verdict(TREE, &[3], 1, None), Ok(()));
+    }
+
+    #[test]
+    fn result_must_not_overlap_the_run_it_joins() {
+        let overlap = Err(Unsound::OverlapsOutputRun(TableId(5)));
+        assert_eq!(verdict(TREE, &[1, 2, 3, 4], 1, Some(5)), overlap);
+    }
+
+    #[test]
+    fn older_data_must_not_rise() {
+        assert_eq!(verdict(TREE, &[4], 0, None), turns(4, 1));
+    }
+
+    #[test]
+    fn merging_runs_around_a_run_in_between_is_unsound() {
+        let tree = "L0 r3: 1=a..=c:1\nL0 r2: 2=b..=b:1\nL0 r1: 3=a..=c:1";
+        assert_eq!(verdict(tree, &[1, 3], 0, Some(3)), turns(3, 2));
+        assert_eq!(verdict(tree, &[1, 3], 0, Some(1)), turns(1, 2));
+        assert_eq!(verdict(tree, &[1, 2, 3], 0, Some(3)), Ok(()));
+    }
+
+    #[test]
+    fn compaction_of_nothing_is_refused() {
+        assert_eq!(verdict(TREE, &[], 1, None), Err(Unsound::Empty));
+    }
+}
