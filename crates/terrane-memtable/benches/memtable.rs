@@ -1,0 +1,88 @@
+//! Nanoseconds per insert and get of each memtable: `cargo bench -p terrane-memtable`.
+//!
+//! One line a measurement: `kind operation entries median-nanoseconds min max`. Kinds take turns
+//! within a round, so that drift of the machine hits them alike.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![cfg(not(loom))]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use terrane_memtable::{Config, EntryKind, MAX_SEQ, Memtable, Pool};
+use terrane_testkit::Rng;
+
+const ENTRIES: u64 = 500_000;
+const ROUNDS: usize = 5;
+
+fn key(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&Rng::new(number).bits().to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn ordered(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 4] {
+    let nanos = |start: Instant| start.elapsed().as_nanos() as f64 / ENTRIES as f64;
+    let value = [7; 100];
+    let memtable = Memtable::new(config, pool);
+    let start = Instant::now();
+    for number in 0..ENTRIES {
+        memtable.insert(&key(number), number + 1, EntryKind::Value, &value);
+    }
+    let insert = nanos(start);
+    let start = Instant::now();
+    for number in 0..ENTRIES {
+        let wanted = key(number * 7919 % ENTRIES);
+        black_box(memtable.get(&wanted, MAX_SEQ).unwrap());
+    }
+    let get = nanos(start);
+    let mut cursor = memtable.cursor();
+    let start = Instant::now();
+    cursor.seek_first();
+    while let Some(entry) = cursor.entry() {
+        black_box(entry);
+        cursor.next();
+    }
+    let walk = nanos(start);
+    let memtable = Memtable::new(config, pool);
+    let start = Instant::now();
+    for number in 0..ENTRIES {
+        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
+    }
+    [
+        ("insert-random", insert),
+        ("get-random", get),
+        ("walk", walk),
+        ("insert-ascending", nanos(start)),
+    ]
+}
+
+fn main() {
+    let kinds = [
+        ("skiplist", Config::SkipList { branching: 4, height: 12 }),
+        ("skiplist(branching=2)", Config::SkipList { branching: 2, height: 20 }),
+        ("skiplist(branching=3)", Config::SkipList { branching: 3, height: 14 }),
+    ];
+    let pool = Pool::new(1 << 30);
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(kinds.map(|(_, config)| measure(config, &pool)));
+    }
+    for (index, (kind, _)) in kinds.iter().enumerate() {
+        for operation in 0..4 {
+            let mut nanos: Vec<f64> =
+                rounds.iter().map(|round| round[index][operation].1).collect();
+            nanos.sort_by(f64::total_cmp);
+            let name = rounds[0][index][operation].0;
+            let (min, median, max) = (nanos[0], nanos[ROUNDS / 2], nanos[ROUNDS - 1]);
+            println!("{kind:24} {name:18} {ENTRIES} {median:8.1} {min:8.1} {max:8.1}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A bump allocator for many threads.
+//!
+//! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
+//! large one needs few chunks. Taking memory is one atomic addition in the current chunk; only the
+//! thread that finds the chunk full takes a lock and adds the next one. Nothing is freed before
+//! the arena is.
+//!
+//! Invariants:
+//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from `chunks`.
+//! 2. Every range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range.
+//! 3. `current` points to a chunk of `chunks`, or is null before the first one.
+
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use crate::pool::{Block, LARGEST_BYTES, Pool};
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
+
+/// All allocations are multiples of this, and aligned to it.
+pub(crate) const ALIGN: usize = 8;
+
+const FIRST_CHUNK_BYTES: usize = 64 << 10;
+struct Chunk {
+    memory: Block,
+    /// Bytes asked for; above the capacity once the chunk is full.
+    asked: AtomicUsize,
+}
+
+/// A growing region of memory that is freed as a whole.
+pub(crate) struct Arena {
+    current: AtomicPtr<Chunk>,
+    /// Capacity of all chunks.
+    capacity_bytes: AtomicUsize,
+    /// Bytes handed out from chunks that are not current.
+    sealed_bytes: AtomicUsize,
+    chunks: Mutex<Vec<NonNull<Chunk>>>,
+    pool: Arc<Pool>,
+}
+
+// SAFETY: chunks are owned by the arena, and shared only through atomics and a lock.
+unsafe impl Send for Arena {}
+// SAFETY: as for `Send`; `allocate` hands out disjoint ranges (invariant 2).
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        Self {
+            current: AtomicPtr::new(ptr::null_mut()),
+            capacity_bytes: AtomicUsize::new(0),
+            sealed_bytes: AtomicUsize::new(0),
+            chunks: Mutex::new(Vec::new()),
+            pool,
+        }
+    }
+
+    /// `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
+    pub(crate) fn allocate(&self, bytes: usize) -> NonNull<u8> {
+        let bytes = bytes.next_multiple_of(ALIGN);
+        loop {
+            // Acquire pairs with the release in `grow`, so that the chunk is seen whole.
+            let current = self.current.load(Ordering::Acquire);
+            // SAFETY: invariants 1 and 3.
+            let chunk = unsafe { current.as_ref() };
+            if let Some(start) = chunk.and_then(|chunk| chunk.take(bytes)) {
+                return start;
+            }
+            if let Some(start) = self.grow(current, bytes) {
+                return start;
+            }
+        }
+    }
+
+    /// Adds a chunk after `full`, unless another thread did. An allocation too large for a usual
+    /// chunk gets one of its own, and is returned.
+    #[cold]
+    fn grow(&self, full: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
+        let mut chunks = lock(&self.chunks);
+        let capacity = self.capacity_bytes.load(Ordering::Relaxed);
+        let usual = capacity.next_power_of_two().clamp(FIRST_CHUNK_BYTES, LARGEST_BYTES);
+        if bytes > usual / 4 {
+            let chunk = self.add(&mut chunks, Block::allocate(bytes));
+            self.sealed_bytes.fetch_add(bytes, Ordering::Relaxed);
+            // SAFETY: invariant 1.
+            return unsafe { chunk.as_ref() }.take(bytes);
+        }
+        if ptr::eq(self.current.load(Ordering::Acquire), full) {
+            // SAFETY: invariants 1 and 3.
+            let sealed = unsafe { full.as_ref() }.map_or(0, Chunk::used_bytes);
+            self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
+            let chunk = self.add(&mut chunks, self.pool.take(usual));
+            self.current.store(chunk.as_ptr(), Ordering::Release);
+        }
+        None
+    }
+
+    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
+        self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
+        let chunk = Chunk { memory, asked: AtomicUsize::new(0) };
+        let chunk = NonNull::from(Box::leak(Box::new(chunk)));
+        chunks.push(chunk);
+        chunk
+    }
+
+    /// Bytes handed out, and bytes taken from the allocator. While others allocate, the first may
+    /// be off by the rest of a chunk.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        let current = self.current.load(Ordering::Acquire);
+        // SAFETY: invariants 1 and 3.
+        let open = unsafe { current.as_ref() }.map_or(0, Chunk::used_bytes);
+        let used = self.sealed_bytes.load(Ordering::Relaxed) + open;
+        (used, self.capacity_bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Chunk {
+    fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let capacity = self.memory.len();
+        // Looked at first, so that a large allocation that does not fit leaves the rest of the
+        // chunk to small ones.
+        if self.used_bytes().checked_add(bytes)? > capacity {
+            return None;
+        }
+        // Relaxed: the addition alone makes ranges disjoint.
+        let start = self.asked.fetch_add(bytes, Ordering::Relaxed);
+        if start.checked_add(bytes)? > capacity {
+            return None;
+        }
+        // SAFETY: `start + bytes` lies within the chunk.
+        Some(unsafe { self.memory.start().add(start) })
+    }
+
+    /// An upper bound of what was handed out: an allocation that did not fit counts up to the end
+    /// of the chunk, which is lost.
+    fn used_bytes(&self) -> usize {
+        self.asked.load(Ordering::Relaxed).min(self.memory.len())
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for chunk in std::mem::take(&mut *lock(&self.chunks)) {
+            // SAFETY: made by `add` from a box, and freed only here.
+            let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
+            self.pool.give(chunk.memory);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_aligned_and_disjoint() {
+        let arena = Arena::new(Pool::new(0));
+        let sizes = [1, 7, 8, 9, 100, 70_000, 3, 20_000, 5_000_000, 1];
+        let ranges: Vec<(usize, usize)> = std::thread::scope(|scope| {
+            let spawn = || {
+                scope.spawn(|| {
+                    let take = |size| (arena.allocate(size).as_ptr().addr(), size);
+                    sizes.iter().cycle().take(60).map(|&size| take(size)).collect::<Vec<_>>()
+                })
+            };
+            let threads: Vec<_> = (0..3).map(|_| spawn()).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut sorted = ranges.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+        assert!(ranges.iter().all(|(start, _)| start % ALIGN == 0));
+    }
+
+    #[test]
+    fn usage_counts_what_was_handed_out() {
+        let arena = Arena::new(Pool::new(0));
+        assert_eq!(arena.usage(), (0, 0));
+        arena.allocate(24);
+        arena.allocate(1);
+        assert_eq!(arena.usage(), (32, FIRST_CHUNK_BYTES));
+        arena.allocate(1 << 20);
+        assert_eq!(arena.usage(), (32 + (1 << 20), FIRST_CHUNK_BYTES + (1 << 20)));
+    }
+}

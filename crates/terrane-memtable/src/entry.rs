@@ -1,0 +1,67 @@
+//! What a memtable holds: versions of keys.
+
+/// A position in the total order of writes; higher is newer. At most [`MAX_SEQ`].
+pub type SeqNo = u64;
+
+/// The largest sequence number: 56 bits, so that it fits beside a kind in 64.
+pub const MAX_SEQ: SeqNo = (1 << 56) - 1;
+
+/// The longest key, in bytes.
+pub const MAX_KEY_LEN: usize = 64 << 10;
+
+/// The longest value, in bytes.
+pub const MAX_VALUE_LEN: usize = 1 << 30;
+
+/// What a version of a key says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum EntryKind {
+    /// The key has no value from here on.
+    Tombstone = 0,
+    /// The key has this value from here on.
+    Value = 1,
+}
+
+impl EntryKind {
+    /// The kind of a stored byte.
+    pub const fn from_u8(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Tombstone),
+            1 => Some(Self::Value),
+            _ => None,
+        }
+    }
+}
+
+/// One version of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// When it was written.
+    pub seq: SeqNo,
+    /// What it says.
+    pub kind: EntryKind,
+    /// The value; empty for a tombstone.
+    pub value: &'a [u8],
+}
+
+/// Sequence number and kind in one word, in the order of sequence numbers.
+pub(crate) const fn pack(seq: SeqNo, kind: EntryKind) -> u64 {
+    (seq << 8) | kind as u64
+}
+
+/// The sequence number of a packed word.
+pub(crate) const fn seq_of(packed: u64) -> SeqNo {
+    packed >> 8
+}
+
+/// The kind of a packed word. Only words made by [`pack`] are ever stored, so any odd byte is a
+/// value.
+pub(crate) const fn kind_of(packed: u64) -> EntryKind {
+    if packed & 0xff == EntryKind::Tombstone as u64 {
+        EntryKind::Tombstone
+    } else {
+        EntryKind::Value
+    }
+}

@@ -1,0 +1,207 @@
+//! Nodes of the skip-list and their links.
+//!
+//! A node is one allocation: links from the top height down to 0, header, key, value.
+//!
+//! ```text
+//! +------------+-----+--------+--------+---------+---------+-----+-------+
+//! | link h - 1 | ... | link 0 | packed | key len | val len | key | value |
+//! | 16 B       |     | 16 B   | u64    | u32     | u32     |     |       |
+//! +------------+-----+--------+--------+---------+---------+-----+-------+
+//!                             ^ a node's address
+//! ```
+//!
+//! A search reads a link and the key of most nodes that it visits: with the links in front both
+//! mostly share a cache line. The height is kept in the upper bits of the key length, which needs
+//! 17 bits.
+
+use std::cmp::Ordering::{self, Equal};
+use std::ptr::{self, NonNull};
+
+use crate::arena::{ALIGN, Arena};
+use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory};
+
+const HEIGHT_SHIFT: u32 = 24;
+const KEY_LEN_MASK: u32 = (1 << HEIGHT_SHIFT) - 1;
+const HEADER_BYTES: usize = size_of::<Node>();
+const LINK_BYTES: usize = size_of::<Link>();
+
+// A header behind any number of links is aligned.
+const _: () = assert!(align_of::<Node>() <= ALIGN && LINK_BYTES.is_multiple_of(ALIGN));
+
+const _: () = assert!(crate::entry::MAX_KEY_LEN < KEY_LEN_MASK as usize);
+#[cfg(not(loom))]
+const _: () = assert!(HEADER_BYTES == 16 && LINK_BYTES == 16);
+
+/// The header of a node. Its links lie before it in memory, key and value after it.
+#[repr(C)]
+pub(super) struct Node {
+    packed: u64,
+    height_and_key_len: u32,
+    value_len: u32,
+}
+
+/// A link to the next node of a height, with a bound of that node's head.
+///
+/// `head` is never above the head of the node that `next` names: it is lowered before a smaller
+/// node is linked. So a search whose key has a smaller head than the link needs not follow it.
+#[repr(C)]
+pub(super) struct Link {
+    pub(super) next: AtomicPtr<Node>,
+    pub(super) head: AtomicU64,
+}
+
+impl Link {
+    fn end() -> Self {
+        Self { next: AtomicPtr::new(ptr::null_mut()), head: AtomicU64::new(u64::MAX) }
+    }
+
+    /// The next node and a bound of its head.
+    ///
+    /// The head is read after the node: what is read is then the bound of that node, or of one
+    /// linked before it since, which is smaller.
+    #[inline]
+    pub(super) fn load(&self) -> (*mut Node, u64) {
+        let next = self.next.load(Memory::Acquire);
+        (next, self.head.load(Memory::Relaxed))
+    }
+
+    /// Puts `node`, whose head is `head`, between this link and `next`. Fails if another node came
+    /// in between.
+    pub(super) fn insert(&self, next: *mut Node, node: NonNull<Node>, head: u64) -> bool {
+        // Before the node can be seen; release orders it before the exchange below.
+        self.head.fetch_min(head, Memory::Relaxed);
+        let link =
+            self.next.compare_exchange(next, node.as_ptr(), Memory::Release, Memory::Relaxed);
+        link.is_ok()
+    }
+}
+
+impl Node {
+    /// The memory that a node needs.
+    pub(super) const fn size(height: usize, key_len: usize, value_len: usize) -> usize {
+        HEADER_BYTES + height * LINK_BYTES + key_len + value_len
+    }
+
+    /// A node with all links at their end, linked to nothing.
+    pub(super) fn allocate(
+        arena: &Arena,
+        height: usize,
+        key: &[u8],
+        seq: SeqNo,
+        kind: EntryKind,
+        value: &[u8],
+    ) -> NonNull<Node> {
+        let start = arena.allocate(Self::size(height, key.len(), value.len()));
+        for level in 0..height {
+            // SAFETY: the links are the first part of the allocation, which is aligned to 8.
+            let link = unsafe { start.cast::<Link>().add(level) };
+            // SAFETY: as above.
+            unsafe { link.write(Link::end()) };
+        }
+        // SAFETY: the header lies behind the links, within the allocation.
+        let node = unsafe { start.cast::<Link>().add(height) }.cast::<Node>();
+        // Lengths are checked where a memtable is entered; they fit 24 and 32 bits.
+        let header = Node {
+            packed: pack(seq, kind),
+            height_and_key_len: ((height as u32) << HEIGHT_SHIFT) | key.len() as u32,
+            value_len: value.len() as u32,
+        };
+        // SAFETY: freshly allocated for a node of this size, and aligned to 8.
+        unsafe { node.write(header) };
+        // SAFETY: the key lies behind the header, within the allocation.
+        let key_start = unsafe { node.add(1) }.cast::<u8>();
+        // SAFETY: `key.len()` bytes were allocated there, and fresh memory overlaps nothing.
+        unsafe { ptr::copy_nonoverlapping(key.as_ptr(), key_start.as_ptr(), key.len()) };
+        // SAFETY: the value lies behind the key, within the allocation.
+        let value_start = unsafe { key_start.add(key.len()) };
+        // SAFETY: `value.len()` bytes were allocated there.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), value_start.as_ptr(), value.len()) };
+        node
+    }
+}
+
+/// A node of a list whose arena is alive for `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct NodeRef<'a> {
+    node: NonNull<Node>,
+    list: std::marker::PhantomData<&'a Arena>,
+}
+
+impl<'a> NodeRef<'a> {
+    /// # Safety
+    /// `node` was made by [`Node::allocate`] in an arena that lives for `'a`.
+    #[inline]
+    pub(super) unsafe fn new(node: NonNull<Node>) -> Self {
+        Self { node, list: std::marker::PhantomData }
+    }
+
+    #[inline]
+    pub(super) fn as_ptr(self) -> NonNull<Node> {
+        self.node
+    }
+
+    #[inline]
+    fn header(self) -> &'a Node {
+        // SAFETY: by `new`, and headers are never written again (rule 2 of the crate).
+        unsafe { self.node.as_ref() }
+    }
+
+    fn height(self) -> usize {
+        (self.header().height_and_key_len >> HEIGHT_SHIFT) as usize
+    }
+
+    #[inline]
+    pub(super) fn link(self, level: usize) -> &'a Link {
+        debug_assert!(level < self.height());
+        // SAFETY: a node has a link before it for each level below its height.
+        let link = unsafe { self.node.cast::<Link>().sub(level + 1) };
+        // SAFETY: written in `allocate`, and changed only through its atomics.
+        unsafe { link.as_ref() }
+    }
+
+    #[inline]
+    fn bytes(self, start: usize, len: usize) -> &'a [u8] {
+        // SAFETY: key and value lie behind the header, within the allocation.
+        let payload = unsafe { self.node.add(1) }.cast::<u8>();
+        // SAFETY: as above.
+        let start = unsafe { payload.add(start) };
+        // SAFETY: `len` bytes there were written in `allocate`, and never again.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
+    }
+
+    #[inline]
+    fn key_len(self) -> usize {
+        (self.header().height_and_key_len & KEY_LEN_MASK) as usize
+    }
+
+    #[inline]
+    pub(super) fn key(self) -> &'a [u8] {
+        self.bytes(0, self.key_len())
+    }
+
+    #[inline]
+    pub(super) fn value(self) -> &'a [u8] {
+        self.bytes(self.key_len(), self.header().value_len as usize)
+    }
+
+    #[inline]
+    pub(super) fn seq(self) -> SeqNo {
+        seq_of(self.header().packed)
+    }
+
+    #[inline]
+    pub(super) fn entry(self) -> Entry<'a> {
+        let kind = kind_of(self.header().packed);
+        Entry { key: self.key(), seq: self.seq(), kind, value: self.value() }
+    }
+
+    /// The order of this node against `(key, seq)`: by key, then newer first.
+    #[inline]
+    pub(super) fn compare(self, key: &[u8], seq: SeqNo) -> Ordering {
+        match self.key().cmp(key) {
+            Equal => seq.cmp(&self.seq()),
+            other => other,
+        }
+    }
+}
