@@ -1,0 +1,243 @@
+//! Operations of a write, encoded as they go into the log.
+//!
+//! ```text
+//! operation: | tag u8 | keyspace varint | key: length varint, bytes | what follows by tag |
+//! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
+//! 3 delete range without end
+//! ```
+//!
+//! The operations of a batch take consecutive sequence numbers, in order.
+
+use crate::codec::{Decoded, Reader, put_slice, put_varint, varint_len};
+use crate::error::{Error, Result};
+use crate::types::{KeyspaceId, MAX_KEY_LEN, MAX_VALUE_LEN};
+
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+const DELETE_RANGE: u8 = 2;
+const DELETE_FROM: u8 = 3;
+
+/// What a batch may hold, in bytes: the largest value, and room for more.
+pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
+
+/// One operation of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op<'a> {
+    Put {
+        key: &'a [u8],
+        value: &'a [u8],
+    },
+    Delete {
+        key: &'a [u8],
+    },
+    /// All keys from `start` on, and below `end` if there is one.
+    DeleteRange {
+        start: &'a [u8],
+        end: Option<&'a [u8]>,
+    },
+}
+
+impl Op<'_> {
+    /// Refuses keys and values that are too long.
+    pub(crate) fn check(&self) -> Result<()> {
+        let (key, value, end) = match self {
+            Self::Put { key, value } => (key.len(), value.len(), 0),
+            Self::Delete { key } => (key.len(), 0, 0),
+            // An end may be the successor of a longest key.
+            Self::DeleteRange { start, end } => {
+                (start.len().saturating_sub(1), 0, end.map_or(0, |end| end.len().saturating_sub(1)))
+            }
+        };
+        if key.max(end) > MAX_KEY_LEN {
+            let found = format!("{} bytes long", key.max(end));
+            return Err(Error::invalid("key", found, "at most 64 KiB"));
+        }
+        if value > MAX_VALUE_LEN {
+            return Err(Error::invalid("value", format!("{value} bytes long"), "at most 1 GiB"));
+        }
+        Ok(())
+    }
+
+    /// Keys and values in bytes, as the user gave them.
+    pub(crate) fn user_bytes(&self) -> usize {
+        match self {
+            Self::Put { key, value } => key.len() + value.len(),
+            Self::Delete { key } => key.len(),
+            Self::DeleteRange { start, end } => start.len() + end.map_or(0, <[u8]>::len),
+        }
+    }
+
+    /// Appends the encoded operation.
+    #[inline]
+    pub(crate) fn encode(&self, keyspace: KeyspaceId, out: &mut Vec<u8>) {
+        let (tag, key, second) = match *self {
+            Self::Put { key, value } => (PUT, key, Some(value)),
+            Self::Delete { key } => (DELETE, key, None),
+            Self::DeleteRange { start, end: Some(end) } => (DELETE_RANGE, start, Some(end)),
+            Self::DeleteRange { start, end: None } => (DELETE_FROM, start, None),
+        };
+        out.push(tag);
+        put_varint(out, keyspace.0.into());
+        put_slice(out, key);
+        if let Some(second) = second {
+            put_slice(out, second);
+        }
+    }
+
+    /// The length of the encoded operation.
+    pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
+        let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
+        let rest = match *self {
+            Self::Put { key, value } => slice(key) + slice(value),
+            Self::Delete { key } => slice(key),
+            Self::DeleteRange { start, end } => slice(start) + end.map_or(0, slice),
+        };
+        1 + varint_len(keyspace.0.into()) + rest
+    }
+}
+
+/// Walks encoded operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ops<'a>(Reader<'a>);
+
+impl<'a> Ops<'a> {
+    pub(crate) fn new(encoded: &'a [u8]) -> Self {
+        Self(Reader::new(encoded))
+    }
+
+    fn decode(&mut self) -> Decoded<(KeyspaceId, Op<'a>)> {
+        let reader = &mut self.0;
+        let tag = reader.u8("operation")?;
+        let keyspace = KeyspaceId(reader.varint_u32("keyspace")?);
+        let key = reader.slice("key")?;
+        let op = match tag {
+            DELETE => Op::Delete { key },
+            PUT => Op::Put { key, value: reader.slice("value")? },
+            DELETE_RANGE => Op::DeleteRange { start: key, end: Some(reader.slice("range end")?) },
+            DELETE_FROM => Op::DeleteRange { start: key, end: None },
+            _ => return Err(reader.error("operation")),
+        };
+        // The same limits as at the front door, so that no log can carry more than a memtable takes.
+        op.check().map_err(|_| reader.error("operation"))?;
+        Ok((keyspace, op))
+    }
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = Decoded<(KeyspaceId, Op<'a>)>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let next = self.decode();
+        if next.is_err() {
+            self.0 = Reader::new(&[]);
+        }
+        Some(next)
+    }
+}
+
+/// Operations that are written together or not at all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    encoded: Vec<u8>,
+    count: u32,
+    user_bytes: usize,
+    /// The first operation that was not acceptable; the whole batch is refused for it.
+    refused: Option<Error>,
+}
+
+impl Batch {
+    pub(crate) fn add(&mut self, keyspace: KeyspaceId, op: Op<'_>) {
+        let fits = self.encoded.len() + op.encoded_len(keyspace) <= MAX_BATCH_BYTES;
+        let checked = op.check().and_then(|()| {
+            let too_large = || Error::invalid("batch", "larger", "at most 2 GiB in all");
+            if fits { Ok(()) } else { Err(too_large()) }
+        });
+        match checked {
+            Ok(()) => {
+                op.encode(keyspace, &mut self.encoded);
+                self.count += 1;
+                self.user_bytes += op.user_bytes();
+            }
+            Err(error) => {
+                self.refused.get_or_insert(error);
+            }
+        }
+    }
+
+    /// The operations, or why the batch is refused.
+    pub(crate) fn checked(&self) -> Result<&[u8]> {
+        self.refused.clone().map_or(Ok(&self.encoded), Err)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    pub(crate) fn user_bytes(&self) -> usize {
+        self.user_bytes
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.encoded.clear();
+        self.count = 0;
+        self.user_bytes = 0;
+        self.refused = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPS: [Op<'static>; 5] = [
+        Op::Put { key: b"", value: b"" },
+        Op::Put { key: b"key", value: b"value" },
+        Op::Delete { key: b"key" },
+        Op::DeleteRange { start: b"a", end: Some(b"b") },
+        Op::DeleteRange { start: b"z", end: None },
+    ];
+
+    #[test]
+    fn operations_round_trip() {
+        let mut batch = Batch::default();
+        for (number, op) in OPS.iter().enumerate() {
+            let keyspace = KeyspaceId(number as u32 * 100);
+            let before = batch.encoded.len();
+            batch.add(keyspace, *op);
+            assert_eq!(batch.encoded.len() - before, op.encoded_len(keyspace));
+        }
+        let decoded: Vec<_> = Ops::new(batch.checked().unwrap()).map(Result::unwrap).collect();
+        assert_eq!(decoded.len(), batch.len());
+        for (number, (keyspace, op)) in decoded.into_iter().enumerate() {
+            assert_eq!((keyspace.0, op), (number as u32 * 100, OPS[number]));
+        }
+    }
+
+    #[test]
+    fn damaged_operations_end_in_one_error() {
+        let mut batch = Batch::default();
+        OPS.iter().for_each(|op| batch.add(KeyspaceId(1), *op));
+        let encoded = batch.checked().unwrap();
+        for len in 0..encoded.len() {
+            let decoded: Vec<_> = Ops::new(&encoded[..len]).collect();
+            assert!(decoded.iter().rev().skip(1).all(Result::is_ok));
+        }
+        assert_eq!(Ops::new(&[9, 0, 0]).filter(Result::is_err).count(), 1);
+    }
+
+    #[test]
+    fn oversized_operations_refuse_the_whole_batch() {
+        let mut batch = Batch::default();
+        batch.add(KeyspaceId(0), Op::Delete { key: &[0; MAX_KEY_LEN] });
+        assert!(batch.checked().is_ok());
+        batch.add(KeyspaceId(0), Op::Delete { key: &[0; MAX_KEY_LEN + 1] });
+        batch.add(KeyspaceId(0), Op::Delete { key: b"fine" });
+        assert!(batch.checked().is_err());
+        batch.clear();
+        assert!(batch.checked().is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! The block cache: blocks on the heap, by table and place.
+//!
+//! It holds what is not read in place from a mapping: all blocks of tables that are read by system
+//! calls, and the decompressed ones of mapped tables. Data, index and filter blocks compete for
+//! the same room.
+
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use quick_cache::{OptionsBuilder, Weighter, sync::Cache};
+
+use crate::block_ref::HeapBlock;
+
+/// Which block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BlockKey {
+    /// The number of the table, which no other table ever has.
+    pub(crate) table: u64,
+    /// The offset of the block in it.
+    pub(crate) offset: u64,
+}
+
+/// What a cache entry costs beyond its bytes.
+const ENTRY_OVERHEAD_BYTES: u64 = 64;
+
+/// The cache splits its room evenly over shards and refuses blocks that do not fit one, so each
+/// shard must hold many of the largest usual blocks.
+const SHARD_BYTES_MIN: u64 = 32 << 20;
+
+/// A bounded cache of blocks, shared by all tables of a database.
+pub(crate) struct BlockCache {
+    cache: Cache<BlockKey, Arc<HeapBlock>, ByBytes, BuildHasherDefault<BlockKeyHasher>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct ByBytes;
+
+impl Weighter<BlockKey, Arc<HeapBlock>> for ByBytes {
+    fn weight(&self, _key: &BlockKey, block: &Arc<HeapBlock>) -> u64 {
+        block.len() as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// Mixes the two numbers of a key; they are unique, and only need to be spread.
+#[derive(Debug, Default)]
+pub(crate) struct BlockKeyHasher(u64);
+
+impl Hasher for BlockKeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl BlockCache {
+    /// A cache of at most `bytes`.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let shards = (bytes / SHARD_BYTES_MIN).clamp(1, 64) as usize;
+        let options = OptionsBuilder::new()
+            .shards(shards)
+            .estimated_items_capacity((bytes / 4096).max(16) as usize)
+            .weight_capacity(bytes)
+            .build();
+        let hasher = BuildHasherDefault::default();
+        let cache = match options {
+            Ok(options) => Cache::with_options(
+                options,
+                ByBytes,
+                hasher,
+                quick_cache::sync::DefaultLifecycle::default(),
+            ),
+            // All that the options ask for is given above; this is a cache of the same size.
+            Err(_) => Cache::with(
+                (bytes / 4096).max(16) as usize,
+                bytes,
+                ByBytes,
+                hasher,
+                quick_cache::sync::DefaultLifecycle::default(),
+            ),
+        };
+        Self { cache }
+    }
+
+    /// The block of this place, if it is there.
+    #[inline]
+    pub(crate) fn get(&self, key: &BlockKey) -> Option<Arc<HeapBlock>> {
+        self.cache.get(key)
+    }
+
+    /// Remembers a block, and forgets others to make room for it.
+    pub(crate) fn insert(&self, key: BlockKey, block: Arc<HeapBlock>) {
+        self.cache.insert(key, block);
+    }
+
+    /// Changes the room.
+    pub(crate) fn set_capacity(&self, bytes: u64) {
+        self.cache.set_capacity(bytes);
+    }
+
+    /// The room.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.cache.capacity()
+    }
+
+    /// Bytes of blocks that are remembered, with what remembering them costs.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.cache.weight()
+    }
+}
+
+impl fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockCache({} of {} bytes)", self.used_bytes(), self.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryLedger;
+
+    #[test]
+    fn cache_keeps_within_its_room() {
+        let ledger = Arc::new(MemoryLedger::default());
+        let cache = BlockCache::new(1 << 20);
+        for offset in 0..1000 {
+            cache.insert(BlockKey { table: 1, offset }, HeapBlock::new(vec![0; 4096], &ledger));
+        }
+        assert!(cache.used_bytes() <= 1 << 20);
+        let held = ledger.blocks.load(std::sync::atomic::Ordering::Relaxed) as u64;
+        assert!(held <= 1 << 20 && held > 1 << 19, "{held}");
+        cache.set_capacity(1 << 16);
+        assert!(cache.used_bytes() <= 1 << 16);
+        assert_eq!(cache.get(&BlockKey { table: 2, offset: 0 }).map(|block| block.len()), None);
+    }
+}

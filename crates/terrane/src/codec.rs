@@ -1,0 +1,207 @@
+//! Bounds-checked decoding, and the encoding that it undoes.
+//!
+//! All integers are little-endian or LEB128 varints. A [`Reader`] never reads past its slice,
+//! never allocates, and never panics; lengths that it is told are checked against what is left.
+
+use std::fmt;
+
+/// Bytes that do not mean what was expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DecodeError {
+    /// What was being read.
+    pub(crate) what: &'static str,
+    /// Where in the slice, in bytes.
+    pub(crate) at: usize,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is cut short or out of range, {} bytes in", self.what, self.at)
+    }
+}
+
+pub(crate) type Decoded<T> = Result<T, DecodeError>;
+
+/// Reads a slice from front to back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.remaining() == 0
+    }
+
+    pub(crate) fn error(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.at }
+    }
+
+    /// The next `len` bytes.
+    #[inline]
+    pub(crate) fn bytes(&mut self, len: usize, what: &'static str) -> Decoded<&'a [u8]> {
+        let end = self.at.checked_add(len).ok_or_else(|| self.error(what))?;
+        let taken = self.bytes.get(self.at..end).ok_or_else(|| self.error(what))?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &'static str) -> Decoded<[u8; N]> {
+        let bytes = self.bytes(N, what)?;
+        bytes.try_into().map_err(|_| self.error(what))
+    }
+
+    pub(crate) fn u8(&mut self, what: &'static str) -> Decoded<u8> {
+        Ok(u8::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u32(&mut self, what: &'static str) -> Decoded<u32> {
+        Ok(u32::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u64(&mut self, what: &'static str) -> Decoded<u64> {
+        Ok(u64::from_le_bytes(self.array(what)?))
+    }
+
+    /// A LEB128 number of at most 64 bits.
+    #[inline]
+    pub(crate) fn varint(&mut self, what: &'static str) -> Decoded<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.bytes.get(self.at).ok_or_else(|| self.error(what))?;
+            // The tenth byte holds the last bit.
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            self.at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.error(what))
+    }
+
+    /// A varint that fits 32 bits.
+    pub(crate) fn varint_u32(&mut self, what: &'static str) -> Decoded<u32> {
+        let value = self.varint(what)?;
+        u32::try_from(value).map_err(|_| self.error(what))
+    }
+
+    /// A varint length and as many bytes.
+    #[inline]
+    pub(crate) fn slice(&mut self, what: &'static str) -> Decoded<&'a [u8]> {
+        let len = self.varint(what)?;
+        let len = usize::try_from(len).map_err(|_| self.error(what))?;
+        self.bytes(len, what)
+    }
+
+    /// A varint length and as many bytes of UTF-8.
+    pub(crate) fn text(&mut self, what: &'static str) -> Decoded<&'a str> {
+        let bytes = self.slice(what)?;
+        std::str::from_utf8(bytes).map_err(|_| self.error(what))
+    }
+
+    /// A flag byte, and what follows where it is 1.
+    pub(crate) fn option<T>(
+        &mut self,
+        what: &'static str,
+        read: impl FnOnce(&mut Self) -> Decoded<T>,
+    ) -> Decoded<Option<T>> {
+        match self.u8(what)? {
+            0 => Ok(None),
+            1 => read(self).map(Some),
+            _ => Err(self.error(what)),
+        }
+    }
+}
+
+/// Appends a LEB128 number.
+#[inline]
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a varint length and the bytes.
+pub(crate) fn put_slice(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a flag byte, and the value where there is one.
+pub(crate) fn put_option<T>(
+    out: &mut Vec<u8>,
+    value: Option<T>,
+    put: impl FnOnce(&mut Vec<u8>, T),
+) {
+    out.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        put(out, value);
+    }
+}
+
+/// The length of a number as a varint.
+pub(crate) fn varint_len(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_round_trip_at_all_lengths() {
+        for shift in 0..64 {
+            for value in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift] {
+                let mut out = Vec::new();
+                put_varint(&mut out, value);
+                assert_eq!(out.len(), varint_len(value));
+                let mut reader = Reader::new(&out);
+                assert_eq!(reader.varint("number"), Ok(value));
+                assert!(reader.is_empty());
+                assert!(Reader::new(&out[..out.len() - 1]).varint("number").is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn overlong_and_oversized_numbers_are_refused() {
+        assert!(Reader::new(&[0xff; 11]).varint("number").is_err());
+        let mut too_large = vec![0xff; 9];
+        too_large.push(2);
+        assert!(Reader::new(&too_large).varint("number").is_err());
+        let mut reader = Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x7f]);
+        assert!(reader.varint_u32("number").is_err());
+    }
+
+    #[test]
+    fn lengths_beyond_the_slice_are_refused() {
+        let mut out = Vec::new();
+        put_varint(&mut out, u64::MAX);
+        out.extend_from_slice(b"abc");
+        let error = Reader::new(&out).slice("name").unwrap_err();
+        assert_eq!(error.what, "name");
+        assert!(Reader::new(b"ab").u32("number").is_err());
+        assert!(Reader::new(&[2]).option("flag", |reader| reader.u8("x")).is_err());
+        assert!(Reader::new(&[1, 0xff]).text("text").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! A segment on disk: a file whose room is taken in advance, written through a mapping.
+//!
+//! Writing to a mapping is a copy and no system call, and what is copied belongs to the kernel's
+//! page cache at once, so it survives the death of the process. Room is taken before the file is
+//! mapped: a page that found no room on disk when it is first written would end the process.
+#![allow(clippy::disallowed_methods, reason = "a home of file system calls")]
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::MmapMut;
+
+use super::mapping::map_writable;
+use super::{Fill, Segment, Syncer};
+
+/// A file of fixed length, mapped to be written.
+#[derive(Debug)]
+pub(super) struct DiskSegment {
+    map: MmapMut,
+    file: Arc<DiskSyncer>,
+}
+
+#[derive(Debug)]
+struct DiskSyncer(File);
+
+impl DiskSegment {
+    pub(super) fn create(path: &Path, len: u64, fill: Fill) -> io::Result<Self> {
+        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        if let Err(error) = take_room(&mut file, len, fill) {
+            // A half-made segment would only take room that is short already.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Self::over(file, len)
+    }
+
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let len = file.metadata()?.len();
+        Self::over(file, len)
+    }
+
+    fn over(file: File, len: u64) -> io::Result<Self> {
+        Ok(Self { map: map_writable(&file, len)?, file: Arc::new(DiskSyncer(file)) })
+    }
+}
+
+fn take_room(file: &mut File, len: u64, fill: Fill) -> io::Result<()> {
+    if fill == Fill::Zeros || reserve(file, len).is_err() {
+        // A file system that cannot reserve room gets zeros, which need room as well; if there is
+        // none for them either, that error is the one to tell.
+        write_zeros(file, len)?;
+    }
+    // The length must be durable before anything in the file is promised to be.
+    file.sync_all()
+}
+
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, len)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_file: &File, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn write_zeros(file: &mut File, len: u64) -> io::Result<()> {
+    let zeros = vec![0; 256 << 10];
+    let mut left = len;
+    while left > 0 {
+        let count = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..count as usize])?;
+        left -= count;
+    }
+    Ok(())
+}
+
+impl Segment for DiskSegment {
+    fn len(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+        let start = usize::try_from(offset).map_err(|_| outside())?;
+        let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+        self.map.get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn syncer(&self) -> Arc<dyn Syncer> {
+        Arc::clone(&self.file) as Arc<dyn Syncer>
+    }
+}
+
+impl Syncer for DiskSyncer {
+    fn sync(&self) -> io::Result<()> {
+        // Writes through the mapping are dirty pages of the file like any other.
+        self.0.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_in_the_file_at_once_and_within_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, fill) in [("reserved", Fill::Reserve), ("zeros", Fill::Zeros)] {
+            let path = dir.path().join(name);
+            let mut segment = DiskSegment::create(&path, 10_000, fill).unwrap();
+            assert_eq!(segment.len(), 10_000);
+            segment.write(9_990, b"0123456789").unwrap();
+            assert!(segment.write(9_991, b"0123456789").is_err());
+            assert!(segment.write(u64::MAX, b"0").is_err());
+            segment.syncer().sync().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!((bytes.len(), &bytes[9_990..], bytes[0]), (10_000, &b"0123456789"[..], 0));
+            let mut again = DiskSegment::open(&path).unwrap();
+            again.write(0, b"x").unwrap();
+            assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
+        }
+    }
+}

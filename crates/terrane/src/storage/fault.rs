@@ -1,0 +1,235 @@
+//! A storage whose operations fail on demand.
+//!
+//! Operations are counted; a [`Fault`] fails the nth one that it applies to, once or from then on.
+//! A test that moves n on until nothing fails any more has failed every operation of its script.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Access, Appender, Fill, Lock, Mapping, RandomReader, Segment, Storage, Syncer};
+
+/// What is done to a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Making a file or a segment.
+    Create,
+    /// Opening or mapping a file.
+    Open,
+    /// Reading from an open file.
+    Read,
+    /// Appending. Half of the bytes are written before the failure.
+    Append,
+    /// Making contents durable.
+    Sync,
+    /// Making names durable.
+    SyncDir,
+    /// Changing a name: rename, link or remove.
+    Name,
+    /// Looking at names and lengths.
+    List,
+}
+
+/// Which operation fails, and how.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Only operations of this kind; `None` for all kinds.
+    pub operation: Option<Operation>,
+    /// Only paths whose text holds this; empty for all paths.
+    pub path_contains: String,
+    /// How many operations that it applies to are let through first.
+    pub after: u64,
+    /// Whether all later ones fail as well.
+    pub is_permanent: bool,
+    /// The error.
+    pub error: io::ErrorKind,
+}
+
+/// Wraps a storage and injects at most one [`Fault`] at a time.
+#[derive(Debug, Clone)]
+pub struct FaultStorage {
+    inner: Arc<dyn Storage>,
+    plan: Arc<Mutex<Plan>>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    fault: Option<Fault>,
+    seen: u64,
+    fired: u64,
+}
+
+impl FaultStorage {
+    /// Lets everything through until a fault is set.
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self { inner, plan: Arc::default() }
+    }
+
+    /// Sets the fault, or none, and starts counting anew.
+    pub fn set(&self, fault: Option<Fault>) {
+        *self.plan() = Plan { fault, seen: 0, fired: 0 };
+    }
+
+    /// How often the fault has fired since it was set.
+    pub fn fired(&self) -> u64 {
+        self.plan().fired
+    }
+
+    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        let plan = &mut *self.plan();
+        let Some(fault) = &plan.fault else { return Ok(()) };
+        let applies = fault.operation.is_none_or(|wanted| wanted == operation)
+            && path.to_string_lossy().contains(&fault.path_contains);
+        if !applies {
+            return Ok(());
+        }
+        plan.seen += 1;
+        let number = plan.seen - 1;
+        if number == fault.after || (fault.is_permanent && number > fault.after) {
+            plan.fired += 1;
+            return Err(fault.error.into());
+        }
+        Ok(())
+    }
+}
+
+impl Storage for FaultStorage {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.check(Operation::Create, dir)?;
+        self.inner.create_dir_all(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.check(Operation::List, dir)?;
+        self.inner.list(dir)
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        self.check(Operation::List, path)?;
+        self.inner.len(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
+        self.check(Operation::Create, path)?;
+        Ok(Box::new(Faulty::new(self, path, self.inner.create(path)?)))
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
+        self.check(Operation::Open, path)?;
+        Ok(Arc::new(Faulty::new(self, path, self.inner.open(path, access)?)))
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Mapping> {
+        self.check(Operation::Open, path)?;
+        self.inner.map(path)
+    }
+
+    fn create_segment(&self, path: &Path, len: u64, fill: Fill) -> io::Result<Box<dyn Segment>> {
+        self.check(Operation::Create, path)?;
+        Ok(Box::new(Faulty::new(self, path, self.inner.create_segment(path, len, fill)?)))
+    }
+
+    fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        self.check(Operation::Open, path)?;
+        Ok(Box::new(Faulty::new(self, path, self.inner.open_segment(path)?)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(Operation::Name, to)?;
+        self.inner.rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(Operation::Name, to)?;
+        self.inner.hard_link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.check(Operation::Name, path)?;
+        self.inner.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.check(Operation::SyncDir, dir)?;
+        self.inner.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.inner.lock(path)
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        self.inner.boot_id()
+    }
+
+    fn entropy(&self) -> u64 {
+        self.inner.entropy()
+    }
+}
+
+/// An open file with the plan that fails it.
+struct Faulty<F> {
+    storage: FaultStorage,
+    path: PathBuf,
+    file: F,
+}
+
+impl<F> Faulty<F> {
+    fn new(storage: &FaultStorage, path: &Path, file: F) -> Self {
+        Self { storage: storage.clone(), path: path.to_owned(), file }
+    }
+}
+
+impl<F> fmt::Debug for Faulty<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Faulty({})", self.path.display())
+    }
+}
+
+impl Appender for Faulty<Box<dyn Appender>> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.storage.check(Operation::Append, &self.path) {
+            self.file.append(&bytes[..bytes.len() / 2])?;
+            return Err(error);
+        }
+        self.file.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.storage.check(Operation::Sync, &self.path)?;
+        self.file.sync()
+    }
+}
+
+impl RandomReader for Faulty<Arc<dyn RandomReader>> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.storage.check(Operation::Read, &self.path)?;
+        self.file.read_at(offset, buffer)
+    }
+}
+
+impl Segment for Faulty<Box<dyn Segment>> {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write(offset, bytes)
+    }
+
+    fn syncer(&self) -> Arc<dyn Syncer> {
+        Arc::new(Faulty::new(&self.storage, &self.path, self.file.syncer()))
+    }
+}
+
+impl Syncer for Faulty<Arc<dyn Syncer>> {
+    fn sync(&self) -> io::Result<()> {
+        self.storage.check(Operation::Sync, &self.path)?;
+        self.file.sync()
+    }
+}

@@ -1,0 +1,298 @@
+//! Files in memory that know what a crash would leave of them.
+//!
+//! Every file keeps the contents that were last synced and the writes since; every directory keeps
+//! the names that were last synced and the changes since. A [`CrashPoint`] is the state at one
+//! moment, from which any number of images can be made: what the death of the process leaves
+//! (everything), or what the loss of power leaves (the synced part, and any part of the rest, in
+//! pieces of a sector).
+//!
+//! With a capacity, writes beyond it fail as on a full disk.
+
+mod crash;
+mod files;
+mod node;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Access, Appender, Fill, Lock, Mapping, RandomReader, Segment, Storage};
+pub use crash::{Crash, CrashPoint, Survival};
+use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
+use node::{Node, NodeId};
+
+/// Files in memory. Clones share the same files.
+#[derive(Debug, Clone)]
+pub struct MemoryStorage {
+    state: Arc<Mutex<State>>,
+}
+
+/// All files and names.
+#[derive(Debug, Default)]
+struct State {
+    nodes: BTreeMap<NodeId, Node>,
+    next_node: u64,
+    /// What the running process sees.
+    names: BTreeMap<PathBuf, NodeId>,
+    /// What survives for sure.
+    durable_names: BTreeMap<PathBuf, NodeId>,
+    /// Changes of names that are not synced yet, oldest first.
+    pending_names: Vec<NameChange>,
+    locks: BTreeSet<PathBuf>,
+    capacity_bytes: Option<u64>,
+    boot: u128,
+    entropy: u64,
+    /// Crash points are recorded while this is set.
+    recording: Option<Vec<CrashPoint>>,
+    mark: u64,
+}
+
+/// Names that one operation sets or removes, together or not at all.
+#[derive(Debug, Clone)]
+struct NameChange {
+    set: Vec<(PathBuf, Option<NodeId>)>,
+}
+
+impl MemoryStorage {
+    /// No files yet. Random numbers follow from `seed`.
+    pub fn new(seed: u64) -> Self {
+        let state = State { boot: u128::from(seed) | 1 << 64, entropy: seed, ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Fails writes that would make all files together larger than this; `None` for no limit.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.lock_state().capacity_bytes = bytes;
+    }
+
+    /// Bytes of all files.
+    pub fn used_bytes(&self) -> u64 {
+        self.lock_state().used_bytes()
+    }
+
+    /// From now on, keeps the state before each sync, rename, creation and removal.
+    pub fn record_crash_points(&self) {
+        self.lock_state().recording = Some(Vec::new());
+    }
+
+    /// What was recorded since, and no more is recorded.
+    pub fn take_crash_points(&self) -> Vec<CrashPoint> {
+        self.lock_state().recording.take().unwrap_or_default()
+    }
+
+    /// Sets the number that crash points recorded from now on carry, by which a test knows how far
+    /// its script had come.
+    pub fn mark(&self, mark: u64) {
+        self.lock_state().mark = mark;
+    }
+
+    /// The state now.
+    pub fn crash_point(&self) -> CrashPoint {
+        self.lock_state().crash_point("now")
+    }
+
+    /// The contents of a file.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let state = self.lock_state();
+        Ok(state.node(path)?.data().to_vec())
+    }
+
+    /// Replaces the contents of a file, as a failing disk would: durable at once, without a trace.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn overwrite(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        let mut state = self.lock_state();
+        let id = state.id(path)?;
+        state.nodes.insert(id, Node::durable(contents.to_vec()));
+        Ok(())
+    }
+
+    /// An independent copy of all files, with everything durable.
+    #[must_use]
+    pub fn deep_copy(&self) -> Self {
+        self.crash_point().image(Crash::Process)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn id(&self, path: &Path) -> io::Result<NodeId> {
+        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn node(&self, path: &Path) -> io::Result<&Node> {
+        let id = self.id(path)?;
+        self.nodes.get(&id).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn used_bytes(&self) -> u64 {
+        let live: BTreeSet<NodeId> = self.names.values().copied().collect();
+        live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
+    }
+
+    /// Refuses `bytes` more where there is a capacity and they do not fit.
+    fn take_room(&self, bytes: u64) -> io::Result<()> {
+        match self.capacity_bytes {
+            Some(capacity) if self.used_bytes() + bytes > capacity => {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn record(&mut self, operation: &str) {
+        if self.recording.is_some() {
+            let point = self.crash_point(operation);
+            self.recording.get_or_insert_default().push(point);
+        }
+    }
+
+    fn change_names(&mut self, set: Vec<(PathBuf, Option<NodeId>)>) {
+        for (path, id) in &set {
+            match id {
+                Some(id) => self.names.insert(path.clone(), *id),
+                None => self.names.remove(path),
+            };
+        }
+        self.pending_names.push(NameChange { set });
+    }
+
+    fn create(&mut self, path: &Path, node: Node) -> io::Result<NodeId> {
+        if self.names.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.record(&format!("create {}", path.display()));
+        let id = NodeId(self.next_node);
+        self.next_node += 1;
+        self.nodes.insert(id, node);
+        self.change_names(vec![(path.to_owned(), Some(id))]);
+        Ok(id)
+    }
+
+    fn sync_dir(&mut self, dir: &Path) {
+        let pending = std::mem::take(&mut self.pending_names);
+        let (now, later): (Vec<_>, Vec<_>) = pending
+            .into_iter()
+            .partition(|change| change.set.iter().any(|(path, _)| path.parent() == Some(dir)));
+        self.pending_names = later;
+        for change in now {
+            change.apply(&mut self.durable_names);
+        }
+    }
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<PathBuf, NodeId>) {
+        for (path, id) in &self.set {
+            match id {
+                Some(id) => names.insert(path.clone(), *id),
+                None => names.remove(path),
+            };
+        }
+    }
+}
+
+impl Storage for MemoryStorage {
+    /// Directories are made of the names of their files; there is nothing to do.
+    fn create_dir_all(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.lock_state();
+        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(self.lock_state().node(path)?.data().len() as u64)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
+        let id = self.lock_state().create(path, Node::default())?;
+        Ok(Box::new(MemoryAppender::new(self.clone(), id, path)))
+    }
+
+    fn open(&self, path: &Path, _access: Access) -> io::Result<Arc<dyn RandomReader>> {
+        let id = self.lock_state().id(path)?;
+        Ok(Arc::new(MemoryReader::new(self.clone(), id)))
+    }
+
+    fn map(&self, path: &Path) -> io::Result<Mapping> {
+        Ok(Mapping::of_bytes(self.lock_state().node(path)?.data().to_vec()))
+    }
+
+    fn create_segment(&self, path: &Path, len: u64, _fill: Fill) -> io::Result<Box<dyn Segment>> {
+        let mut state = self.lock_state();
+        state.take_room(len)?;
+        let zeros = vec![0; usize::try_from(len).map_err(|_| io::ErrorKind::StorageFull)?];
+        let id = state.create(path, Node::durable(zeros))?;
+        Ok(Box::new(MemorySegment::new(self.clone(), id, len, path)))
+    }
+
+    fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        let state = self.lock_state();
+        let (id, len) = (state.id(path)?, state.node(path)?.data().len() as u64);
+        Ok(Box::new(MemorySegment::new(self.clone(), id, len, path)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.lock_state();
+        let id = state.id(from)?;
+        state.record(&format!("rename to {}", to.display()));
+        state.change_names(vec![(to.to_owned(), Some(id)), (from.to_owned(), None)]);
+        Ok(())
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.lock_state();
+        let id = state.id(from)?;
+        if state.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.record(&format!("link {}", to.display()));
+        state.change_names(vec![(to.to_owned(), Some(id))]);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.lock_state();
+        state.id(path)?;
+        state.record(&format!("remove {}", path.display()));
+        state.change_names(vec![(path.to_owned(), None)]);
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.lock_state();
+        state.record(&format!("sync directory {}", dir.display()));
+        state.sync_dir(dir);
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        if !self.lock_state().locks.insert(path.to_owned()) {
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process"));
+        }
+        Ok(Box::new(HeldLock::new(self.clone(), path.to_owned())))
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        Some(self.lock_state().boot)
+    }
+
+    fn entropy(&self) -> u64 {
+        let mut state = self.lock_state();
+        state.entropy =
+            state.entropy.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        state.entropy ^ (state.entropy >> 29)
+    }
+}

@@ -1,0 +1,211 @@
+//! Images of what a crash leaves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::node::{FrozenNode, Node, NodeId};
+use super::{MemoryStorage, NameChange, State};
+
+/// A crash never splits a sector.
+const SECTOR_BYTES: usize = 512;
+
+/// How the machine or the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    /// The process died: everything that it wrote is there.
+    Process,
+    /// The machine lost power.
+    Power(Survival),
+}
+
+/// What survives of unsynced writes and names: each piece with a probability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Survival {
+    /// The probability of each sector and each change of names, 0 to 100.
+    pub percent: u64,
+    /// Which pieces survive follows from this.
+    pub seed: u64,
+}
+
+/// The state of all files at one moment.
+#[derive(Debug, Clone)]
+pub struct CrashPoint {
+    operation: String,
+    mark: u64,
+    nodes: BTreeMap<NodeId, FrozenNode>,
+    names: BTreeMap<PathBuf, NodeId>,
+    durable_names: BTreeMap<PathBuf, NodeId>,
+    pending_names: Vec<NameChange>,
+    boot: u128,
+    entropy: u64,
+}
+
+impl State {
+    pub(super) fn crash_point(&self, operation: &str) -> CrashPoint {
+        CrashPoint {
+            operation: operation.to_owned(),
+            mark: self.mark,
+            nodes: self.nodes.iter().map(|(id, node)| (*id, node.freeze())).collect(),
+            names: self.names.clone(),
+            durable_names: self.durable_names.clone(),
+            pending_names: self.pending_names.clone(),
+            boot: self.boot,
+            entropy: self.entropy,
+        }
+    }
+}
+
+impl CrashPoint {
+    /// The operation that was about to happen.
+    pub fn operation(&self) -> &str {
+        &self.operation
+    }
+
+    /// What [`MemoryStorage::mark`] was last called with.
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// The files that the crash leaves, all of them durable.
+    pub fn image(&self, crash: Crash) -> MemoryStorage {
+        let mut dice = Dice::of(crash);
+        let names = match crash {
+            Crash::Process => self.names.clone(),
+            Crash::Power(_) => {
+                let mut names = self.durable_names.clone();
+                for change in self.pending_names.iter().filter(|_| dice.survives()) {
+                    change.apply(&mut names);
+                }
+                names
+            }
+        };
+        let nodes = self.nodes.iter().map(|(id, node)| (*id, node.after(&mut dice))).collect();
+        let next_node = self.nodes.keys().last().map_or(0, |id| id.0 + 1);
+        let boot = match crash {
+            Crash::Process => self.boot,
+            Crash::Power(_) => self.boot + 1,
+        };
+        let state = State {
+            nodes,
+            next_node,
+            durable_names: names.clone(),
+            names,
+            boot,
+            entropy: self.entropy.wrapping_add(1),
+            ..State::default()
+        };
+        MemoryStorage { state: Arc::new(Mutex::new(state)) }
+    }
+}
+
+impl FrozenNode {
+    fn after(&self, dice: &mut Dice) -> Node {
+        let mut data = (*self.durable).clone();
+        for write in &self.pending {
+            let mut at = 0;
+            while at < write.bytes.len() {
+                let sector_end = (write.offset + at + 1).next_multiple_of(SECTOR_BYTES);
+                let end = (sector_end - write.offset).min(write.bytes.len());
+                if dice.survives() {
+                    write.apply(&mut data, at..end);
+                }
+                at = end;
+            }
+        }
+        Node::durable(data)
+    }
+}
+
+/// Decides piece by piece.
+struct Dice {
+    percent: u64,
+    state: u64,
+}
+
+impl Dice {
+    fn of(crash: Crash) -> Self {
+        match crash {
+            Crash::Process => Self { percent: 100, state: 0 },
+            Crash::Power(survival) => Self { percent: survival.percent, state: survival.seed },
+        }
+    }
+
+    /// SplitMix64.
+    fn survives(&mut self) -> bool {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % 100 < self.percent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::storage::{Fill, Storage};
+
+    fn lost(seed: u64) -> Crash {
+        Crash::Power(Survival { percent: 0, seed })
+    }
+
+    #[test]
+    fn unsynced_contents_and_names_are_lost_with_power_and_kept_without_the_process() {
+        let storage = MemoryStorage::new(1);
+        let (dir, path) = (Path::new("db"), Path::new("db/file"));
+        let mut file = storage.create(path).unwrap();
+        file.append(b"synced").unwrap();
+        file.sync().unwrap();
+        assert!(storage.crash_point().image(lost(0)).read(path).is_err());
+        storage.sync_dir(dir).unwrap();
+        file.append(b" and not").unwrap();
+        assert_eq!(storage.crash_point().image(lost(0)).read(path).unwrap(), b"synced");
+        let alive = storage.crash_point().image(Crash::Process);
+        assert_eq!(alive.read(path).unwrap(), b"synced and not");
+        assert_eq!(alive.boot_id(), storage.boot_id());
+        assert_ne!(storage.crash_point().image(lost(0)).boot_id(), storage.boot_id());
+    }
+
+    #[test]
+    fn renames_happen_wholly_or_not_at_all() {
+        let storage = MemoryStorage::new(1);
+        for name in ["db/old", "db/new"] {
+            let mut file = storage.create(Path::new(name)).unwrap();
+            file.append(name.as_bytes()).unwrap();
+            file.sync().unwrap();
+        }
+        storage.sync_dir(Path::new("db")).unwrap();
+        storage.rename(Path::new("db/new"), Path::new("db/old")).unwrap();
+        let mut seen = [0, 0];
+        for seed in 0..20 {
+            let crash = Crash::Power(Survival { percent: 50, seed });
+            let image = storage.crash_point().image(crash);
+            let renamed = image.read(Path::new("db/old")).unwrap() == b"db/new";
+            assert_eq!(image.read(Path::new("db/new")).is_err(), renamed);
+            seen[usize::from(renamed)] += 1;
+        }
+        assert!(seen[0] > 0 && seen[1] > 0);
+    }
+
+    #[test]
+    fn writes_are_torn_between_sectors_only() {
+        let storage = MemoryStorage::new(1);
+        let path = Path::new("db/log");
+        let mut segment = storage.create_segment(path, 4096, Fill::Zeros).unwrap();
+        storage.sync_dir(Path::new("db")).unwrap();
+        segment.write(500, &[1; 2000]).unwrap();
+        let mut torn = false;
+        for seed in 0..20 {
+            let crash = Crash::Power(Survival { percent: 50, seed });
+            let data = storage.crash_point().image(crash).read(path).unwrap();
+            for sector in data.chunks(SECTOR_BYTES).skip(1).take(3) {
+                assert!(sector.iter().all(|byte| *byte == sector[0]));
+            }
+            torn |= data[512] != data[1024];
+        }
+        assert!(torn);
+    }
+}

@@ -1,0 +1,137 @@
+//! Open files of a [`MemoryStorage`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::MemoryStorage;
+use super::node::NodeId;
+use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
+
+/// A file that is being written from front to back.
+pub(super) struct MemoryAppender {
+    storage: MemoryStorage,
+    id: NodeId,
+    path: PathBuf,
+}
+
+impl MemoryAppender {
+    pub(super) fn new(storage: MemoryStorage, id: NodeId, path: &Path) -> Self {
+        Self { storage, id, path: path.to_owned() }
+    }
+}
+
+impl Appender for MemoryAppender {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.storage.lock_state();
+        state.take_room(bytes.len() as u64)?;
+        let node = state.nodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        node.write(node.data().len(), bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.storage.sync_node(self.id, &self.path)
+    }
+}
+
+impl MemoryStorage {
+    fn sync_node(&self, id: NodeId, path: &Path) -> io::Result<()> {
+        let mut state = self.lock_state();
+        state.record(&format!("sync {}", path.display()));
+        state.nodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?.sync();
+        Ok(())
+    }
+}
+
+/// A file that is being read.
+#[derive(Debug)]
+pub(super) struct MemoryReader {
+    storage: MemoryStorage,
+    id: NodeId,
+}
+
+impl MemoryReader {
+    pub(super) fn new(storage: MemoryStorage, id: NodeId) -> Self {
+        Self { storage, id }
+    }
+}
+
+impl RandomReader for MemoryReader {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let state = self.storage.lock_state();
+        let data = state.nodes.get(&self.id).ok_or(io::ErrorKind::NotFound)?.data();
+        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let end = start.checked_add(buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(data.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// A file of fixed length.
+#[derive(Debug)]
+pub(super) struct MemorySegment {
+    len: u64,
+    syncer: Arc<MemorySyncer>,
+}
+
+#[derive(Debug)]
+struct MemorySyncer {
+    storage: MemoryStorage,
+    id: NodeId,
+    path: PathBuf,
+}
+
+impl MemorySegment {
+    pub(super) fn new(storage: MemoryStorage, id: NodeId, len: u64, path: &Path) -> Self {
+        Self { len, syncer: Arc::new(MemorySyncer { storage, id, path: path.to_owned() }) }
+    }
+}
+
+impl Segment for MemorySegment {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut state = self.syncer.storage.lock_state();
+        let node = state.nodes.get_mut(&self.syncer.id).ok_or(io::ErrorKind::NotFound)?;
+        node.write(offset as usize, bytes);
+        Ok(())
+    }
+
+    fn syncer(&self) -> Arc<dyn Syncer> {
+        Arc::clone(&self.syncer) as Arc<dyn Syncer>
+    }
+}
+
+impl Syncer for MemorySyncer {
+    fn sync(&self) -> io::Result<()> {
+        self.storage.sync_node(self.id, &self.path)
+    }
+}
+
+/// A lock within this process.
+#[derive(Debug)]
+pub(super) struct HeldLock {
+    storage: MemoryStorage,
+    path: PathBuf,
+}
+
+impl HeldLock {
+    pub(super) fn new(storage: MemoryStorage, path: PathBuf) -> Self {
+        Self { storage, path }
+    }
+}
+
+impl Lock for HeldLock {}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        self.storage.lock_state().locks.remove(&self.path);
+    }
+}

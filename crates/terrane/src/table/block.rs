@@ -1,0 +1,281 @@
+//! Data blocks: entries in order, with an array to search them by.
+//!
+//! ```text
+//! +-------+-------+--------------+---------------+----------+--------+---------+
+//! | count | shape | heads        | offsets       | base seq | prefix | entries |
+//! | u32   | u32   | count × u32  | count × u16/32| varint   |        |         |
+//! +-------+-------+--------------+---------------+----------+--------+---------+
+//! entry:  | seq - base, kind | suffix length | suffix from byte 4 on | value |
+//!         | varint           | varint        |                       |       |
+//! ```
+//!
+//! - `shape`: the length of the prefix in bits 0 to 30; bit 31 is set where offsets are 32 bits wide.
+//! - `prefix`: the bytes that all keys of the block begin with; what is left is a key's suffix.
+//! - `heads`: the first four bytes of each suffix, filled up with zeros, as a big-endian number
+//!   (stored little-endian). A search looks at these few neighbouring cache lines, and then at one
+//!   entry. The bytes are not stored again in the entry.
+//! - `offsets`: where each entry starts, from the start of the entries; it ends where the next one
+//!   starts.
+//! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone.
+//!
+//! Everything is checked against the length of the block before it is used, so that no block makes
+//! a reader panic, whatever its checksum says.
+
+mod builder;
+mod cursor;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use builder::BlockBuilder;
+pub(crate) use cursor::BlockCursor;
+
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::ops::Range;
+
+use crate::codec::{DecodeError, Decoded, Reader};
+use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
+
+pub(super) const HEAD_BYTES: usize = 4;
+pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
+
+/// Where the parts of a block lie. Kept beside the bytes, so that a cursor need not parse twice.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layout {
+    count: usize,
+    heads: usize,
+    offsets: usize,
+    wide: bool,
+    base_seq: SeqNo,
+    prefix: Range<usize>,
+    entries: Range<usize>,
+}
+
+impl Layout {
+    pub(super) fn parse(block: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader::new(block);
+        let count = reader.u32("entry count")? as usize;
+        let shape = reader.u32("block shape")?;
+        let wide = shape & WIDE_OFFSETS != 0;
+        let prefix_len = (shape & !WIDE_OFFSETS) as usize;
+        let heads = reader.position();
+        let too_many = reader.error("entry count");
+        reader.bytes(count.checked_mul(HEAD_BYTES).ok_or(too_many)?, "heads")?;
+        let offsets = reader.position();
+        let offset_bytes = if wide { 4 } else { 2 };
+        reader.bytes(count.checked_mul(offset_bytes).ok_or(too_many)?, "offsets")?;
+        let base_seq = reader.varint("base sequence number")?;
+        let prefix_start = reader.position();
+        reader.bytes(prefix_len, "prefix")?;
+        let entries = reader.position();
+        if count == 0 || base_seq > MAX_SEQ || prefix_len > MAX_KEY_LEN {
+            return Err(reader.error("block header"));
+        }
+        let prefix = prefix_start..entries;
+        Ok(Self { count, heads, offsets, wide, base_seq, prefix, entries: entries..block.len() })
+    }
+}
+
+/// A data block, ready to be searched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'a> {
+    bytes: &'a [u8],
+    layout: &'a Layout,
+}
+
+/// One entry of a block, with its key still in parts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RawEntry<'a> {
+    pub(super) seq: SeqNo,
+    pub(super) kind: EntryKind,
+    head: u32,
+    suffix_len: usize,
+    rest: &'a [u8],
+    pub(super) value: &'a [u8],
+    /// Where the value lies in the block.
+    pub(super) value_start: usize,
+}
+
+impl<'a> Block<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], layout: &'a Layout) -> Self {
+        Self { bytes, layout }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.layout.count
+    }
+
+    fn error(&self, what: &'static str, at: usize) -> DecodeError {
+        DecodeError { what, at }
+    }
+
+    #[inline]
+    fn prefix(&self) -> &'a [u8] {
+        self.bytes.get(self.layout.prefix.clone()).unwrap_or_default()
+    }
+
+    #[inline]
+    fn heads(&self) -> &'a [u8] {
+        let start = self.layout.heads;
+        self.bytes.get(start..start + self.layout.count * HEAD_BYTES).unwrap_or_default()
+    }
+
+    #[inline]
+    fn head(&self, index: usize) -> u32 {
+        head_at(self.heads(), index)
+    }
+
+    #[inline]
+    fn offset(&self, index: usize) -> Option<usize> {
+        if index == self.layout.count {
+            return Some(self.layout.entries.len());
+        }
+        if self.layout.wide {
+            let at = self.layout.offsets + index * 4;
+            let bytes = self.bytes.get(at..at + 4)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
+        } else {
+            let at = self.layout.offsets + index * 2;
+            let bytes = self.bytes.get(at..at + 2)?;
+            Some(usize::from(u16::from_le_bytes(bytes.try_into().ok()?)))
+        }
+    }
+
+    /// The entry of an index below [`Block::len`].
+    #[inline]
+    pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
+        let bounds = (self.offset(index), self.offset(index + 1));
+        let (Some(start), Some(end)) = bounds else {
+            return Err(self.error("entry offset", self.layout.offsets));
+        };
+        let base = self.layout.entries.start;
+        let bytes = self.bytes.get(base + start..base + end);
+        let bytes = bytes.ok_or_else(|| self.error("entry offset", base + start))?;
+        let mut reader = Reader::new(bytes);
+        let packed = reader.varint("sequence number")?;
+        let seq = self.layout.base_seq + (packed >> 1);
+        let kind = if packed & 1 == 1 { EntryKind::Value } else { EntryKind::Tombstone };
+        let suffix_len = reader.varint_u32("key length")? as usize;
+        let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;
+        let value_start = base + start + reader.position();
+        let value = bytes.get(reader.position()..).unwrap_or_default();
+        if suffix_len > MAX_KEY_LEN || seq > MAX_SEQ {
+            return Err(self.error("entry", base + start));
+        }
+        Ok(RawEntry { seq, kind, head: self.head(index), suffix_len, rest, value, value_start })
+    }
+
+    /// The index of the first entry at or after `(key, seq)`; [`Block::len`] if there is none.
+    pub(super) fn search(&self, key: &[u8], seq: SeqNo) -> Decoded<usize> {
+        let prefix = self.prefix();
+        let shared = prefix.len().min(key.len());
+        match key[..shared].cmp(&prefix[..shared]) {
+            Less => return Ok(0),
+            Greater => return Ok(self.len()),
+            Equal if key.len() < prefix.len() => return Ok(0),
+            Equal => {}
+        }
+        let suffix = &key[shared..];
+        let head = head_of_suffix(suffix);
+        let mut low = lower_bound(self.heads(), head);
+        // Within the entries of the same head, the rest of the key decides.
+        let has_head = |index| index < self.len() && self.head(index) == head;
+        let mut high = match (has_head(low), has_head(low + 1)) {
+            (false, _) => low,
+            (true, false) => low + 1,
+            (true, true) => {
+                head.checked_add(1).map_or(self.len(), |next| lower_bound(self.heads(), next))
+            }
+        };
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.entry(middle)?.compare(head, suffix, seq) == Less {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// The first entry at or after `(key, seq)`, if it is one of `key`.
+    pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
+        let index = self.search(key, seq)?;
+        if index == self.len() {
+            return Ok(None);
+        }
+        let entry = self.entry(index)?;
+        Ok(self.is_key(&entry, key).then_some(entry))
+    }
+
+    fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {
+        let Some(suffix) = key.strip_prefix(self.prefix()) else { return false };
+        suffix.len() == entry.suffix_len
+            && head_of_suffix(suffix) == entry.head
+            && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
+    }
+
+    /// Puts the key of an entry together.
+    #[inline]
+    pub(super) fn write_key(&self, entry: &RawEntry<'_>, key: &mut Vec<u8>) {
+        key.clear();
+        key.extend_from_slice(self.prefix());
+        let head = entry.head.to_be_bytes();
+        key.extend_from_slice(&head[..entry.suffix_len.min(HEAD_BYTES)]);
+        key.extend_from_slice(entry.rest);
+    }
+}
+
+impl RawEntry<'_> {
+    /// The order of this entry against `(suffix, seq)`, whose head is `head`.
+    #[inline]
+    fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {
+        let rest = suffix.get(HEAD_BYTES..).unwrap_or_default();
+        // Heads are filled up with zeros: among equal ones a shorter suffix is the smaller one.
+        self.head
+            .cmp(&head)
+            .then_with(|| self.rest.cmp(rest))
+            .then_with(|| self.suffix_len.cmp(&suffix.len()))
+            .then_with(|| seq.cmp(&self.seq))
+    }
+}
+
+/// The first four bytes of a suffix as a number, filled up with zeros.
+#[inline]
+pub(super) fn head_of_suffix(suffix: &[u8]) -> u32 {
+    if let Some(first) = suffix.first_chunk::<HEAD_BYTES>() {
+        return u32::from_be_bytes(*first);
+    }
+    let mut bytes = [0; HEAD_BYTES];
+    bytes[..suffix.len()].copy_from_slice(suffix);
+    u32::from_be_bytes(bytes)
+}
+
+#[inline]
+fn head_at(heads: &[u8], index: usize) -> u32 {
+    let at = index * HEAD_BYTES;
+    let bytes = heads.get(at..at + HEAD_BYTES).and_then(|bytes| bytes.try_into().ok());
+    u32::from_le_bytes(bytes.unwrap_or_default())
+}
+
+/// The number of heads below `target`; heads rise.
+///
+/// Halving narrows large blocks down; what is left is counted without a branch.
+#[inline]
+fn lower_bound(heads: &[u8], target: u32) -> usize {
+    const COUNTED: usize = 64;
+    let (mut from, mut len) = (0, heads.len() / HEAD_BYTES);
+    while len > COUNTED {
+        let half = len / 2;
+        if head_at(heads, from + half) < target {
+            from += half;
+        }
+        len -= half;
+    }
+    let window = heads.get(from * HEAD_BYTES..(from + len) * HEAD_BYTES).unwrap_or_default();
+    let below = window
+        .chunks_exact(HEAD_BYTES)
+        .map(|bytes| u32::from(u32::from_le_bytes(bytes.try_into().unwrap_or_default()) < target));
+    from + below.sum::<u32>() as usize
+}

@@ -1,0 +1,138 @@
+//! Builds data blocks.
+
+use super::{HEAD_BYTES, WIDE_OFFSETS, head_of_suffix};
+use crate::codec::{put_varint, varint_len};
+use crate::types::{EntryKind, SeqNo};
+
+/// Header and the arrays' share of an entry, with narrow offsets.
+const HEADER_BYTES: usize = 8;
+const ARRAY_BYTES: usize = HEAD_BYTES + 2;
+
+/// Gathers entries in order, and writes them as a block.
+#[derive(Debug, Default)]
+pub(crate) struct BlockBuilder {
+    entries: Vec<Pending>,
+    /// Keys and values, one after the other.
+    bytes: Vec<u8>,
+    /// Upper bound of the size of the block.
+    size: usize,
+    smallest_seq: SeqNo,
+    /// The length of the prefix that all keys share.
+    prefix_len: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    start: usize,
+    key_len: usize,
+    value_len: usize,
+    seq: SeqNo,
+    kind: EntryKind,
+}
+
+impl BlockBuilder {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// An upper bound of the size of the block, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What an entry adds to the size, at most.
+    pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
+        // The sequence number costs at most 8 bytes more than its base does.
+        ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
+    }
+
+    /// The key added last.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.entries.last().map(|entry| self.key(entry))
+    }
+
+    /// Adds an entry after all others.
+    pub(crate) fn add(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+        match self.entries.first() {
+            None => {
+                self.prefix_len = key.len();
+                self.smallest_seq = seq;
+                self.size = HEADER_BYTES + 9;
+            }
+            Some(first) => {
+                let first = &self.key(first)[..self.prefix_len];
+                self.prefix_len = first.iter().zip(key).take_while(|(a, b)| a == b).count();
+                self.smallest_seq = self.smallest_seq.min(seq);
+            }
+        }
+        self.size += Self::entry_size(key, value);
+        let (key_len, value_len) = (key.len(), value.len());
+        self.entries.push(Pending { start: self.bytes.len(), key_len, value_len, seq, kind });
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+    }
+
+    fn key(&self, entry: &Pending) -> &[u8] {
+        &self.bytes[entry.start..entry.start + entry.key_len]
+    }
+
+    fn value(&self, entry: &Pending) -> &[u8] {
+        let start = entry.start + entry.key_len;
+        &self.bytes[start..start + entry.value_len]
+    }
+
+    /// Appends the block to `out` and starts over. There must be an entry.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        // Offsets are below the size, which counts every byte of the entries.
+        let wide = self.size > usize::from(u16::MAX);
+        let shape = self.prefix_len as u32 | if wide { WIDE_OFFSETS } else { 0 };
+        out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
+        out.extend_from_slice(&shape.to_le_bytes());
+        for entry in &self.entries {
+            let suffix = &self.key(entry)[self.prefix_len..];
+            out.extend_from_slice(&head_of_suffix(suffix).to_le_bytes());
+        }
+        let offsets = out.len();
+        out.resize(offsets + self.entries.len() * if wide { 4 } else { 2 }, 0);
+        put_varint(out, self.smallest_seq);
+        if let Some(first) = self.entries.first() {
+            out.extend_from_slice(&self.key(first)[..self.prefix_len]);
+        }
+        let start = out.len();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let offset = out.len() - start;
+            if wide {
+                let at = offsets + index * 4;
+                out[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
+            } else {
+                let at = offsets + index * 2;
+                out[at..at + 2].copy_from_slice(&(offset as u16).to_le_bytes());
+            }
+            let suffix = &self.key(entry)[self.prefix_len..];
+            put_entry_head(out, entry.seq - self.smallest_seq, entry.kind, suffix);
+            out.extend_from_slice(self.value(entry));
+        }
+        self.entries.clear();
+        self.bytes.clear();
+        self.size = 0;
+    }
+
+    /// Appends all of a block with one entry, but for its value, which follows: a value that is
+    /// large need not be copied into a block first.
+    pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
+        out.extend_from_slice(&1u32.to_le_bytes());
+        out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS).to_le_bytes());
+        out.extend_from_slice(&head_of_suffix(&[]).to_le_bytes());
+        out.extend_from_slice(&0u32.to_le_bytes());
+        put_varint(out, seq);
+        out.extend_from_slice(key);
+        put_entry_head(out, 0, kind, &[]);
+    }
+}
+
+/// Appends what comes before the value of an entry.
+fn put_entry_head(out: &mut Vec<u8>, seq_above_base: u64, kind: EntryKind, suffix: &[u8]) {
+    put_varint(out, seq_above_base << 1 | u64::from(kind == EntryKind::Value));
+    put_varint(out, suffix.len() as u64);
+    out.extend_from_slice(suffix.get(HEAD_BYTES..).unwrap_or_default());
+}

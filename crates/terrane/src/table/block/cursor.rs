@@ -1,0 +1,133 @@
+//! A position in a data block that keeps the block in memory.
+
+use std::ops::Range;
+
+use super::{Block, Layout};
+use crate::block_ref::BlockRef;
+use crate::codec::Decoded;
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+
+/// Walks the entries of one block, both ways.
+///
+/// The key of the current entry is put together in a buffer, and its parts are decoded once, so
+/// that asking for them costs nothing.
+#[derive(Debug, Default)]
+pub(crate) struct BlockCursor {
+    block: Option<BlockRef>,
+    layout: Layout,
+    /// [`Layout::count`] where the cursor is on no entry.
+    index: usize,
+    key: Vec<u8>,
+    seq: SeqNo,
+    kind: Option<EntryKind>,
+    value: Range<usize>,
+}
+
+impl BlockCursor {
+    /// Takes another block; the cursor is on no entry then.
+    pub(crate) fn set(&mut self, block: BlockRef) -> Decoded<()> {
+        self.kind = None;
+        self.layout = Layout::parse(&block)?;
+        self.index = self.layout.count;
+        self.block = Some(block);
+        Ok(())
+    }
+
+    /// Lets go of the block.
+    pub(crate) fn clear(&mut self) {
+        self.block = None;
+        self.kind = None;
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self) -> bool {
+        self.kind.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    #[inline]
+    pub(crate) fn seq(&self) -> SeqNo {
+        self.seq
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> EntryKind {
+        self.kind.unwrap_or(EntryKind::Tombstone)
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.block.as_ref().and_then(|block| block.get(self.value.clone())).unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn pin_value(&self) -> Value {
+        let pin = |block| Value::of_block(block, self.value.clone());
+        self.block.as_ref().map_or_else(Value::empty, pin)
+    }
+
+    pub(crate) fn seek_first(&mut self) -> Decoded<()> {
+        self.go_to(0)
+    }
+
+    pub(crate) fn seek_last(&mut self) -> Decoded<()> {
+        self.go_to(self.layout.count.saturating_sub(1))
+    }
+
+    /// The first entry at or after `(key, seq)`.
+    pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        let index = Block::new(block, &self.layout).search(key, seq)?;
+        self.go_to(index)
+    }
+
+    /// The last entry before `(key, seq)`.
+    pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        match Block::new(block, &self.layout).search(key, seq)? {
+            0 => {
+                self.kind = None;
+                Ok(())
+            }
+            index => self.go_to(index - 1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Decoded<()> {
+        self.go_to(self.index + 1)
+    }
+
+    pub(crate) fn previous(&mut self) -> Decoded<()> {
+        match self.index {
+            0 => {
+                self.kind = None;
+                Ok(())
+            }
+            index => self.go_to(index - 1),
+        }
+    }
+
+    #[inline]
+    fn go_to(&mut self, index: usize) -> Decoded<()> {
+        self.kind = None;
+        let Some(bytes) = &self.block else { return Ok(()) };
+        if index >= self.layout.count {
+            self.index = self.layout.count;
+            return Ok(());
+        }
+        let block = Block::new(bytes, &self.layout);
+        let entry = block.entry(index)?;
+        block.write_key(&entry, &mut self.key);
+        self.index = index;
+        self.seq = entry.seq;
+        self.value = entry.value_start..entry.value_start + entry.value.len();
+        self.kind = Some(entry.kind);
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Blocks against a sorted list, and against bytes that are no blocks.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::*;
+use crate::block_ref::{BlockRef, HeapBlock};
+use crate::memory::MemoryLedger;
+
+type Entry = ((Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>));
+
+fn random_entries(rng: &mut Rng) -> Vec<Entry> {
+    let prefix: &[u8] = *rng.pick(&[&b""[..], b"p", b"a long common prefix of keys"]);
+    let alphabet: &[u8] = *rng.pick(&[&b"ab"[..], b"\0\x01", b"\0\xff\x7f0123456789"]);
+    let longest = rng.between(0, 12);
+    let base = rng.below(1 << 40);
+    let value_len = if rng.percent(10) { 3000 } else { 20 };
+    let mut entries = std::collections::BTreeMap::new();
+    for _ in 0..rng.between(1, 200) {
+        let len = rng.below(longest + 1);
+        let key = prefix.iter().copied().chain((0..len).map(|_| *rng.pick(alphabet))).collect();
+        let kind = if rng.percent(20) { EntryKind::Tombstone } else { EntryKind::Value };
+        let value = vec![rng.bits() as u8; rng.index(value_len)];
+        entries.insert((key, Reverse(base + rng.below(1000))), (kind, value));
+    }
+    entries.into_iter().collect()
+}
+
+fn build(entries: &[Entry]) -> Vec<u8> {
+    let mut builder = BlockBuilder::default();
+    for ((key, seq), (kind, value)) in entries {
+        builder.add(key, seq.0, *kind, value);
+    }
+    let bound = builder.size();
+    let mut bytes = Vec::new();
+    builder.finish(&mut bytes);
+    assert!(bytes.len() <= bound && builder.is_empty());
+    bytes
+}
+
+fn cursor(bytes: Vec<u8>) -> BlockCursor {
+    let mut cursor = BlockCursor::default();
+    let block = HeapBlock::new(bytes, &Arc::new(MemoryLedger::default()));
+    cursor.set(BlockRef::Heap(block)).unwrap();
+    cursor
+}
+
+fn assert_at(cursor: &BlockCursor, expected: Option<&Entry>) {
+    assert_eq!(cursor.is_valid(), expected.is_some());
+    if let Some(((key, seq), (kind, value))) = expected {
+        let found = (cursor.key(), cursor.seq(), cursor.kind(), cursor.value());
+        assert_eq!(found, (&key[..], seq.0, *kind, &value[..]));
+        assert_eq!(cursor.pin_value(), *value);
+    }
+}
+
+#[test]
+fn cursors_find_and_walk_all_entries() {
+    let seed = seed_from_env(21);
+    for round in 0..300 {
+        let mut rng = Rng::new(seed + round);
+        let entries = random_entries(&mut rng);
+        let bytes = build(&entries);
+        let layout = Layout::parse(&bytes).unwrap();
+        let mut cursor = cursor(bytes.clone());
+        assert_at(&cursor, None);
+        cursor.seek_first().unwrap();
+        for entry in &entries {
+            assert_at(&cursor, Some(entry));
+            cursor.next().unwrap();
+        }
+        assert_at(&cursor, None);
+        cursor.seek_last().unwrap();
+        for entry in entries.iter().rev() {
+            assert_at(&cursor, Some(entry));
+            cursor.previous().unwrap();
+        }
+        assert_at(&cursor, None);
+        for _ in 0..100 {
+            let ((key, seq), _) = &entries[rng.index(entries.len())];
+            let mut key = key.clone();
+            match rng.below(4) {
+                0 => key.push(rng.bits() as u8),
+                1 => drop(key.pop()),
+                2 => key.iter_mut().take(1).for_each(|byte| *byte = byte.wrapping_add(1)),
+                _ => {}
+            }
+            let seq = seq.0 + rng.below(3) - rng.below(2).min(seq.0);
+            let at = entries.partition_point(|(place, _)| *place < (key.clone(), Reverse(seq)));
+            cursor.seek(&key, seq).unwrap();
+            assert_at(&cursor, entries.get(at));
+            cursor.seek_before(&key, seq).unwrap();
+            assert_at(&cursor, at.checked_sub(1).and_then(|at| entries.get(at)));
+            let found = Block::new(&bytes, &layout).find(&key, seq).unwrap();
+            let expected = entries.get(at).filter(|((found, _), _)| *found == key);
+            assert_eq!(found.map(|entry| entry.seq), expected.map(|((_, seq), _)| seq.0));
+        }
+    }
+}
+
+#[test]
+fn single_blocks_read_as_others_do() {
+    for key in [&b""[..], b"k", &[7; 70_000][..65_536]] {
+        let mut bytes = Vec::new();
+        BlockBuilder::single(key, 99, EntryKind::Value, &mut bytes);
+        bytes.extend_from_slice(b"the value");
+        let mut cursor = cursor(bytes);
+        cursor.seek_first().unwrap();
+        let entry = ((key.to_vec(), Reverse(99)), (EntryKind::Value, b"the value".to_vec()));
+        assert_at(&cursor, Some(&entry));
+        cursor.seek(key, 99).unwrap();
+        assert_at(&cursor, Some(&entry));
+        cursor.seek(key, 98).unwrap();
+        assert_at(&cursor, None);
+    }
+}
+
+#[test]
+fn damaged_blocks_give_errors_or_entries_and_never_panic() {
+    let seed = seed_from_env(22);
+    for round in 0..100 {
+        let mut rng = Rng::new(seed + round);
+        let mut bytes = build(&random_entries(&mut rng));
+        for _ in 0..rng.between(1, 4) {
+            let at = rng.index(bytes.len().min(64));
+            bytes[at] = rng.bits() as u8;
+        }
+        bytes.truncate(rng.index(bytes.len()) + 1);
+        let Ok(layout) = Layout::parse(&bytes) else { continue };
+        let block = Block::new(&bytes, &layout);
+        for index in 0..block.len().min(1000) {
+            let _ = block.entry(index).map(|entry| block.write_key(&entry, &mut Vec::new()));
+        }
+        let _ = block.search(b"p", 5);
+        let mut cursor = cursor(bytes.clone());
+        let _ = cursor.seek_first();
+        let _ = cursor.next();
+        let _ = cursor.seek_last();
+    }
+}

@@ -1,0 +1,349 @@
+//! The index of a table: fence pointers, searched where they lie.
+//!
+//! ```text
+//! +-------+------------+-------------+-------------------+-------------+------------+--------+-------+
+//! | count | prefix len | heads       | block offsets     | rest ends   | head lens  | prefix | rests |
+//! | u32   | u32        | count × u64 | (count + 1) × u64 | count × u32 | count × u8 | bytes  | bytes |
+//! +-------+------------+-------------+-------------------+-------------+------------+--------+-------+
+//! ```
+//!
+//! Block `i` has a separator: a key above the last key of block `i - 1` and not above its own
+//! first key, as short as possible; that of block 0 is its first key. All separators begin with
+//! `prefix`. What is left of one is its head, at most eight bytes filled up with zeros, and its
+//! rest, which ends at its place in `rests`. Block `i` lies from its offset to the next one; the
+//! top bit of an offset is set where the block begins with versions of the key that the block
+//! before ends with.
+//!
+//! A search looks at heads first, and they are few: a table of 64 MiB has 128 KiB of them.
+
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::ops::Range;
+
+use terrane_memtable::head_of;
+
+use crate::codec::{DecodeError, Decoded, Reader};
+use crate::types::MAX_KEY_LEN;
+
+const CONTINUES: u64 = 1 << 63;
+const HEAD_BYTES: usize = 8;
+
+/// Gathers fence pointers.
+#[derive(Debug, Default)]
+pub(super) struct IndexBuilder {
+    separators: Vec<u8>,
+    ends: Vec<usize>,
+    offsets: Vec<u64>,
+}
+
+impl IndexBuilder {
+    /// Adds the block at `offset`, whose first key is `first` and before which `last` came.
+    pub(super) fn add(&mut self, last: Option<&[u8]>, first: &[u8], offset: u64) {
+        let continues = last == Some(first);
+        let separator = match last {
+            Some(last) if !continues => shortest_separator(last, first),
+            _ => first,
+        };
+        self.separators.extend_from_slice(separator);
+        self.ends.push(self.separators.len());
+        self.offsets.push(offset | if continues { CONTINUES } else { 0 });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    fn separator(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.separators[start..self.ends[index]]
+    }
+
+    /// The index, where the last block ends at `end`.
+    pub(super) fn finish(self, end: u64) -> Vec<u8> {
+        let count = self.offsets.len();
+        let prefix = match count {
+            0 => &[],
+            _ => shared_prefix(self.separator(0), self.separator(count - 1)),
+        };
+        let suffix = |index| &self.separator(index)[prefix.len()..];
+        let mut out = Vec::with_capacity(16 + count * 21 + self.separators.len());
+        out.extend_from_slice(&(count as u32).to_le_bytes());
+        out.extend_from_slice(&(prefix.len() as u32).to_le_bytes());
+        for index in 0..count {
+            out.extend_from_slice(&head_of(suffix(index)).to_le_bytes());
+        }
+        for offset in self.offsets.iter().chain([&end]) {
+            out.extend_from_slice(&offset.to_le_bytes());
+        }
+        let mut rests = Vec::new();
+        for index in 0..count {
+            rests.extend_from_slice(suffix(index).get(HEAD_BYTES..).unwrap_or_default());
+            out.extend_from_slice(&(rests.len() as u32).to_le_bytes());
+        }
+        out.extend((0..count).map(|index| suffix(index).len().min(HEAD_BYTES) as u8));
+        out.extend_from_slice(prefix);
+        out.extend_from_slice(&rests);
+        out
+    }
+}
+
+fn shared_prefix<'a>(a: &'a [u8], b: &[u8]) -> &'a [u8] {
+    let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    &a[..shared]
+}
+
+/// The shortest prefix of `first` that is above `last`, where `last < first`.
+fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
+    let shared = shared_prefix(last, first).len();
+    &first[..(shared + 1).min(first.len())]
+}
+
+/// Where the parts of an index lie.
+#[derive(Debug, Clone, Default)]
+pub(super) struct IndexLayout {
+    count: usize,
+    offsets: usize,
+    rest_ends: usize,
+    head_lens: usize,
+    prefix: Range<usize>,
+}
+
+const HEADS_START: usize = 8;
+
+impl IndexLayout {
+    /// Checks that an index is whole, and that its blocks lie in order below `end_max`.
+    pub(super) fn parse(bytes: &[u8], end_max: u64) -> Decoded<Self> {
+        let mut reader = Reader::new(bytes);
+        let count = reader.u32("index")? as usize;
+        let prefix_len = reader.u32("index")? as usize;
+        let too_many = reader.error("index");
+        let times = |size: usize| count.checked_mul(size).ok_or(too_many);
+        reader.bytes(times(8)?, "index heads")?;
+        let offsets = reader.position();
+        let mut before = 0;
+        for _ in 0..=count {
+            let offset = reader.u64("block offset")? & !CONTINUES;
+            if offset < before || offset > end_max {
+                return Err(reader.error("block offset"));
+            }
+            before = offset;
+        }
+        let rest_ends = reader.position();
+        reader.bytes(times(4)?, "index rests")?;
+        let head_lens = reader.position();
+        let lens = reader.bytes(count, "index head lengths")?;
+        let prefix_start = reader.position();
+        reader.bytes(prefix_len, "index prefix")?;
+        if prefix_len > MAX_KEY_LEN || lens.iter().any(|&len| usize::from(len) > HEAD_BYTES) {
+            return Err(reader.error("index"));
+        }
+        let prefix = prefix_start..reader.position();
+        Ok(Self { count, offsets, rest_ends, head_lens, prefix })
+    }
+
+    /// The number of blocks.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+}
+
+/// An index in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Index<'a> {
+    bytes: &'a [u8],
+    layout: &'a IndexLayout,
+}
+
+impl<'a> Index<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], layout: &'a IndexLayout) -> Self {
+        Self { bytes, layout }
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        let bytes = self.bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+        u64::from_le_bytes(bytes.unwrap_or_default())
+    }
+
+    /// Where block `index` lies in the file.
+    #[inline]
+    pub(super) fn block(&self, index: usize) -> Range<u64> {
+        let at = self.layout.offsets + index * 8;
+        (self.u64_at(at) & !CONTINUES)..(self.u64_at(at + 8) & !CONTINUES)
+    }
+
+    fn continues(&self, index: usize) -> bool {
+        self.u64_at(self.layout.offsets + index * 8) & CONTINUES != 0
+    }
+
+    #[inline]
+    fn head(&self, index: usize) -> u64 {
+        self.u64_at(HEADS_START + index * 8)
+    }
+
+    fn rest_end(&self, index: usize) -> usize {
+        let at = self.layout.rest_ends + index * 4;
+        let bytes = self.bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        u32::from_le_bytes(bytes.unwrap_or_default()) as usize
+    }
+
+    /// The order of the suffix of separator `index`, which has the same head, against `suffix`.
+    fn compare(&self, index: usize, suffix: &[u8]) -> Ordering {
+        let rests = self.bytes.get(self.layout.prefix.end..).unwrap_or_default();
+        let start = index.checked_sub(1).map_or(0, |before| self.rest_end(before));
+        let rest = rests.get(start..self.rest_end(index)).unwrap_or_default();
+        let head_len = self.bytes.get(self.layout.head_lens + index).copied().unwrap_or_default();
+        let wanted_rest = suffix.get(HEAD_BYTES..).unwrap_or_default();
+        let len = usize::from(head_len) + rest.len();
+        rest.cmp(wanted_rest).then_with(|| len.cmp(&suffix.len()))
+    }
+
+    /// The first block that may hold versions of `key`: in it, or in the ones after it that
+    /// continue it, are all of them.
+    pub(super) fn search(&self, key: &[u8]) -> usize {
+        let count = self.layout.count;
+        let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
+        let shared = prefix.len().min(key.len());
+        match key[..shared].cmp(&prefix[..shared]) {
+            Less => return 0,
+            Greater => return count.saturating_sub(1),
+            Equal if key.len() < prefix.len() => return 0,
+            Equal => {}
+        }
+        let suffix = &key[shared..];
+        let mut at = self.count_not_above(suffix);
+        // The blocks that begin with this very key may continue it from before.
+        while at > 1 && self.continues(at - 1) && self.is_separator(at - 1, suffix) {
+            at -= 1;
+        }
+        at.saturating_sub(1)
+    }
+
+    /// Whether block `index` exists and may begin with versions of `key`, which the block before
+    /// ended with.
+    pub(super) fn continues_in(&self, index: usize, key: &[u8]) -> bool {
+        let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
+        index < self.layout.count
+            && self.continues(index)
+            && key.strip_prefix(prefix).is_some_and(|suffix| self.is_separator(index, suffix))
+    }
+
+    fn is_separator(&self, index: usize, suffix: &[u8]) -> bool {
+        self.head(index) == head_of(suffix) && self.compare(index, suffix) == Equal
+    }
+
+    /// How many separators are not above the key of this suffix.
+    fn count_not_above(&self, suffix: &[u8]) -> usize {
+        let head = head_of(suffix);
+        let mut low = self.lower_bound(head);
+        if low == self.layout.count || self.head(low) != head {
+            return low;
+        }
+        let next = head.checked_add(1);
+        let mut high = next.map_or(self.layout.count, |next| self.lower_bound(next));
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.compare(middle, suffix) == Greater { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    /// The number of heads below `target`.
+    #[inline]
+    fn lower_bound(&self, target: u64) -> usize {
+        let (mut from, mut len) = (0, self.layout.count);
+        while len > 0 {
+            let half = len / 2;
+            let below = self.head(from + half) < target;
+            from = if below { from + half + 1 } else { from };
+            len = if below { len - half - 1 } else { half };
+        }
+        from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrane_testkit::{Rng, seed_from_env};
+
+    /// Sorted keys cut into blocks, where a key may go on into the next block.
+    fn random_blocks(rng: &mut Rng) -> Vec<Vec<Vec<u8>>> {
+        let prefix: &[u8] = *rng.pick(&[&b""[..], b"shared-prefix-"]);
+        let alphabet: &[u8] = *rng.pick(&[&b"ab"[..], b"\0\x01\xff", b"0123456789"]);
+        let key = |rng: &mut Rng| {
+            let len = rng.index(14);
+            prefix.iter().copied().chain((0..len).map(|_| *rng.pick(alphabet))).collect::<Vec<u8>>()
+        };
+        let mut keys: Vec<Vec<u8>> = (0..rng.between(1, 300)).map(|_| key(rng)).collect();
+        keys.sort();
+        let mut blocks = vec![];
+        while !keys.is_empty() {
+            let rest = keys.split_off(rng.index(5).min(keys.len() - 1) + 1);
+            blocks.push(std::mem::replace(&mut keys, rest));
+        }
+        blocks
+    }
+
+    #[test]
+    fn searches_find_the_first_block_of_a_key() {
+        let seed = seed_from_env(31);
+        for round in 0..300 {
+            let mut rng = Rng::new(seed + round);
+            let blocks = random_blocks(&mut rng);
+            let mut builder = IndexBuilder::default();
+            let mut last: Option<&Vec<u8>> = None;
+            for (number, block) in blocks.iter().enumerate() {
+                builder.add(last.map(|key| &key[..]), &block[0], number as u64 * 100);
+                last = block.last();
+            }
+            let bytes = builder.finish(blocks.len() as u64 * 100);
+            let layout = IndexLayout::parse(&bytes, 1 << 40).unwrap();
+            let index = Index::new(&bytes, &layout);
+            assert_eq!(layout.len(), blocks.len());
+            assert_eq!(index.block(0), 0..100);
+            for block in &blocks {
+                for key in block {
+                    let first = blocks.iter().position(|block| block.contains(key)).unwrap();
+                    assert_eq!(index.search(key), first, "seed {} key {key:?}", seed + round);
+                    // A key that is in no block lies in the one found, or right before or after.
+                    let mut absent = key.clone();
+                    absent.push(0);
+                    if !blocks.iter().any(|block| block.contains(&absent)) {
+                        let found = index.search(&absent);
+                        let below = found
+                            .checked_sub(1)
+                            .is_none_or(|at| *blocks[at].last().unwrap() < absent);
+                        let above = blocks.get(found + 1).is_none_or(|next| next[0] > absent);
+                        assert!(below && above, "seed {}", seed + round);
+                    }
+                }
+            }
+            index.search(b"");
+            index.search(b"\xff\xff");
+        }
+    }
+
+    #[test]
+    fn damaged_indexes_give_errors_or_answers_and_never_panic() {
+        let seed = seed_from_env(32);
+        for round in 0..200 {
+            let mut rng = Rng::new(seed + round);
+            let mut builder = IndexBuilder::default();
+            for number in 0..20u64 {
+                builder.add(None, &number.to_be_bytes(), number * 10);
+            }
+            let mut bytes = builder.finish(200);
+            for _ in 0..3 {
+                let at = rng.index(bytes.len());
+                bytes[at] = rng.bits() as u8;
+            }
+            bytes.truncate(rng.index(bytes.len() + 1));
+            if let Ok(layout) = IndexLayout::parse(&bytes, 200) {
+                let index = Index::new(&bytes, &layout);
+                index.search(&7u64.to_be_bytes());
+                index.search(b"\0\0\0");
+            }
+        }
+        assert!(IndexLayout::parse(&[0xff; 400], 200).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! What a table says about itself.
+//!
+//! A list of `(tag varint, length varint, bytes)`. A reader skips tags that it does not know if
+//! they are even, and refuses the table if they are odd: an odd tag changes how the table must be
+//! read.
+
+use crate::codec::{DecodeError, Decoded, Reader, put_slice, put_varint};
+use crate::types::SeqNo;
+
+/// Facts about the contents of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Properties {
+    /// Point entries, tombstones included.
+    pub(crate) entries: u64,
+    /// Point tombstones.
+    pub(crate) tombstones: u64,
+    /// Fragments of range tombstones.
+    pub(crate) range_tombstones: u64,
+    /// Distinct user keys.
+    pub(crate) keys: u64,
+    /// Bytes of keys, as the user gave them.
+    pub(crate) key_bytes: u64,
+    /// Bytes of values, as the user gave them.
+    pub(crate) value_bytes: u64,
+    /// Data blocks.
+    pub(crate) blocks: u64,
+    /// The smallest sequence number.
+    pub(crate) smallest_seq: SeqNo,
+    /// The largest sequence number.
+    pub(crate) largest_seq: SeqNo,
+    /// When the table was made, in microseconds since the Unix epoch.
+    pub(crate) created_micros: u64,
+    /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
+    pub(crate) oldest_tombstone_micros: Option<u64>,
+    /// The first key, of entries and range tombstones.
+    pub(crate) start: Vec<u8>,
+    /// The first key after the last one; `None` without end.
+    pub(crate) end: Option<Vec<u8>>,
+}
+
+const ENTRIES: u64 = 2;
+const TOMBSTONES: u64 = 4;
+const RANGE_TOMBSTONES: u64 = 6;
+const KEYS: u64 = 8;
+const KEY_BYTES: u64 = 10;
+const VALUE_BYTES: u64 = 12;
+const BLOCKS: u64 = 14;
+const SMALLEST_SEQ: u64 = 16;
+const LARGEST_SEQ: u64 = 18;
+const CREATED: u64 = 20;
+const OLDEST_TOMBSTONE: u64 = 22;
+const START: u64 = 24;
+const END: u64 = 26;
+
+impl Properties {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut number = |tag: u64, value: u64| {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            put_varint(&mut out, tag);
+            put_slice(&mut out, &bytes);
+        };
+        number(ENTRIES, self.entries);
+        number(TOMBSTONES, self.tombstones);
+        number(RANGE_TOMBSTONES, self.range_tombstones);
+        number(KEYS, self.keys);
+        number(KEY_BYTES, self.key_bytes);
+        number(VALUE_BYTES, self.value_bytes);
+        number(BLOCKS, self.blocks);
+        number(SMALLEST_SEQ, self.smallest_seq);
+        number(LARGEST_SEQ, self.largest_seq);
+        number(CREATED, self.created_micros);
+        if let Some(micros) = self.oldest_tombstone_micros {
+            number(OLDEST_TOMBSTONE, micros);
+        }
+        put_varint(&mut out, START);
+        put_slice(&mut out, &self.start);
+        if let Some(end) = &self.end {
+            put_varint(&mut out, END);
+            put_slice(&mut out, end);
+        }
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Decoded<Self> {
+        let mut properties = Self::default();
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            let at = reader.position();
+            let tag = reader.varint("property")?;
+            let value = reader.slice("property")?;
+            properties.set(tag, value).map_err(|error| DecodeError { at, ..error })?;
+        }
+        Ok(properties)
+    }
+
+    fn set(&mut self, tag: u64, value: &[u8]) -> Decoded<()> {
+        let number = || Reader::new(value).varint("property value");
+        match tag {
+            ENTRIES => self.entries = number()?,
+            TOMBSTONES => self.tombstones = number()?,
+            RANGE_TOMBSTONES => self.range_tombstones = number()?,
+            KEYS => self.keys = number()?,
+            KEY_BYTES => self.key_bytes = number()?,
+            VALUE_BYTES => self.value_bytes = number()?,
+            BLOCKS => self.blocks = number()?,
+            SMALLEST_SEQ => self.smallest_seq = number()?,
+            LARGEST_SEQ => self.largest_seq = number()?,
+            CREATED => self.created_micros = number()?,
+            OLDEST_TOMBSTONE => self.oldest_tombstone_micros = Some(number()?),
+            START => self.start = value.to_vec(),
+            END => self.end = Some(value.to_vec()),
+            unknown if unknown % 2 == 1 => {
+                return Err(DecodeError {
+                    what: "unknown property that must be understood",
+                    at: 0,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_round_trip_and_unknown_ones_are_skipped_if_even() {
+        let properties = Properties {
+            entries: 1,
+            tombstones: 2,
+            range_tombstones: 3,
+            keys: 4,
+            key_bytes: 5,
+            value_bytes: 6,
+            blocks: 7,
+            smallest_seq: 8,
+            largest_seq: u64::MAX,
+            created_micros: 9,
+            oldest_tombstone_micros: Some(0),
+            start: vec![1, 2],
+            end: Some(vec![]),
+        };
+        let mut bytes = properties.encode();
+        assert_eq!(Properties::decode(&bytes), Ok(properties.clone()));
+        put_varint(&mut bytes, 1000);
+        put_slice(&mut bytes, b"later");
+        assert_eq!(Properties::decode(&bytes), Ok(properties));
+        put_varint(&mut bytes, 1001);
+        put_slice(&mut bytes, b"much later");
+        assert!(Properties::decode(&bytes).is_err());
+        let empty = Properties::default();
+        assert_eq!(Properties::decode(&empty.encode()), Ok(empty));
+    }
+}

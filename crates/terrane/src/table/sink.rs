@@ -1,0 +1,67 @@
+//! The file of a table that is being written: buffered, and summed up as a whole.
+
+use std::path::{Path, PathBuf};
+
+use crate::checksum::RunningChecksum;
+use crate::error::{Error, Result};
+use crate::storage::{Appender, Storage};
+
+/// System calls of this size cost little per byte.
+const BUFFER_BYTES: usize = 256 << 10;
+
+pub(super) struct Sink {
+    file: Box<dyn Appender>,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    /// Bytes written, those in the buffer included.
+    offset: u64,
+    sum: RunningChecksum,
+}
+
+impl Sink {
+    pub(super) fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        let file = storage.create(path).map_err(|error| Error::io("create", path, error))?;
+        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        Ok(Self { file, path: path.to_owned(), buffer, offset: 0, sum: RunningChecksum::new() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sum.update(bytes);
+        self.offset += bytes.len() as u64;
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.write_buffer()?;
+        }
+        if bytes.len() >= BUFFER_BYTES {
+            return self.write(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_buffer(&mut self) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let written = self.write(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        written
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))
+    }
+
+    /// Makes everything durable. Returns the checksum of the whole file.
+    pub(super) fn finish(mut self) -> Result<u64> {
+        self.write_buffer()?;
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        Ok(self.sum.digest())
+    }
+}

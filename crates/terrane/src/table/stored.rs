@@ -1,0 +1,173 @@
+//! Blocks as they lie in a file: bytes, how they are compressed, and a checksum.
+//!
+//! ```text
+//! +---------+-------------+----------+
+//! | bytes   | compression | checksum |
+//! |         | u8          | u64      |
+//! +---------+-------------+----------+
+//! ```
+//!
+//! The checksum is over bytes and compression, seeded with the table and the offset. Compressed
+//! bytes begin with their uncompressed length as a u32.
+
+use std::path::Path;
+
+use terrane_policy::Compression;
+
+use crate::checksum::{checksum, checksum_of, place_seed};
+use crate::error::{Error, Result};
+
+/// The bytes after a block.
+pub(crate) const TRAILER_BYTES: usize = 9;
+
+const NONE: u8 = 0;
+const LZ4: u8 = 1;
+
+/// Which table a file is: numbers are unique in a database, writers among all openings of all
+/// databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TableFileId {
+    pub(crate) number: u64,
+    pub(crate) writer: u64,
+}
+
+impl TableFileId {
+    fn seed(self, offset: u64) -> u64 {
+        place_seed(self.number ^ self.writer.rotate_left(32), offset)
+    }
+
+    /// The name of the file.
+    pub(crate) fn file_name(self) -> String {
+        format!("{:08}-{:016x}.sst", self.number, self.writer)
+    }
+
+    /// The table of a file name, if it is one of a table.
+    pub(crate) fn of_file_name(name: &str) -> Option<Self> {
+        let (number, writer) = name.strip_suffix(".sst")?.split_once('-')?;
+        let id =
+            Self { number: number.parse().ok()?, writer: u64::from_str_radix(writer, 16).ok()? };
+        (id.file_name() == name).then_some(id)
+    }
+}
+
+/// The trailer of a block of which `parts` are all bytes.
+pub(super) fn trailer(
+    parts: &[&[u8]],
+    compressed: bool,
+    id: TableFileId,
+    offset: u64,
+) -> [u8; TRAILER_BYTES] {
+    let mut trailer = [0; TRAILER_BYTES];
+    trailer[0] = if compressed { LZ4 } else { NONE };
+    let mut all = parts.to_vec();
+    all.push(&trailer[..1]);
+    let sum = checksum_of(&all, id.seed(offset));
+    trailer[1..].copy_from_slice(&sum.to_le_bytes());
+    trailer
+}
+
+/// Appends the compression byte and the checksum to a block that lies in `block`.
+pub(super) fn seal(block: &mut Vec<u8>, compressed: bool, id: TableFileId, offset: u64) {
+    block.push(if compressed { LZ4 } else { NONE });
+    let sum = checksum(block, id.seed(offset));
+    block.extend_from_slice(&sum.to_le_bytes());
+}
+
+/// Compresses a block if it is to be, and if that is worth it.
+pub(super) fn compress(block: &[u8], compression: Compression) -> Option<Vec<u8>> {
+    match compression {
+        Compression::None => None,
+        Compression::Lz4 => {
+            let packed = lz4_flex::block::compress_prepend_size(block);
+            // Below an eighth, decompressing costs more than reading less saves.
+            (packed.len() <= block.len() - block.len() / 8).then_some(packed)
+        }
+    }
+}
+
+/// Checks a block with its trailer, as it was read from `offset`. Returns its bytes and whether
+/// they are compressed.
+pub(crate) fn verify<'a>(
+    stored: &'a [u8],
+    id: TableFileId,
+    offset: u64,
+    path: &Path,
+    what: &'static str,
+) -> Result<(&'a [u8], bool)> {
+    let corrupt = |detail: &str| Error::corruption(path, Some(offset), what, detail);
+    let split = stored.len().checked_sub(8).filter(|split| *split > 0);
+    let (summed, sum) = stored.split_at(split.ok_or_else(|| corrupt("it is too short"))?);
+    if sum != checksum(summed, id.seed(offset)).to_le_bytes() {
+        return Err(corrupt("its checksum does not match"));
+    }
+    match summed.split_last() {
+        Some((&NONE, bytes)) => Ok((bytes, false)),
+        Some((&LZ4, bytes)) => Ok((bytes, true)),
+        _ => Err(corrupt("its compression is unknown")),
+    }
+}
+
+/// Undoes [`compress`]. The length that the block claims is checked before memory is taken for it:
+/// LZ4 cannot shrink by more than 255 to 1.
+pub(crate) fn decompress(
+    packed: &[u8],
+    path: &Path,
+    offset: u64,
+    what: &'static str,
+) -> Result<Vec<u8>> {
+    let corrupt = |detail: &str| Error::corruption(path, Some(offset), what, detail);
+    let head = packed.first_chunk::<4>().ok_or_else(|| corrupt("it is too short"))?;
+    let len = u32::from_le_bytes(*head) as usize;
+    if len > packed.len().saturating_mul(255) {
+        return Err(corrupt("its uncompressed length is not possible"));
+    }
+    lz4_flex::block::decompress_size_prepended(packed)
+        .map_err(|error| corrupt(&format!("it cannot be decompressed: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: TableFileId = TableFileId { number: 3, writer: 77 };
+
+    #[test]
+    fn blocks_hold_only_at_their_place() {
+        let path = Path::new("t");
+        let mut stored = b"some bytes".to_vec();
+        seal(&mut stored, false, ID, 4096);
+        let parts = trailer(&[b"some ", b"bytes"], false, ID, 4096);
+        assert_eq!(stored[10..], parts);
+        assert_eq!(verify(&stored, ID, 4096, path, "x").unwrap(), (&b"some bytes"[..], false));
+        let other = TableFileId { number: 4, ..ID };
+        for (id, offset) in [(ID, 0), (other, 4096)] {
+            assert!(verify(&stored, id, offset, path, "x").is_err());
+        }
+        for len in 0..stored.len() {
+            assert!(verify(&stored[..len], ID, 4096, path, "x").is_err());
+        }
+    }
+
+    #[test]
+    fn compression_round_trips_and_lies_about_length_are_refused() {
+        let bytes = b"abcabcabc".repeat(100);
+        let packed = compress(&bytes, Compression::Lz4).unwrap();
+        assert!(packed.len() < bytes.len() / 4);
+        assert_eq!(decompress(&packed, Path::new("t"), 0, "x").unwrap(), bytes);
+        assert!(compress(b"\x01\x02\x03", Compression::Lz4).is_none());
+        let mut lie = packed;
+        lie[..4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decompress(&lie, Path::new("t"), 0, "x").is_err());
+        assert!(decompress(&[1], Path::new("t"), 0, "x").is_err());
+    }
+
+    #[test]
+    fn file_names_round_trip() {
+        assert_eq!(TableFileId::of_file_name(&ID.file_name()), Some(ID));
+        for name in
+            ["x.sst", "00000003-77.sst", "3-0000000000000077.sst", "00000003-000000000000004d.log"]
+        {
+            assert_eq!(TableFileId::of_file_name(name), None, "{name}");
+        }
+    }
+}

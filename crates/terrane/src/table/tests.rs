@@ -1,0 +1,248 @@
+//! Tables as wholes: written, read both ways by all read paths, damaged.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_memtable::Fragment;
+use terrane_policy::Compression;
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::*;
+use crate::cache::BlockCache;
+use crate::error::Result;
+use crate::memory::MemoryLedger;
+use crate::stats::Counters;
+use crate::storage::{Access, MemoryStorage, Storage};
+use crate::types::{EntryKind, SeqNo};
+
+type Entries = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>)>;
+
+const ID: TableFileId = TableFileId { number: 5, writer: 0xabc };
+
+const READ_PATHS: [ReadPath; 3] =
+    [ReadPath::Mapped, ReadPath::Cached(Access::Buffered), ReadPath::Cached(Access::Direct)];
+
+fn random_entries(rng: &mut Rng) -> Entries {
+    let mut entries = Entries::new();
+    let alphabet: &[u8] = *rng.pick(&[&b"ab"[..], b"0123456789", b"\0\xff"]);
+    let (keys, versions) = (rng.between(1, 400), rng.between(1, 30));
+    for _ in 0..keys {
+        let key: Vec<u8> = (0..rng.index(9)).map(|_| *rng.pick(alphabet)).collect();
+        for _ in 0..if rng.percent(10) { versions } else { 1 } {
+            let kind = if rng.percent(20) { EntryKind::Tombstone } else { EntryKind::Value };
+            let len = if rng.percent(1) { 70_000 } else { rng.index(60) };
+            let value = vec![rng.bits() as u8; len];
+            entries.insert((key.clone(), Reverse(1 + rng.below(1000))), (kind, value));
+        }
+    }
+    entries
+}
+
+fn config(rng: &mut Rng) -> TableConfig {
+    TableConfig {
+        block_bytes: *rng.pick(&[1, 64, 300, 4096]),
+        filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
+        compression: *rng.pick(&[Compression::None, Compression::Lz4]),
+    }
+}
+
+fn write(storage: &MemoryStorage, entries: &Entries, config: TableConfig) -> FinishedTable {
+    let path = Path::new("db").join(ID.file_name());
+    let mut writer = TableWriter::create(storage, &path, ID, config).unwrap();
+    for ((key, seq), (kind, value)) in entries {
+        writer.add(key, seq.0, *kind, value).unwrap();
+    }
+    writer.finish(77, None).unwrap()
+}
+
+fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) -> Arc<Table> {
+    let environment = Arc::new(TableEnvironment {
+        storage: Arc::new(storage.clone()),
+        read_path,
+        cache: BlockCache::new(1 << 20),
+        ledger: Arc::new(MemoryLedger::default()),
+        counters: Arc::new(Counters::default()),
+        discard: |environment, path| environment.storage.remove(path).unwrap(),
+    });
+    Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)
+}
+
+fn assert_at(
+    cursor: &TableCursor,
+    expected: Option<(&(Vec<u8>, Reverse<SeqNo>), &(EntryKind, Vec<u8>))>,
+) {
+    assert_eq!(cursor.is_valid(), expected.is_some());
+    if let Some(((key, seq), (kind, value))) = expected {
+        assert_eq!((cursor.key(), cursor.seq(), cursor.kind()), (&key[..], seq.0, *kind));
+        assert_eq!(cursor.value(), value);
+        assert_eq!(cursor.pin_value(), *value);
+    }
+}
+
+#[test]
+fn tables_read_back_on_every_read_path() {
+    let seed = seed_from_env(41);
+    for round in 0..60 {
+        let mut rng = Rng::new(seed + round);
+        let (entries, config) = (random_entries(&mut rng), config(&mut rng));
+        let storage = MemoryStorage::new(1);
+        let finished = write(&storage, &entries, config);
+        assert_eq!(finished.info.entries, entries.len() as u64);
+        for read_path in READ_PATHS {
+            let table = open(&storage, read_path, &finished);
+            table.verify().unwrap();
+            check_walks(&table, &entries);
+            check_lookups(&table, &entries, &mut rng);
+        }
+    }
+}
+
+fn check_walks(table: &Arc<Table>, entries: &Entries) {
+    let mut cursor = TableCursor::new(Arc::clone(table));
+    cursor.seek_first().unwrap();
+    for entry in entries {
+        assert_at(&cursor, Some(entry));
+        cursor.next().unwrap();
+    }
+    assert_at(&cursor, None);
+    cursor.seek_last().unwrap();
+    for entry in entries.iter().rev() {
+        assert_at(&cursor, Some(entry));
+        cursor.previous().unwrap();
+    }
+    assert_at(&cursor, None);
+}
+
+fn check_lookups(table: &Arc<Table>, entries: &Entries, rng: &mut Rng) {
+    let keys: Vec<_> = entries.keys().collect();
+    let mut cursor = TableCursor::new(Arc::clone(table));
+    for _ in 0..100 {
+        let mut key = rng.pick(&keys).0.clone();
+        match rng.below(3) {
+            0 => key.push(0),
+            1 => drop(key.pop()),
+            _ => {}
+        }
+        let place = (key.clone(), Reverse(rng.below(1002)));
+        let at = entries.range(place.clone()..).next();
+        cursor.seek(&key, place.1.0).unwrap();
+        assert_at(&cursor, at);
+        cursor.seek_before(&key, place.1.0).unwrap();
+        assert_at(&cursor, entries.range(..place.clone()).next_back());
+        let expected = at.filter(|((found, _), _)| *found == key);
+        let found = table.get(&key, place.1.0).unwrap();
+        assert_eq!(found.as_ref().map(|found| found.seq), expected.map(|((_, seq), _)| seq.0));
+        assert_eq!(
+            found.map(|found| found.value.to_vec()),
+            expected.map(|(_, (_, value))| value.clone())
+        );
+        assert!(expected.is_none() || table.may_contain(filter_hash(&key)).unwrap());
+    }
+}
+
+#[test]
+fn range_tombstones_are_part_of_the_table_and_its_range() {
+    let storage = MemoryStorage::new(1);
+    let path = Path::new("db").join(ID.file_name());
+    let config =
+        TableConfig { block_bytes: 4096, filter_bits: 10.0, compression: Compression::None };
+    let mut writer = TableWriter::create(&storage, &path, ID, config).unwrap();
+    writer.add(b"m", 5, EntryKind::Value, b"x").unwrap();
+    let fragment = |start: &[u8], end: Option<&[u8]>, seq| Fragment {
+        start: start.into(),
+        end: end.map(Into::into),
+        seqs: vec![seq],
+    };
+    let fragments = [fragment(b"c", Some(b"d"), 9), fragment(b"x", None, 2)];
+    fragments.iter().for_each(|fragment| writer.add_range_tombstone(fragment.clone()));
+    let finished = writer.finish(77, Some(33)).unwrap();
+    assert_eq!(finished.info.range.to_string(), "[c, ∞)");
+    assert_eq!((finished.info.smallest_seq, finished.info.largest_seq), (2, 9));
+    assert_eq!(finished.info.oldest_tombstone_micros, Some(33));
+    let table = open(&storage, ReadPath::Mapped, &finished);
+    assert_eq!(table.fragments().unwrap()[..], fragments);
+    assert_eq!(table.properties().unwrap().range_tombstones, 2);
+    table.verify().unwrap();
+}
+
+#[test]
+fn obsolete_tables_are_discarded_with_their_last_user() {
+    let storage = MemoryStorage::new(1);
+    let entries = random_entries(&mut Rng::new(1));
+    let finished = write(&storage, &entries, config(&mut Rng::new(1)));
+    let table = open(&storage, ReadPath::Mapped, &finished);
+    let mut cursor = TableCursor::new(Arc::clone(&table));
+    cursor.seek_first().unwrap();
+    table.make_obsolete();
+    drop(table);
+    assert_eq!(storage.list(Path::new("db")).unwrap().len(), 1);
+    drop(cursor);
+    assert!(storage.list(Path::new("db")).unwrap().is_empty());
+}
+
+/// Reads everything there is, by the ways that readers have.
+fn read_all(table: &Arc<Table>) -> Result<Vec<(Vec<u8>, SeqNo, Vec<u8>)>> {
+    let mut cursor = TableCursor::new(Arc::clone(table));
+    let mut all = Vec::new();
+    cursor.seek_first()?;
+    while cursor.is_valid() {
+        all.push((cursor.key().to_vec(), cursor.seq(), cursor.value().to_vec()));
+        cursor.next()?;
+    }
+    for (key, seq, value) in &all {
+        let found = table.may_contain(filter_hash(key))?;
+        assert!(found, "the filter lost a key");
+        assert_eq!(table.get(key, *seq)?.map(|found| found.value.to_vec()).as_ref(), Some(value));
+    }
+    table.fragments()?;
+    Ok(all)
+}
+
+#[test]
+fn flipped_and_cut_tables_give_right_answers_or_errors() {
+    let storage = MemoryStorage::new(1);
+    let mut rng = Rng::new(3);
+    let mut entries = Entries::new();
+    for number in 0..40u64 {
+        let value = vec![rng.bits() as u8; rng.index(20)];
+        entries.insert(
+            (format!("key{number:03}").into_bytes(), Reverse(number)),
+            (EntryKind::Value, value),
+        );
+    }
+    for compression in [Compression::None, Compression::Lz4] {
+        let config = TableConfig { block_bytes: 200, filter_bits: 10.0, compression };
+        let finished = write(&storage, &entries, config);
+        let path = Path::new("db").join(ID.file_name());
+        let good = storage.read(&path).unwrap();
+        let expected = read_all(&open(&storage, ReadPath::Mapped, &finished)).unwrap();
+        let mut refused = 0;
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            storage.overwrite(&path, &bad).unwrap();
+            for read_path in READ_PATHS {
+                match read_all(&open(&storage, read_path, &finished)) {
+                    Ok(all) => assert_eq!(all, expected, "byte {at}"),
+                    Err(error) => {
+                        assert_eq!(
+                            error.kind(),
+                            crate::ErrorKind::Corruption,
+                            "byte {at}: {error}"
+                        );
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        // Only the padding before the filter may go unseen.
+        assert!(refused >= 3 * (good.len() - 64), "{refused} of {}", 3 * good.len());
+        for len in 0..good.len() {
+            storage.overwrite(&path, &good[..len]).unwrap();
+            assert!(read_all(&open(&storage, ReadPath::Mapped, &finished)).is_err());
+        }
+        storage.remove(&path).unwrap();
+    }
+}

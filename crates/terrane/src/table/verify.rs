@@ -1,0 +1,56 @@
+//! Checks all of a table.
+
+use super::block::BlockCursor;
+use super::reader::Table;
+use crate::block_ref::{BlockRef, HeapBlock};
+use crate::error::{Error, Result};
+use crate::memory::MemoryLedger;
+use crate::types::{EntryKind, SeqNo};
+
+/// See [`Table::verify`].
+pub(super) fn verify(table: &Table) -> Result<()> {
+    let properties = table.properties()?.clone();
+    let wrong = |detail: &str| Error::corruption(table.path(), None, "table", detail);
+    let mut entries = BlockCursor::default();
+    let mut last: Option<(Vec<u8>, SeqNo)> = None;
+    let (mut count, mut tombstones) = (0, 0);
+    let ledger = std::sync::Arc::new(MemoryLedger::default());
+    // The filter is asked for every key, so that all of it is read.
+    for number in 0..table.block_count()? {
+        let offset = table.block_offset(number)?;
+        let corrupt =
+            |detail: String| Error::corruption(table.path(), Some(offset), "data block", detail);
+        let block = BlockRef::Heap(HeapBlock::new(table.raw_block(number)?, &ledger));
+        entries.set(block).map_err(|error| corrupt(error.to_string()))?;
+        entries.seek_first().map_err(|error| corrupt(error.to_string()))?;
+        while entries.is_valid() {
+            let (key, seq) = (entries.key(), entries.seq());
+            let in_order = last.as_ref().is_none_or(|(last, newer)| {
+                (&last[..], std::cmp::Reverse(*newer)) < (key, std::cmp::Reverse(seq))
+            });
+            if !in_order {
+                return Err(corrupt("its entries are out of order".into()));
+            }
+            if !table.info().range.contains(key) {
+                return Err(corrupt("it holds a key outside of the table's range".into()));
+            }
+            if !table.may_contain(super::filter_hash(key))? {
+                return Err(corrupt("the filter denies one of its keys".into()));
+            }
+            if table.block_of(key)? > number {
+                return Err(corrupt("the index does not lead to one of its keys".into()));
+            }
+            count += 1;
+            tombstones += u64::from(entries.kind() == EntryKind::Tombstone);
+            last = Some((key.to_vec(), seq));
+            entries.next().map_err(|error| corrupt(error.to_string()))?;
+        }
+    }
+    if count != properties.entries || tombstones != properties.tombstones {
+        return Err(wrong("it does not hold as many entries as it says"));
+    }
+    if table.info().entries != properties.entries {
+        return Err(wrong("it does not hold as many entries as the manifest says"));
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Writes a table from front to back.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use terrane_memtable::Fragment;
+use terrane_policy::key_range::successor;
+use terrane_policy::{Compression, KeyRange, TableId, TableInfo};
+
+use super::block::BlockBuilder;
+use super::filter;
+use super::footer::{Footer, Handle};
+use super::index::IndexBuilder;
+use super::properties::Properties;
+use super::range_block;
+use super::sink::Sink;
+use super::stored::{self, TableFileId};
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use crate::types::{EntryKind, SeqNo};
+
+/// Values from this size on get a block of their own, which is written without copying them.
+const LARGE_VALUE_BYTES: usize = 32 << 10;
+
+/// Filters begin at a multiple of this, so that each of their lines is one cache line.
+const FILTER_ALIGN: u64 = 64;
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TableConfig {
+    pub(crate) block_bytes: usize,
+    pub(crate) filter_bits: f64,
+    pub(crate) compression: Compression,
+}
+
+/// A table that is complete and durable, but for its name.
+#[derive(Debug, Clone)]
+pub(crate) struct FinishedTable {
+    pub(crate) id: TableFileId,
+    pub(crate) info: Arc<TableInfo>,
+    /// XXH3-64 of the whole file.
+    pub(crate) checksum: u64,
+}
+
+/// Writes one table.
+pub(crate) struct TableWriter {
+    id: TableFileId,
+    config: TableConfig,
+    sink: Sink,
+    block: BlockBuilder,
+    index: IndexBuilder,
+    hashes: Vec<u64>,
+    fragments: Vec<Fragment>,
+    properties: Properties,
+    /// The last key of the blocks that are written.
+    last_key: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl TableWriter {
+    /// A table in a new file, in the directory of `path`.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be made.
+    pub(crate) fn create(
+        storage: &dyn Storage,
+        path: &std::path::Path,
+        id: TableFileId,
+        config: TableConfig,
+    ) -> Result<Self> {
+        Ok(Self {
+            id,
+            config,
+            sink: Sink::create(storage, path)?,
+            block: BlockBuilder::default(),
+            index: IndexBuilder::default(),
+            hashes: Vec::new(),
+            fragments: Vec::new(),
+            properties: Properties { smallest_seq: SeqNo::MAX, ..Properties::default() },
+            last_key: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Bytes of the file so far, about.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.sink.offset() + self.block.size() as u64
+    }
+
+    /// Whether nothing was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.properties.entries == 0 && self.fragments.is_empty()
+    }
+
+    /// The key added last.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        self.block.last_key().unwrap_or(&self.last_key)
+    }
+
+    /// Adds an entry after all others: by key, and within a key from new to old.
+    pub(crate) fn add(
+        &mut self,
+        key: &[u8],
+        seq: SeqNo,
+        kind: EntryKind,
+        value: &[u8],
+    ) -> Result<()> {
+        let is_first = self.properties.entries == 0;
+        let order = if is_first { Ordering::Less } else { self.last_key().cmp(key) };
+        match order {
+            Ordering::Greater => {
+                return Err(Error::internal("entries of a table are out of order"));
+            }
+            Ordering::Less => {
+                self.hashes.push(filter::filter_hash(key));
+                self.properties.keys += 1;
+            }
+            Ordering::Equal => {}
+        }
+        if is_first {
+            self.properties.start = key.to_vec();
+        }
+        self.count(key, seq, kind, value);
+        if value.len() >= LARGE_VALUE_BYTES {
+            return self.add_large(key, seq, kind, value);
+        }
+        let size = self.block.size() + BlockBuilder::entry_size(key, value);
+        if !self.block.is_empty() && size > self.config.block_bytes {
+            self.write_block()?;
+        }
+        if self.block.is_empty() {
+            self.begin_block(key);
+        }
+        self.block.add(key, seq, kind, value);
+        Ok(())
+    }
+
+    fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+        let properties = &mut self.properties;
+        properties.entries += 1;
+        properties.tombstones += u64::from(kind == EntryKind::Tombstone);
+        properties.key_bytes += key.len() as u64;
+        properties.value_bytes += value.len() as u64;
+        properties.smallest_seq = properties.smallest_seq.min(seq);
+        properties.largest_seq = properties.largest_seq.max(seq);
+    }
+
+    fn begin_block(&mut self, first_key: &[u8]) {
+        let last = (self.index.len() > 0).then_some(&self.last_key[..]);
+        self.index.add(last, first_key, self.sink.offset());
+    }
+
+    fn write_block(&mut self) -> Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        if let Some(last) = self.block.last_key() {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(last);
+        }
+        let mut block = std::mem::take(&mut self.scratch);
+        block.clear();
+        self.block.finish(&mut block);
+        let packed = stored::compress(&block, self.config.compression);
+        let is_packed = packed.is_some();
+        let mut bytes = packed.unwrap_or(block);
+        stored::seal(&mut bytes, is_packed, self.id, self.sink.offset());
+        let written = self.sink.append(&bytes);
+        self.scratch = bytes;
+        written
+    }
+
+    /// A block of its own for a large value, which is not copied; compressed only where that was
+    /// asked for.
+    fn add_large(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
+        self.write_block()?;
+        self.begin_block(key);
+        if self.config.compression != Compression::None {
+            self.block.add(key, seq, kind, value);
+            return self.write_block();
+        }
+        let mut head = Vec::with_capacity(key.len() + 32);
+        BlockBuilder::single(key, seq, kind, &mut head);
+        let trailer = stored::trailer(&[&head, value], false, self.id, self.sink.offset());
+        for part in [&head[..], value, &trailer] {
+            self.sink.append(part)?;
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        Ok(())
+    }
+
+    /// Adds a range tombstone after all others. Fragments do not overlap.
+    pub(crate) fn add_range_tombstone(&mut self, fragment: Fragment) {
+        let seqs = fragment.seqs.iter().copied();
+        let properties = &mut self.properties;
+        properties.smallest_seq = seqs.clone().fold(properties.smallest_seq, SeqNo::min);
+        properties.largest_seq = seqs.fold(properties.largest_seq, SeqNo::max);
+        self.fragments.push(fragment);
+    }
+
+    /// Completes the table and makes its contents durable, but not its name.
+    pub(crate) fn finish(
+        mut self,
+        now_micros: u64,
+        oldest_tombstone_micros: Option<u64>,
+    ) -> Result<FinishedTable> {
+        self.write_block()?;
+        let data_end = self.sink.offset();
+        let mut footer =
+            Footer { number: self.id.number, writer: self.id.writer, ..Footer::default() };
+        if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {
+            let pad = self.sink.offset().next_multiple_of(FILTER_ALIGN) - self.sink.offset();
+            self.sink.append(&[0; FILTER_ALIGN as usize][..pad as usize])?;
+            footer.filter = self.write_part(bytes)?;
+        }
+        if !self.fragments.is_empty() {
+            footer.range_tombstones = self.write_part(range_block::encode(&self.fragments))?;
+        }
+        self.complete_properties(now_micros, oldest_tombstone_micros);
+        let index = std::mem::take(&mut self.index).finish(data_end);
+        footer.index = self.write_part(index)?;
+        footer.properties = self.write_part(self.properties.encode())?;
+        self.sink.append(&footer.encode())?;
+        let info = Arc::new(self.info());
+        Ok(FinishedTable { id: self.id, info, checksum: self.sink.finish()? })
+    }
+
+    fn write_part(&mut self, mut bytes: Vec<u8>) -> Result<Handle> {
+        let offset = self.sink.offset();
+        let len = u32::try_from(bytes.len())
+            .map_err(|_| Error::internal("part of a table is larger than 4 GiB"))?;
+        stored::seal(&mut bytes, false, self.id, offset);
+        self.sink.append(&bytes)?;
+        Ok(Handle { offset, len })
+    }
+
+    fn complete_properties(&mut self, now_micros: u64, oldest_tombstone_micros: Option<u64>) {
+        let last = (self.properties.entries > 0).then(|| successor(self.last_key()));
+        let properties = &mut self.properties;
+        properties.blocks = self.index.len() as u64;
+        properties.range_tombstones = self.fragments.len() as u64;
+        properties.created_micros = now_micros;
+        let deletes = properties.tombstones > 0 || properties.range_tombstones > 0;
+        properties.oldest_tombstone_micros =
+            deletes.then(|| oldest_tombstone_micros.unwrap_or(now_micros));
+        let points =
+            last.map(|end| KeyRange { start: properties.start[..].into(), end: Some(end) });
+        let ranges = self
+            .fragments
+            .iter()
+            .map(|fragment| KeyRange::new(&fragment.start, fragment.end.as_deref()));
+        let ranges: Vec<KeyRange> = points.into_iter().chain(ranges).collect();
+        if let Some(range) = KeyRange::hull_of(&ranges) {
+            properties.start = range.start.to_vec();
+            properties.end = range.end.map(|end| end.to_vec());
+        }
+    }
+
+    fn info(&self) -> TableInfo {
+        let Self { properties, .. } = self;
+        TableInfo {
+            id: TableId(self.id.number),
+            range: KeyRange::new(&properties.start, properties.end.as_deref()),
+            size_bytes: self.sink.offset(),
+            entries: properties.entries,
+            tombstones: properties.tombstones,
+            range_tombstones: properties.range_tombstones,
+            smallest_seq: properties.smallest_seq,
+            largest_seq: properties.largest_seq,
+            created_micros: properties.created_micros,
+            oldest_tombstone_micros: properties.oldest_tombstone_micros,
+        }
+    }
+
+    /// The file, to be removed if the table is not wanted after all.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.sink.path()
+    }
+}

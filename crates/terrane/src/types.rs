@@ -1,0 +1,28 @@
+//! Numbers that must not be mixed up.
+
+use std::fmt;
+
+pub use terrane_memtable::{EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+
+/// A position in the log of a database: bytes since the first record ever written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Lsn(pub(crate) u64);
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The number of a keyspace, unique within a database for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct KeyspaceId(pub(crate) u32);
+
+/// The number of the keyspace that every database has.
+pub(crate) const DEFAULT_KEYSPACE: KeyspaceId = KeyspaceId(0);
+
+impl fmt::Display for KeyspaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

@@ -1,0 +1,234 @@
+//! Values and keys as readers get them.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use terrane_memtable::PinnedValue;
+
+use crate::block_ref::{BlockRef, HeapBlock};
+use crate::storage::Mapping;
+
+/// Bytes that fit into a value itself; copying them is cheaper than sharing them.
+const INLINE_BYTES: usize = 22;
+
+/// A value that was read from a database.
+///
+/// It does not copy: it borrows from the memtable, the mapped table or the cached block that holds
+/// the bytes, and keeps that alive for as long as it exists. A value that is to be kept for long is
+/// better copied by [`Value::to_vec`], so that it does not hold on to more than itself.
+#[derive(Clone)]
+pub struct Value(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline(u8, [u8; INLINE_BYTES]),
+    Memtable(PinnedValue),
+    Mapped(Mapping, usize, u32),
+    Heap(Arc<HeapBlock>, u32, u32),
+    Owned(Arc<[u8]>),
+}
+
+impl Value {
+    /// A value without bytes.
+    pub(crate) fn empty() -> Self {
+        Self(Repr::Inline(0, [0; INLINE_BYTES]))
+    }
+
+    /// A copy of `bytes` in the value itself, if they fit.
+    #[inline]
+    fn inline(bytes: &[u8]) -> Option<Self> {
+        let mut inline = [0; INLINE_BYTES];
+        inline.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self(Repr::Inline(bytes.len() as u8, inline)))
+    }
+
+    pub(crate) fn pinned(value: PinnedValue) -> Self {
+        Self::inline(&value).unwrap_or(Self(Repr::Memtable(value)))
+    }
+
+    /// Part of a block.
+    pub(crate) fn of_block(block: &BlockRef, part: Range<usize>) -> Self {
+        let bytes = block.get(part.clone()).unwrap_or_default();
+        if let Some(value) = Self::inline(bytes) {
+            return value;
+        }
+        // Values are at most 1 GiB long, and blocks little more than their largest value.
+        let len = bytes.len() as u32;
+        match block {
+            BlockRef::Mapped(map, range) => {
+                Self(Repr::Mapped(map.clone(), range.start + part.start, len))
+            }
+            BlockRef::Heap(block) => Self(Repr::Heap(Arc::clone(block), part.start as u32, len)),
+        }
+    }
+
+    /// A copy of the bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        (**self).to_vec()
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Repr::Memtable(value) => value,
+            Repr::Mapped(map, start, len) => {
+                map.get(*start..*start + *len as usize).unwrap_or_default()
+            }
+            Repr::Heap(block, start, len) => {
+                block.get(*start as usize..*start as usize + *len as usize).unwrap_or_default()
+            }
+            Repr::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self::inline(bytes).unwrap_or_else(|| Self(Repr::Owned(bytes.into())))
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    fn from(value: Value) -> Self {
+        value.to_vec()
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.escape_ascii())
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Value {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl Eq for Value {}
+
+/// A key that was read from a database: short ones in place, long ones shared.
+#[derive(Clone)]
+pub struct Key(KeyRepr);
+
+#[derive(Clone)]
+enum KeyRepr {
+    Inline(u8, [u8; INLINE_BYTES]),
+    Shared(Arc<[u8]>),
+}
+
+impl Key {
+    /// A copy of the bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        (**self).to_vec()
+    }
+}
+
+impl From<&[u8]> for Key {
+    #[inline]
+    fn from(bytes: &[u8]) -> Self {
+        let mut inline = [0; INLINE_BYTES];
+        match inline.get_mut(..bytes.len()) {
+            Some(part) => {
+                part.copy_from_slice(bytes);
+                Self(KeyRepr::Inline(bytes.len() as u8, inline))
+            }
+            None => Self(KeyRepr::Shared(bytes.into())),
+        }
+    }
+}
+
+impl Deref for Key {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            KeyRepr::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            KeyRepr::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Key> for Vec<u8> {
+    fn from(key: Key) -> Self {
+        key.to_vec()
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.escape_ascii())
+    }
+}
+
+impl AsRef<[u8]> for Key {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Key {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_bytes_read_back() {
+        assert!(size_of::<Value>() <= 32 && size_of::<Key>() <= 24);
+        for len in [0, 1, INLINE_BYTES, INLINE_BYTES + 1, 1000] {
+            let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            assert_eq!(Value::from(&bytes[..]), bytes);
+            assert_eq!(Key::from(&bytes[..]), bytes);
+            assert_eq!(Value::from(&bytes[..]).clone().to_vec(), bytes);
+        }
+        assert_eq!(format!("{:?}", Key::from(&b"a\0\xff"[..])), "b\"a\\x00\\xff\"");
+        assert!(Key::from(&b"a"[..]) < Key::from(&b"a\0"[..]));
+    }
+}

@@ -1,0 +1,279 @@
+//! Segment headers and records, byte by byte.
+//!
+//! ```text
+//! segment: | header, 512 bytes | record | record | ... | zeros or what was there before |
+//! header:  | magic u64 | version u32 | 0 u32 | database u64 | segment u64 | nonce u64 | base lsn u64 |
+//!          | previous segment u64 | its end lsn u64 | boot u128 | created u64 | checksum u64 | zeros |
+//! record:  | checksum u64 | length u32 | kind u32 | seq u64 | payload | zeros to 8 bytes |
+//! ```
+//!
+//! A record's checksum is over all of it but itself, seeded with the nonce of its segment and its
+//! offset. The nonce is new each time a file is used for another segment, so that a record of an
+//! earlier use never holds; neither does one that lies in the value of a record, as its writer
+//! could not know the nonce. After the last record there are at least 16 zeros: they are written
+//! with each record, and overwritten by the next.
+
+use std::path::Path;
+
+use crate::checksum::{checksum, checksum_of, place_seed};
+use crate::codec::{Decoded, Reader};
+use crate::error::{Error, Result};
+use crate::types::{Lsn, SeqNo};
+
+/// The newest version of the log format, and the only one so far.
+pub(crate) const LOG_VERSION: u32 = 1;
+
+/// Where records begin.
+pub(super) const HEADER_BYTES: u64 = 512;
+
+/// What a record takes beside its payload.
+pub(super) const RECORD_HEADER_BYTES: usize = 24;
+
+/// Zeros after the last record.
+pub(super) const TERMINATOR_BYTES: usize = 16;
+
+const ALIGN: usize = 8;
+const MAGIC: u64 = u64::from_le_bytes(*b"TERRLOG\0");
+const HEADER_SUMMED_BYTES: usize = 8 + 4 + 4 + 8 * 6 + 16 + 8;
+
+/// The first bytes of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    /// Which database the log belongs to.
+    pub(crate) database: u64,
+    /// The number of the segment; rises by one with each segment of a database.
+    pub(crate) segment: u64,
+    /// A random number that no one can know before.
+    pub(crate) nonce: u64,
+    /// The position of the first record in the log.
+    pub(crate) base: Lsn,
+    /// The number of the segment before; 0 for none.
+    pub(crate) previous: u64,
+    /// Where the segment before ends, at `base` or, if its tail was lost in a crash, before it.
+    pub(crate) previous_end: Lsn,
+    /// [`Storage::boot_id`](crate::storage::Storage::boot_id) when the segment was begun; 0 if
+    /// that could not be told.
+    pub(crate) boot: u128,
+    /// When the segment was begun, in microseconds since the Unix epoch.
+    pub(crate) created_micros: u64,
+}
+
+impl SegmentHeader {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER_BYTES as usize);
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&LOG_VERSION.to_le_bytes());
+        out.extend_from_slice(&0u32.to_le_bytes());
+        let place = [self.base.0, self.previous, self.previous_end.0];
+        for number in [self.database, self.segment, self.nonce].into_iter().chain(place) {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.boot.to_le_bytes());
+        out.extend_from_slice(&self.created_micros.to_le_bytes());
+        let sum = checksum(&out, MAGIC);
+        out.extend_from_slice(&sum.to_le_bytes());
+        out.resize(HEADER_BYTES as usize, 0);
+        out
+    }
+
+    /// Reads a header; `None` if it is not one, as after a crash while it was written.
+    ///
+    /// # Errors
+    /// The header is of another format version.
+    pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Option<Self>> {
+        let Ok((header, version)) = Self::read(bytes) else { return Ok(None) };
+        if version != LOG_VERSION {
+            let path = path.into();
+            return Err(Error::Unsupported { path, found: version, supported: LOG_VERSION });
+        }
+        Ok(Some(header))
+    }
+
+    fn read(bytes: &[u8]) -> Decoded<(Self, u32)> {
+        let mut reader = Reader::new(bytes);
+        let magic = reader.u64("log magic")?;
+        let version = reader.u32("log version")?;
+        reader.u32("reserved")?;
+        let mut number = || reader.u64("log header");
+        let (database, segment, nonce) = (number()?, number()?, number()?);
+        let (base, previous, previous_end) = (Lsn(number()?), number()?, Lsn(number()?));
+        let (boot_low, boot_high) = (number()?, number()?);
+        let boot = u128::from(boot_high) << 64 | u128::from(boot_low);
+        let created_micros = number()?;
+        let sum = number()?;
+        let summed = bytes.get(..HEADER_SUMMED_BYTES).unwrap_or_default();
+        if magic != MAGIC || sum != checksum(summed, MAGIC) {
+            return Err(reader.error("log header"));
+        }
+        Ok((
+            Self { database, segment, nonce, base, previous, previous_end, boot, created_micros },
+            version,
+        ))
+    }
+}
+
+/// What a record says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum RecordKind {
+    /// Operations of a write; the sequence number is that of the first one.
+    Batch = 1,
+    /// Everything before the position in the payload is durable.
+    Synced = 2,
+    /// The log was closed in order: nothing follows.
+    Closed = 3,
+    /// The segment is full; the next one follows.
+    Continued = 4,
+}
+
+/// A record whose checksum holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    pub(crate) kind: RecordKind,
+    pub(crate) seq: SeqNo,
+    pub(crate) payload: &'a [u8],
+}
+
+/// What lies at a place where a record may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parsed<'a> {
+    /// A record, and how many bytes it takes.
+    Record(Record<'a>, usize),
+    /// Zeros: nothing was written here, or what was is lost.
+    Zeros,
+    /// The bytes end before the record does; this many are needed.
+    NeedsBytes(usize),
+    /// Something else.
+    Garbage,
+}
+
+/// The bytes that a record of this payload takes.
+pub(super) fn record_bytes(payload: usize) -> usize {
+    (RECORD_HEADER_BYTES + payload).next_multiple_of(ALIGN)
+}
+
+/// The head of a record; the payload, in parts, follows it in the file.
+pub(super) fn record_header(
+    nonce: u64,
+    offset: u64,
+    kind: RecordKind,
+    seq: SeqNo,
+    payload: &[&[u8]],
+) -> [u8; RECORD_HEADER_BYTES] {
+    let len: usize = payload.iter().map(|part| part.len()).sum();
+    let mut header = [0; RECORD_HEADER_BYTES];
+    header[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    header[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
+    header[16..24].copy_from_slice(&seq.to_le_bytes());
+    let seed = checksum(&header[8..], place_seed(nonce, offset));
+    let sum = checksum_of(payload, seed);
+    header[..8].copy_from_slice(&sum.to_le_bytes());
+    header
+}
+
+/// Looks at the start of `bytes`, which lie at `offset` of a segment. No record is longer than
+/// `len_max`, which bounds what a damaged length can ask for.
+pub(super) fn parse_record(bytes: &[u8], nonce: u64, offset: u64, len_max: u64) -> Parsed<'_> {
+    let Some(header) = bytes.first_chunk::<RECORD_HEADER_BYTES>() else {
+        let zeros = bytes.iter().all(|&byte| byte == 0);
+        return if zeros && len_max < RECORD_HEADER_BYTES as u64 {
+            Parsed::Zeros
+        } else if len_max < RECORD_HEADER_BYTES as u64 {
+            Parsed::Garbage
+        } else {
+            Parsed::NeedsBytes(RECORD_HEADER_BYTES)
+        };
+    };
+    let mut reader = Reader::new(header);
+    let fields = (|| -> Decoded<_> {
+        Ok((reader.u64("sum")?, reader.u32("len")?, reader.u32("kind")?, reader.u64("seq")?))
+    })();
+    let Ok((sum, len, kind, seq)) = fields else { return Parsed::Garbage };
+    if header[..TERMINATOR_BYTES].iter().all(|&byte| byte == 0) {
+        return Parsed::Zeros;
+    }
+    let kind = match kind {
+        1 => RecordKind::Batch,
+        2 => RecordKind::Synced,
+        3 => RecordKind::Closed,
+        4 => RecordKind::Continued,
+        _ => return Parsed::Garbage,
+    };
+    let total = record_bytes(len as usize);
+    if total as u64 > len_max {
+        return Parsed::Garbage;
+    }
+    let payload = bytes.get(RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + len as usize);
+    let Some(payload) = payload else { return Parsed::NeedsBytes(total) };
+    let seed = checksum(&header[8..], place_seed(nonce, offset));
+    if sum != checksum(payload, seed) {
+        return Parsed::Garbage;
+    }
+    Parsed::Record(Record { kind, seq, payload }, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> SegmentHeader {
+        SegmentHeader {
+            database: 1,
+            segment: 2,
+            nonce: 3,
+            base: Lsn(4),
+            previous: 5,
+            previous_end: Lsn(8),
+            boot: u128::MAX - 6,
+            created_micros: 7,
+        }
+    }
+
+    #[test]
+    fn headers_round_trip_and_flips_are_seen() {
+        let bytes = header().encode();
+        assert_eq!(bytes.len() as u64, HEADER_BYTES);
+        let path = Path::new("1.log");
+        assert_eq!(SegmentHeader::decode(&bytes, path).unwrap(), Some(header()));
+        for bit in 0..(HEADER_SUMMED_BYTES + 8) * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(SegmentHeader::decode(&flipped, path).unwrap(), None);
+        }
+        assert_eq!(SegmentHeader::decode(&bytes[..50], path).unwrap(), None);
+    }
+
+    fn record(nonce: u64, offset: u64) -> Vec<u8> {
+        let mut bytes =
+            record_header(nonce, offset, RecordKind::Batch, 9, &[b"pay", b"load"]).to_vec();
+        bytes.extend_from_slice(b"payload");
+        bytes.resize(record_bytes(7), 0);
+        bytes
+    }
+
+    #[test]
+    fn records_hold_only_in_their_segment_and_place() {
+        let bytes = record(1, 512);
+        let parsed = parse_record(&bytes, 1, 512, 1 << 20);
+        let wanted = Record { kind: RecordKind::Batch, seq: 9, payload: b"payload" };
+        assert_eq!(parsed, Parsed::Record(wanted, 32));
+        assert_eq!(parse_record(&bytes, 2, 512, 1 << 20), Parsed::Garbage);
+        assert_eq!(parse_record(&bytes, 1, 520, 1 << 20), Parsed::Garbage);
+        assert_eq!(parse_record(&bytes, 1, 512, 31), Parsed::Garbage);
+        for bit in 0..31 * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let parsed = parse_record(&flipped, 1, 512, 1 << 20);
+            assert!(!matches!(parsed, Parsed::Record(..)), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn short_and_empty_places_are_told_apart() {
+        assert_eq!(parse_record(&[0; 40], 1, 512, 1000), Parsed::Zeros);
+        assert_eq!(parse_record(&[0; 8], 1, 512, 8), Parsed::Zeros);
+        assert_eq!(parse_record(&[1; 8], 1, 512, 8), Parsed::Garbage);
+        assert_eq!(parse_record(&[0; 8], 1, 512, 1000), Parsed::NeedsBytes(24));
+        assert_eq!(parse_record(&record(1, 512)[..30], 1, 512, 1000), Parsed::NeedsBytes(32));
+    }
+}

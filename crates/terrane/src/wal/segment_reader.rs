@@ -1,0 +1,186 @@
+//! Reads the records of one segment, a window at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{
+    HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, parse_record,
+};
+use crate::error::{Error, Result};
+use crate::storage::{Access, RandomReader, Storage};
+use crate::types::{Lsn, SeqNo};
+
+/// What is read at once, unless a record is longer.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// A segment that is being read.
+#[derive(Debug)]
+pub(crate) struct SegmentReader {
+    header: SegmentHeader,
+    path: PathBuf,
+    file: Arc<dyn RandomReader>,
+    file_bytes: u64,
+    /// Bytes of the file from `window_start` on.
+    window: Vec<u8>,
+    window_start: u64,
+    /// Where the next record is looked for.
+    offset: u64,
+}
+
+/// What follows in a segment.
+#[derive(Debug)]
+pub(super) enum Next<'a> {
+    Record(Record<'a>),
+    /// Zeros, or the end of the file.
+    End,
+    /// Something that is no record.
+    Garbage,
+}
+
+impl SegmentReader {
+    /// Opens a segment; `None` if the file does not begin with a header.
+    pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
+        let io = |error| Error::io("read", path, error);
+        let file_bytes = storage.len(path).map_err(io)?;
+        if file_bytes < HEADER_BYTES {
+            return Ok(None);
+        }
+        let file = storage.open(path, Access::Buffered).map_err(io)?;
+        let mut bytes = vec![0; HEADER_BYTES as usize];
+        file.read_at(0, &mut bytes).map_err(io)?;
+        Ok(SegmentHeader::decode(&bytes, path)?.map(|header| Self {
+            header,
+            path: path.to_owned(),
+            file,
+            file_bytes,
+            window: Vec::new(),
+            window_start: HEADER_BYTES,
+            offset: HEADER_BYTES,
+        }))
+    }
+
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the next record is looked for, in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Where the next record is looked for, in the log.
+    pub(crate) fn lsn(&self) -> Lsn {
+        Lsn(self.header.base.0 + (self.offset - HEADER_BYTES))
+    }
+
+    /// Goes to a position of the log, which must be a place where a record begins.
+    pub(crate) fn seek(&mut self, lsn: Lsn) {
+        self.offset = HEADER_BYTES + lsn.0.saturating_sub(self.header.base.0);
+    }
+
+    /// The next record. The reader stays where it is if there is none.
+    pub(super) fn next(&mut self) -> Result<Next<'_>> {
+        let mut wanted = RECORD_HEADER_BYTES as u64;
+        // Asked again until the window holds all of the record, which it borrows from.
+        loop {
+            self.fill(wanted)?;
+            let len_max = self.file_bytes.saturating_sub(self.offset);
+            let parsed = parse_record(self.rest(), self.header.nonce, self.offset, len_max);
+            match parsed {
+                Parsed::NeedsBytes(bytes) if bytes as u64 > wanted => wanted = bytes as u64,
+                Parsed::NeedsBytes(_) | Parsed::Garbage => return Ok(Next::Garbage),
+                Parsed::Zeros => return Ok(Next::End),
+                Parsed::Record(record, total) => {
+                    let (kind, seq, len) = (record.kind, record.seq, record.payload.len());
+                    let start = (self.offset - self.window_start) as usize + RECORD_HEADER_BYTES;
+                    self.offset += total as u64;
+                    let payload = self.window.get(start..start + len).unwrap_or_default();
+                    return Ok(Next::Record(Record { kind, seq, payload }));
+                }
+            }
+        }
+    }
+
+    /// The window from the current offset on.
+    fn rest(&self) -> &[u8] {
+        let start = self.offset.saturating_sub(self.window_start) as usize;
+        self.window.get(start..).unwrap_or_default()
+    }
+
+    /// Has the window hold `wanted` bytes from the offset on, or all up to the end of the file.
+    fn fill(&mut self, wanted: u64) -> Result<()> {
+        let left = self.file_bytes.saturating_sub(self.offset);
+        let wanted = wanted.min(left);
+        let inside = self.offset >= self.window_start;
+        if inside && self.rest().len() as u64 >= wanted {
+            return Ok(());
+        }
+        let len = wanted.max(WINDOW_BYTES.min(left)) as usize;
+        self.window.resize(len, 0);
+        self.window_start = self.offset;
+        self.file
+            .read_at(self.offset, &mut self.window)
+            .map_err(|error| Error::io("read", &self.path, error))
+    }
+
+    /// Looks for records after a place that holds none: the first one found, newer than `after`,
+    /// and the largest position that any of them says is durable.
+    ///
+    /// Records begin at multiples of eight bytes. Those found need not be all there are: one that
+    /// lies in the value of another is none, as its writer could not know the nonce.
+    pub(super) fn search_beyond(&mut self, after: SeqNo) -> Result<Beyond> {
+        let mut beyond = Beyond::default();
+        let start = self.offset;
+        self.offset = (start + 8).next_multiple_of(8);
+        while self.offset + RECORD_HEADER_BYTES as u64 <= self.file_bytes {
+            if self.skip_zeros()? {
+                continue;
+            }
+            let at = self.offset;
+            match self.next()? {
+                Next::Record(record) => {
+                    // A record of this segment has this segment's nonce, wherever it lies.
+                    if record.kind == RecordKind::Batch && record.seq > after {
+                        beyond.records += 1;
+                    }
+                    beyond.synced = beyond.synced.max(synced_position(&record));
+                    beyond.records += u64::from(record.kind != RecordKind::Batch);
+                }
+                Next::End | Next::Garbage => self.offset = at + 8,
+            }
+        }
+        self.offset = start;
+        Ok(beyond)
+    }
+
+    /// Steps over a stretch of zeros; true if there was one.
+    fn skip_zeros(&mut self) -> Result<bool> {
+        self.fill(RECORD_HEADER_BYTES as u64)?;
+        let zeros = self.rest().chunks_exact(8).take_while(|word| **word == [0; 8]).count();
+        self.offset += zeros as u64 * 8;
+        Ok(zeros > 0)
+    }
+}
+
+/// What was found after a place that holds no record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beyond {
+    /// Records found.
+    pub(super) records: u64,
+    /// The largest position that one of them says is durable.
+    pub(super) synced: Option<Lsn>,
+}
+
+/// The position that a record says is durable.
+pub(super) fn synced_position(record: &Record<'_>) -> Option<Lsn> {
+    match record.kind {
+        RecordKind::Batch | RecordKind::Continued => None,
+        RecordKind::Synced | RecordKind::Closed => {
+            record.payload.first_chunk::<8>().map(|bytes| Lsn(u64::from_le_bytes(*bytes)))
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Logs as wholes: written, crashed, damaged, recovered.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::error::{ErrorKind, Result};
+use crate::stats::Counters;
+use crate::storage::{Crash, Fill, MemoryStorage, Storage, Survival};
+use crate::types::{Lsn, SeqNo};
+
+const DATABASE: u64 = 42;
+const DIR: &str = "db";
+
+/// A log that is being written, with what was written.
+struct Log {
+    writer: LogWriter,
+    sync: Arc<LogSync>,
+    written: Vec<(SeqNo, Vec<u8>)>,
+}
+
+/// Batches of a log, with their positions.
+type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
+
+fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Recovery)> {
+    let dir = Path::new(DIR);
+    let recovery = Recovery::open(storage, dir, DATABASE)?;
+    let again = Recovery::open(storage, dir, DATABASE)?;
+    let mut batches = Vec::new();
+    let replayed = recovery.replay(storage, dir, from, 0, |lsn, seq, payload| {
+        batches.push((lsn, seq, payload.to_vec()));
+        Ok(())
+    })?;
+    Ok((batches, replayed, again))
+}
+
+impl Log {
+    fn open(storage: &MemoryStorage, segment_bytes: u64) -> Result<Self> {
+        let (batches, replayed, recovery) = recover(storage, Lsn(0))?;
+        let counters = Arc::new(Counters::default());
+        let environment = LogEnvironment {
+            storage: Arc::new(storage.clone()),
+            clock: Arc::new(ManualClock::new(5)),
+            counters: Arc::clone(&counters),
+            dir: PathBuf::from(DIR),
+            database: DATABASE,
+        };
+        let config = LogConfig { segment_bytes, fill: Fill::Reserve };
+        let sync = Arc::new(LogSync::new(counters));
+        let newest = recovery.newest_segment;
+        let writer =
+            LogWriter::begin(environment, config, Arc::clone(&sync), &replayed, newest, Lsn(0))?;
+        let written = batches.into_iter().map(|(_, seq, payload)| (seq, payload)).collect();
+        Ok(Self { writer, sync, written })
+    }
+
+    fn append(&mut self, rng: &mut Rng) -> Lsn {
+        let len = if rng.percent(5) { 40_000 } else { rng.index(200) };
+        let payload: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
+        let seq = self.written.len() as u64 + 1;
+        let (a, b) = payload.split_at(rng.index(len + 1));
+        let end = self.writer.append(seq, &[a, b]).unwrap();
+        self.written.push((seq, payload));
+        end
+    }
+}
+
+fn assert_prefix(batches: &Batches, written: &[(SeqNo, Vec<u8>)], at_least: usize) {
+    assert!(batches.len() >= at_least, "{} of {at_least} promised", batches.len());
+    assert!(batches.len() <= written.len());
+    for ((_, seq, payload), wrote) in batches.iter().zip(written) {
+        assert_eq!((seq, payload), (&wrote.0, &wrote.1));
+    }
+}
+
+#[test]
+fn everything_survives_the_process_through_many_openings() {
+    let mut rng = Rng::new(seed_from_env(51));
+    let mut storage = MemoryStorage::new(1);
+    for _ in 0..10 {
+        let mut log = Log::open(&storage, 70_000).unwrap();
+        for _ in 0..rng.below(60) {
+            log.append(&mut rng);
+        }
+        if rng.percent(30) {
+            log.writer.close().unwrap();
+        }
+        storage = storage.crash_point().image(Crash::Process);
+        let (batches, replayed, _) = recover(&storage, Lsn(0)).unwrap();
+        assert_prefix(&batches, &log.written, log.written.len());
+        assert_eq!(replayed.dropped_records, 0);
+    }
+}
+
+#[test]
+fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
+    let seed = seed_from_env(52);
+    for round in 0..150 {
+        let mut rng = Rng::new(seed + round);
+        let mut storage = MemoryStorage::new(round);
+        // Openings after openings: each recovers what the crash before left.
+        for _ in 0..3 {
+            let Ok(mut log) = Log::open(&storage, 70_000) else { panic!("seed {}", seed + round) };
+            let mut promised = log.written.len();
+            for _ in 0..rng.below(40) {
+                let end = log.append(&mut rng);
+                if rng.percent(15) {
+                    log.sync.sync(end).unwrap();
+                    promised = log.written.len();
+                }
+            }
+            let survival = Survival { percent: *rng.pick(&[0, 20, 50, 80, 99]), seed: rng.bits() };
+            storage = storage.crash_point().image(Crash::Power(survival));
+            let (batches, ..) = recover(&storage, Lsn(0))
+                .unwrap_or_else(|error| panic!("seed {}: {error}", seed + round));
+            assert_prefix(&batches, &log.written, promised);
+        }
+    }
+}
+
+#[test]
+fn released_segments_are_used_again_and_never_resurrect_records() {
+    let seed = seed_from_env(53);
+    for round in 0..40 {
+        let mut rng = Rng::new(seed + round);
+        let storage = MemoryStorage::new(round);
+        let mut log = Log::open(&storage, 70_000).unwrap();
+        let mut ends = Vec::new();
+        for _ in 0..400 {
+            ends.push(log.append(&mut rng));
+        }
+        // All before some position is in tables now.
+        let released = rng.index(ends.len());
+        log.writer.release(ends[released]).iter().for_each(|path| storage.remove(path).unwrap());
+        for _ in 0..200 {
+            ends.push(log.append(&mut rng));
+        }
+        assert!(storage.list(Path::new(DIR)).unwrap().len() < 400);
+        let crash = if rng.percent(50) {
+            Crash::Process
+        } else {
+            Crash::Power(Survival { percent: rng.below(100), seed: rng.bits() })
+        };
+        let image = storage.crash_point().image(crash);
+        let (batches, ..) = match recover(&image, ends[released]) {
+            Ok(recovered) => recovered,
+            Err(error) => panic!("seed {}: {error}", seed + round),
+        };
+        assert_prefix(&batches, &log.written[released + 1..], 0);
+        if crash == Crash::Process {
+            assert_eq!(batches.len(), log.written.len() - released - 1);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_holds_a_whole_log_is_not_replayed() {
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 1 << 20).unwrap();
+    for _ in 0..20 {
+        log.append(&mut Rng::new(1));
+    }
+    let stolen = storage.read(Path::new("db/000001.log")).unwrap();
+    let seq = log.written.len() as u64 + 1;
+    log.writer.append(seq, &[&stolen[..50_000]]).unwrap();
+    log.written.push((seq, stolen[..50_000].to_vec()));
+    // The record that carries it is cut: the log must end there, not go on inside of it.
+    let path = Path::new("db/000001.log");
+    let mut bytes = storage.read(path).unwrap();
+    let at = bytes.windows(8).rposition(|word| word == &stolen[512..520]).unwrap();
+    bytes[at - 24] ^= 1;
+    let image = storage.crash_point().image(Crash::Power(Survival { percent: 100, seed: 0 }));
+    image.overwrite(path, &bytes).unwrap();
+    let (batches, ..) = recover(&image, Lsn(0)).unwrap();
+    assert_prefix(&batches, &log.written, 20);
+    assert_eq!(batches.len(), 20);
+}
+
+#[test]
+fn damage_before_the_end_of_a_closed_log_is_reported() {
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 4096).unwrap();
+    let mut rng = Rng::new(9);
+    for _ in 0..60 {
+        let payload: Vec<u8> = (0..rng.index(100)).map(|_| rng.bits() as u8).collect();
+        let seq = log.written.len() as u64 + 1;
+        log.writer.append(seq, &[&payload]).unwrap();
+        log.written.push((seq, payload));
+    }
+    log.writer.close().unwrap();
+    let names = storage.list(Path::new(DIR)).unwrap();
+    assert!(names.len() > 1);
+    for crash in [Crash::Process, Crash::Power(Survival { percent: 0, seed: 0 })] {
+        for name in &names {
+            let path = Path::new(DIR).join(name);
+            let good = storage.read(&path).unwrap();
+            for at in 0..good.len() {
+                let image = storage.crash_point().image(crash);
+                let mut bad = good.clone();
+                bad[at] ^= 1 << (at % 8);
+                image.overwrite(&path, &bad).unwrap();
+                // The number of the newest segment is known from elsewhere.
+                let recovery = Recovery::open(&image, Path::new(DIR), DATABASE).unwrap();
+                let mut batches = Vec::new();
+                let replayed = recovery.replay(
+                    &image,
+                    Path::new(DIR),
+                    Lsn(0),
+                    names.len() as u64,
+                    |lsn, seq, payload| {
+                        batches.push((lsn, seq, payload.to_vec()));
+                        Ok(())
+                    },
+                );
+                match replayed {
+                    Ok(_) => assert_prefix(&batches, &log.written, log.written.len()),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
+                }
+            }
+            let image = storage.crash_point().image(crash);
+            image.remove(&path).unwrap();
+            let recovery = Recovery::open(&image, Path::new(DIR), DATABASE).unwrap();
+            let missing =
+                recovery
+                    .replay(&image, Path::new(DIR), Lsn(0), names.len() as u64, |_, _, _| Ok(()));
+            assert_eq!(missing.unwrap_err().kind(), ErrorKind::Corruption, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_the_record_and_changes_nothing() {
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 8192).unwrap();
+    storage.set_capacity(Some(storage.used_bytes() + 9000));
+    let mut refused = None;
+    for seq in 1..200 {
+        match log.writer.append(seq, &[&[7; 500]]) {
+            Ok(_) => log.written.push((seq, vec![7; 500])),
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    assert!(matches!(refused, Some(crate::Error::DiskFull(_))), "{refused:?}");
+    storage.set_capacity(None);
+    let seq = log.written.len() as u64 + 1;
+    log.writer.append(seq, &[b"again"]).unwrap();
+    log.written.push((seq, b"again".to_vec()));
+    let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
+    assert_prefix(&batches, &log.written, log.written.len());
+}
+
+#[test]
+fn writers_share_syncs() {
+    let storage = MemoryStorage::new(1);
+    let log = Log::open(&storage, 1 << 20).unwrap();
+    let writer = std::sync::Mutex::new(log.writer);
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (writer, sync) = (&writer, &log.sync);
+            scope.spawn(move || {
+                for number in 0..50 {
+                    let end =
+                        writer.lock().unwrap().append(thread * 1000 + number, &[b"x"]).unwrap();
+                    sync.sync(end).unwrap();
+                    assert!(sync.synced() >= end);
+                }
+            });
+        }
+    });
+    let crash = Crash::Power(Survival { percent: 0, seed: 0 });
+    let (batches, ..) = recover(&storage.crash_point().image(crash), Lsn(0)).unwrap();
+    assert_eq!(batches.len(), 200);
+}

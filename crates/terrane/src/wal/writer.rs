@@ -1,0 +1,361 @@
+//! Appends records to the log, one writer at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{
+    HEADER_BYTES, RecordKind, SegmentHeader, TERMINATOR_BYTES, record_bytes, record_header,
+};
+use super::{LogSync, Replayed};
+use super::{segment_file_name, segment_file_number};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::stats::{Counter, Counters};
+use crate::storage::{Fill, Segment, Storage};
+use crate::types::{Lsn, SeqNo};
+
+/// How the log is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogConfig {
+    /// The length of a segment, unless a record needs more.
+    pub(crate) segment_bytes: u64,
+    /// How new segments get their room.
+    pub(crate) fill: Fill,
+}
+
+/// The first segment of a log is this short: a small database should not take much room, and a
+/// large one soon has others. Each further one is four times as long, up to the usual length.
+const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
+const GROWTH: u64 = 4;
+
+/// Segments that are kept to be written again.
+const SPARES_MAX: usize = 2;
+
+/// What a log is part of.
+pub(crate) struct LogEnvironment {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) dir: PathBuf,
+    pub(crate) database: u64,
+}
+
+/// The end of the log, where records are added.
+pub(crate) struct LogWriter {
+    environment: LogEnvironment,
+    config: LogConfig,
+    sync: Arc<LogSync>,
+    current: Current,
+    /// Segments that are full, oldest first, with the positions at which they end.
+    full: Vec<FullSegment>,
+    spares: Vec<PathBuf>,
+    /// Someone is making a spare.
+    spare_is_wanted: bool,
+    next_file: u64,
+    scratch: Vec<u8>,
+    /// What the log last said is durable.
+    said_synced: Lsn,
+}
+
+/// A spare segment to be made, without holding up the log meanwhile.
+#[derive(Debug)]
+pub(crate) struct WantedSpare {
+    path: PathBuf,
+    len: u64,
+    fill: Fill,
+}
+
+impl WantedSpare {
+    /// Makes the file; its name is durable then.
+    pub(crate) fn make(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
+        let segment = storage.create_segment(&self.path, self.len, self.fill);
+        segment.map_err(|error| Error::io("create", &self.path, error))?;
+        storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
+        Ok(self.path)
+    }
+}
+
+struct Current {
+    header: SegmentHeader,
+    path: PathBuf,
+    segment: Box<dyn Segment>,
+    offset: u64,
+    len: u64,
+}
+
+struct FullSegment {
+    path: PathBuf,
+    end: Lsn,
+}
+
+impl LogWriter {
+    /// Begins a new segment after what was replayed, and makes the chain durable up to it. All
+    /// positions before `flushed` belong to records that are in tables, of some keyspace at least.
+    pub(crate) fn begin(
+        environment: LogEnvironment,
+        config: LogConfig,
+        sync: Arc<LogSync>,
+        replayed: &Replayed,
+        newest_segment: u64,
+        flushed: Lsn,
+    ) -> Result<Self> {
+        let LogEnvironment { storage, dir, .. } = &environment;
+        let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+        let next_file =
+            names.iter().filter_map(|name| segment_file_number(name)).max().unwrap_or(0) + 1;
+        let mut full = Vec::new();
+        for (path, end) in &replayed.files {
+            // What was replayed is the past of everything that will be promised from now on.
+            let segment =
+                storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
+            segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
+            full.push(FullSegment { path: path.clone(), end: *end });
+        }
+        let place = Place {
+            segment: newest_segment + 1,
+            previous: replayed.last_segment,
+            previous_end: replayed.last_end,
+            base: replayed.end.max(flushed),
+        };
+        let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
+        let (path, segment) = create_file(&environment, config.fill, next_file, len)?;
+        let current = begin(&environment, path, segment, place)?;
+        sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
+        Ok(Self {
+            environment,
+            config,
+            sync,
+            current,
+            full,
+            spares: Vec::new(),
+            spare_is_wanted: false,
+            next_file: next_file + 1,
+            scratch: Vec::new(),
+            said_synced: place.base,
+        })
+    }
+
+    /// The number of the segment that is being written.
+    pub(crate) fn segment(&self) -> u64 {
+        self.current.header.segment
+    }
+
+    /// The position after the last record.
+    #[inline]
+    pub(crate) fn end(&self) -> Lsn {
+        Lsn(self.current.header.base.0 + (self.current.offset - HEADER_BYTES))
+    }
+
+    /// The files that hold records, oldest first.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let full = self.full.iter().map(|segment| segment.path.clone());
+        full.chain([self.current.path.clone()]).collect()
+    }
+
+    /// Adds the operations of a write, of which the first has sequence number `seq`. Returns the
+    /// position after it. Nothing is written if it fails.
+    ///
+    /// # Errors
+    /// There is no room for another segment.
+    pub(crate) fn append(&mut self, seq: SeqNo, operations: &[&[u8]]) -> Result<Lsn> {
+        let synced = self.sync.synced();
+        // Once something new is durable the log says so, for the next recovery to know.
+        if synced > self.said_synced {
+            self.write_record(RecordKind::Synced, seq, &[&synced.0.to_le_bytes()])?;
+            self.said_synced = synced;
+        }
+        self.write_record(RecordKind::Batch, seq, operations)
+    }
+
+    fn write_record(&mut self, kind: RecordKind, seq: SeqNo, payload: &[&[u8]]) -> Result<Lsn> {
+        let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
+        let total = record_bytes(payload_bytes);
+        // Room for the record that says that another segment follows is always left.
+        let reserved = if kind == RecordKind::Continued { 0 } else { record_bytes(0) };
+        if self.current.offset + (total + reserved) as u64 > self.current.len {
+            self.next_segment((total + reserved) as u64)?;
+        }
+        let Current { header, segment, offset, len, path } = &mut self.current;
+        let head = record_header(header.nonce, *offset, kind, seq, payload);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&head);
+        let io = |error| Error::io("write", path, error);
+        // A large payload is not copied twice; it is written first, so that the record does not
+        // hold before all of it is there.
+        const COPIED_BYTES: usize = 16 << 10;
+        if payload_bytes <= COPIED_BYTES {
+            payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
+        } else {
+            let mut at = *offset + head.len() as u64;
+            for part in payload {
+                segment.write(at, part).map_err(io)?;
+                at += part.len() as u64;
+            }
+        }
+        let copied = self.scratch.len();
+        let room = (*len - *offset - total as u64).min(TERMINATOR_BYTES as u64) as usize;
+        if payload_bytes <= COPIED_BYTES {
+            self.scratch.resize(total + room, 0);
+        } else {
+            let tail = vec![0; total - head.len() - payload_bytes + room];
+            segment.write(*offset + (total + room - tail.len()) as u64, &tail).map_err(io)?;
+            self.scratch.truncate(copied);
+        }
+        segment.write(*offset, &self.scratch).map_err(io)?;
+        *offset += total as u64;
+        self.sync.set_written(Lsn(header.base.0 + (*offset - HEADER_BYTES)));
+        self.environment.counters.add(Counter::LogBytesWritten, total as u64);
+        Ok(self.end())
+    }
+
+    /// Ends the current segment and begins another with `room` bytes for records.
+    #[cold]
+    fn next_segment(&mut self, room: u64) -> Result<()> {
+        let needed = HEADER_BYTES + room;
+        // The file is made first: if there is no room for it, nothing has changed.
+        let (path, segment) = match self.take_spare(needed) {
+            Some(spare) => spare,
+            None => {
+                let usual = self.current.len.saturating_mul(GROWTH);
+                let len = usual.min(self.config.segment_bytes).max(needed);
+                let number = self.next_file;
+                self.next_file += 1;
+                create_file(&self.environment, self.config.fill, number, len)?
+            }
+        };
+        // The next segment is there before this one says so: a segment that is announced and
+        // missing is damage.
+        let header = self.current.header;
+        let base = Lsn(self.end().0 + record_bytes(0) as u64);
+        let place = Place {
+            segment: header.segment + 1,
+            previous: header.segment,
+            previous_end: base,
+            base,
+        };
+        let next = begin(&self.environment, path, segment, place)?;
+        self.write_record(RecordKind::Continued, 0, &[])?;
+        self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
+        let before = std::mem::replace(&mut self.current, next);
+        self.full.push(FullSegment { path: before.path, end: base });
+        Ok(())
+    }
+
+    fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {
+        while let Some(path) = self.spares.pop() {
+            let segment = self.environment.storage.open_segment(&path);
+            match segment {
+                Ok(segment) if segment.len() >= needed => return Some((path, segment)),
+                // Too short, or gone: a new one will do.
+                _ => drop(self.environment.storage.remove(&path)),
+            }
+        }
+        None
+    }
+
+    /// What is needed to make a spare segment, if one should be made: so that the next writer to
+    /// need one does not wait for the disk.
+    pub(crate) fn wanted_spare(&mut self) -> Option<WantedSpare> {
+        let is_half_full = self.current.offset > self.current.len / 2;
+        let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
+        if !self.spares.is_empty() || self.spare_is_wanted || !is_half_full || !is_usual {
+            return None;
+        }
+        self.spare_is_wanted = true;
+        let path = self.environment.dir.join(segment_file_name(self.next_file));
+        self.next_file += 1;
+        Some(WantedSpare { path, len: self.config.segment_bytes, fill: self.config.fill })
+    }
+
+    /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
+    pub(crate) fn give_spare(&mut self, made: Option<PathBuf>) {
+        self.spare_is_wanted = false;
+        self.spares.extend(made);
+    }
+
+    /// Frees the segments that hold only records before `lsn`, which are in durable tables. Files
+    /// of the usual length are kept to be written again; the others are returned to be removed.
+    pub(crate) fn release(&mut self, lsn: Lsn) -> Vec<PathBuf> {
+        let count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
+        if count == 0 {
+            return Vec::new();
+        }
+        self.sync.forget(lsn);
+        let mut removed = Vec::new();
+        for segment in self.full.drain(..count) {
+            let len = self.environment.storage.len(&segment.path);
+            let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
+            if is_usual && self.spares.len() < SPARES_MAX {
+                self.spares.push(segment.path);
+            } else {
+                removed.push(segment.path);
+            }
+        }
+        removed
+    }
+
+    /// Ends the log in order: everything in it is durable, and says so.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        self.sync.sync(self.end())?;
+        let end = self.end();
+        self.write_record(RecordKind::Closed, 0, &[&end.0.to_le_bytes()])?;
+        self.sync.sync(self.end())
+    }
+}
+
+/// Where a segment stands in the chain.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    segment: u64,
+    previous: u64,
+    previous_end: Lsn,
+    base: Lsn,
+}
+
+/// A new file, whose name is durable: no record in it could be promised before.
+fn create_file(
+    environment: &LogEnvironment,
+    fill: Fill,
+    number: u64,
+    len: u64,
+) -> Result<(PathBuf, Box<dyn Segment>)> {
+    let LogEnvironment { storage, dir, .. } = environment;
+    let path = dir.join(segment_file_name(number));
+    let segment = storage.create_segment(&path, len, fill);
+    let segment = segment.map_err(|error| Error::io("create", &path, error))?;
+    storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
+    Ok((path, segment))
+}
+
+/// Writes the header that makes a file, new or used, the next segment, and makes it durable: after
+/// a crash the chain of segments is whole, whatever is lost of their records.
+fn begin(
+    environment: &LogEnvironment,
+    path: PathBuf,
+    mut segment: Box<dyn Segment>,
+    place: Place,
+) -> Result<Current> {
+    let LogEnvironment { storage, clock, database, .. } = environment;
+    let header = SegmentHeader {
+        database: *database,
+        segment: place.segment,
+        nonce: storage.entropy(),
+        base: place.base,
+        previous: place.previous,
+        previous_end: place.previous_end,
+        boot: storage.boot_id().unwrap_or(0),
+        created_micros: clock.now_micros(),
+    };
+    let mut bytes = header.encode();
+    bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
+    segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
+    segment.syncer().sync().map_err(|error| Error::io("sync", &path, error))?;
+    let len = segment.len();
+    Ok(Current { header, path, segment, offset: HEADER_BYTES, len })
+}
+
+impl std::fmt::Debug for LogWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LogWriter(segment {}, position {})", self.segment(), self.end())
+    }
+}
