@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::key_range::{KeyRange, escape};
-use crate::shape::{RunId, SeqNo, TableId, TableInfo, TreeShape};
+use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
 use crate::strategy::{Movement, Trigger};
 
 /// Tables of one run that a compaction takes.
@@ -166,7 +166,7 @@ impl Compaction {
     fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> Group {
         if let [(table, in_place)] = tables {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
-            if *in_place && !matches!(self.reason, Reason::Manual { .. }) {
+            if *in_place && !(purges && matches!(self.reason, Reason::Manual { .. })) {
                 return Group::Keep(table.id);
             }
             if !purges {
@@ -179,14 +179,33 @@ impl Compaction {
     /// Whether no table that is older than the output can hold keys of `range`, so that
     /// tombstones in it have nothing left to delete.
     pub fn is_bottom(&self, range: &KeyRange, shape: &TreeShape) -> bool {
-        shape.levels.iter().enumerate().skip(self.output.level).all(|(index, level)| {
-            level.runs.iter().all(|run| {
-                let is_older = index > self.output.level
-                    || match self.output.placement {
+        self.runs_below(shape)
+            .all(|run| run.overlapping(range).iter().all(|table| self.takes(table.id)))
+    }
+
+    /// The tables that are not inputs and are older than the output, run by run in key order:
+    /// what tombstones in the output may still have to delete.
+    pub fn older_tables(&self, shape: &TreeShape) -> Vec<Vec<Arc<TableInfo>>> {
+        let range = self.range();
+        self.runs_below(shape)
+            .map(|run| {
+                let older = run.overlapping(&range).iter().filter(|table| !self.takes(table.id));
+                older.cloned().collect::<Vec<_>>()
+            })
+            .filter(|tables| !tables.is_empty())
+            .collect()
+    }
+
+    /// The runs that hold older data than the output, that which it joins included.
+    fn runs_below<'a>(&self, shape: &'a TreeShape) -> impl Iterator<Item = &'a Run> {
+        let Output { level: output, placement } = self.output;
+        shape.levels.iter().enumerate().skip(output).flat_map(move |(index, level)| {
+            level.runs.iter().filter(move |run| {
+                index > output
+                    || match placement {
                         Placement::NewRun => true,
                         Placement::Join(id) => run.id <= id,
-                    };
-                !is_older || run.overlapping(range).iter().all(|table| self.takes(table.id))
+                    }
             })
         })
     }

@@ -40,5 +40,5 @@ pub use design::{Compression, Design, MemtableKind};
 pub use error::ParseError;
 pub use key_range::KeyRange;
 pub use pick::{Cursors, PickInput, manual, pick};
-pub use shape::{Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
+pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 pub use strategy::{Eagerness, Granularity, Movement, Strategy, Trigger};

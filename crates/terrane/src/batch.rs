@@ -84,6 +84,19 @@ impl Op<'_> {
         }
     }
 
+    /// Appends all of an encoded put but the value itself.
+    pub(crate) fn encode_put_head(
+        keyspace: KeyspaceId,
+        key: &[u8],
+        value_len: usize,
+        out: &mut Vec<u8>,
+    ) {
+        out.push(PUT);
+        put_varint(out, keyspace.0.into());
+        put_slice(out, key);
+        put_varint(out, value_len as u64);
+    }
+
     /// The length of the encoded operation.
     pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
         let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
@@ -145,6 +158,8 @@ pub(crate) struct Batch {
     encoded: Vec<u8>,
     count: u32,
     user_bytes: usize,
+    /// The keyspaces that are written to, each once.
+    keyspaces: Vec<KeyspaceId>,
     /// The first operation that was not acceptable; the whole batch is refused for it.
     refused: Option<Error>,
 }
@@ -161,6 +176,9 @@ impl Batch {
                 op.encode(keyspace, &mut self.encoded);
                 self.count += 1;
                 self.user_bytes += op.user_bytes();
+                if !self.keyspaces.contains(&keyspace) {
+                    self.keyspaces.push(keyspace);
+                }
             }
             Err(error) => {
                 self.refused.get_or_insert(error);
@@ -181,10 +199,15 @@ impl Batch {
         self.user_bytes
     }
 
+    pub(crate) fn keyspaces(&self) -> &[KeyspaceId] {
+        &self.keyspaces
+    }
+
     pub(crate) fn clear(&mut self) {
         self.encoded.clear();
         self.count = 0;
         self.user_bytes = 0;
+        self.keyspaces.clear();
         self.refused = None;
     }
 }

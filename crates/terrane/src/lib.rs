@@ -1,4 +1,29 @@
-//! Terrane.
+//! Terrane: a persistent, ordered key-value storage engine on the log-structured merge tree.
+//!
+//! ```
+//! # fn main() -> terrane::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! use terrane::{Db, Durability, WriteBatch, WriteOptions};
+//!
+//! let db = Db::open(dir.path())?;
+//! db.put("apple", "red")?;
+//! assert_eq!(db.get("apple")?.unwrap(), "red");
+//!
+//! // Together or not at all, and through the loss of power.
+//! let mut batch = WriteBatch::new();
+//! batch.put("banana", "yellow").delete("apple");
+//! db.write_with(&batch, WriteOptions::new().durability(Durability::Sync))?;
+//!
+//! // In order, from either end, as it is now.
+//! let keys = db.iter()?.rev().map(|entry| entry.map(|(key, _)| key));
+//! assert_eq!(keys.collect::<Result<Vec<_>, _>>()?, ["banana"]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What a write survives is its [`Durability`]. How the tree is kept in shape is a [`Design`], a
+//! value with a text form that can be changed while the database is in use. What it does and holds
+//! is told by [`Db::stats`] and [`Db::tree`].
 #![deny(unsafe_code)]
 
 mod batch;
@@ -7,13 +32,43 @@ mod cache;
 mod checksum;
 mod clock;
 mod codec;
+mod db;
+mod db_stats;
+mod durability;
+mod engine;
 mod error;
+mod handle;
+mod iter;
+mod iterator;
+mod keyspace;
+mod manifest;
 mod memory;
+mod merge;
+mod options;
+mod range;
+mod snapshot;
 mod stats;
 pub mod storage;
 mod table;
+mod tree_view;
 mod types;
 mod value;
+mod version;
 mod wal;
+mod write_batch;
 
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use db::Db;
+pub use db_stats::{CacheStats, MemoryStats, StallStats, Stats};
+pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
+pub use iterator::Iter;
+pub use keyspace::{Keyspace, KeyspaceOptions};
+pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode};
+pub use snapshot::Snapshot;
+pub use terrane_policy as policy;
+pub use terrane_policy::Design;
+pub use tree_view::TreeView;
+pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
+pub use value::{Key, Value};
+pub use write_batch::{WriteBatch, WriteOptions};

@@ -24,10 +24,10 @@ mod tests;
 mod writer;
 
 pub(crate) use format::{LOG_VERSION, RecordKind, SegmentHeader};
-pub(crate) use recover::{Recovery, Replayed};
+pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::SegmentReader;
 pub(crate) use sync::LogSync;
-pub(crate) use writer::{LogConfig, LogEnvironment, LogWriter, WantedSpare};
+pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter, WantedSpare};
 
 /// The name of a log file. Its number is that of the file, not that of the segment in it.
 pub(crate) fn segment_file_name(number: u64) -> String {

@@ -25,7 +25,7 @@ const LZ4: u8 = 1;
 
 /// Which table a file is: numbers are unique in a database, writers among all openings of all
 /// databases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableFileId {
     pub(crate) number: u64,
     pub(crate) writer: u64,

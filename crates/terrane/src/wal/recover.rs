@@ -47,8 +47,18 @@ pub(crate) struct Replayed {
     pub(crate) dropped_records: u64,
     /// Whether the log was closed in order.
     pub(crate) was_closed: bool,
-    /// Files of the chain that are still needed, with the positions at which they end.
-    pub(crate) files: Vec<(PathBuf, Lsn)>,
+    /// Files of the chain that are still needed.
+    pub(crate) files: Vec<ReplayedFile>,
+}
+
+/// A file of the log that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplayedFile {
+    pub(crate) path: PathBuf,
+    /// The position at which it ends.
+    pub(crate) end: Lsn,
+    /// Bytes of the file up to its end.
+    pub(crate) bytes: u64,
 }
 
 impl Recovery {
@@ -105,28 +115,30 @@ impl Recovery {
             let segment = &mut self.segments[index];
             let mut last_kind = None;
             // Segments are read from their start: only there a record surely begins.
-            let end = read_segment(segment, next.map(|next| next.previous_end), |lsn, record| {
-                last_kind = Some(record.kind);
-                if record.kind == RecordKind::Batch {
-                    last_seq = record.seq;
-                    if lsn >= from {
-                        replayed.batches += 1;
-                        replay(lsn, record.seq, record.payload)?;
+            let read_to =
+                read_segment(segment, next.map(|next| next.previous_end), |lsn, record| {
+                    last_kind = Some(record.kind);
+                    if record.kind == RecordKind::Batch {
+                        last_seq = record.seq;
+                        if lsn >= from {
+                            replayed.batches += 1;
+                            replay(lsn, record.seq, record.payload)?;
+                        }
                     }
-                }
-                Ok(())
-            })?;
+                    Ok(())
+                })?;
             replayed.end = segment.lsn().max(from);
             replayed.last_segment = segment.header().segment;
             replayed.last_end = segment.lsn();
             replayed.was_closed = last_kind == Some(RecordKind::Closed);
-            replayed.files.push((segment.path().to_owned(), segment.lsn()));
+            let (path, end, bytes) = (segment.path().to_owned(), segment.lsn(), segment.offset());
+            replayed.files.push(ReplayedFile { path, end, bytes });
             let kept_power = boot.is_some_and(|boot| boot == segment.header().boot);
             let is_whole = match next {
-                Some(next) => end == SegmentEnd::Clean && segment.lsn() == next.previous_end,
+                Some(next) => read_to == SegmentEnd::Clean && segment.lsn() == next.previous_end,
                 // Zeros may be a hole, if power was lost: what was written here is gone, and what
                 // came later is not.
-                None => end == SegmentEnd::Clean && (kept_power || replayed.was_closed),
+                None => read_to == SegmentEnd::Clean && (kept_power || replayed.was_closed),
             };
             if kept_power && next.is_none() && last_kind == Some(RecordKind::Continued) {
                 let number = segment.header().segment + 1;

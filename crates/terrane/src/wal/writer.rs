@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::format::{
     HEADER_BYTES, RecordKind, SegmentHeader, TERMINATOR_BYTES, record_bytes, record_header,
 };
-use super::{LogSync, Replayed};
+use super::{LogSync, Replayed, ReplayedFile};
 use super::{segment_file_name, segment_file_number};
+use crate::batch::Op;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::{Counter, Counters};
 use crate::storage::{Fill, Segment, Storage};
-use crate::types::{Lsn, SeqNo};
+use crate::types::{KeyspaceId, Lsn, SeqNo};
 
 /// How the log is kept.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,9 @@ const GROWTH: u64 = 4;
 /// Segments that are kept to be written again.
 const SPARES_MAX: usize = 2;
 
+/// Payloads up to this size are put together in memory, and written at once.
+const COPIED_BYTES: usize = 16 << 10;
+
 /// What a log is part of.
 pub(crate) struct LogEnvironment {
     pub(crate) storage: Arc<dyn Storage>,
@@ -38,6 +42,13 @@ pub(crate) struct LogEnvironment {
     pub(crate) counters: Arc<Counters>,
     pub(crate) dir: PathBuf,
     pub(crate) database: u64,
+}
+
+/// A file of the log, and how much of it holds records.
+#[derive(Debug, Clone)]
+pub(crate) struct LogCopy {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
 }
 
 /// The end of the log, where records are added.
@@ -49,10 +60,13 @@ pub(crate) struct LogWriter {
     /// Segments that are full, oldest first, with the positions at which they end.
     full: Vec<FullSegment>,
     spares: Vec<PathBuf>,
+    /// Holders that need the files as they are.
+    pins: usize,
     /// Someone is making a spare.
     spare_is_wanted: bool,
     next_file: u64,
     scratch: Vec<u8>,
+    encoded: Vec<u8>,
     /// What the log last said is durable.
     said_synced: Lsn,
 }
@@ -86,6 +100,8 @@ struct Current {
 struct FullSegment {
     path: PathBuf,
     end: Lsn,
+    /// Bytes of the file up to its end.
+    bytes: u64,
 }
 
 impl LogWriter {
@@ -104,12 +120,12 @@ impl LogWriter {
         let next_file =
             names.iter().filter_map(|name| segment_file_number(name)).max().unwrap_or(0) + 1;
         let mut full = Vec::new();
-        for (path, end) in &replayed.files {
+        for ReplayedFile { path, end, bytes } in &replayed.files {
             // What was replayed is the past of everything that will be promised from now on.
             let segment =
                 storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
             segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
-            full.push(FullSegment { path: path.clone(), end: *end });
+            full.push(FullSegment { path: path.clone(), end: *end, bytes: *bytes });
         }
         let place = Place {
             segment: newest_segment + 1,
@@ -128,9 +144,11 @@ impl LogWriter {
             current,
             full,
             spares: Vec::new(),
+            pins: 0,
             spare_is_wanted: false,
             next_file: next_file + 1,
             scratch: Vec::new(),
+            encoded: Vec::new(),
             said_synced: place.base,
         })
     }
@@ -152,6 +170,19 @@ impl LogWriter {
         full.chain([self.current.path.clone()]).collect()
     }
 
+    /// The files that hold records, with what of them does.
+    pub(crate) fn copies(&self) -> Vec<LogCopy> {
+        let full =
+            self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });
+        let current = LogCopy { path: self.current.path.clone(), bytes: self.current.offset };
+        full.chain([current]).collect()
+    }
+
+    /// While the log is pinned, by any number of holders, no file of it is freed.
+    pub(crate) fn pin(&mut self, is_pinned: bool) {
+        self.pins = if is_pinned { self.pins + 1 } else { self.pins.saturating_sub(1) };
+    }
+
     /// Adds the operations of a write, of which the first has sequence number `seq`. Returns the
     /// position after it. Nothing is written if it fails.
     ///
@@ -165,6 +196,30 @@ impl LogWriter {
             self.said_synced = synced;
         }
         self.write_record(RecordKind::Batch, seq, operations)
+    }
+
+    /// Adds a write of one operation, encoded on the way.
+    pub(crate) fn append_one(
+        &mut self,
+        seq: SeqNo,
+        keyspace: KeyspaceId,
+        op: &Op<'_>,
+    ) -> Result<Lsn> {
+        let mut encoded = std::mem::take(&mut self.encoded);
+        encoded.clear();
+        let appended = match *op {
+            // A large value is not copied into the operation.
+            Op::Put { key, value } if value.len() > COPIED_BYTES => {
+                Op::encode_put_head(keyspace, key, value.len(), &mut encoded);
+                self.append(seq, &[&encoded, value])
+            }
+            _ => {
+                op.encode(keyspace, &mut encoded);
+                self.append(seq, &[&encoded])
+            }
+        };
+        self.encoded = encoded;
+        appended
     }
 
     fn write_record(&mut self, kind: RecordKind, seq: SeqNo, payload: &[&[u8]]) -> Result<Lsn> {
@@ -182,7 +237,6 @@ impl LogWriter {
         let io = |error| Error::io("write", path, error);
         // A large payload is not copied twice; it is written first, so that the record does not
         // hold before all of it is there.
-        const COPIED_BYTES: usize = 16 << 10;
         if payload_bytes <= COPIED_BYTES {
             payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
         } else {
@@ -237,7 +291,8 @@ impl LogWriter {
         self.write_record(RecordKind::Continued, 0, &[])?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
-        self.full.push(FullSegment { path: before.path, end: base });
+        let Current { path, offset: bytes, .. } = before;
+        self.full.push(FullSegment { path, end: base, bytes });
         Ok(())
     }
 
@@ -277,7 +332,7 @@ impl LogWriter {
     /// of the usual length are kept to be written again; the others are returned to be removed.
     pub(crate) fn release(&mut self, lsn: Lsn) -> Vec<PathBuf> {
         let count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
-        if count == 0 {
+        if count == 0 || self.pins > 0 {
             return Vec::new();
         }
         self.sync.forget(lsn);

@@ -1,0 +1,341 @@
+//! What a database has done, and what it holds.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use terrane_policy::{Admission, StallCause};
+
+use crate::durability::Durability;
+use crate::engine::{Engine, Opened};
+use crate::error::Error;
+use crate::stats::Counter;
+use crate::tree_view::human;
+
+/// Counters since the database was opened, and sizes now.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The durability that writes have unless they say otherwise.
+    pub durability: Durability,
+    /// Operations written, each of a batch counted.
+    pub writes: u64,
+    /// Keys and values written, in bytes, as the user gave them.
+    pub user_bytes_written: u64,
+    /// Point lookups.
+    pub gets: u64,
+    /// Point lookups that found a value.
+    pub gets_found: u64,
+    /// Iterators made.
+    pub scans: u64,
+    /// Data blocks looked into by point lookups.
+    pub get_blocks: u64,
+    /// Filters asked, filters that said no, and filters that wrongly said maybe.
+    pub filter_probes: u64,
+    /// Filters that said no.
+    pub filter_negatives: u64,
+    /// Filters that said maybe for a key that was not there.
+    pub filter_false_positives: u64,
+    /// The block cache, for data, index and filter blocks.
+    pub cache: CacheStats,
+    /// Bytes read from tables for readers.
+    pub table_bytes_read: u64,
+    /// Bytes written to the log.
+    pub log_bytes_written: u64,
+    /// Syncs of the log.
+    pub log_syncs: u64,
+    /// Bytes written to manifests.
+    pub manifest_bytes_written: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Bytes written by flushes.
+    pub flush_bytes_written: u64,
+    /// Time spent in flushes, in microseconds.
+    pub flush_micros: u64,
+    /// Compactions that rewrote something.
+    pub compactions: u64,
+    /// Tables that moved without being rewritten.
+    pub trivial_moves: u64,
+    /// Bytes read by compactions.
+    pub compaction_bytes_read: u64,
+    /// Bytes written by compactions.
+    pub compaction_bytes_written: u64,
+    /// Time spent in compactions, in microseconds.
+    pub compaction_micros: u64,
+    /// Tables dropped unread because a range tombstone covered them.
+    pub tables_dropped: u64,
+    /// What held writers up.
+    pub stalls: StallStats,
+    /// Who holds memory.
+    pub memory: MemoryStats,
+    /// Bytes of all tables.
+    pub table_bytes: u64,
+    /// Point entries of all tables, tombstones and old versions included.
+    pub table_entries: u64,
+    /// Point tombstones of all tables.
+    pub table_tombstones: u64,
+    /// Range tombstones of all tables.
+    pub table_range_tombstones: u64,
+    /// Sequence numbers that snapshots hold.
+    pub snapshots: usize,
+    /// Writes that were read back from the log when the database was opened.
+    pub replayed_writes: u64,
+    /// Records of the log that could not be kept when the database was opened, as earlier ones
+    /// were lost with the power.
+    pub dropped_log_records: u64,
+    /// What is wrong, if anything.
+    pub error: Option<Error>,
+}
+
+/// Hits and misses of the block cache by kind of block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Data blocks found.
+    pub data_hits: u64,
+    /// Data blocks read.
+    pub data_misses: u64,
+    /// Index blocks found.
+    pub index_hits: u64,
+    /// Index blocks read.
+    pub index_misses: u64,
+    /// Filters found.
+    pub filter_hits: u64,
+    /// Filters read.
+    pub filter_misses: u64,
+}
+
+/// What held writers up, by cause.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StallStats {
+    /// Writers that had to wait or were slowed down.
+    pub writes: u64,
+    /// Time writers waited because level 0 held too many runs, in microseconds.
+    pub level0_runs_micros: u64,
+    /// Time writers waited because too many memtables were full, in microseconds.
+    pub immutable_memtables_micros: u64,
+    /// Time by which writers were slowed down, in microseconds.
+    pub delay_micros: u64,
+    /// What holds writers up now, for each tree that does.
+    pub now: Vec<String>,
+}
+
+impl StallStats {
+    /// All time that writers lost, in microseconds.
+    pub fn total_micros(&self) -> u64 {
+        self.level0_runs_micros + self.immutable_memtables_micros + self.delay_micros
+    }
+
+    /// The time lost to a cause, in microseconds.
+    pub fn micros(&self, cause: StallCause) -> u64 {
+        match cause {
+            StallCause::Level0Runs => self.level0_runs_micros,
+            StallCause::ImmutableMemtables => self.immutable_memtables_micros,
+        }
+    }
+}
+
+/// Who holds memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// The bound for all of it.
+    pub budget_bytes: u64,
+    /// Memtables, the memory kept for the next ones included.
+    pub memtable_bytes: u64,
+    /// Blocks in the cache.
+    pub cache_bytes: u64,
+    /// Blocks that iterators and values hold and the cache does not.
+    pub pinned_bytes: u64,
+    /// Buffers of flushes and compactions.
+    pub job_bytes: u64,
+}
+
+impl MemoryStats {
+    /// All of it together.
+    pub fn total_bytes(&self) -> u64 {
+        self.memtable_bytes + self.cache_bytes + self.pinned_bytes + self.job_bytes
+    }
+}
+
+impl Stats {
+    pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
+        let count = |counter| engine.counters.get(counter);
+        let trees = engine.trees();
+        let mut tables = (0, 0, 0, 0);
+        for table in trees.values().flat_map(|tree| {
+            let version = tree.state().version.clone();
+            version.shape().tables().cloned().collect::<Vec<_>>()
+        }) {
+            tables.0 += table.size_bytes;
+            tables.1 += table.entries;
+            tables.2 += table.tombstones;
+            tables.3 += table.range_tombstones;
+        }
+        Self {
+            durability: engine.durability(),
+            writes: count(Counter::Writes),
+            user_bytes_written: count(Counter::UserBytesWritten),
+            gets: count(Counter::Gets),
+            gets_found: count(Counter::GetsFound),
+            scans: count(Counter::Scans),
+            get_blocks: count(Counter::GetBlocks),
+            filter_probes: count(Counter::FilterProbes),
+            filter_negatives: count(Counter::FilterNegatives),
+            filter_false_positives: count(Counter::FilterFalsePositives),
+            cache: cache_stats(engine),
+            table_bytes_read: count(Counter::TableBytesRead),
+            log_bytes_written: count(Counter::LogBytesWritten),
+            log_syncs: count(Counter::LogSyncs),
+            manifest_bytes_written: count(Counter::ManifestBytesWritten),
+            flushes: count(Counter::Flushes),
+            flush_bytes_written: count(Counter::FlushBytesWritten),
+            flush_micros: count(Counter::FlushMicros),
+            compactions: count(Counter::Compactions),
+            trivial_moves: count(Counter::TrivialMoves),
+            compaction_bytes_read: count(Counter::CompactionBytesRead),
+            compaction_bytes_written: count(Counter::CompactionBytesWritten),
+            compaction_micros: count(Counter::CompactionMicros),
+            tables_dropped: count(Counter::TablesDropped),
+            stalls: stall_stats(engine),
+            memory: memory_stats(engine),
+            table_bytes: tables.0,
+            table_entries: tables.1,
+            table_tombstones: tables.2,
+            table_range_tombstones: tables.3,
+            snapshots: engine.snapshots.list().len(),
+            replayed_writes: opened.replayed_batches,
+            dropped_log_records: opened.dropped_records,
+            error: engine.health.failure().or_else(|| engine.health.trouble()),
+        }
+    }
+
+    /// Bytes written to storage: log, tables and manifests.
+    pub fn storage_bytes_written(&self) -> u64 {
+        self.log_bytes_written
+            + self.flush_bytes_written
+            + self.compaction_bytes_written
+            + self.manifest_bytes_written
+    }
+
+    /// Bytes read from storage, or from the page cache in its place.
+    pub fn storage_bytes_read(&self) -> u64 {
+        self.table_bytes_read + self.compaction_bytes_read
+    }
+
+    /// Bytes written to tables per byte that the user wrote (compaction paper §4.2; the log is not
+    /// counted).
+    pub fn write_amplification(&self) -> f64 {
+        let tables = self.flush_bytes_written + self.compaction_bytes_written;
+        ratio(tables, self.user_bytes_written)
+    }
+
+    /// Data blocks looked into per point lookup (compaction paper §4.2).
+    pub fn read_amplification(&self) -> f64 {
+        ratio(self.get_blocks, self.gets)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn cache_stats(engine: &Engine) -> CacheStats {
+    let count = |counter| engine.counters.get(counter);
+    CacheStats {
+        data_hits: count(Counter::CacheDataHits),
+        data_misses: count(Counter::CacheDataMisses),
+        index_hits: count(Counter::CacheIndexHits),
+        index_misses: count(Counter::CacheIndexMisses),
+        filter_hits: count(Counter::CacheFilterHits),
+        filter_misses: count(Counter::CacheFilterMisses),
+    }
+}
+
+fn stall_stats(engine: &Engine) -> StallStats {
+    let count = |counter| engine.counters.get(counter);
+    let trees = engine.trees();
+    let now = trees.values().filter_map(|tree| match tree.state().admission {
+        Admission::Proceed => None,
+        Admission::Delay(pressure) => Some(format!("{}: delayed by {pressure}", tree.name)),
+        Admission::Stop(pressure) => Some(format!("{}: stopped by {pressure}", tree.name)),
+    });
+    StallStats {
+        writes: count(Counter::StalledWrites),
+        level0_runs_micros: count(Counter::StallRunsMicros),
+        immutable_memtables_micros: count(Counter::StallMemtablesMicros),
+        delay_micros: count(Counter::DelayMicros),
+        now: now.collect(),
+    }
+}
+
+fn memory_stats(engine: &Engine) -> MemoryStats {
+    let trees = engine.trees();
+    let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+    let blocks = engine.ledger.blocks.load(Ordering::Relaxed) as u64;
+    let cached = engine.tables.cache.used_bytes();
+    MemoryStats {
+        budget_bytes: engine.settings.memory_budget_bytes(),
+        memtable_bytes: (memtables + engine.pool.free_bytes()) as u64,
+        cache_bytes: cached,
+        pinned_bytes: blocks.saturating_sub(cached),
+        job_bytes: engine.ledger.jobs.load(Ordering::Relaxed) as u64,
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "durability          {}", self.durability)?;
+        writeln!(f, "writes              {} ({})", self.writes, human(self.user_bytes_written))?;
+        writeln!(f, "gets                {} ({} found)", self.gets, self.gets_found)?;
+        writeln!(f, "scans               {}", self.scans)?;
+        writeln!(f, "write amplification {:.2}", self.write_amplification())?;
+        writeln!(f, "read amplification  {:.2} blocks per get", self.read_amplification())?;
+        writeln!(
+            f,
+            "log                 {} written, {} syncs",
+            human(self.log_bytes_written),
+            self.log_syncs
+        )?;
+        writeln!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
+        writeln!(
+            f,
+            "compactions         {} ({} read, {} written), {} tables moved, {} dropped unread",
+            self.compactions,
+            human(self.compaction_bytes_read),
+            human(self.compaction_bytes_written),
+            self.trivial_moves,
+            self.tables_dropped
+        )?;
+        writeln!(
+            f,
+            "tables              {}, {} entries, {} tombstones, {} range tombstones",
+            human(self.table_bytes),
+            self.table_entries,
+            self.table_tombstones,
+            self.table_range_tombstones
+        )?;
+        let memory = &self.memory;
+        writeln!(
+            f,
+            "memory              {} of {}: memtables {}, cache {}, pinned {}, jobs {}",
+            human(memory.total_bytes()),
+            human(memory.budget_bytes),
+            human(memory.memtable_bytes),
+            human(memory.cache_bytes),
+            human(memory.pinned_bytes),
+            human(memory.job_bytes)
+        )?;
+        let stalls = &self.stalls;
+        write!(
+            f,
+            "stalls              {} writes, {} ms (runs {}, memtables {}, delays {})",
+            stalls.writes,
+            stalls.total_micros() / 1000,
+            stalls.level0_runs_micros / 1000,
+            stalls.immutable_memtables_micros / 1000,
+            stalls.delay_micros / 1000
+        )?;
+        for cause in &stalls.now {
+            write!(f, "\nnow                 {cause}")?;
+        }
+        self.error.as_ref().map_or(Ok(()), |error| write!(f, "\nerror               {error}"))
+    }
+}

@@ -1,0 +1,95 @@
+//! What an acknowledged write survives.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// What a write has survived once the call that made it returns.
+///
+/// | durability | death of the process | loss of power | cost of a write |
+/// |---|---|---|---|
+/// | `None` | lost until its memtable is flushed | lost | memory only; the log is not written |
+/// | `Process` | kept | the last moments may be lost | a copy into the log, no system call |
+/// | `Interval` | kept | at most the interval is lost | as `Process`, and a sync each interval |
+/// | `Sync` | kept | kept | waits for a sync, shared with other writers |
+///
+/// What is lost is always a suffix: if a write is there after a crash, so are all before it. The
+/// exception is `None`: such writes are not in the log, and may be missing though later ones of
+/// another durability are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Durability {
+    /// Survives nothing until the memtable is flushed.
+    None,
+    /// Survives the death of the process, not the loss of power.
+    #[default]
+    Process,
+    /// Survives the death of the process at once, and the loss of power after at most this time.
+    Interval(Duration),
+    /// Survives the loss of power.
+    Sync,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Process => f.write_str("process"),
+            Self::Interval(time) => write!(f, "interval({}ms)", time.as_millis()),
+            Self::Sync => f.write_str("sync"),
+        }
+    }
+}
+
+impl FromStr for Durability {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || {
+            let expected = "none, process, interval(TIME) with a time such as 100ms or 2s, or sync";
+            Error::invalid("durability", format!("'{text}'"), expected)
+        };
+        match text {
+            "none" => Ok(Self::None),
+            "process" => Ok(Self::Process),
+            "sync" => Ok(Self::Sync),
+            _ => {
+                let time = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
+                let time = time.and_then(parse_duration).ok_or_else(bad)?;
+                if time < Duration::from_millis(1) { Err(bad()) } else { Ok(Self::Interval(time)) }
+            }
+        }
+    }
+}
+
+/// A whole number with the unit `ms`, `s` or `m`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durabilities_round_trip_as_text() {
+        for text in ["none", "process", "interval(100ms)", "sync"] {
+            assert_eq!(text.parse::<Durability>().unwrap().to_string(), text);
+        }
+        assert_eq!("interval(2s)".parse::<Durability>().unwrap().to_string(), "interval(2000ms)");
+        for text in
+            ["", "Sync", "interval", "interval()", "interval(0ms)", "interval(5)", "interval(1h)"]
+        {
+            assert!(text.parse::<Durability>().is_err(), "{text}");
+        }
+    }
+}

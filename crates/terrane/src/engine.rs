@@ -1,0 +1,150 @@
+//! The state machine of a database: one file per verb.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `open`, `recover`, `close` | from files to a running database and back |
+//! | `write`, `room` | log, memtable, visibility; what holds writers up |
+//! | `read`, `scan` | point lookups; cursors over everything |
+//! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
+//! | `work` | who does what next in the background |
+//! | `keyspaces` | making, dropping and redesigning trees |
+//! | `checkpoint` | a second database of the same contents |
+//! | `files` | which files are needed, and the end of the others |
+//! | `tree`, `commit`, `snapshots`, `health` | the parts of the state |
+//!
+//! Locks, in the order in which they are taken: `writer`, then `manifest`, then those within a
+//! tree. None is held during input or output, except `manifest` while an edit is kept and
+//! `writer` while the log moves to another segment.
+
+mod checkpoint;
+mod close;
+mod commit;
+mod compact;
+mod files;
+mod flush;
+mod health;
+mod install;
+mod keyspaces;
+mod open;
+mod read;
+mod recover;
+mod room;
+mod scan;
+mod snapshots;
+mod tree;
+mod work;
+mod write;
+
+pub(crate) use health::Health;
+pub(crate) use open::Opened;
+pub(crate) use scan::ReadView;
+pub(crate) use tree::{Tree, TreeState};
+pub(crate) use write::Write;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use terrane_memtable::Pool;
+
+use crate::clock::Clock;
+use crate::durability::Durability;
+use crate::manifest::Manifest;
+use crate::memory::MemoryLedger;
+use crate::options::{Background, Settings};
+use crate::stats::Counters;
+use crate::storage::{Lock, Storage};
+use crate::table::TableEnvironment;
+use crate::types::{KeyspaceId, SeqNo};
+use crate::wal::{LogSync, LogWriter};
+use commit::{CommitQueue, Entrance};
+use snapshots::Snapshots;
+use work::Work;
+
+/// All trees of a database.
+pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) dir: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) ledger: Arc<MemoryLedger>,
+    pub(crate) tables: Arc<TableEnvironment>,
+    pub(crate) health: Health,
+    pub(crate) snapshots: Snapshots,
+    /// Memory of flushed memtables, for the next ones.
+    pub(crate) pool: Arc<Pool>,
+    trees: ArcSwap<Trees>,
+    writer: Mutex<Writer>,
+    /// Told when writers that wait for room may look again.
+    room: std::sync::Condvar,
+    commits: CommitQueue,
+    log_sync: Arc<LogSync>,
+    manifest: Mutex<Option<Manifest>>,
+    work: Work,
+    background: Background,
+    /// Tells tables written by this opening of the database from those of any other.
+    writer_id: u64,
+    /// Files of tables whose edit is in doubt; see [`crate::manifest`].
+    doubtful: Mutex<Vec<PathBuf>>,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+/// What only one writer at a time may touch.
+#[derive(Debug)]
+struct Writer {
+    /// `None` for a database that is read-only, or not open yet.
+    log: Option<LogWriter>,
+    next_seq: SeqNo,
+    entrance: Entrance,
+    /// Bytes written since memory was last counted.
+    uncounted_bytes: usize,
+}
+
+impl Engine {
+    fn lock_writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_manifest(&self) -> MutexGuard<'_, Option<Manifest>> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All trees, as they are now.
+    pub(crate) fn trees(&self) -> arc_swap::Guard<Arc<Trees>> {
+        self.trees.load()
+    }
+
+    /// The tree of a keyspace, if it was not dropped.
+    pub(crate) fn tree(&self, id: KeyspaceId) -> Option<Arc<Tree>> {
+        self.trees.load().get(&id).cloned()
+    }
+
+    /// The newest sequence number that readers may see.
+    #[inline]
+    pub(crate) fn visible(&self) -> SeqNo {
+        self.commits.visible()
+    }
+
+    /// Holds the newest visible sequence number; to be released.
+    pub(crate) fn hold_snapshot(&self) -> SeqNo {
+        self.snapshots.hold(&self.commits)
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.settings.durability
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn is_inline(&self) -> bool {
+        self.background == Background::Inline
+    }
+}

@@ -1,0 +1,58 @@
+//! From a running database to files.
+
+use std::sync::{Arc, PoisonError};
+
+use super::{Engine, Tree};
+use crate::error::Result;
+
+impl Engine {
+    /// Flushes everything, ends the log in order and lets go of the directory. No operation is
+    /// accepted any more, whatever the outcome.
+    ///
+    /// # Errors
+    /// The first failure; what could not be flushed is in the log, as far as its durability says.
+    pub(crate) fn close(&self) -> Result<()> {
+        let was_writable = self.health.check_writable();
+        self.health.close();
+        self.stop_threads();
+        let mut result = match was_writable {
+            Ok(()) => self.flush_for_close(),
+            Err(crate::error::Error::ReadOnly | crate::error::Error::Closed) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Some(log) = &mut self.lock_writer().log {
+            result = result.and(log.close());
+        }
+        self.release_lock();
+        result
+    }
+
+    /// Ends threads and lets go of the directory, without flushing anything.
+    pub(crate) fn abandon_database(&self) {
+        self.health.close();
+        self.stop_threads();
+        self.release_lock();
+    }
+
+    fn release_lock(&self) {
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Threads have ended, and with them whatever they were doing.
+    fn flush_for_close(&self) -> Result<()> {
+        self.work.resume();
+        let trees: Vec<Arc<Tree>> = self.trees().values().cloned().collect();
+        for tree in trees {
+            {
+                let mut writer = self.lock_writer();
+                if !tree.state().active.memtable.is_empty() {
+                    self.rotate(&mut writer, &tree);
+                }
+            }
+            while !tree.state().full.is_empty() {
+                self.flush_oldest(&tree)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Makes writes visible in the order of their sequence numbers.
+//!
+//! Writers get their sequence numbers one after the other, but insert into memtables at the same
+//! time, and finish in any order. A write is visible once it and all before it are inserted: then
+//! no reader sees a batch in part, nor a write without those before it.
+//!
+//! Writers enter a ring of slots in the order of their sequence numbers. Who has inserted marks
+//! its slot, and then moves the visible position over all marked slots in a row, also those of
+//! others. A writer whose predecessors are not done yet waits: first by spinning, for inserting
+//! takes less than a microsecond, then asleep, for its predecessor may be waiting for a sync.
+//!
+//! Invariants:
+//! 1. `published <= entered <= published + SLOTS`; a slot is entered again only after it was
+//!    published.
+//! 2. A slot is marked for ticket `t` once, by the writer that entered with it.
+//! 3. `visible` is the last sequence number of some published ticket, and never falls.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::types::SeqNo;
+
+/// More than there ever are writers at once; a writer that finds none free waits for one.
+const SLOTS: usize = 1024;
+
+/// How long a writer spins before it sleeps, in loops of a few nanoseconds.
+const SPINS: u32 = 200;
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// The last sequence number of the write.
+    last: AtomicU64,
+    /// The ticket that was inserted, plus one.
+    inserted: AtomicU64,
+}
+
+/// A place in the order of writes.
+#[derive(Debug, Clone, Copy)]
+#[must_use = "a ticket that is not finished holds up all later writes"]
+pub(crate) struct Ticket(u64);
+
+/// The order in which writes become visible.
+#[derive(Debug)]
+pub(crate) struct CommitQueue {
+    slots: Box<[Slot]>,
+    published: AtomicU64,
+    visible: AtomicU64,
+    sleepers: AtomicUsize,
+    mutex: Mutex<()>,
+    moved: Condvar,
+}
+
+/// The next ticket; kept by whoever gives out sequence numbers, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Entrance {
+    next: u64,
+}
+
+impl CommitQueue {
+    /// A queue in which everything up to `visible` is visible.
+    pub(crate) fn new(visible: SeqNo) -> Self {
+        Self {
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            published: AtomicU64::new(0),
+            visible: AtomicU64::new(visible),
+            sleepers: AtomicUsize::new(0),
+            mutex: Mutex::new(()),
+            moved: Condvar::new(),
+        }
+    }
+
+    /// The newest sequence number that readers may see.
+    #[inline]
+    pub(crate) fn visible(&self) -> SeqNo {
+        // Acquire pairs with the release in `publish`: what was inserted before is seen.
+        self.visible.load(Ordering::Acquire)
+    }
+
+    /// Everything up to `seq` is visible. Only while no one writes, as in recovery.
+    pub(crate) fn set_visible(&self, seq: SeqNo) {
+        self.visible.fetch_max(seq, Ordering::AcqRel);
+    }
+
+    /// Takes the next place. Callers enter one at a time, in the order of sequence numbers.
+    pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Ticket {
+        let ticket = entrance.next;
+        entrance.next += 1;
+        if ticket - self.published.load(Ordering::Acquire) >= SLOTS as u64 {
+            self.sleep_until(|queue| {
+                ticket - queue.published.load(Ordering::Acquire) < SLOTS as u64
+            });
+        }
+        // Relaxed: read only after `inserted`, which is stored with release.
+        self.slot(ticket).last.store(last, Ordering::Relaxed);
+        Ticket(ticket)
+    }
+
+    fn slot(&self, ticket: u64) -> &Slot {
+        &self.slots[(ticket % SLOTS as u64) as usize]
+    }
+
+    /// The write of `ticket`, up to `last`, is inserted. Returns once it is visible.
+    #[inline]
+    pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) {
+        // Release: who publishes the ticket has what was inserted before it.
+        self.slot(ticket.0).inserted.store(ticket.0 + 1, Ordering::Release);
+        self.publish();
+        if self.visible() < last {
+            self.wait_visible(last);
+        }
+    }
+
+    /// Moves the visible position over everything that is inserted.
+    #[inline]
+    fn publish(&self) {
+        let mut has_moved = false;
+        loop {
+            let ticket = self.published.load(Ordering::Acquire);
+            let slot = self.slot(ticket);
+            if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
+                break;
+            }
+            // Read before the slot is given up. If it was given up and entered again by then, the
+            // exchange fails and the value is not used.
+            let last = slot.last.load(Ordering::Relaxed);
+            let exchange = self.published.compare_exchange(
+                ticket,
+                ticket + 1,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if exchange.is_ok() {
+                // The maximum: one who published a later ticket may be ahead.
+                self.visible.fetch_max(last, Ordering::AcqRel);
+                has_moved = true;
+            }
+        }
+        // Sequentially consistent with `sleep_until`: either a sleeper is seen here, or it sees
+        // what was published here.
+        if has_moved {
+            std::sync::atomic::fence(Ordering::SeqCst);
+            if self.sleepers.load(Ordering::Relaxed) > 0 {
+                drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+                self.moved.notify_all();
+            }
+        }
+    }
+
+    /// Returns once `seq` is visible.
+    #[cold]
+    pub(crate) fn wait_visible(&self, seq: SeqNo) {
+        for _ in 0..SPINS {
+            if self.visible() >= seq {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.sleep_until(|queue| queue.visible() >= seq);
+    }
+
+    #[cold]
+    fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) {
+        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        while !is_reached(self) {
+            guard = self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn writes_become_visible_in_order_whoever_finishes_first() {
+        let queue = Arc::new(CommitQueue::new(10));
+        let mut entrance = Entrance::default();
+        let first = queue.enter(&mut entrance, 11);
+        let second = queue.enter(&mut entrance, 14);
+        let waiting = Arc::clone(&queue);
+        let later = std::thread::spawn(move || {
+            waiting.finish(second, 14);
+            waiting.visible()
+        });
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(queue.visible(), 10);
+        queue.finish(first, 11);
+        assert_eq!(later.join().unwrap(), 14);
+        assert_eq!(queue.visible(), 14);
+    }
+
+    #[test]
+    fn many_writers_leave_no_gap() {
+        let queue = CommitQueue::new(0);
+        let entrance = Mutex::new((Entrance::default(), 0));
+        let inserted: Vec<AtomicU64> = (0..8001).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let (ticket, seq) = {
+                            let (entrance, last) = &mut *entrance.lock().unwrap();
+                            *last += 1;
+                            (queue.enter(entrance, *last), *last)
+                        };
+                        inserted[seq as usize].store(1, Ordering::Relaxed);
+                        queue.finish(ticket, seq);
+                        let visible = queue.visible();
+                        assert!(visible >= seq);
+                        let all = inserted[1..=visible as usize].iter();
+                        assert!(all.rev().take(20).all(|slot| slot.load(Ordering::Relaxed) == 1));
+                    }
+                });
+            }
+        });
+        assert_eq!(queue.visible(), 8000);
+    }
+}

@@ -1,0 +1,297 @@
+//! Carries out what policy picked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use terrane_memtable::{Fragment, RangeTombstones};
+use terrane_policy::compaction::Group;
+use terrane_policy::{
+    Compaction, KeyRange, PickInput, Placement, RunId, TableId, TableInfo, TreeShape, manual,
+    soundness,
+};
+
+use super::flush::job_memory;
+use super::install::Installed;
+use super::{Engine, Tree};
+use crate::error::{Error, Result};
+use crate::iter::{MergeCursor, RunCursor, Source};
+use crate::memory::Charge;
+use crate::merge::{DropRules, OlderTables, Output, merge};
+use crate::stats::Counter;
+use crate::table::{FinishedTable, Table};
+use crate::types::SeqNo;
+use crate::version::{OpenRun, Version};
+
+/// What a compaction did with its inputs.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Tables that only change place.
+    moved: Vec<Arc<TableInfo>>,
+    /// Tables that are merged into new ones, or dropped.
+    consumed: Vec<Arc<TableInfo>>,
+    made: Vec<FinishedTable>,
+}
+
+impl Engine {
+    /// Carries out a compaction that was entered in the tree's jobs, and takes it out of them.
+    pub(super) fn compact(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
+        let result = self.carry_out(tree, compaction);
+        let mut jobs = tree.jobs();
+        jobs.compactions.retain(|other| other != compaction);
+        if let Err(Error::Corruption(place)) = &result {
+            // A table that cannot be read is left alone, and the others go on.
+            let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            if let Some(id) = crate::table::TableFileId::of_file_name(name) {
+                jobs.unreadable.push(TableId(id.number));
+            }
+        }
+        drop(jobs);
+        self.tell_room();
+        result
+    }
+
+    fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
+        let start = Instant::now();
+        let version = Arc::clone(&tree.state().version);
+        let shape = version.shape();
+        if let Err(error) = soundness::check(shape, compaction) {
+            return Err(Error::internal(format!("unsound compaction {compaction}: {error}")));
+        }
+        let mut paths = Vec::new();
+        let mut outcome = Outcome::default();
+        let done = self.do_groups(tree, &version, compaction, &mut outcome, &mut paths);
+        let installed = done.and_then(|()| {
+            if !outcome.made.is_empty() {
+                self.sync_dir()?;
+            }
+            self.install(tree, |manifest| {
+                let run = match compaction.output.placement {
+                    Placement::Join(run) => run,
+                    Placement::NewRun => RunId(manifest.take_run_number()),
+                };
+                let state = manifest.state().keyspaces.get(&tree.id);
+                let tables = state.map(|state| state.tables.clone()).unwrap_or_default();
+                let mut installed = Installed::default();
+                let level = compaction.output.level;
+                for moved in &outcome.moved {
+                    let record = tables.get(&moved.id).cloned();
+                    let record = record.ok_or_else(|| Error::internal("a moved table vanished"))?;
+                    installed.remove(tree.id, moved.id);
+                    installed.place(tree.id, level, run, record);
+                }
+                for consumed in &outcome.consumed {
+                    installed.remove(tree.id, consumed.id);
+                    installed.obsolete.push(consumed.id);
+                }
+                for made in &outcome.made {
+                    installed.add(tree.id, level, run, made);
+                }
+                Ok(installed)
+            })
+        });
+        if let Err(error) = installed {
+            self.abandon(paths);
+            return Err(error);
+        }
+        self.count(&outcome, start);
+        Ok(())
+    }
+
+    fn count(&self, outcome: &Outcome, start: Instant) {
+        let bytes = |tables: &[Arc<TableInfo>]| tables.iter().map(|table| table.size_bytes).sum();
+        let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
+        if !outcome.consumed.is_empty() {
+            self.counters.add(Counter::Compactions, 1);
+            self.counters.add(Counter::CompactionMicros, micros);
+            self.counters.add(Counter::CompactionBytesRead, bytes(&outcome.consumed));
+            self.counters.add(Counter::CompactionBytesWritten, written);
+        }
+    }
+
+    fn do_groups(
+        &self,
+        tree: &Tree,
+        version: &Arc<Version>,
+        compaction: &Compaction,
+        outcome: &mut Outcome,
+        paths: &mut Vec<PathBuf>,
+    ) -> Result<()> {
+        let shape = version.shape();
+        let snapshots = self.snapshots.list();
+        for group in compaction.groups(shape) {
+            match group {
+                Group::Keep(_) => {}
+                Group::Move(table) => outcome.moved.push(table),
+                Group::Merge(tables) => {
+                    let made =
+                        self.merge_group(tree, version, compaction, &tables, &snapshots, paths)?;
+                    outcome.made.extend(made);
+                    outcome.consumed.extend(tables);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_group(
+        &self,
+        tree: &Tree,
+        version: &Arc<Version>,
+        compaction: &Compaction,
+        tables: &[Arc<TableInfo>],
+        snapshots: &[SeqNo],
+        paths: &mut Vec<PathBuf>,
+    ) -> Result<Vec<FinishedTable>> {
+        let shape = version.shape();
+        let fragments = fragments_of(version, tables)?;
+        let read = self.not_covered(tables, &fragments, snapshots);
+        let mut input = MergeCursor::new(sources(version, compaction, &read));
+        input.seek_first()?;
+        let older = OlderTables::new(compaction.older_tables(shape));
+        let rules = DropRules::new(snapshots.to_vec(), older);
+        let design = tree.design();
+        let level = compaction.output.level;
+        let grandparents = grandparents(shape, level, tables);
+        let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
+        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
+        let mut next_table = || self.next_table();
+        let config = self.output_config(&design, level, grandparents, oldest, &mut next_table);
+        let mut output = Output::new(config);
+        let stop = || self.work.is_stopping() || tree.is_dropped();
+        let made = merge(input, fragments, rules, &mut output, &stop);
+        paths.extend_from_slice(output.paths());
+        made
+    }
+
+    /// The tables of a group that must be read: not those that a newer range tombstone covers as a
+    /// whole, as far as every reader that sees anything of them sees it.
+    fn not_covered(
+        &self,
+        tables: &[Arc<TableInfo>],
+        fragments: &[Fragment],
+        snapshots: &[SeqNo],
+    ) -> Vec<TableId> {
+        let is_covered = |table: &TableInfo| {
+            fragments.iter().any(|fragment| {
+                KeyRange::new(&fragment.start, fragment.end.as_deref()).covers(&table.range)
+                    && fragment.seqs.iter().any(|&deleted| {
+                        let seen_between = snapshots
+                            .iter()
+                            .any(|&seq| (table.smallest_seq..deleted).contains(&seq));
+                        deleted > table.largest_seq && !seen_between
+                    })
+            })
+        };
+        let (covered, read): (Vec<_>, Vec<_>) = tables.iter().partition(|table| is_covered(table));
+        self.counters.add(Counter::TablesDropped, covered.len() as u64);
+        read.iter().map(|table| table.id).collect()
+    }
+
+    /// Compacts everything in `range` down to the last level that holds any of it.
+    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+        self.flush(std::slice::from_ref(tree))?;
+        let mut level = 0;
+        loop {
+            self.health.check_writable()?;
+            let (job, is_last) = {
+                let mut jobs = tree.jobs();
+                let state = tree.state();
+                let shape = state.version.shape();
+                let last = shape.last_level();
+                if level > last || tree.is_dropped() {
+                    return Ok(());
+                }
+                let design = tree.design();
+                let all = busy(shape, &jobs.compactions, &jobs.unreadable);
+                let pick = |in_progress: &[Compaction]| {
+                    let cursors = &jobs.cursors;
+                    let input = PickInput { shape, design: &design, in_progress, cursors };
+                    manual(&input, level, range)
+                };
+                let job = pick(&all);
+                if job.is_none() && pick(&[]).is_none() {
+                    level += 1;
+                    continue;
+                }
+                jobs.compactions.extend(job.clone());
+                (job, level == last && level > 0)
+            };
+            match job {
+                Some(job) => {
+                    self.compact(tree, &job)?;
+                    if is_last {
+                        return Ok(());
+                    }
+                    level += 1;
+                }
+                // What is in the way will be done with.
+                None => self.work_a_little()?,
+            }
+        }
+    }
+}
+
+/// Everything that a new compaction must stay clear of: those in progress, and tables that cannot
+/// be read.
+pub(super) fn busy(
+    shape: &TreeShape,
+    in_progress: &[Compaction],
+    unreadable: &[TableId],
+) -> Vec<Compaction> {
+    let mut all = in_progress.to_vec();
+    for place in shape.places().filter(|place| unreadable.contains(&place.table.id)) {
+        let input = terrane_policy::compaction::Input {
+            level: place.level,
+            run: place.run,
+            tables: vec![Arc::clone(place.table)],
+        };
+        let output =
+            terrane_policy::Output { level: place.level, placement: Placement::Join(place.run) };
+        let reason = terrane_policy::Reason::Manual { level: place.level };
+        all.push(Compaction { inputs: vec![input], output, reason });
+    }
+    all
+}
+
+/// The range tombstones of some tables together.
+fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Fragment>> {
+    let all = RangeTombstones::new();
+    for info in tables.iter().filter(|info| info.range_tombstones > 0) {
+        let Some(table) = version.tables().get(&info.id) else { continue };
+        for fragment in table.fragments()?.iter() {
+            for &seq in &fragment.seqs {
+                all.insert(&fragment.start, fragment.end.as_deref(), seq);
+            }
+        }
+    }
+    Ok(all.fragments())
+}
+
+/// Cursors over the chosen tables, one for each run that has any of them.
+fn sources(version: &Version, compaction: &Compaction, chosen: &[TableId]) -> Vec<Source> {
+    let mut sources = Vec::new();
+    for input in &compaction.inputs {
+        let tables: Vec<Arc<Table>> = input
+            .tables
+            .iter()
+            .filter(|info| chosen.contains(&info.id))
+            .filter_map(|info| version.tables().get(&info.id))
+            .cloned()
+            .collect();
+        if !tables.is_empty() {
+            let run = Arc::new(OpenRun::of_tables(input.level, tables));
+            sources.push(Source::Run(RunCursor::new(run)));
+        }
+    }
+    sources
+}
+
+/// The tables of the level below the output that share keys with the group.
+fn grandparents(shape: &TreeShape, level: usize, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
+    let hull = KeyRange::hull_of(tables.iter().map(|table| &table.range));
+    let run = shape.level(level + 1).runs.first();
+    hull.zip(run).map(|(hull, run)| run.overlapping(&hull).to_vec()).unwrap_or_default()
+}

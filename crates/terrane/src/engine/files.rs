@@ -1,0 +1,81 @@
+//! Which files of a directory the database needs, and the end of the others.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::manifest::{ManifestState, is_pointer, manifest_file_number};
+use crate::storage::Storage;
+use crate::table::{TableEnvironment, TableFileId};
+use crate::wal::segment_file_number;
+
+/// The name of the lock file.
+pub(crate) const LOCK: &str = "LOCK";
+
+/// Checks that every table of the state is there, at its length.
+pub(super) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
+    let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    for keyspace in state.keyspaces.values() {
+        for table in keyspace.tables.values() {
+            let name = table.file.file_name();
+            let path = dir.join(&name);
+            let wrong = |detail: String| Error::corruption(&path, None, "table", detail);
+            if !names.contains(name.as_str()) {
+                return Err(wrong("the file is missing".into()));
+            }
+            let len = storage.len(&path).map_err(|error| Error::io("look at", &path, error))?;
+            if len != table.info.size_bytes {
+                let detail = format!(
+                    "it is {len} bytes long, and was written with {}",
+                    table.info.size_bytes
+                );
+                return Err(wrong(detail));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the file of a table that nothing needs any more.
+pub(super) fn discard_table(environment: &TableEnvironment, path: &Path) {
+    // One that cannot be removed now is removed when the database is opened next.
+    let _ = environment.storage.remove(path);
+}
+
+impl Engine {
+    /// Removes what a crash or a failed job left behind. Names that are not of the database are
+    /// left alone.
+    pub(super) fn remove_unneeded(&self, unused_logs: &[std::path::PathBuf]) -> Result<()> {
+        let needed: BTreeSet<TableFileId> = {
+            let guard = self.lock_manifest();
+            let keyspaces = guard.iter().flat_map(|manifest| manifest.state().keyspaces.values());
+            keyspaces
+                .flat_map(|keyspace| keyspace.tables.values().map(|table| table.file))
+                .collect()
+        };
+        let names = self.storage.list(&self.dir);
+        for name in names.map_err(|error| Error::io("list", &self.dir, error))? {
+            let path = self.dir.join(&name);
+            let is_unneeded = match TableFileId::of_file_name(&name) {
+                Some(id) => !needed.contains(&id),
+                None => unused_logs.contains(&path),
+            };
+            if is_unneeded {
+                // Not being able to tidy up is no reason not to open.
+                let _ = self.storage.remove(&path);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file of this name is, or may be, part of a database.
+pub(crate) fn is_database_file(name: &str) -> bool {
+    name == LOCK
+        || is_pointer(name)
+        || manifest_file_number(name).is_some()
+        || segment_file_number(name).is_some()
+        || TableFileId::of_file_name(name).is_some()
+}

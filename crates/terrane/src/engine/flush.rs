@@ -1,0 +1,163 @@
+//! From a memtable to tables in level 0.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use terrane_policy::RunId;
+
+use super::install::Installed;
+use super::tree::FullBuffer;
+use super::{Engine, Tree};
+use crate::error::{Error, Result};
+use crate::iter::{MergeCursor, Source};
+use crate::manifest::Change;
+use crate::memory::Charge;
+use crate::merge::{DropRules, OlderTables, Output, merge};
+use crate::stats::Counter;
+use crate::table::FinishedTable;
+
+impl Engine {
+    /// Flushes the oldest full memtable of a tree. Only one flush of a tree may run at a time.
+    pub(super) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
+        let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
+        let start = Instant::now();
+        // Writers that have a place in it may still be inserting.
+        self.commits.wait_visible(full.last_seq);
+        let mut paths = Vec::new();
+        let written = self.write_memtable(tree, &full, &mut paths);
+        let installed = written.and_then(|tables| self.install_flush(tree, &full, tables));
+        if let Err(error) = installed {
+            self.abandon(paths);
+            return Err(error);
+        }
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.counters.add(Counter::Flushes, 1);
+        self.counters.add(Counter::FlushMicros, micros);
+        Ok(())
+    }
+
+    fn write_memtable(
+        &self,
+        tree: &Tree,
+        full: &FullBuffer,
+        paths: &mut Vec<std::path::PathBuf>,
+    ) -> Result<Vec<FinishedTable>> {
+        let memtable = &full.memtable;
+        let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
+        input.seek_first()?;
+        let version = Arc::clone(&tree.state().version);
+        let older = version.runs().iter().map(|run| {
+            run.tables().iter().map(|table| Arc::clone(table.info())).collect::<Vec<_>>()
+        });
+        let rules = DropRules::new(self.snapshots.list(), OlderTables::new(older.collect()));
+        let design = tree.design();
+        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
+        let mut next_table = || self.next_table();
+        let config = self.output_config(&design, 0, Vec::new(), None, &mut next_table);
+        let mut output = Output::new(config);
+        let fragments = memtable.range_tombstones().fragments();
+        let stop = || self.work.is_stopping();
+        let tables = merge(input, fragments, rules, &mut output, &stop);
+        paths.extend_from_slice(output.paths());
+        let tables = tables?;
+        if !tables.is_empty() {
+            self.sync_dir()?;
+        }
+        let bytes = tables.iter().map(|table| table.info.size_bytes).sum();
+        self.counters.add(Counter::FlushBytesWritten, bytes);
+        Ok(tables)
+    }
+
+    fn install_flush(
+        &self,
+        tree: &Arc<Tree>,
+        full: &Arc<FullBuffer>,
+        tables: Vec<FinishedTable>,
+    ) -> Result<()> {
+        // A batch may have gone to several trees: after the loss of power it must not be there in
+        // one, from its table, and not in another, from the log.
+        if self.trees().len() > 1 {
+            self.log_sync.sync(full.ends).inspect_err(|error| self.health.fail(error.clone()))?;
+        }
+        self.install(tree, |manifest| {
+            let run = RunId(manifest.take_run_number());
+            let mut installed = Installed::default();
+            for table in &tables {
+                installed.add(tree.id, 0, run, table);
+            }
+            let (keyspace, upto) = (tree.id, full.ends);
+            installed.changes.push(Change::Flushed { keyspace, upto });
+            installed.changes.push(Change::LastSeq(full.last_seq));
+            installed.flushed = Some(Arc::clone(full));
+            Ok(installed)
+        })?;
+        self.release_log();
+        self.tell_room();
+        Ok(())
+    }
+
+    /// What is needed to write tables of a level.
+    pub(super) fn output_config<'a>(
+        &'a self,
+        design: &terrane_policy::Design,
+        level: usize,
+        grandparents: Vec<Arc<terrane_policy::TableInfo>>,
+        oldest_tombstone_micros: Option<u64>,
+        next_table: &'a mut dyn FnMut() -> (crate::table::TableFileId, std::path::PathBuf),
+    ) -> crate::merge::OutputConfig<'a> {
+        crate::merge::OutputConfig {
+            storage: &*self.storage,
+            table: crate::table::TableConfig {
+                block_bytes: design.block_bytes as usize,
+                filter_bits: design.filter_bits.get(level),
+                compression: design.compression.get(level),
+            },
+            table_bytes: design.table_bytes,
+            grandparents,
+            next_table,
+            now_micros: self.clock.now_micros(),
+            oldest_tombstone_micros,
+        }
+    }
+
+    /// A number and a path for a new table.
+    pub(super) fn next_table(&self) -> (crate::table::TableFileId, std::path::PathBuf) {
+        let mut manifest = self.lock_manifest();
+        let number = manifest.as_mut().map_or(0, crate::manifest::Manifest::take_table_number);
+        let id = crate::table::TableFileId { number, writer: self.writer_id };
+        (id, self.dir.join(id.file_name()))
+    }
+
+    pub(super) fn sync_dir(&self) -> Result<()> {
+        self.storage.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))
+    }
+
+    /// Everything that is in memtables now is flushed. Returns when it is.
+    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+        self.health.check_writable()?;
+        let mut targets = Vec::new();
+        {
+            let mut writer = self.lock_writer();
+            for tree in trees {
+                if !tree.state().active.memtable.is_empty() {
+                    self.rotate(&mut writer, tree);
+                }
+                let newest = tree.state().full.first().map(|full| full.last_seq);
+                targets.extend(newest.map(|last_seq| (Arc::clone(tree), last_seq)));
+            }
+        }
+        let is_flushed = || {
+            targets.iter().all(|(tree, last_seq)| {
+                tree.is_dropped()
+                    || !tree.state().full.iter().any(|full| full.last_seq <= *last_seq)
+            })
+        };
+        self.work_until(is_flushed)
+    }
+}
+
+/// What a flush or a compaction takes beside its input: buffers of the writer, filter hashes.
+pub(super) fn job_memory(design: &terrane_policy::Design) -> usize {
+    let entries_guess = design.table_bytes / 100;
+    (512 << 10) + usize::try_from(entries_guess * 8).unwrap_or(0)
+}

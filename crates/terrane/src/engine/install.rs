@@ -1,0 +1,199 @@
+//! Makes the result of a flush or a compaction true, first on disk, then in memory.
+//!
+//! The manifest is locked from before the edit is kept until the new version is in place, so that
+//! versions follow each other as edits do.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use terrane_policy::{RunId, TableId};
+
+use super::Engine;
+use super::tree::{FullBuffer, Tree};
+use crate::error::{Error, Result};
+use crate::manifest::{Change, Manifest, TableRecord};
+use crate::table::{FinishedTable, Table};
+use crate::types::KeyspaceId;
+use crate::version::Version;
+
+/// What becomes true together.
+#[derive(Debug, Default)]
+pub(super) struct Installed {
+    pub(super) changes: Vec<Change>,
+    /// New tables.
+    pub(super) tables: Vec<TableRecord>,
+    /// Tables that are in no tree any more.
+    pub(super) obsolete: Vec<TableId>,
+    /// The memtable that is in tables now.
+    pub(super) flushed: Option<Arc<FullBuffer>>,
+}
+
+impl Installed {
+    /// Adds a new table to a run.
+    pub(super) fn add(
+        &mut self,
+        keyspace: KeyspaceId,
+        level: usize,
+        run: RunId,
+        table: &FinishedTable,
+    ) {
+        let record =
+            TableRecord { file: table.id, info: Arc::clone(&table.info), checksum: table.checksum };
+        self.tables.push(record.clone());
+        self.place(keyspace, level, run, record);
+    }
+
+    /// Puts a table, new or not, into a run.
+    pub(super) fn place(
+        &mut self,
+        keyspace: KeyspaceId,
+        level: usize,
+        run: RunId,
+        table: TableRecord,
+    ) {
+        let level = u32::try_from(level).unwrap_or(u32::MAX);
+        self.changes.push(Change::AddTable { keyspace, level, run, table });
+    }
+
+    /// Takes a table out of its place.
+    pub(super) fn remove(&mut self, keyspace: KeyspaceId, table: TableId) {
+        self.changes.push(Change::RemoveTable { keyspace, table });
+    }
+}
+
+impl Engine {
+    /// Keeps an edit, and has readers see its result.
+    pub(super) fn install(
+        &self,
+        tree: &Arc<Tree>,
+        prepare: impl FnOnce(&mut Manifest) -> Result<Installed>,
+    ) -> Result<()> {
+        let idle = self.idle_positions();
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        if tree.is_dropped() {
+            return Err(Error::Closed);
+        }
+        let mut installed = prepare(manifest)?;
+        // Trees that hold nothing in memory need nothing of the log before now.
+        let exists = |change: &Change| match change {
+            Change::Flushed { keyspace, .. } => manifest.state().keyspaces.contains_key(keyspace),
+            _ => true,
+        };
+        installed.changes.extend(idle.into_iter().filter(exists));
+        self.commit(manifest, installed.changes)?;
+        let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
+            return Err(Error::internal("a tree vanished from the manifest"));
+        };
+        let shape = keyspace.shape.clone();
+        let before = Arc::clone(&tree.state().version);
+        let mut tables: BTreeMap<TableId, Arc<Table>> = before.tables().clone();
+        for record in &installed.tables {
+            let table = Table::new(record.file, Arc::clone(&record.info), &self.dir, &self.tables);
+            tables.insert(record.info.id, table);
+        }
+        let version = Arc::new(Version::new(shape, &tables));
+        tree.replace(|mut state| {
+            if let Some(flushed) = &installed.flushed {
+                state.full.retain(|full| !Arc::ptr_eq(full, flushed));
+            }
+            state.version = version;
+            state
+        });
+        for id in installed.obsolete {
+            tables.get(&id).inspect(|table| table.make_obsolete());
+        }
+        drop(guard);
+        self.check_shape(tree)
+    }
+
+    /// Keeps an edit. A failed sync is final for the database.
+    pub(super) fn commit(&self, manifest: &mut Manifest, changes: Vec<Change>) -> Result<()> {
+        let before = manifest.bytes_written();
+        let committed = manifest.commit(changes);
+        let written = manifest.bytes_written() - before;
+        self.counters.add(crate::stats::Counter::ManifestBytesWritten, written);
+        match committed {
+            Ok(()) => {
+                if !manifest.is_doubtful() {
+                    self.remove_doubtful();
+                }
+                Ok(())
+            }
+            Err(error @ Error::Poisoned(_)) => {
+                self.health.fail(error.clone());
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Edits by which trees without anything in memory let go of the log up to now.
+    fn idle_positions(&self) -> Vec<Change> {
+        let writer = self.lock_writer();
+        let Some(log) = &writer.log else { return Vec::new() };
+        let upto = log.end();
+        let trees = self.trees();
+        // A write that has its place in the log, and is not in its memtable yet, is told by its
+        // sequence number, which is not visible then.
+        let visible = self.visible();
+        let is_idle = |tree: &&Arc<Tree>| tree.last_seq() <= visible && tree.state().is_flushed();
+        let idle = trees.values().filter(is_idle);
+        idle.map(|tree| Change::Flushed { keyspace: tree.id, upto }).collect()
+    }
+
+    /// Removes files that were begun for an edit that was not made, unless it may have been.
+    pub(super) fn abandon(&self, paths: Vec<PathBuf>) {
+        let is_doubtful = self.lock_manifest().as_ref().is_some_and(Manifest::is_doubtful);
+        if is_doubtful {
+            let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
+            doubtful.extend(paths);
+            return;
+        }
+        for path in paths {
+            // One that cannot be removed now is removed when the database is opened next.
+            let _ = self.storage.remove(&path);
+        }
+    }
+
+    fn remove_doubtful(&self) {
+        let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in doubtful.drain(..) {
+            let _ = self.storage.remove(&path);
+        }
+    }
+
+    /// Frees the part of the log that no tree needs any more.
+    pub(super) fn release_log(&self) {
+        let needed = {
+            let guard = self.lock_manifest();
+            let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
+                return;
+            };
+            manifest.state().log_needed_from(crate::types::Lsn(0))
+        };
+        let removed = {
+            let mut writer = self.lock_writer();
+            writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
+        };
+        for path in removed {
+            let _ = self.storage.remove(&path);
+        }
+    }
+
+    /// Under `cfg(invariants)`, checks the tree after every change.
+    #[cfg_attr(not(invariants), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    fn check_shape(&self, tree: &Tree) -> Result<()> {
+        if cfg!(invariants) || cfg!(debug_assertions) {
+            let state = tree.state();
+            if let Err(error) = state.version.shape().check() {
+                return Err(Error::internal(format!("after an install: {error}")));
+            }
+            if state.version.tables().len() != state.version.shape().table_count() {
+                return Err(Error::internal("a table of the tree is not open"));
+            }
+        }
+        Ok(())
+    }
+}

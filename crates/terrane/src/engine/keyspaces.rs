@@ -1,0 +1,120 @@
+//! Making, dropping and redesigning trees.
+
+use std::sync::Arc;
+
+use terrane_policy::Design;
+
+use super::Engine;
+use super::open::{DEFAULT_NAME, check_design};
+use super::tree::{Buffer, Tree};
+use crate::error::{Error, Result};
+use crate::manifest::Change;
+use crate::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
+use crate::version::Version;
+use crate::wal::LogWriter;
+
+/// The longest name of a keyspace, in bytes.
+const MAX_NAME_LEN: usize = 255;
+
+impl Engine {
+    /// The tree of a name; it is made if there is none.
+    pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
+        self.health.check_open()?;
+        if name.is_empty() || name.len() > MAX_NAME_LEN {
+            let found = format!("{} bytes long", name.len());
+            return Err(Error::invalid("keyspace name", found, "1 to 255 bytes long"));
+        }
+        // Held, so that a name is made once; released before the tree is used.
+        let position = self.log_end();
+        let mut guard = self.lock_manifest();
+        if let Some(tree) = self.find_tree(name) {
+            if let Some(asked) = design {
+                check_design(name, &tree.design(), asked)?;
+            }
+            return Ok(tree);
+        }
+        self.health.check_writable()?;
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        let design = design.unwrap_or(&self.settings.design).clone();
+        design.validate()?;
+        let id = KeyspaceId(manifest.state().next_keyspace);
+        let changes = vec![
+            Change::Keyspace { keyspace: id, name: name.to_owned(), design: design.to_string() },
+            Change::Flushed { keyspace: id, upto: position },
+        ];
+        self.commit(manifest, changes)?;
+        let memtable = Tree::new_memtable(&design, &self.pool);
+        let buffer = Buffer { memtable, begins: position };
+        let tree = Tree::new(id, name, design, Version::default(), buffer);
+        self.trees.rcu(|trees| {
+            let mut trees = (**trees).clone();
+            trees.insert(id, Arc::clone(&tree));
+            trees
+        });
+        Ok(tree)
+    }
+
+    pub(crate) fn find_tree(&self, name: &str) -> Option<Arc<Tree>> {
+        self.trees().values().find(|tree| *tree.name == *name).cloned()
+    }
+
+    /// Removes a keyspace and everything in it; false if there is none of this name.
+    pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.health.check_writable()?;
+        if name == DEFAULT_NAME {
+            return Err(Error::invalid("keyspace", "the default one", "another one to be dropped"));
+        }
+        let Some(tree) = self.find_tree(name) else { return Ok(false) };
+        debug_assert!(tree.id != DEFAULT_KEYSPACE, "the default keyspace has the default name");
+        // No write may be given the tree's memtable after this.
+        {
+            let _writer = self.lock_writer();
+            tree.mark_dropped();
+            self.trees.rcu(|trees| {
+                let mut trees = (**trees).clone();
+                trees.remove(&tree.id);
+                trees
+            });
+        }
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        self.commit(manifest, vec![Change::DropKeyspace(tree.id)])?;
+        drop(guard);
+        tree.state().version.tables().values().for_each(|table| table.make_obsolete());
+        // Readers that still hold the tree keep its files; no one else does.
+        tree.replace(|mut state| {
+            state.version = Arc::new(Version::default());
+            state.full.clear();
+            state
+        });
+        self.release_log();
+        self.tell_room();
+        Ok(true)
+    }
+
+    /// Gives a tree another design. The next memtable and the next compactions follow it.
+    pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
+        self.health.check_writable()?;
+        design.validate()?;
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        if tree.is_dropped() {
+            return Err(Error::invalid("keyspace", "dropped", "one that exists"));
+        }
+        let change = Change::Keyspace {
+            keyspace: tree.id,
+            name: tree.name.to_string(),
+            design: design.to_string(),
+        };
+        self.commit(manifest, vec![change])?;
+        tree.set_design(design);
+        drop(guard);
+        self.work.wake();
+        self.tell_room();
+        Ok(())
+    }
+
+    fn log_end(&self) -> Lsn {
+        self.lock_writer().log.as_ref().map_or(Lsn(0), LogWriter::end)
+    }
+}

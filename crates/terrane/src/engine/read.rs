@@ -1,0 +1,116 @@
+//! Point lookups.
+//!
+//! Memtables first, newest to oldest, then runs, newest to oldest: the first version found is the
+//! newest. A range tombstone that covers the key hides everything older, so the search ends there
+//! as well. Runs are passed over by key range, then by filter, then searched by fence pointers: one
+//! block is looked into where the key is found, and none where it is not, but for false positives.
+
+use super::{Engine, Tree, TreeState};
+use crate::error::Result;
+use crate::stats::Counter;
+use crate::table::{Found, Table, filter_hash};
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+
+impl Engine {
+    /// The value of `key` as of `seq`, or now.
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+        self.health.check_open()?;
+        // The state first: then nothing that is visible can have left it.
+        let state = tree.state();
+        let seq = seq.unwrap_or_else(|| self.visible());
+        self.counters.add(Counter::Gets, 1);
+        let found = self.find(&state, key, seq)?;
+        let value = found.filter(|found| found.kind == EntryKind::Value).map(|found| found.value);
+        if value.is_some() {
+            self.counters.add(Counter::GetsFound, 1);
+        }
+        Ok(value)
+    }
+
+    /// The newest version of `key` as of `seq`; `None` if there is none, or it lies in a range that
+    /// was deleted since.
+    fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+        for memtable in state.memtables() {
+            let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
+            if let Some((found, kind, value)) = memtable.get_pinned(key, seq) {
+                let value = Value::pinned(value);
+                return Ok((found > deleted).then_some(Found { seq: found, kind, value }));
+            }
+            if deleted > 0 {
+                return Ok(None);
+            }
+        }
+        let runs = state.version.runs();
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let hash = filter_hash(key);
+        for run in runs {
+            let Some(table) = run.table_for(key) else { continue };
+            let deleted = newest_deletion(table, key, seq)?;
+            if let Some(found) = self.find_in_table(table, key, seq, hash)? {
+                return Ok((found.seq > deleted).then_some(found));
+            }
+            if deleted > 0 {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_in_table(
+        &self,
+        table: &Table,
+        key: &[u8],
+        seq: SeqNo,
+        hash: u64,
+    ) -> Result<Option<Found>> {
+        let info = table.info();
+        if seq < info.smallest_seq || *key < *info.range.start || !table.may_contain(hash)? {
+            return Ok(None);
+        }
+        let found = table.get(key, seq)?;
+        if found.is_none() {
+            self.counters.add(Counter::FilterFalsePositives, 1);
+        }
+        Ok(found)
+    }
+}
+
+/// The newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if there
+/// is none.
+fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
+    if table.info().range_tombstones == 0 {
+        return Ok(0);
+    }
+    let fragments = table.fragments()?;
+    let after = fragments.partition_point(|fragment| *fragment.start <= *key);
+    let fragment = after.checked_sub(1).and_then(|at| fragments.get(at));
+    let covering = fragment.filter(|fragment| fragment.contains(key));
+    Ok(covering.and_then(|fragment| fragment.newest_visible(seq)).unwrap_or(0))
+}
+
+impl Engine {
+    /// The values of several keys as of `seq`, or now; in the order of the keys.
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        tree: &Tree,
+        keys: &[K],
+        seq: Option<SeqNo>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.health.check_open()?;
+        let state = tree.state();
+        let seq = seq.unwrap_or_else(|| self.visible());
+        self.counters.add(Counter::Gets, keys.len() as u64);
+        let mut values = Vec::with_capacity(keys.len());
+        for key in keys {
+            let found = self.find(&state, key.as_ref(), seq)?;
+            let found = found.filter(|found| found.kind == EntryKind::Value);
+            values.push(found.map(|found| found.value));
+        }
+        let found = values.iter().filter(|value| value.is_some()).count() as u64;
+        self.counters.add(Counter::GetsFound, found);
+        Ok(values)
+    }
+}

@@ -1,0 +1,146 @@
+//! Reads back what is in the log and not in tables.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::open::{Opened, log_required};
+use super::write::insert_one;
+use super::{Engine, Tree};
+use crate::batch::Ops;
+use crate::error::{Error, Result};
+use crate::manifest::{Change, Found, ManifestState};
+use crate::options::Background;
+use crate::storage::Fill;
+use crate::types::{KeyspaceId, Lsn, SeqNo};
+use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed};
+
+impl Engine {
+    /// Replays the log, and begins a new segment of it. Returns files of no use.
+    pub(super) fn recover(&self, opened: &mut Opened) -> Result<Vec<PathBuf>> {
+        let state = self.manifest_state()?;
+        let recovery = Recovery::open(&*self.storage, &self.dir, state.database)?;
+        let newest_segment = recovery.newest_segment;
+        let mut unused = recovery.unused.clone();
+        let (replayed, last_seq) = self.replay(recovery, &state, state.required_segment, true)?;
+        opened.replayed_batches = replayed.batches;
+        opened.dropped_records = replayed.dropped_records;
+        let environment = LogEnvironment {
+            storage: Arc::clone(&self.storage),
+            clock: Arc::clone(&self.clock),
+            counters: Arc::clone(&self.counters),
+            dir: self.dir.clone(),
+            database: state.database,
+        };
+        // Syncs that write data only are worth writing a segment of zeros for.
+        let is_synced = self.settings.durability == crate::durability::Durability::Sync;
+        let config = LogConfig {
+            segment_bytes: self.settings.log_segment_bytes(),
+            fill: if is_synced { Fill::Zeros } else { Fill::Reserve },
+        };
+        let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
+        let flushed = flushed.unwrap_or_default();
+        let sync = Arc::clone(&self.log_sync);
+        let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
+        let segment = log.segment();
+        {
+            let mut writer = self.lock_writer();
+            writer.next_seq = last_seq + 1;
+            writer.log = Some(log);
+        }
+        let mut guard = self.lock_manifest();
+        let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
+        self.commit(manifest, vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)])?;
+        drop(guard);
+        self.release_log();
+        // Files that the chain has no use for must not come back as part of it.
+        unused.retain(|path| !self.log_files().contains(path));
+        Ok(unused)
+    }
+
+    /// Replays the log of a database that someone else may be writing.
+    pub(super) fn recover_read_only(&self, found: &Found, opened: &mut Opened) -> Result<()> {
+        let recovery = Recovery::open(&*self.storage, &self.dir, found.state.database)?;
+        let (replayed, _) = self.replay(recovery, &found.state, log_required(found), false)?;
+        opened.replayed_batches = replayed.batches;
+        opened.dropped_records = replayed.dropped_records;
+        Ok(())
+    }
+
+    fn manifest_state(&self) -> Result<ManifestState> {
+        let guard = self.lock_manifest();
+        guard.as_ref().map(|manifest| manifest.state().clone()).ok_or(Error::ReadOnly)
+    }
+
+    fn log_files(&self) -> Vec<PathBuf> {
+        self.lock_writer().log.as_ref().map(LogWriter::files).unwrap_or_default()
+    }
+
+    /// Puts what the log holds into memtables; full ones are flushed on the way, if `may_flush`.
+    fn replay(
+        &self,
+        recovery: Recovery,
+        state: &ManifestState,
+        required: u64,
+        may_flush: bool,
+    ) -> Result<(Replayed, SeqNo)> {
+        let from = state.log_needed_from(Lsn(0));
+        let mut last_seq = state.last_seq;
+        let replayed = recovery.replay(
+            &*self.storage,
+            &self.dir,
+            from,
+            required,
+            |lsn, seq, operations| {
+                let mut next = seq;
+                for operation in Ops::new(operations) {
+                    let (keyspace, op) = operation.map_err(|error| {
+                        Error::corruption(&self.dir, None, "log record", error.to_string())
+                    })?;
+                    if let Some(tree) = self.replay_target(state, keyspace, lsn) {
+                        if may_flush {
+                            self.flush_if_full(&tree, lsn, last_seq)?;
+                        }
+                        insert_one(&tree.state().active.memtable, &op, next);
+                    }
+                    next += 1;
+                }
+                last_seq = last_seq.max(next - 1);
+                self.commits.set_visible(last_seq);
+                Ok(())
+            },
+        )?;
+        self.commits.set_visible(last_seq);
+        Ok((replayed, last_seq))
+    }
+
+    /// The tree of an operation, unless it was dropped or has the operation in its tables.
+    fn replay_target(&self, state: &ManifestState, id: KeyspaceId, lsn: Lsn) -> Option<Arc<Tree>> {
+        let keyspace = state.keyspaces.get(&id)?;
+        if lsn < keyspace.flushed { None } else { self.tree(id) }
+    }
+
+    /// Flushes a memtable that replay has filled; everything before `lsn` is in it.
+    fn flush_if_full(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) -> Result<()> {
+        let used = tree.state().active.memtable.memory().used_bytes() as u64;
+        let limit = tree.buffer_bytes().min(self.settings.memory_budget_bytes() / 4);
+        // A batch is not parted: its operations share a position.
+        if used < limit || tree.state().active.begins == lsn {
+            return Ok(());
+        }
+        self.replace_replayed(tree, lsn, last_seq);
+        self.flush_oldest(tree)
+    }
+
+    fn replace_replayed(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) {
+        use super::tree::{Buffer, FullBuffer};
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
+        tree.replace(|mut state| {
+            let next = Arc::new(Buffer { memtable, begins: lsn });
+            let before = std::mem::replace(&mut state.active, next);
+            let memtable = Arc::clone(&before.memtable);
+            state.full.insert(0, Arc::new(FullBuffer { memtable, ends: lsn, last_seq }));
+            state
+        });
+        debug_assert!(self.background == Background::Inline || self.visible() >= last_seq);
+    }
+}

@@ -1,0 +1,244 @@
+//! What holds writers up, and the change to a new memtable.
+//!
+//! A writer goes on if its trees are in shape, slows down if they fall behind, and waits if they
+//! have fallen too far behind; why, is counted by cause. A memtable that is full is replaced by
+//! the writer that finds it so.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use terrane_policy::{Admission, Pressure, StallCause};
+
+use super::tree::{Buffer, FullBuffer, Tree};
+use super::{Engine, Write, Writer};
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+
+/// Memory is counted anew after so many bytes were written.
+const COUNT_EVERY_BYTES: usize = 256 << 10;
+
+/// A stopped writer looks again at least this often, in case it missed to be told.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Sleeps shorter than this take longer than they say; they are saved up.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+
+/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
+/// per byte: 4 MiB a second.
+const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
+
+impl Engine {
+    /// Takes the writer's lock once all trees of the write have room.
+    pub(super) fn make_room(
+        &self,
+        write: &Write<'_>,
+        user_bytes: usize,
+    ) -> Result<MutexGuard<'_, Writer>> {
+        self.slow_down(write, user_bytes);
+        let mut writer = self.lock_writer();
+        loop {
+            match self.check_room(&mut writer, write)? {
+                None => break,
+                Some(pressure) => {
+                    writer = self.wait_for_room(writer, pressure)?;
+                    self.health.check_writable()?;
+                }
+            }
+        }
+        writer.uncounted_bytes += user_bytes;
+        if writer.uncounted_bytes >= COUNT_EVERY_BYTES {
+            writer.uncounted_bytes = 0;
+            self.keep_to_budget(&mut writer);
+        }
+        Ok(writer)
+    }
+
+    /// Replaces full memtables. Answers what the write must wait for, if anything.
+    fn check_room(&self, writer: &mut Writer, write: &Write<'_>) -> Result<Option<Pressure>> {
+        match write {
+            Write::One(tree, _) => Ok(self.check_room_of(writer, tree)),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                for id in batch.keyspaces() {
+                    let Some(tree) = trees.get(id) else { continue };
+                    if let Some(pressure) = self.check_room_of(writer, tree) {
+                        return Ok(Some(pressure));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    #[inline]
+    fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Pressure> {
+        let state = tree.state();
+        // Stopped writers wait even if the active memtable has room: what is behind is merging.
+        if let Admission::Stop(pressure) = state.admission {
+            if pressure.cause == StallCause::Level0Runs {
+                return Some(pressure);
+            }
+        }
+        let used = state.active.memtable.memory().used_bytes() as u64;
+        if used < self.buffer_bytes(tree) {
+            return None;
+        }
+        if let Admission::Stop(pressure) = state.admission {
+            return Some(pressure);
+        }
+        drop(state);
+        self.rotate(writer, tree);
+        None
+    }
+
+    /// The size at which a memtable is full: that of the design, but no more than a quarter of the
+    /// memory budget, so that one can be filled while others are flushed.
+    fn buffer_bytes(&self, tree: &Tree) -> u64 {
+        let quarter = self.settings.memory_budget_bytes() / 4;
+        tree.buffer_bytes().min(quarter)
+    }
+
+    /// Puts an empty memtable in the place of the active one, which then waits to be flushed.
+    pub(super) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>) {
+        let position = writer.log.as_ref().map_or(crate::types::Lsn(0), crate::wal::LogWriter::end);
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
+        let last_seq = writer.next_seq - 1;
+        tree.replace(|mut state| {
+            let buffer = Arc::new(Buffer { memtable, begins: position });
+            let before = std::mem::replace(&mut state.active, buffer);
+            let memtable = Arc::clone(&before.memtable);
+            state.full.insert(0, Arc::new(FullBuffer { memtable, ends: position, last_seq }));
+            state
+        });
+        self.work.wake();
+    }
+
+    /// Waits until background work has made room, or does it itself where that is inline.
+    #[cold]
+    fn wait_for_room<'a>(
+        &'a self,
+        writer: MutexGuard<'a, Writer>,
+        pressure: Pressure,
+    ) -> Result<MutexGuard<'a, Writer>> {
+        // Waiting would not help as long as work cannot be done.
+        if let Some(error @ Error::DiskFull(_)) = self.health.trouble() {
+            return Err(error);
+        }
+        let start = Instant::now();
+        let writer = if self.is_inline() {
+            drop(writer);
+            if !self.run_one_job()? {
+                return Err(Error::internal(format!("nothing to do about {pressure}")));
+            }
+            self.lock_writer()
+        } else {
+            let waited = self.room.wait_timeout(writer, LOOK_AGAIN);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let cause = match pressure.cause {
+            StallCause::Level0Runs => Counter::StallRunsMicros,
+            StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
+        };
+        self.counters.add(cause, micros);
+        self.counters.add(Counter::StalledWrites, 1);
+        Ok(writer)
+    }
+
+    /// Sleeps a little if a tree falls behind: longer the further it is, and the more is written.
+    fn slow_down(&self, write: &Write<'_>, user_bytes: usize) {
+        let strength = match write {
+            Write::One(tree, _) => delay_strength(tree),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                let strengths = batch.keyspaces().iter().filter_map(|id| trees.get(id));
+                strengths.map(delay_strength).fold(0.0, f64::max)
+            }
+        };
+        if strength > 0.0 && !self.is_inline() {
+            self.delay(strength, user_bytes);
+        }
+    }
+
+    #[cold]
+    fn delay(&self, strength: f64, user_bytes: usize) {
+        let nanos = user_bytes as f64 * strength * strength * SLOWEST_NANOS_PER_BYTE;
+        let owed = self.work.delay_owed_nanos.fetch_add(nanos as u64, Ordering::Relaxed);
+        let owed = Duration::from_nanos(owed.saturating_add(nanos as u64));
+        if owed < SHORTEST_SLEEP {
+            return;
+        }
+        self.work.delay_owed_nanos.store(0, Ordering::Relaxed);
+        let start = Instant::now();
+        std::thread::sleep(owed);
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.counters.add(Counter::DelayMicros, micros);
+        self.counters.add(Counter::StalledWrites, 1);
+    }
+
+    /// Keeps memtables and cache within the budget, and the log within its length.
+    fn keep_to_budget(&self, writer: &mut Writer) {
+        let trees = self.trees();
+        let mut total = 0;
+        let mut largest: Option<(usize, &Arc<Tree>)> = None;
+        for tree in trees.values() {
+            let state = tree.state();
+            total += state.memtable_bytes();
+            let active = state.active.memtable.memory().used_bytes();
+            let can_rotate = !matches!(state.admission, Admission::Stop(_));
+            if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
+                largest = Some((active, tree));
+            }
+        }
+        total += self.pool.free_bytes();
+        self.ledger.memtables.store(total, Ordering::Relaxed);
+        let budget = self.settings.memory_budget_bytes();
+        // Many small trees: flush the largest, before each of them is full.
+        if total as u64 > budget / 2 && trees.len() > 1 {
+            if let Some((bytes, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES) {
+                let _ = bytes;
+                self.rotate(writer, tree);
+            }
+        }
+        let jobs = self.ledger.jobs.load(Ordering::Relaxed) as u64;
+        let blocks = self.ledger.blocks.load(Ordering::Relaxed) as u64;
+        let cached = self.tables.cache.used_bytes();
+        // Blocks that are pinned and not cached take their room from the cache.
+        let pinned = blocks.saturating_sub(cached);
+        let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
+        let room = budget.saturating_sub(others).max(budget / 16);
+        if room.abs_diff(self.tables.cache.capacity()) > budget / 64 {
+            self.tables.cache.set_capacity(room);
+        }
+        self.shorten_log(writer, &trees);
+    }
+
+    /// Flushes the trees that keep the oldest part of a log that has become too long.
+    fn shorten_log(&self, writer: &mut Writer, trees: &super::Trees) {
+        let Some(log) = &writer.log else { return };
+        let end = log.end();
+        let limit = self.settings.log_bytes_max();
+        for tree in trees.values() {
+            let is_behind =
+                tree.state().log_begins().is_some_and(|begins| end.0 - begins.0 > limit);
+            if is_behind {
+                self.rotate(writer, tree);
+            }
+        }
+    }
+
+    /// Has writers that wait look again.
+    pub(super) fn tell_room(&self) {
+        // Taken so that no writer is between looking and waiting.
+        drop(self.lock_writer());
+        self.room.notify_all();
+    }
+}
+
+fn delay_strength(tree: &Arc<Tree>) -> f64 {
+    match tree.state().admission {
+        Admission::Delay(pressure) => pressure.strength(),
+        _ => 0.0,
+    }
+}

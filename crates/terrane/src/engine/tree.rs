@@ -1,0 +1,193 @@
+//! One tree: the memtables and the tables of a keyspace.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+use terrane_memtable::{Config, Memtable, Pool};
+use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
+
+use crate::types::{KeyspaceId, Lsn, SeqNo};
+use crate::version::Version;
+
+/// A memtable and the part of the log that it covers.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub(crate) memtable: Arc<Memtable>,
+    /// All its entries are at or after this position of the log.
+    pub(crate) begins: Lsn,
+}
+
+/// A memtable that takes no more writes.
+#[derive(Debug)]
+pub(crate) struct FullBuffer {
+    pub(crate) memtable: Arc<Memtable>,
+    /// All its entries are before this position of the log.
+    pub(crate) ends: Lsn,
+    /// No entry has a larger sequence number. Entries are all there once it is visible.
+    pub(crate) last_seq: SeqNo,
+}
+
+/// What readers see of a tree: never changed, only replaced.
+#[derive(Debug)]
+pub(crate) struct TreeState {
+    pub(crate) active: Arc<Buffer>,
+    /// Memtables that wait to be flushed, newest first.
+    pub(crate) full: Vec<Arc<FullBuffer>>,
+    pub(crate) version: Arc<Version>,
+    /// Whether writers may go on.
+    pub(crate) admission: Admission,
+}
+
+/// What is going on in the background.
+#[derive(Debug, Default)]
+pub(crate) struct TreeJobs {
+    pub(crate) is_flushing: bool,
+    pub(crate) compactions: Vec<Compaction>,
+    pub(crate) cursors: Cursors,
+    /// Tables that could not be read: they are left alone.
+    pub(crate) unreadable: Vec<TableId>,
+}
+
+/// A tree of a database.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: Arc<str>,
+    design: ArcSwap<Design>,
+    state: ArcSwap<TreeState>,
+    /// Held while the state is replaced.
+    replacing: Mutex<()>,
+    jobs: Mutex<TreeJobs>,
+    is_dropped: AtomicBool,
+    /// The largest sequence number that was given to a write of this tree.
+    last_seq: AtomicU64,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        id: KeyspaceId,
+        name: &str,
+        design: Design,
+        version: Version,
+        buffer: Buffer,
+    ) -> Arc<Self> {
+        let admission = admit(version.shape(), 0, &design.constraint);
+        let (active, version) = (Arc::new(buffer), Arc::new(version));
+        let state = TreeState { active, full: Vec::new(), version, admission };
+        Arc::new(Self {
+            id,
+            name: name.into(),
+            design: ArcSwap::from_pointee(design),
+            state: ArcSwap::from_pointee(state),
+            replacing: Mutex::new(()),
+            jobs: Mutex::default(),
+            is_dropped: AtomicBool::new(false),
+            last_seq: AtomicU64::new(0),
+        })
+    }
+
+    /// An empty memtable of the kind that the design asks for.
+    pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
+        let MemtableKind::SkipList { branching, height } = design.memtable;
+        Memtable::new(Config::SkipList { branching, height }, pool)
+    }
+
+    /// The current state, for the time of one operation.
+    #[inline]
+    pub(crate) fn state(&self) -> Guard<Arc<TreeState>> {
+        self.state.load()
+    }
+
+    /// The current state, to be kept.
+    pub(crate) fn state_arc(&self) -> Arc<TreeState> {
+        self.state.load_full()
+    }
+
+    /// The size at which the design has a memtable be full, in bytes.
+    #[inline]
+    pub(crate) fn buffer_bytes(&self) -> u64 {
+        self.design.load().buffer_bytes
+    }
+
+    pub(crate) fn design(&self) -> Arc<Design> {
+        self.design.load_full()
+    }
+
+    /// Replaces the design; memtables follow at the next rotation, tables by compactions.
+    pub(crate) fn set_design(&self, design: Design) {
+        self.design.store(Arc::new(design));
+        self.replace(|state| state);
+    }
+
+    /// Replaces the state by what `change` makes of it.
+    pub(crate) fn replace(&self, change: impl FnOnce(NextState) -> NextState) {
+        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.state.load();
+        let next = change(NextState {
+            active: Arc::clone(&current.active),
+            full: current.full.clone(),
+            version: Arc::clone(&current.version),
+        });
+        let design = self.design.load();
+        let admission = admit(next.version.shape(), next.full.len(), &design.constraint);
+        let NextState { active, full, version } = next;
+        self.state.store(Arc::new(TreeState { active, full, version, admission }));
+    }
+
+    pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A write of this tree is given sequence numbers up to `seq`; under the writer's lock.
+    #[inline]
+    pub(crate) fn set_last_seq(&self, seq: SeqNo) {
+        // Relaxed: read and written under the writer's lock.
+        self.last_seq.store(seq, Ordering::Relaxed);
+    }
+
+    /// The largest sequence number that was given to a write of this tree.
+    pub(crate) fn last_seq(&self) -> SeqNo {
+        self.last_seq.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn mark_dropped(&self) {
+        self.is_dropped.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.is_dropped.load(Ordering::Acquire)
+    }
+}
+
+/// The parts of a state that a change may replace.
+#[derive(Debug)]
+pub(crate) struct NextState {
+    pub(crate) active: Arc<Buffer>,
+    pub(crate) full: Vec<Arc<FullBuffer>>,
+    pub(crate) version: Arc<Version>,
+}
+
+impl TreeState {
+    /// All memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active.memtable).chain(self.full.iter().map(|full| &full.memtable))
+    }
+
+    /// Bytes that memtables have taken from the allocator.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.memtables().map(|memtable| memtable.memory().total_bytes()).sum()
+    }
+
+    /// The oldest position of the log that the memtables need; `None` if they hold nothing.
+    pub(crate) fn log_begins(&self) -> Option<Lsn> {
+        // The positions of full memtables are known by their ends only; the oldest one begins
+        // where the tables end, which the manifest knows.
+        (self.full.is_empty() && !self.active.memtable.is_empty()).then_some(self.active.begins)
+    }
+
+    /// Whether no memtable holds anything.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.full.is_empty() && self.active.memtable.is_empty()
+    }
+}

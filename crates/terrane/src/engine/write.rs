@@ -1,0 +1,165 @@
+//! Writing: admission, log, memtable, visibility.
+
+use std::sync::Arc;
+
+use terrane_memtable::Memtable;
+
+use super::{Engine, Tree, Writer};
+use crate::batch::{Batch, Op, Ops};
+use crate::durability::Durability;
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+use crate::types::{EntryKind, KeyspaceId, MAX_SEQ, SeqNo};
+
+/// Operations that are written together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Write<'a> {
+    /// One operation on one tree.
+    One(&'a Arc<Tree>, Op<'a>),
+    /// Any number of operations on any trees.
+    Batch(&'a Batch),
+}
+
+/// The memtables that a write goes into.
+enum Targets {
+    One(KeyspaceId, Arc<Memtable>),
+    Many(Vec<(KeyspaceId, Arc<Memtable>)>),
+}
+
+/// A tree that a write goes into, and its memtable.
+fn target(tree: &Tree, last: SeqNo) -> (KeyspaceId, Arc<Memtable>) {
+    tree.set_last_seq(last);
+    (tree.id, Arc::clone(&tree.state().active.memtable))
+}
+
+impl Targets {
+    fn get(&self, keyspace: KeyspaceId) -> Option<&Arc<Memtable>> {
+        match self {
+            Self::One(id, memtable) => (*id == keyspace).then_some(memtable),
+            Self::Many(all) => {
+                all.iter().find(|(id, _)| *id == keyspace).map(|(_, memtable)| memtable)
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Writes, and returns once the write is visible and has the durability that is asked for.
+    pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        self.health.check_writable()?;
+        let (count, user_bytes) = match write {
+            Write::One(_, op) => {
+                op.check()?;
+                (1, op.user_bytes())
+            }
+            Write::Batch(batch) => {
+                batch.checked()?;
+                (batch.len() as u64, batch.user_bytes())
+            }
+        };
+        if count == 0 {
+            return if durability == Durability::Sync { self.sync_log() } else { Ok(()) };
+        }
+        let mut writer = self.make_room(&write, user_bytes)?;
+        let first = writer.next_seq;
+        let last = first + count - 1;
+        if last > MAX_SEQ {
+            return Err(Error::internal("all sequence numbers are used up"));
+        }
+        let targets = self.targets(&write, last)?;
+        let end = match durability {
+            Durability::None => None,
+            _ => Some(log(&mut writer, &write, first)?),
+        };
+        writer.next_seq = last + 1;
+        let ticket = self.commits.enter(&mut writer.entrance, last);
+        let wants_spare = writer.log.as_mut().and_then(crate::wal::LogWriter::wanted_spare);
+        drop(writer);
+        // What is promised to survive must do so before anyone can see it.
+        let synced = match (durability, end) {
+            (Durability::Sync, Some(end)) => self.log_sync.sync(end),
+            (Durability::Interval(_), Some(end)) if self.is_inline() => self.log_sync.sync(end),
+            _ => Ok(()),
+        };
+        if synced.is_ok() {
+            insert(&write, first, &targets);
+        }
+        self.commits.finish(ticket, last);
+        self.counters.add(Counter::Writes, count);
+        self.counters.add(Counter::UserBytesWritten, user_bytes as u64);
+        if let Durability::Interval(interval) = durability {
+            self.work.sync_within(interval);
+        }
+        if let Some(spare) = wants_spare {
+            self.work.make_spare(spare);
+        }
+        synced.inspect_err(|error| self.health.fail(error.clone()))
+    }
+
+    /// Makes everything that was written to the log durable.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        let synced = self.log_sync.sync(self.log_sync.written());
+        synced.inspect_err(|error| self.health.fail(error.clone()))
+    }
+
+    /// The active memtables of all trees that are written to. Called with the writer's lock held,
+    /// under which they are replaced.
+    fn targets(&self, write: &Write<'_>, last: SeqNo) -> Result<Targets> {
+        match write {
+            Write::One(tree, _) if tree.is_dropped() => Err(dropped(tree.id)),
+            Write::One(tree, _) => {
+                let (id, memtable) = target(tree, last);
+                Ok(Targets::One(id, memtable))
+            }
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));
+                let found: Vec<_> = batch.keyspaces().iter().map(find).collect::<Result<_>>()?;
+                let targets = found.iter().map(|tree| target(tree, last));
+                Ok(Targets::Many(targets.collect()))
+            }
+        }
+    }
+}
+
+fn dropped(keyspace: KeyspaceId) -> Error {
+    Error::invalid("keyspace", format!("number {keyspace}, which was dropped"), "one that exists")
+}
+
+fn log(writer: &mut Writer, write: &Write<'_>, first: SeqNo) -> Result<crate::types::Lsn> {
+    let Some(log) = &mut writer.log else { return Err(Error::ReadOnly) };
+    match write {
+        Write::One(tree, op) => log.append_one(first, tree.id, op),
+        Write::Batch(batch) => log.append(first, &[batch.checked()?]),
+    }
+}
+
+/// Puts the operations into their memtables.
+fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
+    match write {
+        Write::One(tree, op) => {
+            if let Some(memtable) = targets.get(tree.id) {
+                insert_one(memtable, op, first);
+            }
+        }
+        Write::Batch(batch) => {
+            // Encoded by this process, and checked before.
+            let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+            for (seq, (keyspace, op)) in (first..).zip(ops) {
+                if let Some(memtable) = targets.get(keyspace) {
+                    insert_one(memtable, &op, seq);
+                }
+            }
+        }
+    }
+}
+
+/// Puts one operation into a memtable.
+#[inline]
+pub(super) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo) {
+    match *op {
+        Op::Put { key, value } => memtable.insert(key, seq, EntryKind::Value, value),
+        Op::Delete { key } => memtable.insert(key, seq, EntryKind::Tombstone, &[]),
+        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq),
+    }
+}

@@ -1,0 +1,22 @@
+//! Cursors over everything that holds entries, and their merge.
+//!
+//! All of them walk entries in the same order: by key, and within a key from new to old.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `run` | a sorted run, table after table |
+//! | `source` | a memtable or a run |
+//! | `merge` | many sources as one |
+//! | `visible` | what of that a reader at a sequence number sees |
+
+mod merge;
+mod run;
+mod source;
+#[cfg(test)]
+mod tests;
+mod visible;
+
+pub(crate) use merge::MergeCursor;
+pub(crate) use run::RunCursor;
+pub(crate) use source::Source;
+pub(crate) use visible::{DeletedRanges, VisibleCursor};

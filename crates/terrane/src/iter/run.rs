@@ -1,0 +1,143 @@
+//! A position in a sorted run.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::table::TableCursor;
+use crate::types::{EntryKind, MAX_SEQ, SeqNo};
+use crate::value::Value;
+use crate::version::OpenRun;
+
+/// Walks the entries of a run, table after table, both ways.
+#[derive(Debug)]
+pub(crate) struct RunCursor {
+    run: Arc<OpenRun>,
+    /// The index of the table that `entries` walks.
+    index: usize,
+    entries: Option<TableCursor>,
+}
+
+impl RunCursor {
+    pub(crate) fn new(run: Arc<OpenRun>) -> Self {
+        Self { run, index: 0, entries: None }
+    }
+
+    pub(crate) fn run(&self) -> &Arc<OpenRun> {
+        &self.run
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self) -> bool {
+        self.entries.as_ref().is_some_and(TableCursor::is_valid)
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.entries.as_ref().map_or(&[], TableCursor::key)
+    }
+
+    #[inline]
+    pub(crate) fn seq(&self) -> SeqNo {
+        self.entries.as_ref().map_or(0, TableCursor::seq)
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> EntryKind {
+        self.entries.as_ref().map_or(EntryKind::Tombstone, TableCursor::kind)
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.entries.as_ref().map_or(&[], TableCursor::value)
+    }
+
+    pub(crate) fn pin_value(&self) -> Value {
+        self.entries.as_ref().map_or_else(Value::empty, TableCursor::pin_value)
+    }
+
+    pub(crate) fn seek_first(&mut self) -> Result<()> {
+        self.first_from(0)
+    }
+
+    pub(crate) fn seek_last(&mut self) -> Result<()> {
+        self.last_until(self.run.tables().len())
+    }
+
+    /// The first entry at or after `(key, seq)`.
+    pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        let Some(index) = self.run.index_at_or_before(key) else { return self.seek_first() };
+        if let Some(entries) = self.open(index) {
+            entries.seek(key, seq)?;
+            if entries.is_valid() {
+                return Ok(());
+            }
+        }
+        self.first_from(index + 1)
+    }
+
+    /// The last entry of the keys before `key`.
+    pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        let Some(index) = self.run.index_at_or_before(key) else {
+            self.entries = None;
+            return Ok(());
+        };
+        if let Some(entries) = self.open(index) {
+            entries.seek_before(key, MAX_SEQ)?;
+            if entries.is_valid() {
+                return Ok(());
+            }
+        }
+        self.last_until(index)
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        let Some(entries) = &mut self.entries else { return Ok(()) };
+        entries.next()?;
+        if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
+    }
+
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        let Some(entries) = &mut self.entries else { return Ok(()) };
+        entries.previous()?;
+        if entries.is_valid() { Ok(()) } else { self.last_until(self.index) }
+    }
+
+    /// The first entry of the tables from `index` on; a table may hold range tombstones only.
+    fn first_from(&mut self, index: usize) -> Result<()> {
+        for index in index..self.run.tables().len() {
+            if let Some(entries) = self.open(index) {
+                entries.seek_first()?;
+                if entries.is_valid() {
+                    return Ok(());
+                }
+            }
+        }
+        self.entries = None;
+        Ok(())
+    }
+
+    /// The last entry of the tables before `index`.
+    fn last_until(&mut self, index: usize) -> Result<()> {
+        for index in (0..index).rev() {
+            if let Some(entries) = self.open(index) {
+                entries.seek_last()?;
+                if entries.is_valid() {
+                    return Ok(());
+                }
+            }
+        }
+        self.entries = None;
+        Ok(())
+    }
+
+    /// Goes to a table, and keeps its cursor if it is there already.
+    fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
+        let table = self.run.tables().get(index)?;
+        if self.index != index || self.entries.is_none() {
+            self.entries = Some(TableCursor::new(Arc::clone(table)));
+            self.index = index;
+        }
+        self.entries.as_mut()
+    }
+}

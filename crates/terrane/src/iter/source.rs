@@ -1,0 +1,127 @@
+//! Anything that holds entries in order.
+
+use terrane_memtable::Cursor as MemtableCursor;
+
+use super::run::RunCursor;
+use crate::error::Result;
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+
+/// A cursor over a memtable or a run.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Memtable(MemtableCursor),
+    Run(RunCursor),
+}
+
+impl Source {
+    /// No entry of the source is newer than this.
+    pub(crate) fn largest_seq(&self) -> SeqNo {
+        match self {
+            // It may still be written to.
+            Self::Memtable(_) => SeqNo::MAX,
+            Self::Run(cursor) => cursor.run().largest_seq(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self) -> bool {
+        match self {
+            Self::Memtable(cursor) => cursor.is_valid(),
+            Self::Run(cursor) => cursor.is_valid(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match self {
+            Self::Memtable(cursor) => cursor.entry().map_or(&[], |entry| entry.key),
+            Self::Run(cursor) => cursor.key(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn seq(&self) -> SeqNo {
+        match self {
+            Self::Memtable(cursor) => cursor.entry().map_or(0, |entry| entry.seq),
+            Self::Run(cursor) => cursor.seq(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> EntryKind {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.entry().map_or(EntryKind::Tombstone, |entry| entry.kind)
+            }
+            Self::Run(cursor) => cursor.kind(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match self {
+            Self::Memtable(cursor) => cursor.entry().map_or(&[], |entry| entry.value),
+            Self::Run(cursor) => cursor.value(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pin_value(&self) -> Value {
+        match self {
+            Self::Memtable(cursor) => cursor.pin_value().map_or_else(Value::empty, Value::pinned),
+            Self::Run(cursor) => cursor.pin_value(),
+        }
+    }
+
+    pub(crate) fn seek_first(&mut self) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.seek_first(),
+            Self::Run(cursor) => cursor.seek_first()?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn seek_last(&mut self) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.seek_last(),
+            Self::Run(cursor) => cursor.seek_last()?,
+        }
+        Ok(())
+    }
+
+    /// The first entry at or after `(key, seq)`.
+    pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.seek(key, seq),
+            Self::Run(cursor) => cursor.seek(key, seq)?,
+        }
+        Ok(())
+    }
+
+    /// The last entry of the keys before `key`.
+    pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.seek_before(key),
+            Self::Run(cursor) => cursor.seek_before(key)?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.next(),
+            Self::Run(cursor) => cursor.next()?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.previous(),
+            Self::Run(cursor) => cursor.previous()?,
+        }
+        Ok(())
+    }
+}

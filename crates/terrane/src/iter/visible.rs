@@ -1,0 +1,237 @@
+//! What a reader at a sequence number sees: the newest version of each key that is not newer than
+//! it, unless that version is a tombstone or lies in a range that was deleted since.
+
+use std::sync::Arc;
+
+use terrane_memtable::{Fragment, Memtable};
+
+use super::merge::MergeCursor;
+use crate::error::Result;
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+use crate::version::Version;
+
+/// After so many dead entries in a row, a walk asks whether it can jump over the rest.
+const DEAD_BEFORE_JUMP: u32 = 8;
+
+/// The deleted ranges that a reader must consider.
+#[derive(Debug, Clone)]
+pub(crate) struct DeletedRanges {
+    memtables: Vec<Arc<Memtable>>,
+    version: Option<Arc<Version>>,
+    seq: SeqNo,
+}
+
+impl DeletedRanges {
+    /// The ranges in these places that were deleted not later than `seq`.
+    pub(crate) fn new<'a>(
+        memtables: impl Iterator<Item = &'a Arc<Memtable>>,
+        version: &Arc<Version>,
+        seq: SeqNo,
+    ) -> Result<Self> {
+        let deletes = |memtable: &&Arc<Memtable>| !memtable.range_tombstones().is_empty();
+        let has_tombstones = version.range_tombstones()?.is_some();
+        Ok(Self {
+            memtables: memtables.filter(deletes).cloned().collect(),
+            version: has_tombstones.then(|| Arc::clone(version)),
+            seq,
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memtables.is_empty() && self.version.is_none()
+    }
+
+    /// The fragment that deletes the version of `key` written at `seq`, and its newest tombstone
+    /// that this reader sees.
+    fn covering(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Fragment, SeqNo)>> {
+        let tables = match &self.version {
+            Some(version) => version.range_tombstones()?,
+            None => None,
+        };
+        let sets = self.memtables.iter().map(|memtable| memtable.range_tombstones()).chain(tables);
+        let newest = sets
+            .filter_map(|set| set.at(key))
+            .filter_map(|fragment| Some((fragment.newest_visible(self.seq)?, fragment)))
+            .max_by_key(|(deleted, _)| *deleted);
+        Ok(newest
+            .filter(|(deleted, _)| *deleted > seq)
+            .map(|(deleted, fragment)| (fragment, deleted)))
+    }
+}
+
+/// Walks the keys and values that a reader sees, in one direction at a time.
+#[derive(Debug)]
+pub(crate) struct VisibleCursor {
+    merge: MergeCursor,
+    seq: SeqNo,
+    deleted: DeletedRanges,
+    /// The key that was decided on last.
+    key: Vec<u8>,
+    has_key: bool,
+    /// The current entry, when walking backward; forward it is the one of `merge`.
+    backward_value: Option<Value>,
+    is_forward: bool,
+    is_valid: bool,
+}
+
+impl VisibleCursor {
+    pub(crate) fn new(merge: MergeCursor, seq: SeqNo, deleted: DeletedRanges) -> Self {
+        Self {
+            merge,
+            seq,
+            deleted,
+            key: Vec::new(),
+            has_key: false,
+            backward_value: None,
+            is_forward: true,
+            is_valid: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self) -> bool {
+        self.is_valid
+    }
+
+    /// The current key.
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The current value.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match &self.backward_value {
+            Some(value) => value,
+            None => self.merge.value(),
+        }
+    }
+
+    /// The current value, kept alive without being copied.
+    pub(crate) fn pin_value(&self) -> Value {
+        self.backward_value.clone().unwrap_or_else(|| self.merge.pin_value())
+    }
+
+    /// The first key at or after `key`.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.begin(true);
+        self.merge.seek(key, self.seq)?;
+        self.find_forward()
+    }
+
+    /// The first key of all.
+    pub(crate) fn seek_first(&mut self) -> Result<()> {
+        self.begin(true);
+        self.merge.seek_first()?;
+        self.find_forward()
+    }
+
+    /// The last key before `key`; of all keys, if there is none to be before.
+    pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
+        self.begin(false);
+        match key {
+            Some(key) => self.merge.seek_before(key)?,
+            None => self.merge.seek_last()?,
+        }
+        self.find_backward()
+    }
+
+    fn begin(&mut self, is_forward: bool) {
+        self.is_forward = is_forward;
+        self.is_valid = false;
+        self.has_key = false;
+        self.backward_value = None;
+    }
+
+    /// The next key in the direction of the last seek.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Result<()> {
+        if !self.is_valid {
+            return Ok(());
+        }
+        self.is_valid = false;
+        if self.is_forward {
+            self.merge.next()?;
+            self.find_forward()
+        } else {
+            self.find_backward()
+        }
+    }
+
+    /// From where the merge is, the first entry that is visible.
+    #[inline]
+    fn find_forward(&mut self) -> Result<()> {
+        let mut dead = 0u32;
+        while self.merge.is_valid() {
+            let seq = self.merge.seq();
+            let is_decided = seq > self.seq || (self.has_key && self.merge.key() == &self.key[..]);
+            if is_decided {
+                dead += 1;
+                if dead > DEAD_BEFORE_JUMP && seq <= self.seq {
+                    // Many old versions of one key: go to the next key at once.
+                    self.merge.seek(&self.key, 0)?;
+                    dead = 0;
+                    if !self.merge.is_valid() || self.merge.key() != &self.key[..] {
+                        continue;
+                    }
+                }
+                self.merge.next()?;
+                continue;
+            }
+            self.key.clear();
+            self.key.extend_from_slice(self.merge.key());
+            self.has_key = true;
+            let is_deleted = self.merge.kind() == EntryKind::Tombstone;
+            if !is_deleted && self.deleted.is_empty() {
+                self.is_valid = true;
+                return Ok(());
+            }
+            let covering = if self.deleted.is_empty() {
+                None
+            } else {
+                self.deleted.covering(&self.key, seq)?
+            };
+            if !is_deleted && covering.is_none() {
+                self.is_valid = true;
+                return Ok(());
+            }
+            dead += 1;
+            match covering {
+                Some((fragment, deleted)) if dead > DEAD_BEFORE_JUMP => {
+                    self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
+                    dead = 0;
+                }
+                _ => self.merge.next()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// From where the merge is, the last key that has a visible version. The merge is left before
+    /// all versions of it.
+    fn find_backward(&mut self) -> Result<()> {
+        self.backward_value = None;
+        while self.merge.is_valid() {
+            self.key.clear();
+            self.key.extend_from_slice(self.merge.key());
+            let mut newest: Option<(SeqNo, EntryKind, Value)> = None;
+            // Versions of a key come from old to new.
+            while self.merge.is_valid() && self.merge.key() == &self.key[..] {
+                if self.merge.seq() <= self.seq {
+                    let value = self.merge.pin_value();
+                    newest = Some((self.merge.seq(), self.merge.kind(), value));
+                }
+                self.merge.previous()?;
+            }
+            let Some((seq, EntryKind::Value, value)) = newest else { continue };
+            if self.deleted.is_empty() || self.deleted.covering(&self.key, seq)?.is_none() {
+                self.backward_value = Some(value);
+                self.is_valid = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

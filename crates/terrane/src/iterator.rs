@@ -1,0 +1,184 @@
+//! Iterators over keys and values, from both ends.
+
+use std::sync::Arc;
+
+use crate::engine::ReadView;
+use crate::error::Result;
+use crate::handle::{Handle, HeldSnapshot};
+use crate::iter::VisibleCursor;
+use crate::value::{Key, Value};
+
+/// The keys and values of a range, in order, as they were when the iterator was made.
+///
+/// It can be walked from both ends; the two meet in the middle. An error ends it: what follows an
+/// error is nothing, so that a scan that is cut short cannot be taken for a whole one.
+///
+/// For the highest speed use [`Iter::advance`] with [`Iter::key`] and [`Iter::value`], which lend
+/// their bytes instead of sharing them.
+///
+/// An iterator keeps the tables and memtables that it began with. One that is kept for long keeps
+/// their space.
+pub struct Iter {
+    view: ReadView,
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    front: Option<VisibleCursor>,
+    back: Option<VisibleCursor>,
+    /// The front cursor is on an entry that was not given out yet.
+    is_front_fresh: bool,
+    is_done: bool,
+    /// What the view must not lose.
+    _snapshot: Option<Arc<HeldSnapshot>>,
+    _handle: Arc<Handle>,
+}
+
+impl Iter {
+    pub(crate) fn new(
+        handle: Arc<Handle>,
+        view: ReadView,
+        snapshot: Option<Arc<HeldSnapshot>>,
+        bounds: (Vec<u8>, Option<Vec<u8>>),
+    ) -> Self {
+        let (start, end) = bounds;
+        let is_done = end.as_ref().is_some_and(|end| *end <= start);
+        Self {
+            view,
+            start,
+            end,
+            front: None,
+            back: None,
+            is_front_fresh: false,
+            is_done,
+            _snapshot: snapshot,
+            _handle: handle,
+        }
+    }
+
+    /// Goes on at the first key at or after `key`, forwards or backwards of where the iterator is,
+    /// but within its range. The other end is not moved.
+    ///
+    /// # Errors
+    /// A table could not be read.
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref().max(&self.start[..]);
+        let mut cursor = match self.front.take() {
+            Some(cursor) => cursor,
+            None => self.view.cursor()?,
+        };
+        cursor.seek(key)?;
+        self.front = Some(cursor);
+        self.is_front_fresh = true;
+        self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
+        Ok(())
+    }
+
+    /// Goes to the next entry; false if there is none.
+    ///
+    /// # Errors
+    /// A table could not be read; the iterator has ended then.
+    pub fn advance(&mut self) -> Result<bool> {
+        if self.is_done {
+            return Ok(false);
+        }
+        self.is_done = true;
+        match &mut self.front {
+            None => {
+                let mut cursor = self.view.cursor()?;
+                cursor.seek(&self.start)?;
+                self.front = Some(cursor);
+            }
+            Some(_) if self.is_front_fresh => {}
+            Some(cursor) => cursor.step()?,
+        }
+        self.is_front_fresh = false;
+        self.is_done = !self.front.as_ref().is_some_and(|front| self.is_front_inside(front));
+        Ok(!self.is_done)
+    }
+
+    /// Whether the front is before the end of the range, and before what the back has given out.
+    #[inline]
+    fn is_front_inside(&self, front: &VisibleCursor) -> bool {
+        front.is_valid()
+            && self.end.as_ref().is_none_or(|end| front.key() < &end[..])
+            && self.back.as_ref().is_none_or(|back| back.is_valid() && front.key() < back.key())
+    }
+
+    /// The key of the entry that [`Iter::advance`] went to; empty if there is none.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
+    }
+
+    /// The value of the entry that [`Iter::advance`] went to; empty if there is none.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
+    }
+
+    fn retreat(&mut self) -> Result<bool> {
+        if self.is_done {
+            return Ok(false);
+        }
+        self.is_done = true;
+        match &mut self.back {
+            None => {
+                let mut cursor = self.view.cursor()?;
+                cursor.seek_before(self.end.as_deref())?;
+                self.back = Some(cursor);
+            }
+            Some(cursor) => cursor.step()?,
+        }
+        self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
+        Ok(!self.is_done)
+    }
+
+    fn is_back_inside(&self, back: &VisibleCursor) -> bool {
+        let after_front = |front: &VisibleCursor| {
+            // An entry that was sought and not given out yet still is to be given out, by either.
+            let given = !self.is_front_fresh;
+            front.is_valid()
+                && if given { back.key() > front.key() } else { back.key() >= front.key() }
+        };
+        back.is_valid()
+            && back.key() >= &self.start[..]
+            && self.front.as_ref().is_none_or(after_front)
+    }
+}
+
+impl Iterator for Iter {
+    type Item = Result<(Key, Value)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.advance() {
+            Ok(false) => None,
+            Ok(true) => {
+                self.front.as_ref().map(|front| Ok((Key::from(front.key()), front.pin_value())))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Iter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self.retreat() {
+            Ok(false) => None,
+            Ok(true) => {
+                self.back.as_ref().map(|back| Ok((Key::from(back.key()), back.pin_value())))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl std::iter::FusedIterator for Iter {}
+
+impl std::fmt::Debug for Iter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iter")
+            .field("seq", &self.view.seq())
+            .field("start", &self.start)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,209 @@
+//! A keyspace: a tree of its own in a database.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use terrane_policy::{Design, KeyRange};
+
+use crate::batch::Op;
+use crate::engine::{Tree, Write};
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::iterator::Iter;
+use crate::range::{bounds_of, prefix_bounds};
+use crate::tree_view::TreeView;
+use crate::types::KeyspaceId;
+use crate::value::Value;
+use crate::write_batch::WriteOptions;
+
+/// How a keyspace is made.
+#[derive(Debug, Clone, Default)]
+pub struct KeyspaceOptions {
+    pub(crate) design: Option<Design>,
+}
+
+impl KeyspaceOptions {
+    /// As the default keyspace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The design of its tree.
+    #[must_use]
+    pub fn design(mut self, design: Design) -> Self {
+        self.design = Some(design);
+        self
+    }
+}
+
+/// A set of keys of its own, with a tree and a design of its own.
+///
+/// All keyspaces of a database share one log, so that a [`WriteBatch`](crate::WriteBatch) may
+/// change several of them together. A keyspace is cheap to clone, and may be used from any thread.
+#[derive(Debug, Clone)]
+pub struct Keyspace {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) tree: Arc<Tree>,
+}
+
+impl Keyspace {
+    pub(crate) fn id(&self) -> KeyspaceId {
+        self.tree.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, WriteOptions::new())
+    }
+
+    /// Sets the value of a key, with options for this write.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: WriteOptions,
+    ) -> Result<()> {
+        self.write_one(Op::Put { key: key.as_ref(), value: value.as_ref() }, options)
+    }
+
+    /// Removes a key, whether it is there or not.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write_one(Op::Delete { key: key.as_ref() }, WriteOptions::new())
+    }
+
+    /// Removes a key, with options for this write.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub fn delete_with(&self, key: impl AsRef<[u8]>, options: WriteOptions) -> Result<()> {
+        self.write_one(Op::Delete { key: key.as_ref() }, options)
+    }
+
+    /// Removes all keys of a range, at the cost of one write.
+    ///
+    /// # Errors
+    /// See [`Db::write`](crate::Db::write).
+    pub fn delete_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        let (start, end) = bounds_of(&range);
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            return Ok(());
+        }
+        let op = Op::DeleteRange { start: &start, end: end.as_deref() };
+        self.write_one(op, WriteOptions::new())
+    }
+
+    fn write_one(&self, op: Op<'_>, options: WriteOptions) -> Result<()> {
+        let engine = &self.handle.engine;
+        engine.write(Write::One(&self.tree, op), options.durability_or(engine.durability()))
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.handle.engine.get(&self.tree, key.as_ref(), None)
+    }
+
+    /// The values of several keys, in their order, all as of the same moment.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.handle.engine.multi_get(&self.tree, &keys, None)
+    }
+
+    /// Whether a key has a value.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.get(key).map(|value| value.is_some())
+    }
+
+    /// All keys and values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn iter(&self) -> Result<Iter> {
+        self.iter_bounds((Vec::new(), None))
+    }
+
+    /// The keys of a range with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+        self.iter_bounds(bounds_of(&range))
+    }
+
+    /// The keys that begin with `prefix` with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        self.iter_bounds(prefix_bounds(prefix.as_ref()))
+    }
+
+    fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
+        let view = self.handle.engine.view(&self.tree, None)?;
+        Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds))
+    }
+
+    /// Writes everything that is in memory into tables. Returns when that is done.
+    ///
+    /// # Errors
+    /// The disk is full or refuses, or the database does not take writes.
+    pub fn flush(&self) -> Result<()> {
+        self.handle.engine.flush(std::slice::from_ref(&self.tree))
+    }
+
+    /// Merges everything in a range down to the last level that holds any of it: afterwards no
+    /// overwritten or deleted value is left of it but what snapshots need. Returns when that is
+    /// done.
+    ///
+    /// # Errors
+    /// The disk is full or refuses, or the database does not take writes.
+    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        let (start, end) = bounds_of(&range);
+        let range = KeyRange::new(&start, end.as_deref());
+        if range.is_empty() { Ok(()) } else { self.handle.engine.compact_range(&self.tree, &range) }
+    }
+
+    /// The tree as it is now.
+    pub fn tree(&self) -> TreeView {
+        TreeView::of(&self.handle.engine, &self.tree)
+    }
+
+    /// The design that the tree follows.
+    pub fn design(&self) -> Design {
+        (*self.tree.design()).clone()
+    }
+
+    /// Gives the tree another design. The next memtable and the next compactions follow it; reads
+    /// and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// The design makes no sense, or the database does not take writes.
+    pub fn set_design(&self, design: Design) -> Result<()> {
+        self.handle.engine.set_design(&self.tree, design)
+    }
+}

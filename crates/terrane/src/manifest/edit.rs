@@ -1,0 +1,313 @@
+//! Changes of the state that a manifest keeps, and their encoding.
+//!
+//! ```text
+//! edit:   | version u64 | epoch u64 | change | change | ... |
+//! change: | tag varint | length varint | bytes |
+//! ```
+//!
+//! A reader skips changes that it does not know if their tag is even, and refuses the manifest if
+//! it is odd. Tags are never given another meaning.
+
+use std::sync::Arc;
+
+use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
+
+use crate::codec::{DecodeError, Decoded, Reader, put_option, put_slice, put_varint};
+use crate::table::TableFileId;
+use crate::types::{KeyspaceId, Lsn, SeqNo};
+
+/// A table as the manifest knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableRecord {
+    pub(crate) file: TableFileId,
+    pub(crate) info: Arc<TableInfo>,
+    /// XXH3-64 of the whole file.
+    pub(crate) checksum: u64,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The number of the database; first in every snapshot.
+    Database(u64),
+    /// Numbers below these were given out.
+    NextTable(u64),
+    NextRun(u64),
+    NextKeyspace(u32),
+    /// No sequence number above this was given out, except to what is in the log.
+    LastSeq(SeqNo),
+    /// A segment of the log that must be there.
+    RequiredSegment(u64),
+    /// An option of the database, as text.
+    Option {
+        name: String,
+        value: String,
+    },
+    /// A keyspace is made, or its design changes.
+    Keyspace {
+        keyspace: KeyspaceId,
+        name: String,
+        design: String,
+    },
+    DropKeyspace(KeyspaceId),
+    /// Everything of the keyspace before this position of the log is in tables.
+    Flushed {
+        keyspace: KeyspaceId,
+        upto: Lsn,
+    },
+    AddTable {
+        keyspace: KeyspaceId,
+        level: u32,
+        run: RunId,
+        table: TableRecord,
+    },
+    RemoveTable {
+        keyspace: KeyspaceId,
+        table: TableId,
+    },
+}
+
+/// Changes that are made together or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// Rises by one with each edit of a database.
+    pub(crate) version: u64,
+    /// Which opening of the database made the edit; rises with each.
+    pub(crate) epoch: u64,
+    pub(crate) changes: Vec<Change>,
+}
+
+const DATABASE: u64 = 1;
+const NEXT_TABLE: u64 = 3;
+const NEXT_RUN: u64 = 5;
+const NEXT_KEYSPACE: u64 = 7;
+const LAST_SEQ: u64 = 9;
+const REQUIRED_SEGMENT: u64 = 11;
+const OPTION: u64 = 12;
+const KEYSPACE: u64 = 13;
+const DROP_KEYSPACE: u64 = 15;
+const FLUSHED: u64 = 17;
+const ADD_TABLE: u64 = 19;
+const REMOVE_TABLE: u64 = 21;
+
+impl Edit {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&self.version.to_le_bytes());
+        out.extend_from_slice(&self.epoch.to_le_bytes());
+        let mut bytes = Vec::new();
+        for change in &self.changes {
+            bytes.clear();
+            put_varint(&mut out, change.encode(&mut bytes));
+            put_slice(&mut out, &bytes);
+        }
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Decoded<Self> {
+        let mut reader = Reader::new(bytes);
+        let (version, epoch) = (reader.u64("manifest version")?, reader.u64("manifest epoch")?);
+        let mut changes = Vec::new();
+        while !reader.is_empty() {
+            let at = reader.position();
+            let tag = reader.varint("change")?;
+            let change = Change::decode(tag, reader.slice("change")?);
+            changes.extend(change.map_err(|error| DecodeError { at: at + error.at, ..error })?);
+        }
+        Ok(Self { version, epoch, changes })
+    }
+}
+
+impl Change {
+    /// Appends the bytes of the change, and returns its tag.
+    fn encode(&self, out: &mut Vec<u8>) -> u64 {
+        let mut number = |tag, value| {
+            put_varint(out, value);
+            tag
+        };
+        match self {
+            Self::Database(id) => number(DATABASE, *id),
+            Self::NextTable(next) => number(NEXT_TABLE, *next),
+            Self::NextRun(next) => number(NEXT_RUN, *next),
+            Self::NextKeyspace(next) => number(NEXT_KEYSPACE, u64::from(*next)),
+            Self::LastSeq(seq) => number(LAST_SEQ, *seq),
+            Self::RequiredSegment(segment) => number(REQUIRED_SEGMENT, *segment),
+            Self::DropKeyspace(keyspace) => number(DROP_KEYSPACE, u64::from(keyspace.0)),
+            Self::Option { name, value } => {
+                put_slice(out, name.as_bytes());
+                put_slice(out, value.as_bytes());
+                OPTION
+            }
+            Self::Keyspace { keyspace, name, design } => {
+                put_varint(out, keyspace.0.into());
+                put_slice(out, name.as_bytes());
+                put_slice(out, design.as_bytes());
+                KEYSPACE
+            }
+            Self::Flushed { keyspace, upto } => {
+                put_varint(out, keyspace.0.into());
+                put_varint(out, upto.0);
+                FLUSHED
+            }
+            Self::AddTable { keyspace, level, run, table } => {
+                put_varint(out, keyspace.0.into());
+                put_varint(out, u64::from(*level));
+                put_varint(out, run.0);
+                table.encode(out);
+                ADD_TABLE
+            }
+            Self::RemoveTable { keyspace, table } => {
+                put_varint(out, keyspace.0.into());
+                put_varint(out, table.0);
+                REMOVE_TABLE
+            }
+        }
+    }
+
+    /// `None` for a change that may be skipped.
+    fn decode(tag: u64, bytes: &[u8]) -> Decoded<Option<Self>> {
+        let mut reader = Reader::new(bytes);
+        let reader = &mut reader;
+        let keyspace = |reader: &mut Reader<'_>| reader.varint_u32("keyspace").map(KeyspaceId);
+        Ok(Some(match tag {
+            DATABASE => Self::Database(reader.varint("database")?),
+            NEXT_TABLE => Self::NextTable(reader.varint("next table")?),
+            NEXT_RUN => Self::NextRun(reader.varint("next run")?),
+            NEXT_KEYSPACE => Self::NextKeyspace(reader.varint_u32("next keyspace")?),
+            LAST_SEQ => Self::LastSeq(reader.varint("last sequence number")?),
+            REQUIRED_SEGMENT => Self::RequiredSegment(reader.varint("segment")?),
+            DROP_KEYSPACE => Self::DropKeyspace(keyspace(reader)?),
+            OPTION => Self::Option {
+                name: reader.text("option")?.to_owned(),
+                value: reader.text("option")?.to_owned(),
+            },
+            KEYSPACE => Self::Keyspace {
+                keyspace: keyspace(reader)?,
+                name: reader.text("keyspace name")?.to_owned(),
+                design: reader.text("design")?.to_owned(),
+            },
+            FLUSHED => {
+                Self::Flushed { keyspace: keyspace(reader)?, upto: Lsn(reader.varint("position")?) }
+            }
+            ADD_TABLE => Self::AddTable {
+                keyspace: keyspace(reader)?,
+                level: reader.varint_u32("level")?,
+                run: RunId(reader.varint("run")?),
+                table: TableRecord::decode(reader)?,
+            },
+            REMOVE_TABLE => Self::RemoveTable {
+                keyspace: keyspace(reader)?,
+                table: TableId(reader.varint("table")?),
+            },
+            unknown if unknown % 2 == 1 => {
+                return Err(reader.error("unknown change that must be understood"));
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl TableRecord {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let info = &self.info;
+        out.extend_from_slice(&self.file.number.to_le_bytes());
+        out.extend_from_slice(&self.file.writer.to_le_bytes());
+        out.extend_from_slice(&self.checksum.to_le_bytes());
+        put_slice(out, &info.range.start);
+        put_option(out, info.range.end.as_deref(), put_slice);
+        let numbers = [
+            info.size_bytes,
+            info.entries,
+            info.tombstones,
+            info.range_tombstones,
+            info.smallest_seq,
+            info.largest_seq,
+            info.created_micros,
+        ];
+        numbers.iter().for_each(|&number| put_varint(out, number));
+        put_option(out, info.oldest_tombstone_micros, put_varint);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let file = TableFileId { number: reader.u64("table")?, writer: reader.u64("table")? };
+        let checksum = reader.u64("table checksum")?;
+        let start = reader.slice("table range")?;
+        let end = reader.option("table range", |reader| reader.slice("table range"))?;
+        let mut number = || reader.varint("table facts");
+        let info = TableInfo {
+            id: TableId(file.number),
+            range: KeyRange::new(start, end),
+            size_bytes: number()?,
+            entries: number()?,
+            tombstones: number()?,
+            range_tombstones: number()?,
+            smallest_seq: number()?,
+            largest_seq: number()?,
+            created_micros: number()?,
+            oldest_tombstone_micros: reader
+                .option("table facts", |reader| reader.varint("table facts"))?,
+        };
+        Ok(Self { file, info: Arc::new(info), checksum })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn table(number: u64, range: KeyRange) -> TableRecord {
+        let mut info = TableInfo::new(number, range, 1000 + number);
+        info.entries = 3;
+        info.tombstones = 2;
+        info.range_tombstones = 1;
+        info.smallest_seq = 7;
+        info.largest_seq = 9;
+        info.created_micros = 11;
+        info.oldest_tombstone_micros = Some(10);
+        let file = TableFileId { number, writer: 0xdead };
+        TableRecord { file, info: Arc::new(info), checksum: u64::MAX - number }
+    }
+
+    fn all_changes() -> Vec<Change> {
+        let keyspace = KeyspaceId(3);
+        let range = KeyRange::new(b"a", None);
+        vec![
+            Change::Database(1),
+            Change::NextTable(2),
+            Change::NextRun(3),
+            Change::NextKeyspace(4),
+            Change::LastSeq(5),
+            Change::RequiredSegment(6),
+            Change::Option { name: "durability".into(), value: "process".into() },
+            Change::Keyspace { keyspace, name: "käse".into(), design: "leveling".into() },
+            Change::Flushed { keyspace, upto: Lsn(1 << 40) },
+            Change::AddTable { keyspace, level: 2, run: RunId(8), table: table(5, range) },
+            Change::RemoveTable { keyspace, table: TableId(5) },
+            Change::DropKeyspace(keyspace),
+        ]
+    }
+
+    #[test]
+    fn edits_round_trip_with_every_kind_of_change() {
+        let edit = Edit { version: 9, epoch: 4, changes: all_changes() };
+        assert_eq!(Edit::decode(&edit.encode()), Ok(edit.clone()));
+        for change in all_changes() {
+            let one = Edit { changes: vec![change], ..edit.clone() };
+            let bytes = one.encode();
+            for len in 0..bytes.len() {
+                assert_ne!(Edit::decode(&bytes[..len]), Ok(one.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_changes_are_skipped_only_if_even() {
+        let mut bytes = Edit { version: 1, epoch: 1, changes: vec![] }.encode();
+        put_varint(&mut bytes, 1000);
+        put_slice(&mut bytes, b"x");
+        assert_eq!(Edit::decode(&bytes).map(|edit| edit.changes), Ok(vec![]));
+        put_varint(&mut bytes, 1001);
+        put_slice(&mut bytes, b"x");
+        assert!(Edit::decode(&bytes).is_err());
+    }
+}

@@ -1,0 +1,455 @@
+//! A manifest in files.
+//!
+//! ```text
+//! CURRENT:         the name of the manifest file in use, and a newline
+//! MANIFEST-nnnnnn: | frame of a snapshot | its copy | frame of an edit | its copy | ... |
+//! frame:           | checksum u64 | length u32 | length, inverted, u32 | payload |
+//! ```
+//!
+//! Checksums are seeded with the number of the file and the offset of the frame. Every frame is
+//! written twice, so that a damaged byte can be told from an edit that a crash cut short, and no
+//! single one loses an edit: a reader that finds a frame broken goes on with its copy. Where there
+//! is no whole copy either, and nothing whole after it, the crash came before the edit was kept.
+//!
+//! A file is replaced by writing a new one, syncing it and its name, and renaming a new `CURRENT`
+//! over the old one. Never is anything appended after a failed append.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::store::{Kept, ManifestStore, Versioned};
+use crate::checksum::{checksum, place_seed};
+use crate::codec::Reader;
+use crate::error::{Error, Result};
+use crate::storage::{Access, Appender, Storage};
+
+const FRAME_HEADER_BYTES: usize = 16;
+const CURRENT: &str = "CURRENT";
+const CURRENT_NEW: &str = "CURRENT.new";
+
+/// The name of a manifest file.
+pub(crate) fn manifest_file_name(number: u64) -> String {
+    format!("MANIFEST-{number:06}")
+}
+
+/// The number of a manifest file, if the name is one.
+pub(crate) fn manifest_file_number(name: &str) -> Option<u64> {
+    let number: u64 = name.strip_prefix("MANIFEST-")?.parse().ok()?;
+    (manifest_file_name(number) == name).then_some(number)
+}
+
+/// Whether a name is that of the pointer to the manifest, or of one that was not finished.
+pub(crate) fn is_pointer(name: &str) -> bool {
+    name == CURRENT || name == CURRENT_NEW
+}
+
+/// The manifest of a directory.
+pub(crate) struct FileManifest {
+    storage: Arc<dyn Storage>,
+    dir: PathBuf,
+    /// The file in use, unless an append failed or nothing was written yet.
+    file: Option<OpenManifest>,
+    next_number: u64,
+    version: u64,
+    bytes_written: u64,
+}
+
+struct OpenManifest {
+    path: PathBuf,
+    number: u64,
+    appender: Box<dyn Appender>,
+    snapshot_bytes: u64,
+    offset: u64,
+}
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// The snapshot and the edits since, oldest first; empty for a new database.
+    pub(crate) edits: Vec<Versioned>,
+    /// Frames that were broken, and whose copies were not.
+    pub(crate) healed: u64,
+    /// The file that was read.
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// Reads the manifest that `CURRENT` names; nothing for a directory without one.
+pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<Loaded> {
+    let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let pointer = dir.join(CURRENT);
+    if !names.iter().any(|name| name == CURRENT) {
+        // Without a pointer there is no database, unless someone lost it.
+        let data =
+            names.iter().find(|name| manifest_file_number(name).is_some_and(|number| number > 1));
+        return match data {
+            None => Ok(Loaded::default()),
+            Some(name) => {
+                let detail = format!("it is missing, and there is {name}");
+                Err(Error::corruption(&pointer, None, "pointer to the manifest", detail))
+            }
+        };
+    }
+    let text = read_file(storage, &pointer)?;
+    let name = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n'));
+    let number = name.and_then(manifest_file_number);
+    let (Some(name), Some(number)) = (name, number) else {
+        let detail = format!("it names no manifest: '{}'", text.escape_ascii());
+        return Err(Error::corruption(&pointer, None, "pointer to the manifest", detail));
+    };
+    let path = dir.join(name);
+    if !names.iter().any(|other| other == name) {
+        let detail = format!("it names {name}, which does not exist");
+        return Err(Error::corruption(&pointer, None, "pointer to the manifest", detail));
+    }
+    read_manifest(storage, &path, number)
+}
+
+/// Reads a manifest file.
+pub(crate) fn read_manifest(storage: &dyn Storage, path: &Path, number: u64) -> Result<Loaded> {
+    let bytes = read_file(storage, path)?;
+    let mut loaded = Loaded { path: Some(path.to_owned()), ..Loaded::default() };
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let Some((payload, end)) = frame_or_copy(&bytes, number, offset, &mut loaded.healed) else {
+            check_nothing_follows(&bytes, number, offset, path)?;
+            break;
+        };
+        let version = payload.first_chunk::<8>().map(|version| u64::from_le_bytes(*version));
+        let expected = loaded.edits.last().map(|last| last.version + 1);
+        let Some(version) = version.filter(|version| expected.is_none_or(|next| next == *version))
+        else {
+            let detail = "an edit is missing before this one";
+            return Err(Error::corruption(path, Some(offset as u64), "manifest", detail));
+        };
+        loaded.edits.push(Versioned { version, bytes: payload.to_vec() });
+        offset = end;
+    }
+    if loaded.edits.is_empty() {
+        let detail = "it does not begin with a whole snapshot";
+        return Err(Error::corruption(path, Some(0), "manifest", detail));
+    }
+    Ok(loaded)
+}
+
+fn read_file(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
+    let io = |error| Error::io("read", path, error);
+    let len = storage.len(path).map_err(io)?;
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    storage
+        .open(path, Access::Buffered)
+        .and_then(|file| file.read_at(0, &mut bytes))
+        .map_err(io)?;
+    Ok(bytes)
+}
+
+/// The payload of the frame at `offset`, or of its copy, and where both end.
+fn frame_or_copy<'a>(
+    bytes: &'a [u8],
+    number: u64,
+    offset: usize,
+    healed: &mut u64,
+) -> Option<(&'a [u8], usize)> {
+    if let Some((payload, end)) = frame(bytes, number, offset) {
+        // The copy is as long; it may be cut off by the crash.
+        let copy_end = end + (end - offset);
+        if copy_end > bytes.len() || frame(bytes, number, end).is_none() {
+            *healed += 1;
+        }
+        return Some((payload, copy_end.min(bytes.len())));
+    }
+    // The length of the broken frame may be what is broken: its copy is looked for.
+    let (copy, (payload, end)) = (offset + 1..bytes.len())
+        .find_map(|at| frame(bytes, number, at).map(|found| (at, found)))?;
+    (end - copy == copy - offset).then(|| {
+        *healed += 1;
+        (payload, end)
+    })
+}
+
+fn frame(bytes: &[u8], number: u64, offset: usize) -> Option<(&[u8], usize)> {
+    let mut reader = Reader::new(bytes.get(offset..)?);
+    let sum = reader.u64("frame").ok()?;
+    let len = reader.u32("frame").ok()?;
+    if reader.u32("frame").ok()? != !len {
+        return None;
+    }
+    let payload = reader.bytes(len as usize, "frame").ok()?;
+    let seed = place_seed(number, offset as u64).wrapping_add(u64::from(len));
+    (sum == checksum(payload, seed)).then_some((payload, offset + reader.position()))
+}
+
+fn check_nothing_follows(bytes: &[u8], number: u64, offset: usize, path: &Path) -> Result<()> {
+    let follows = (offset + 1..bytes.len()).any(|at| frame(bytes, number, at).is_some());
+    if follows {
+        let detail = "an edit and its copy are damaged, and later ones are not";
+        return Err(Error::corruption(path, Some(offset as u64), "manifest", detail));
+    }
+    Ok(())
+}
+
+fn put_frame(out: &mut Vec<u8>, number: u64, offset: u64, payload: &[u8]) -> Result<()> {
+    let len = u32::try_from(payload.len())
+        .map_err(|_| Error::internal("an edit of the manifest is larger than 4 GiB"))?;
+    let seed = place_seed(number, offset).wrapping_add(u64::from(len));
+    out.extend_from_slice(&checksum(payload, seed).to_le_bytes());
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(&(!len).to_le_bytes());
+    out.extend_from_slice(payload);
+    Ok(())
+}
+
+impl FileManifest {
+    /// A manifest for a directory whose newest edit is of `version`. Nothing is written yet; the
+    /// first call must be [`ManifestStore::rewrite`].
+    pub(crate) fn new(storage: Arc<dyn Storage>, dir: &Path, version: u64) -> Result<Self> {
+        let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+        let newest = names.iter().filter_map(|name| manifest_file_number(name)).max().unwrap_or(0);
+        let dir = dir.to_owned();
+        Ok(Self { storage, dir, file: None, next_number: newest + 1, version, bytes_written: 0 })
+    }
+
+    fn write_new(&mut self, snapshot: &Versioned) -> Result<OpenManifest> {
+        let number = self.next_number;
+        self.next_number += 1;
+        let path = self.dir.join(manifest_file_name(number));
+        let appender =
+            self.storage.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let mut file = OpenManifest { path, number, appender, snapshot_bytes: 0, offset: 0 };
+        self.bytes_written += file.append(snapshot)?;
+        file.snapshot_bytes = file.offset;
+        // The file is whole, and can be found, before anything points to it.
+        self.sync_dir()?;
+        self.point_to(number)?;
+        Ok(file)
+    }
+
+    fn point_to(&self, number: u64) -> Result<()> {
+        let (new, pointer) = (self.dir.join(CURRENT_NEW), self.dir.join(CURRENT));
+        let io = |operation, path: &Path, error| Error::io(operation, path, error);
+        // One that was left behind by a crash is in the way.
+        let _ = self.storage.remove(&new);
+        let mut file = self.storage.create(&new).map_err(|error| io("create", &new, error))?;
+        let text = format!("{}\n", manifest_file_name(number));
+        file.append(text.as_bytes()).map_err(|error| io("append to", &new, error))?;
+        file.sync().map_err(|error| failed_sync(&new, error))?;
+        self.storage.rename(&new, &pointer).map_err(|error| io("rename", &new, error))?;
+        self.sync_dir()
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        self.storage.sync_dir(&self.dir).map_err(|error| failed_sync(&self.dir, error))
+    }
+}
+
+/// After a failed sync the operating system may have dropped what was to be written, and not say
+/// so again: nothing can be promised any more.
+fn failed_sync(path: &Path, error: std::io::Error) -> Error {
+    Error::Poisoned(Box::new(Error::io("sync", path, error)))
+}
+
+impl OpenManifest {
+    /// Appends an edit and its copy, and makes both durable. Returns the bytes written.
+    fn append(&mut self, edit: &Versioned) -> Result<u64> {
+        let mut bytes = Vec::with_capacity(2 * (FRAME_HEADER_BYTES + edit.bytes.len()));
+        put_frame(&mut bytes, self.number, self.offset, &edit.bytes)?;
+        let copy_at = self.offset + bytes.len() as u64;
+        put_frame(&mut bytes, self.number, copy_at, &edit.bytes)?;
+        let append = self.appender.append(&bytes);
+        append.map_err(|error| Error::io("append to", &self.path, error))?;
+        self.appender.sync().map_err(|error| failed_sync(&self.path, error))?;
+        self.offset += bytes.len() as u64;
+        Ok(bytes.len() as u64)
+    }
+}
+
+impl ManifestStore for FileManifest {
+    fn keep(&mut self, edit: &Versioned) -> Result<Kept> {
+        if edit.version <= self.version {
+            return Ok(Kept::VersionExists);
+        }
+        let Some(file) = &mut self.file else {
+            return Err(Error::internal("an edit is kept before a snapshot"));
+        };
+        match file.append(edit) {
+            Ok(bytes) => {
+                self.bytes_written += bytes;
+                self.version = edit.version;
+                Ok(Kept::Yes)
+            }
+            Err(error) => {
+                // What is in the file now is not known: it must not be appended to again.
+                self.file = None;
+                Err(error)
+            }
+        }
+    }
+
+    fn rewrite(&mut self, snapshot: &Versioned) -> Result<()> {
+        self.file = None;
+        let file = self.write_new(snapshot)?;
+        let number = file.number;
+        self.file = Some(file);
+        self.version = snapshot.version;
+        // Older files are of no use now. One that cannot be removed is removed another time.
+        let names = self.storage.list(&self.dir).unwrap_or_default();
+        for name in names {
+            if manifest_file_number(&name).is_some_and(|other| other < number) {
+                let _ = self.storage.remove(&self.dir.join(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> (u64, u64) {
+        self.file
+            .as_ref()
+            .map_or((u64::MAX, 0), |file| (file.offset - file.snapshot_bytes, file.snapshot_bytes))
+    }
+
+    fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+}
+
+impl std::fmt::Debug for FileManifest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileManifest({}, version {})", self.dir.display(), self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
+
+    const DIR: &str = "db";
+
+    fn versioned(version: u64) -> Versioned {
+        let mut bytes = version.to_le_bytes().to_vec();
+        bytes.resize(8 + version as usize * 3, version as u8);
+        Versioned { version, bytes }
+    }
+
+    fn written(versions: u64) -> MemoryStorage {
+        let storage = MemoryStorage::new(1);
+        let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 0).unwrap();
+        manifest.rewrite(&versioned(1)).unwrap();
+        for version in 2..=versions {
+            assert_eq!(manifest.keep(&versioned(version)).unwrap(), Kept::Yes);
+        }
+        storage
+    }
+
+    fn versions(storage: &dyn Storage) -> Result<Vec<u64>> {
+        let loaded = load(storage, Path::new(DIR))?;
+        for edit in &loaded.edits {
+            assert_eq!(*edit, versioned(edit.version));
+        }
+        Ok(loaded.edits.iter().map(|edit| edit.version).collect())
+    }
+
+    #[test]
+    fn edits_are_read_back_and_replaced_by_snapshots() {
+        let storage = written(4);
+        assert_eq!(versions(&storage).unwrap(), [1, 2, 3, 4]);
+        let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 4).unwrap();
+        assert!(manifest.keep(&versioned(5)).is_err());
+        manifest.rewrite(&versioned(4)).unwrap();
+        assert_eq!(manifest.keep(&versioned(4)).unwrap(), Kept::VersionExists);
+        manifest.keep(&versioned(5)).unwrap();
+        assert_eq!(versions(&storage).unwrap(), [4, 5]);
+        assert_eq!(storage.list(Path::new(DIR)).unwrap(), ["CURRENT", "MANIFEST-000002"]);
+        assert_eq!(manifest.sizes(), (2 * (16 + 23), 2 * (16 + 20)));
+    }
+
+    #[test]
+    fn no_flipped_byte_loses_an_edit() {
+        let storage = written(4);
+        for name in storage.list(Path::new(DIR)).unwrap() {
+            let path = Path::new(DIR).join(name);
+            let good = storage.read(&path).unwrap();
+            for at in 0..good.len() {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << (at % 8);
+                storage.overwrite(&path, &bad).unwrap();
+                match versions(&storage) {
+                    Ok(read) => assert_eq!(read, [1, 2, 3, 4], "byte {at}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
+                }
+            }
+            storage.overwrite(&path, &good).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_cut_leaves_a_prefix_or_an_error() {
+        let storage = written(4);
+        let path = Path::new(DIR).join(manifest_file_name(1));
+        let good = storage.read(&path).unwrap();
+        for len in 0..good.len() {
+            storage.overwrite(&path, &good[..len]).unwrap();
+            if let Ok(read) = versions(&storage) {
+                assert_eq!(read, [1, 2, 3, 4][..read.len()]);
+            }
+        }
+    }
+
+    #[test]
+    fn two_damaged_frames_in_the_middle_are_reported() {
+        let storage = written(3);
+        let path = Path::new(DIR).join(manifest_file_name(1));
+        let mut bytes = storage.read(&path).unwrap();
+        let second = 2 * (16 + 11);
+        bytes[second + 17] ^= 1;
+        bytes[second + 30 + 17] ^= 1;
+        storage.overwrite(&path, &bytes).unwrap();
+        assert_eq!(versions(&storage).unwrap_err().kind(), ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn crashes_keep_every_edit_that_was_kept() {
+        let storage = MemoryStorage::new(1);
+        storage.record_crash_points();
+        let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 0).unwrap();
+        for version in 1..8 {
+            if version % 3 == 1 {
+                manifest.rewrite(&versioned(version)).unwrap();
+            } else {
+                manifest.keep(&versioned(version)).unwrap();
+            }
+            storage.mark(version);
+        }
+        for point in storage.take_crash_points() {
+            for seed in 0..10 {
+                for percent in [0, 50, 100] {
+                    let image = point.image(Crash::Power(Survival { percent, seed }));
+                    let read = versions(&image)
+                        .unwrap_or_else(|error| panic!("{}: {error}", point.operation()));
+                    let last = read.last().copied().unwrap_or(0);
+                    assert!(last >= point.mark(), "{}: {read:?}", point.operation());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_appended_after_a_failed_append() {
+        let storage = written(2);
+        let faults = FaultStorage::new(Arc::new(storage.clone()));
+        let mut manifest = FileManifest::new(Arc::new(faults.clone()), Path::new(DIR), 2).unwrap();
+        manifest.rewrite(&versioned(2)).unwrap();
+        faults.set(Some(Fault {
+            operation: Some(Operation::Append),
+            path_contains: "MANIFEST".into(),
+            after: 0,
+            is_permanent: false,
+            error: std::io::ErrorKind::StorageFull,
+        }));
+        assert!(matches!(manifest.keep(&versioned(3)), Err(Error::DiskFull(_))));
+        assert!(manifest.keep(&versioned(3)).is_err());
+        manifest.rewrite(&versioned(2)).unwrap();
+        manifest.keep(&versioned(3)).unwrap();
+        assert_eq!(versions(&storage).unwrap(), [2, 3]);
+    }
+}

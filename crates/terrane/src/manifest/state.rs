@@ -1,0 +1,260 @@
+//! What a manifest keeps: all keyspaces with their tables, and the numbers that were given out.
+
+use std::collections::BTreeMap;
+
+use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
+
+use super::edit::{Change, TableRecord};
+use crate::types::{KeyspaceId, Lsn, SeqNo};
+
+/// The state after some edits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ManifestState {
+    pub(crate) database: u64,
+    pub(crate) next_table: u64,
+    pub(crate) next_run: u64,
+    pub(crate) next_keyspace: u32,
+    pub(crate) last_seq: SeqNo,
+    pub(crate) required_segment: u64,
+    pub(crate) options: BTreeMap<String, String>,
+    pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+}
+
+/// One keyspace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KeyspaceState {
+    pub(crate) name: String,
+    pub(crate) design: Design,
+    pub(crate) shape: TreeShape,
+    /// The files of all tables of the shape.
+    pub(crate) tables: BTreeMap<TableId, TableRecord>,
+    /// Everything before this position of the log is in tables.
+    pub(crate) flushed: Lsn,
+}
+
+impl ManifestState {
+    /// Applies changes, all or none.
+    ///
+    /// # Errors
+    /// Why they do not fit.
+    pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
+        let mut next = self.clone();
+        // Tables that leave and enter go together, so that one may move within its tree.
+        let mut shapes: BTreeMap<KeyspaceId, ShapeEdit> = BTreeMap::new();
+        for change in changes {
+            next.apply_one(change, &mut shapes)?;
+        }
+        for (id, edit) in shapes {
+            let keyspace = next.keyspace_mut(id)?;
+            keyspace.shape = keyspace.shape.apply(&edit).map_err(|error| error.to_string())?;
+            let kept: Vec<TableId> = edit.added.iter().map(|added| added.table.id).collect();
+            for gone in edit.removed.iter().filter(|id| !kept.contains(id)) {
+                keyspace.tables.remove(gone);
+            }
+        }
+        *self = next;
+        Ok(())
+    }
+
+    fn apply_one(
+        &mut self,
+        change: &Change,
+        shapes: &mut BTreeMap<KeyspaceId, ShapeEdit>,
+    ) -> Result<(), String> {
+        match change {
+            Change::Database(id) => self.database = *id,
+            Change::NextTable(next) => self.next_table = self.next_table.max(*next),
+            Change::NextRun(next) => self.next_run = self.next_run.max(*next),
+            Change::NextKeyspace(next) => self.next_keyspace = self.next_keyspace.max(*next),
+            Change::LastSeq(seq) => self.last_seq = self.last_seq.max(*seq),
+            Change::RequiredSegment(segment) => self.required_segment = *segment,
+            Change::Option { name, value } => {
+                self.options.insert(name.clone(), value.clone());
+            }
+            Change::Keyspace { keyspace, name, design } => {
+                self.define_keyspace(*keyspace, name, design)?;
+            }
+            Change::DropKeyspace(keyspace) => {
+                self.keyspace_mut(*keyspace)?;
+                self.keyspaces.remove(keyspace);
+                shapes.remove(keyspace);
+            }
+            Change::Flushed { keyspace, upto } => {
+                let keyspace = self.keyspace_mut(*keyspace)?;
+                keyspace.flushed = keyspace.flushed.max(*upto);
+            }
+            Change::AddTable { keyspace, level, run, table } => {
+                let info = &table.info;
+                self.next_table = self.next_table.max(info.id.0 + 1);
+                self.next_run = self.next_run.max(run.0 + 1);
+                self.last_seq = self.last_seq.max(info.largest_seq);
+                let level = usize::try_from(*level).unwrap_or(usize::MAX);
+                if level >= 64 {
+                    return Err(format!("table {} is in level {level}", info.id));
+                }
+                self.keyspace_mut(*keyspace)?.tables.insert(info.id, table.clone());
+                let added = AddedTable { level, run: *run, table: info.clone() };
+                shapes.entry(*keyspace).or_default().added.push(added);
+            }
+            Change::RemoveTable { keyspace, table } => {
+                shapes.entry(*keyspace).or_default().removed.push(*table);
+            }
+        }
+        Ok(())
+    }
+
+    fn define_keyspace(&mut self, id: KeyspaceId, name: &str, design: &str) -> Result<(), String> {
+        let design: Design = design.parse().map_err(|error| format!("keyspace {name}: {error}"))?;
+        self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
+        if let Some(keyspace) = self.keyspaces.get_mut(&id) {
+            keyspace.design = design;
+            keyspace.name = name.to_owned();
+            return Ok(());
+        }
+        if self.keyspaces.values().any(|keyspace| keyspace.name == name) {
+            return Err(format!("keyspace {name} is made twice"));
+        }
+        let keyspace = KeyspaceState {
+            name: name.to_owned(),
+            design,
+            shape: TreeShape::default(),
+            tables: BTreeMap::new(),
+            flushed: Lsn(0),
+        };
+        self.keyspaces.insert(id, keyspace);
+        Ok(())
+    }
+
+    fn keyspace_mut(&mut self, id: KeyspaceId) -> Result<&mut KeyspaceState, String> {
+        self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
+    }
+
+    /// The changes that make this state from nothing.
+    pub(crate) fn snapshot(&self) -> Vec<Change> {
+        let mut changes = vec![
+            Change::Database(self.database),
+            Change::NextTable(self.next_table),
+            Change::NextRun(self.next_run),
+            Change::NextKeyspace(self.next_keyspace),
+            Change::LastSeq(self.last_seq),
+            Change::RequiredSegment(self.required_segment),
+        ];
+        changes.extend(
+            self.options
+                .iter()
+                .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
+        );
+        for (&keyspace, state) in &self.keyspaces {
+            changes.push(Change::Keyspace {
+                keyspace,
+                name: state.name.clone(),
+                design: state.design.to_string(),
+            });
+            changes.push(Change::Flushed { keyspace, upto: state.flushed });
+            for place in state.shape.places() {
+                let Some(table) = state.tables.get(&place.table.id) else { continue };
+                let level = u32::try_from(place.level).unwrap_or(u32::MAX);
+                let table = table.clone();
+                changes.push(Change::AddTable { keyspace, level, run: place.run, table });
+            }
+        }
+        changes
+    }
+
+    /// The oldest position of the log that some keyspace still needs. `end` is the end of the log,
+    /// for a database without keyspaces.
+    pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {
+        self.keyspaces.values().map(|keyspace| keyspace.flushed).min().unwrap_or(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_policy::{KeyRange, RunId};
+
+    use super::super::edit::tests::table;
+    use super::*;
+
+    fn example() -> ManifestState {
+        let mut state = ManifestState::default();
+        let keyspace = KeyspaceId(0);
+        let range = |a: &str, b: &str| KeyRange::inclusive(a.as_bytes(), b.as_bytes());
+        let design = Design::new(terrane_policy::Eagerness::Tiering).to_string();
+        let name = "default".to_owned();
+        let add = |level, run, number, range| Change::AddTable {
+            keyspace,
+            level,
+            run: RunId(run),
+            table: table(number, range),
+        };
+        state
+            .apply(&[
+                Change::Database(77),
+                Change::Keyspace { keyspace, name, design },
+                Change::Option { name: "durability".into(), value: "sync".into() },
+                Change::RequiredSegment(3),
+                add(0, 4, 11, range("a", "f")),
+                add(1, 2, 5, range("a", "c")),
+                add(1, 2, 6, range("d", "z")),
+                Change::Flushed { keyspace, upto: Lsn(500) },
+            ])
+            .unwrap();
+        state
+    }
+
+    #[test]
+    fn snapshots_make_the_same_state() {
+        let state = example();
+        let mut again = ManifestState::default();
+        again.apply(&state.snapshot()).unwrap();
+        assert_eq!(again, state);
+        assert_eq!((state.next_table, state.next_run, state.next_keyspace), (12, 5, 1));
+        assert_eq!((state.last_seq, state.log_needed_from(Lsn(9))), (9, Lsn(500)));
+    }
+
+    #[test]
+    fn tables_move_within_one_edit() {
+        let mut state = example();
+        let moved = state.keyspaces[&KeyspaceId(0)].tables[&TableId(5)].clone();
+        let keyspace = KeyspaceId(0);
+        state
+            .apply(&[
+                Change::RemoveTable { keyspace, table: TableId(5) },
+                Change::AddTable { keyspace, level: 2, run: RunId(9), table: moved },
+                Change::RemoveTable { keyspace, table: TableId(11) },
+            ])
+            .unwrap();
+        let keyspace = &state.keyspaces[&keyspace];
+        assert_eq!(keyspace.tables.keys().map(|id| id.0).collect::<Vec<_>>(), [5, 6]);
+        assert_eq!(keyspace.shape.level(2).table_count(), 1);
+    }
+
+    #[test]
+    fn edits_that_do_not_fit_change_nothing() {
+        let state = example();
+        let keyspace = KeyspaceId(0);
+        let nowhere = KeyspaceId(5);
+        for broken in [
+            Change::RemoveTable { keyspace, table: TableId(99) },
+            Change::RemoveTable { keyspace: nowhere, table: TableId(5) },
+            Change::Flushed { keyspace: nowhere, upto: Lsn(1) },
+            Change::DropKeyspace(nowhere),
+            Change::Keyspace {
+                keyspace: nowhere,
+                name: "default".into(),
+                design: "tiering".into(),
+            },
+            Change::Keyspace { keyspace: nowhere, name: "x".into(), design: "sideways".into() },
+            Change::AddTable {
+                keyspace,
+                level: 1,
+                run: RunId(2),
+                table: table(20, KeyRange::inclusive(b"c", b"d")),
+            },
+        ] {
+            let mut changed = state.clone();
+            assert!(changed.apply(&[Change::LastSeq(1000), broken]).is_err());
+            assert_eq!(changed, state);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Drop rules against what readers see: after any merge every snapshot reads as before.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_memtable::{Config, Memtable, Pool};
+use terrane_policy::{Compression, KeyRange, TreeShape};
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::*;
+use crate::cache::BlockCache;
+use crate::iter::{DeletedRanges, Source, VisibleCursor};
+use crate::memory::MemoryLedger;
+use crate::stats::Counters;
+use crate::storage::{MemoryStorage, Storage};
+use crate::table::{ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
+use crate::types::EntryKind;
+use crate::version::Version;
+
+fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
+    Arc::new(TableEnvironment {
+        storage: Arc::new(storage.clone()),
+        read_path: ReadPath::Mapped,
+        cache: BlockCache::new(1 << 20),
+        ledger: Arc::new(MemoryLedger::default()),
+        counters: Arc::new(Counters::default()),
+        discard: |_, _| {},
+    })
+}
+
+/// Merges one memtable into tables of a few hundred bytes.
+fn merge_memtable(
+    memtable: &Arc<Memtable>,
+    storage: &MemoryStorage,
+    snapshots: &[SeqNo],
+    older: OlderTables,
+    grandparents: Vec<Arc<terrane_policy::TableInfo>>,
+) -> Vec<FinishedTable> {
+    let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
+    input.seek_first().unwrap();
+    let mut number = 0;
+    let mut next_table = || {
+        number += 1;
+        let id = TableFileId { number, writer: 1 };
+        (id, Path::new("db").join(id.file_name()))
+    };
+    let table = TableConfig { block_bytes: 100, filter_bits: 10.0, compression: Compression::None };
+    let mut output = Output::new(OutputConfig {
+        storage,
+        table,
+        table_bytes: 300,
+        grandparents,
+        next_table: &mut next_table,
+        now_micros: 5,
+        oldest_tombstone_micros: None,
+    });
+    let rules = DropRules::new(snapshots.to_vec(), older);
+    merge(input, memtable.range_tombstones().fragments(), rules, &mut output, &|| false).unwrap()
+}
+
+fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
+    let environment = environment(storage);
+    let text: String = tables.iter().map(|table| format!(" {}", table.info)).collect();
+    let shape: TreeShape = format!("L1 r1:{text}").parse().unwrap();
+    let open = tables.iter().map(|table| {
+        let opened = Table::new(table.id, Arc::clone(&table.info), Path::new("db"), &environment);
+        opened.verify().unwrap();
+        (table.info.id, opened)
+    });
+    Arc::new(Version::new(shape, &open.collect::<BTreeMap<_, _>>()))
+}
+
+fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let runs =
+        version.runs().iter().map(|run| Source::Run(crate::iter::RunCursor::new(Arc::clone(run))));
+    let deleted = DeletedRanges::new(std::iter::empty(), version, seq).unwrap();
+    read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted))
+}
+
+fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let sources = vec![Source::Memtable(memtable.cursor())];
+    let deleted = DeletedRanges::new(std::iter::once(memtable), &Arc::default(), seq).unwrap();
+    read(VisibleCursor::new(MergeCursor::new(sources), seq, deleted))
+}
+
+fn read(mut cursor: VisibleCursor) -> Vec<(Vec<u8>, Vec<u8>)> {
+    cursor.seek_first().unwrap();
+    let mut all = Vec::new();
+    while cursor.is_valid() {
+        all.push((cursor.key().to_vec(), cursor.value().to_vec()));
+        cursor.step().unwrap();
+    }
+    all
+}
+
+fn random_memtable(rng: &mut Rng, entries: u64) -> Arc<Memtable> {
+    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    let keys = rng.between(1, 40);
+    for seq in 1..=entries {
+        let key = [rng.below(keys) as u8];
+        match rng.below(20) {
+            0 => {
+                let end = [key[0] + rng.below(15) as u8];
+                memtable.insert_range_tombstone(&key, rng.percent(90).then_some(&end[..]), seq);
+            }
+            1..=5 => memtable.insert(&key, seq, EntryKind::Tombstone, &[]),
+            _ => memtable.insert(&key, seq, EntryKind::Value, &vec![seq as u8; rng.index(40)]),
+        }
+    }
+    memtable
+}
+
+#[test]
+fn merged_tables_read_as_the_memtable_did_at_every_snapshot() {
+    let seed = seed_from_env(71);
+    for round in 0..150 {
+        let mut rng = Rng::new(seed + round);
+        let entries = rng.between(1, 200);
+        let memtable = random_memtable(&mut rng, entries);
+        let mut snapshots: Vec<SeqNo> = (0..rng.below(5)).map(|_| rng.below(entries + 1)).collect();
+        snapshots.sort_unstable();
+        snapshots.dedup();
+        for has_older in [false, true] {
+            let storage = MemoryStorage::new(1);
+            let everything = terrane_policy::TableInfo::new(999, KeyRange::all(), 1);
+            let older = if has_older { vec![vec![Arc::new(everything)]] } else { vec![] };
+            let tables =
+                merge_memtable(&memtable, &storage, &snapshots, OlderTables::new(older), vec![]);
+            let story = format!("seed {} snapshots {snapshots:?}", seed + round);
+            if tables.is_empty() {
+                assert!(
+                    !has_older
+                        && snapshots.is_empty()
+                        && read_memtable(&memtable, entries).is_empty()
+                );
+                continue;
+            }
+            let version = version(&tables, &storage);
+            for &seq in snapshots.iter().chain([&entries]) {
+                assert_eq!(
+                    read_version(&version, seq),
+                    read_memtable(&memtable, seq),
+                    "{story} at {seq}"
+                );
+            }
+            let tombstones: u64 = tables
+                .iter()
+                .map(|table| table.info.tombstones + table.info.range_tombstones)
+                .sum();
+            assert!(has_older || !snapshots.is_empty() || tombstones == 0, "{story}");
+        }
+    }
+}
+
+#[test]
+fn tombstones_stay_exactly_where_older_tables_lie() {
+    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    for key in 0..10u8 {
+        memtable.insert(&[key], u64::from(key) + 1, EntryKind::Tombstone, &[]);
+    }
+    memtable.insert_range_tombstone(&[20], Some(&[30]), 50);
+    memtable.insert_range_tombstone(&[40], Some(&[50]), 51);
+    let info = |number, start: u8, end: u8| {
+        Arc::new(terrane_policy::TableInfo::new(number, KeyRange::new(&[start], Some(&[end])), 1))
+    };
+    let older = OlderTables::new(vec![vec![info(1, 2, 4), info(2, 45, 46)], vec![info(3, 8, 9)]]);
+    let storage = MemoryStorage::new(1);
+    let tables = merge_memtable(&memtable, &storage, &[], older, vec![]);
+    let kept: u64 = tables.iter().map(|table| table.info.tombstones).sum();
+    assert_eq!(kept, 3);
+    let version = version(&tables, &storage);
+    let fragments = version.range_tombstones().unwrap().unwrap().fragments();
+    assert_eq!(fragments.len(), 1);
+    assert_eq!(*fragments[0].start, [40]);
+}
+
+#[test]
+fn tables_are_cut_by_size_and_by_grandparents_never_within_a_key() {
+    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    let mut seq = 0;
+    for key in 0..60u8 {
+        for _ in 0..if key == 7 { 30 } else { 1 } {
+            seq += 1;
+            memtable.insert(&[key], seq, EntryKind::Value, &[key; 20]);
+        }
+    }
+    memtable.insert_range_tombstone(&[5], Some(&[55]), 1);
+    let storage = MemoryStorage::new(1);
+    let snapshots: Vec<SeqNo> = (1..seq).collect();
+    // One grandparent of 4000 bytes is more than ten tables of 300 bytes.
+    let grandparents =
+        vec![Arc::new(terrane_policy::TableInfo::new(1, KeyRange::new(&[50], Some(&[52])), 4000))];
+    let everything = Arc::new(terrane_policy::TableInfo::new(2, KeyRange::all(), 1));
+    let older = OlderTables::new(vec![vec![everything]]);
+    let tables = merge_memtable(&memtable, &storage, &snapshots, older, grandparents);
+    assert!(tables.len() > 5);
+    for pair in tables.windows(2) {
+        let end = pair[0].info.range.end.as_ref().unwrap();
+        assert!(**end <= *pair[1].info.range.start);
+    }
+    assert!(tables.iter().any(|table| *table.info.range.start == [52]));
+    let version = version(&tables, &storage);
+    for &seq in &snapshots {
+        assert_eq!(read_version(&version, seq), read_memtable(&memtable, seq));
+    }
+}
+
+#[test]
+fn a_stopped_merge_names_the_files_it_began() {
+    let memtable = random_memtable(&mut Rng::new(1), 3000);
+    let storage = MemoryStorage::new(1);
+    let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
+    input.seek_first().unwrap();
+    let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("db/1"));
+    let mut output = Output::new(OutputConfig {
+        storage: &storage,
+        table: TableConfig { block_bytes: 100, filter_bits: 0.0, compression: Compression::None },
+        table_bytes: 1 << 20,
+        grandparents: vec![],
+        next_table: &mut next_table,
+        now_micros: 0,
+        oldest_tombstone_micros: None,
+    });
+    let rules = DropRules::new(vec![], OlderTables::default());
+    let stopped = merge(input, vec![], rules, &mut output, &|| true);
+    assert!(matches!(stopped, Err(Error::Closed)));
+    assert_eq!(output.paths().len(), 1);
+    assert_eq!(storage.list(Path::new("db")).unwrap(), ["1"]);
+}

@@ -1,0 +1,436 @@
+//! Options: each defined once, in the table below.
+//!
+//! From one definition come the builder method with its documentation, the parser that the command
+//! line and stored options use, the default, and [`Options::table`] for a reference page.
+//!
+//! Options are stored with the database. What is given when it is opened again takes the place of
+//! what is stored, except for the design of a keyspace, which has a history on disk: opening with
+//! another design is refused with a word on how to change it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use terrane_policy::{Design, catalogue, units};
+
+use crate::clock::{Clock, SystemClock};
+use crate::durability::Durability;
+use crate::error::{Error, Result};
+use crate::storage::{DiskStorage, Storage};
+
+/// What to do about a directory with or without a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpenMode {
+    /// Open the database, or make one.
+    CreateIfMissing,
+    /// Open the database; fail if there is none.
+    MustExist,
+    /// Make a database; fail if there is one.
+    MustBeNew,
+}
+
+/// How tables are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReadMode {
+    /// In place, from memory maps. Fastest while the data fits the page cache, which it is read
+    /// through; a disk that fails to read ends the process, as with any memory map.
+    Mapped,
+    /// By system calls through the block cache, and the page cache below it.
+    Cached,
+    /// By system calls through the block cache, around the page cache.
+    Direct,
+}
+
+/// Bytes, printed with a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bytes(u64);
+
+/// One line of the reference of options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionInfo {
+    /// The name, also of the builder method and, with hyphens, of the flag.
+    pub name: &'static str,
+    /// What it decides.
+    pub about: &'static str,
+    /// The value unless another is given.
+    pub default: String,
+    /// Which values are accepted.
+    pub accepted: &'static str,
+    /// What a larger value, or the other choice, buys and costs.
+    pub trade_off: &'static str,
+    /// When a change takes effect.
+    pub takes_effect: &'static str,
+}
+
+macro_rules! options {
+    ($(
+        $(#[doc = $about:literal])*
+        $name:ident: $given:ty as $stored:ty = $default:expr,
+        accepts $accepted:literal where $check:expr,
+        trade_off $trade_off:literal,
+        takes_effect $takes_effect:literal;
+    )*) => {
+        /// How a database is opened.
+        ///
+        /// ```
+        /// # fn main() -> terrane::Result<()> {
+        /// # let dir = tempfile::tempdir().unwrap();
+        /// use terrane::{Durability, Options};
+        /// let db = Options::new().durability(Durability::Sync).open(dir.path())?;
+        /// db.put("key", "value")?;
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[derive(Debug, Clone)]
+        pub struct Options {
+            $($name: Option<$stored>,)*
+            pub(crate) open_mode: OpenMode,
+            pub(crate) components: Components,
+        }
+
+        /// Every option with its value, after defaults and stored values were filled in.
+        #[derive(Debug, Clone)]
+        pub(crate) struct Settings {
+            $(pub(crate) $name: $stored,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self {
+                    $($name: None,)*
+                    open_mode: OpenMode::CreateIfMissing,
+                    components: Components::default(),
+                }
+            }
+        }
+
+        impl Options {
+            $(
+                $(#[doc = $about])*
+                ///
+                #[doc = concat!("Accepts ", $accepted, ".")]
+                ///
+                #[doc = concat!($trade_off, " Takes effect ", $takes_effect, ".")]
+                #[must_use]
+                pub fn $name(mut self, value: $given) -> Self {
+                    self.$name = Some(<$stored>::from(value));
+                    self
+                }
+            )*
+
+            /// Sets an option by its name, from text.
+            ///
+            /// # Errors
+            /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if there is no such option, or
+            /// the text is not one of its values.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = Some(parse(stringify!($name), value, $accepted)?);
+                    })*
+                    _ => {
+                        let known = [$(stringify!($name)),*].join(", ");
+                        return Err(Error::invalid("option", format!("'{name}'"), format!("one of {known}")));
+                    }
+                }
+                Ok(())
+            }
+
+            /// What was set, as names and text.
+            pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
+                let mut given = Vec::new();
+                $(given.extend(self.$name.as_ref().map(|value| (stringify!($name), value.to_string())));)*
+                given
+            }
+
+            /// Values for all options, each checked.
+            pub(crate) fn settings(&self) -> Result<Settings> {
+                let settings = Settings {
+                    $($name: self.$name.clone().unwrap_or_else(|| $default),)*
+                };
+                $({
+                    let value = &settings.$name;
+                    let check: fn(&$stored) -> bool = $check;
+                    if !check(value) {
+                        return Err(Error::invalid(stringify!($name), value.to_string(), $accepted));
+                    }
+                })*
+                Ok(settings)
+            }
+
+            /// All options with their documentation.
+            pub fn table() -> Vec<OptionInfo> {
+                vec![$(OptionInfo {
+                    name: stringify!($name),
+                    about: concat!($($about, "\n"),*).trim_ascii(),
+                    default: <$stored>::to_string(&$default),
+                    accepted: $accepted,
+                    trade_off: $trade_off,
+                    takes_effect: $takes_effect,
+                }),*]
+            }
+        }
+    };
+}
+
+options! {
+    /// The design of the default keyspace: write buffer, compaction strategy, filters. See
+    /// [`Design`] for its text form.
+    design: Design as Design = default_design(),
+    accepts "a design such as `balanced` or `tiering T=4; filter=5`" where |design| design.validate().is_ok(),
+    trade_off "Fewer runs make reads cheaper and writes dearer.",
+    takes_effect "when the database is made; later by `Db::set_design`";
+
+    /// What a write survives once the call returns, unless the write says otherwise.
+    durability: Durability as Durability = Durability::Process,
+    accepts "`none`, `process`, `interval(TIME)` or `sync`" where |_| true,
+    trade_off "Each step survives more and costs more; see [`Durability`].",
+    takes_effect "when the database is opened";
+
+    /// A bound for write buffers, cached and pinned blocks, and the buffers of background work
+    /// together, in bytes. Mapped tables belong to the page cache and do not count.
+    memory_budget: u64 as Bytes = Bytes(512 << 20),
+    accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
+    trade_off "More memory means larger flushes, so less rewriting, and a larger cache.",
+    takes_effect "when the database is opened";
+
+    /// How tables are read.
+    read_mode: ReadMode as ReadMode = ReadMode::Mapped,
+    accepts "`mapped`, `cached` or `direct`" where |_| true,
+    trade_off "Mapped reads cost no copy and no cache; cached ones keep to the memory budget.",
+    takes_effect "when the database is opened";
+
+    /// Threads that compact. Flushes have a thread of their own.
+    compaction_threads: usize as usize = default_compaction_threads(),
+    accepts "1 to 64" where |count| (1..=64).contains(count),
+    trade_off "More threads keep up with more writes, and take more from everyone else.",
+    takes_effect "when the database is opened";
+
+    /// Threads that search several runs at the same time for one get or scan (Dent §2.4.2); 0 has
+    /// each reader search for itself.
+    read_threads: usize as usize = 0,
+    accepts "0 to 64" where |count| *count <= 64,
+    trade_off "Helps when tables come from a slow disk, and costs when they are in memory.",
+    takes_effect "when the database is opened";
+
+    /// The length of a file of the log, in bytes.
+    log_segment_bytes: u64 as Bytes = Bytes(64 << 20),
+    accepts "64 KiB to 4 GiB" where |bytes| (64 << 10..=4 << 30).contains(&bytes.0),
+    trade_off "Longer files are changed less often, and freed later.",
+    takes_effect "with the next file";
+
+    /// The length of the log at which memtables are flushed to shorten it, in bytes: an idle
+    /// keyspace must not keep the log of a busy one, and recovery must end in time.
+    log_bytes_max: u64 as Bytes = Bytes(512 << 20),
+    accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
+    trade_off "A longer log means fewer small flushes, and a longer recovery.",
+    takes_effect "when the database is opened";
+}
+
+fn default_design() -> Design {
+    // The catalogue's own tests say that the default is there.
+    catalogue::find(catalogue::DEFAULT).map_or_else(
+        || Design::new(terrane_policy::Eagerness::OneLeveling),
+        |entry| (entry.design)(),
+    )
+}
+
+/// Half of the processors, so that the other half serves the application.
+fn default_compaction_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| (count.get() / 2).clamp(1, 8))
+}
+
+impl Options {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What to do about a directory with or without a database.
+    #[must_use]
+    pub fn open_mode(mut self, mode: OpenMode) -> Self {
+        self.open_mode = mode;
+        self
+    }
+
+    /// The files to work on, instead of those of the operating system.
+    #[must_use]
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.components.storage = storage;
+        self
+    }
+
+    /// The clock to go by, instead of that of the operating system.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.components.clock = clock;
+        self
+    }
+
+    /// Who carries out flushes and compactions.
+    #[must_use]
+    pub fn background(mut self, background: Background) -> Self {
+        self.components.background = background;
+        self
+    }
+
+    /// The design that was asked for, if any.
+    pub(crate) fn given_design(&self) -> Option<&Design> {
+        self.design.as_ref()
+    }
+
+    /// Values that are given here, and stored ones for the rest.
+    pub(crate) fn or_stored<'a>(
+        &self,
+        stored: impl IntoIterator<Item = (&'a String, &'a String)>,
+    ) -> Result<Self> {
+        let mut merged = Self { components: self.components.clone(), ..Self::default() };
+        merged.open_mode = self.open_mode;
+        for (name, value) in stored {
+            // An option that this version does not know any more has no effect.
+            let _ = merged.set(name, value);
+        }
+        for (name, value) in self.given() {
+            merged.set(name, &value)?;
+        }
+        Ok(merged)
+    }
+}
+
+/// Who carries out flushes and compactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Background {
+    /// Threads of the database.
+    Threads,
+    /// The caller: a job is carried out when a write has to wait for it, when the caller asks for
+    /// a flush or a compaction, or by [`Db::run_background_job`](crate::Db::run_background_job).
+    /// With a seeded storage and a manual clock every run is the same.
+    Inline,
+}
+
+/// What a database works with, as opposed to how.
+#[derive(Debug, Clone)]
+pub(crate) struct Components {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) background: Background,
+}
+
+impl Default for Components {
+    fn default() -> Self {
+        Self {
+            storage: Arc::new(DiskStorage),
+            clock: Arc::new(SystemClock),
+            background: Background::Threads,
+        }
+    }
+}
+
+fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<T> {
+    value.parse().map_err(|_| Error::invalid(name, format!("'{value}'"), accepted))
+}
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Self {
+        Self(bytes)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = terrane_policy::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        units::parse_bytes(text).map(Self)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&units::format_bytes(self.0))
+    }
+}
+
+impl FromStr for ReadMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "mapped" => Ok(Self::Mapped),
+            "cached" => Ok(Self::Cached),
+            "direct" => Ok(Self::Direct),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for ReadMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mapped => "mapped",
+            Self::Cached => "cached",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+impl Settings {
+    pub(crate) fn memory_budget_bytes(&self) -> u64 {
+        self.memory_budget.0
+    }
+
+    pub(crate) fn log_segment_bytes(&self) -> u64 {
+        self.log_segment_bytes.0
+    }
+
+    pub(crate) fn log_bytes_max(&self) -> u64 {
+        self.log_bytes_max.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_documented_and_its_default_parses_and_passes() {
+        let table = Options::table();
+        assert!(table.len() <= 24, "the budget for options");
+        let mut options = Options::new();
+        for info in &table {
+            options.set(info.name, &info.default).unwrap();
+            for text in [info.about, info.accepted, info.trade_off, info.takes_effect] {
+                assert!(!text.is_empty(), "{}", info.name);
+            }
+        }
+        assert_eq!(options.given().len(), table.len());
+        options.settings().unwrap();
+    }
+
+    #[test]
+    fn values_out_of_range_and_unknown_names_are_refused() {
+        let mut options = Options::new();
+        assert!(options.set("read_mode", "psychic").is_err());
+        assert!(options.set("memory", "1GiB").unwrap_err().to_string().contains("memory_budget"));
+        options.set("memory_budget", "7").unwrap();
+        let error = options.settings().unwrap_err().to_string();
+        assert!(error.contains("memory_budget is 7") && error.contains("1 MiB"), "{error}");
+        let mut design = default_design();
+        design.buffer_bytes = 0;
+        assert!(Options::new().design(design).settings().is_err());
+    }
+
+    #[test]
+    fn given_values_take_the_place_of_stored_ones() {
+        let stored = [
+            ("durability".to_owned(), "sync".to_owned()),
+            ("read_threads".to_owned(), "3".to_owned()),
+            ("gone_since_long".to_owned(), "yes".to_owned()),
+        ];
+        let stored = stored.iter().map(|(name, value)| (name, value));
+        let options = Options::new().read_threads(5).or_stored(stored).unwrap();
+        let settings = options.settings().unwrap();
+        assert_eq!(settings.durability, Durability::Sync);
+        assert_eq!(settings.read_threads, 5);
+        assert_eq!(settings.read_mode, ReadMode::Mapped);
+    }
+}

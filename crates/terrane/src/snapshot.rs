@@ -1,0 +1,112 @@
+//! Snapshots: the database as it was at one moment.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use crate::engine::Tree;
+use crate::error::Result;
+use crate::handle::{Handle, HeldSnapshot};
+use crate::iterator::Iter;
+use crate::keyspace::Keyspace;
+use crate::range::{bounds_of, prefix_bounds};
+use crate::value::Value;
+
+/// All keyspaces as they were at one moment.
+///
+/// What a snapshot can see is kept on disk for as long as it exists, so one that is kept for long
+/// costs space. It is cheap to make and to clone, and may be used from any thread.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    handle: Arc<Handle>,
+    default: Arc<Tree>,
+    held: Arc<HeldSnapshot>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(handle: &Arc<Handle>, default: &Arc<Tree>) -> Self {
+        let held = HeldSnapshot::new(&handle.engine);
+        Self { handle: Arc::clone(handle), default: Arc::clone(default), held }
+    }
+
+    /// The value that a key had.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.handle.engine.get(&self.default, key.as_ref(), Some(self.held.seq()))
+    }
+
+    /// The value that a key of a keyspace had.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.handle.engine.get(&keyspace.tree, key.as_ref(), Some(self.held.seq()))
+    }
+
+    /// The values that several keys had, in their order.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.handle.engine.multi_get(&self.default, &keys, Some(self.held.seq()))
+    }
+
+    /// Whether a key had a value.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.get(key).map(|value| value.is_some())
+    }
+
+    /// All keys and values that there were, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn iter(&self) -> Result<Iter> {
+        self.iter_bounds(&self.default, (Vec::new(), None))
+    }
+
+    /// The keys of a range that there were, with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter> {
+        self.iter_bounds(&self.default, bounds_of(&range))
+    }
+
+    /// The keys of a range of a keyspace that there were, with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn range_in<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        range: impl RangeBounds<K>,
+    ) -> Result<Iter> {
+        self.iter_bounds(&keyspace.tree, bounds_of(&range))
+    }
+
+    /// The keys with a prefix that there were, with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        self.iter_bounds(&self.default, prefix_bounds(prefix.as_ref()))
+    }
+
+    fn iter_bounds(&self, tree: &Arc<Tree>, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
+        let view = self.handle.engine.view(tree, Some(self.held.seq()))?;
+        Ok(Iter::new(Arc::clone(&self.handle), view, Some(Arc::clone(&self.held)), bounds))
+    }
+
+    /// How many writes had been made; the order of snapshots in time.
+    pub fn sequence_number(&self) -> u64 {
+        self.held.seq()
+    }
+}

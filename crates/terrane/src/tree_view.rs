@@ -1,0 +1,154 @@
+//! What a tree looks like, for people and programs.
+
+use std::fmt;
+
+use terrane_policy::{Admission, Design, TreeShape};
+
+use crate::engine::{Engine, Tree};
+
+/// A tree at one moment.
+#[derive(Debug, Clone)]
+pub struct TreeView {
+    /// The keyspace.
+    pub keyspace: String,
+    /// The design that it follows.
+    pub design: Design,
+    /// Bytes of data and metadata in the memtable that takes writes.
+    pub memtable_bytes: u64,
+    /// Entries in that memtable.
+    pub memtable_entries: u64,
+    /// Memtables that wait to be flushed.
+    pub full_memtables: usize,
+    /// Levels, runs and tables.
+    pub shape: TreeShape,
+    /// Compactions that are being carried out, each in a sentence.
+    pub compactions: Vec<String>,
+    /// Whether writers may go on, and if not, why.
+    pub admission: Admission,
+}
+
+impl TreeView {
+    pub(crate) fn of(_engine: &Engine, tree: &Tree) -> Self {
+        let state = tree.state_arc();
+        let compactions = tree.jobs().compactions.iter().map(ToString::to_string).collect();
+        let memtable = &state.active.memtable;
+        Self {
+            keyspace: tree.name.to_string(),
+            design: (*tree.design()).clone(),
+            memtable_bytes: memtable.memory().used_bytes() as u64,
+            memtable_entries: memtable.len() as u64,
+            full_memtables: state.full.len(),
+            shape: state.version.shape().clone(),
+            compactions,
+            admission: state.admission,
+        }
+    }
+}
+
+/// How many characters a bar is wide.
+const BAR_WIDTH: usize = 24;
+
+impl fmt::Display for TreeView {
+    /// A line for the memtables and one for each level, with a bar for how full it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let buffer = self.design.buffer_bytes;
+        writeln!(
+            f,
+            "mem  {:>4}          {} {:>9} of {:<9} {} entries",
+            if self.full_memtables > 0 {
+                format!("+{} full", self.full_memtables)
+            } else {
+                String::new()
+            },
+            bar(self.memtable_bytes, buffer),
+            human(self.memtable_bytes),
+            human(buffer),
+            self.memtable_entries
+        )?;
+        for (index, level) in self.shape.levels.iter().enumerate() {
+            let capacity = self.design.capacity_bytes(index);
+            let (runs, tables) = (level.runs.len(), level.table_count());
+            writeln!(
+                f,
+                "L{index:<2} {runs:>3} run{} {tables:>4} table{} {} {:>9} of {:<9}",
+                plural(runs),
+                plural(tables),
+                bar(level.size_bytes(), capacity),
+                human(level.size_bytes()),
+                human(capacity),
+            )?;
+        }
+        let total = human(self.shape.size_bytes());
+        let (runs, tables) = (self.shape.run_count(), self.shape.table_count());
+        write!(
+            f,
+            "{total} in {tables} table{}, {runs} sorted run{}",
+            plural(tables),
+            plural(runs)
+        )?;
+        for compaction in &self.compactions {
+            write!(f, "\ncompacting {compaction}")?;
+        }
+        match self.admission {
+            Admission::Proceed => Ok(()),
+            Admission::Delay(pressure) => write!(f, "\nwriters are slowed down: {pressure}"),
+            Admission::Stop(pressure) => write!(f, "\nwriters wait: {pressure}"),
+        }
+    }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { " " } else { "s" }
+}
+
+/// A bar for `part` of `whole`, full at or above it.
+fn bar(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
+    let eighths = (share * (BAR_WIDTH * 8) as f64).ceil() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        bar.extend("▏▎▍▌▋▊▉".chars().nth(eighths % 8 - 1));
+    }
+    let used = bar.chars().count();
+    format!("▕{bar}{}▏", " ".repeat(BAR_WIDTH - used))
+}
+
+/// Bytes with three digits and a binary unit.
+pub(crate) fn human(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short_and_bars_are_as_long_as_they_should_be() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "0.98 KiB"),
+            (64 << 20, "64.0 MiB"),
+            (1 << 40, "1.00 TiB"),
+        ] {
+            assert_eq!(human(bytes), text);
+        }
+        for (part, whole) in [(0, 10), (1, 1000), (5, 10), (10, 10), (99, 10), (1, 0)] {
+            assert_eq!(bar(part, whole).chars().count(), BAR_WIDTH + 2);
+        }
+    }
+}

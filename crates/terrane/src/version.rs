@@ -1,0 +1,142 @@
+//! A tree of open tables, at one moment.
+//!
+//! A version never changes: an edit makes the next one. Readers hold on to the version that they
+//! began with, and with it to its tables.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use terrane_memtable::{RangeTombstones, head_of};
+use terrane_policy::{Run, TableId, TreeShape};
+
+use crate::error::Result;
+use crate::table::Table;
+use crate::types::SeqNo;
+
+/// Levels, runs and tables, ready to be read.
+#[derive(Debug, Default)]
+pub(crate) struct Version {
+    shape: TreeShape,
+    /// All runs, newest data first.
+    runs: Vec<Arc<OpenRun>>,
+    tables: BTreeMap<TableId, Arc<Table>>,
+    /// The range tombstones of all tables together, put together when first needed.
+    range_tombstones: OnceLock<RangeTombstones>,
+    has_range_tombstones: bool,
+}
+
+/// A sorted run of open tables.
+#[derive(Debug)]
+pub(crate) struct OpenRun {
+    level: usize,
+    tables: Vec<Arc<Table>>,
+    /// Heads of the first keys of all tables.
+    heads: Vec<u64>,
+    largest_seq: SeqNo,
+    has_range_tombstones: bool,
+}
+
+impl OpenRun {
+    fn new(level: usize, run: &Run, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
+        let tables = run.tables.iter().filter_map(|info| tables.get(&info.id)).cloned();
+        Self::of_tables(level, tables.collect())
+    }
+
+    /// A run of the given tables, which are in key order and do not overlap.
+    pub(crate) fn of_tables(level: usize, tables: Vec<Arc<Table>>) -> Self {
+        let infos = || tables.iter().map(|table| table.info());
+        Self {
+            level,
+            heads: infos().map(|info| head_of(&info.range.start)).collect(),
+            largest_seq: infos().map(|info| info.largest_seq).max().unwrap_or(0),
+            has_range_tombstones: infos().any(|info| info.range_tombstones > 0),
+            tables,
+        }
+    }
+
+    pub(crate) fn level(&self) -> usize {
+        self.level
+    }
+
+    pub(crate) fn tables(&self) -> &[Arc<Table>] {
+        &self.tables
+    }
+
+    pub(crate) fn largest_seq(&self) -> SeqNo {
+        self.largest_seq
+    }
+
+    pub(crate) fn has_range_tombstones(&self) -> bool {
+        self.has_range_tombstones
+    }
+
+    /// The last table that begins at or before `key`.
+    #[inline]
+    pub(crate) fn index_at_or_before(&self, key: &[u8]) -> Option<usize> {
+        let head = head_of(key);
+        let mut after = self.heads.partition_point(|&other| other <= head);
+        // Among tables whose first keys have the same head, the keys decide.
+        while after > 0 && self.heads.get(after - 1) == Some(&head) {
+            let begins_after =
+                self.tables.get(after - 1).is_some_and(|table| *table.info().range.start > *key);
+            if !begins_after {
+                break;
+            }
+            after -= 1;
+        }
+        after.checked_sub(1)
+    }
+
+    /// The table that may hold `key`.
+    #[inline]
+    pub(crate) fn table_for(&self, key: &[u8]) -> Option<&Arc<Table>> {
+        let table = self.tables.get(self.index_at_or_before(key)?)?;
+        table.info().range.end.as_ref().is_none_or(|end| *key < **end).then_some(table)
+    }
+}
+
+impl Version {
+    /// A version of `shape`. `tables` holds all of its tables, and may hold others.
+    pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
+        let mut runs = Vec::with_capacity(shape.run_count());
+        for (index, level) in shape.levels.iter().enumerate() {
+            runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(index, run, tables))));
+        }
+        let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
+        let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();
+        let has_range_tombstones = shape.tables().any(|info| info.range_tombstones > 0);
+        Self { shape, runs, tables, range_tombstones: OnceLock::new(), has_range_tombstones }
+    }
+
+    pub(crate) fn shape(&self) -> &TreeShape {
+        &self.shape
+    }
+
+    /// All runs, newest data first.
+    pub(crate) fn runs(&self) -> &[Arc<OpenRun>] {
+        &self.runs
+    }
+
+    pub(crate) fn tables(&self) -> &BTreeMap<TableId, Arc<Table>> {
+        &self.tables
+    }
+
+    /// The range tombstones of all tables; `None` if there are none.
+    pub(crate) fn range_tombstones(&self) -> Result<Option<&RangeTombstones>> {
+        if !self.has_range_tombstones {
+            return Ok(None);
+        }
+        if let Some(tombstones) = self.range_tombstones.get() {
+            return Ok(Some(tombstones));
+        }
+        let all = RangeTombstones::new();
+        for table in self.tables.values().filter(|table| table.info().range_tombstones > 0) {
+            for fragment in table.fragments()?.iter() {
+                for &seq in &fragment.seqs {
+                    all.insert(&fragment.start, fragment.end.as_deref(), seq);
+                }
+            }
+        }
+        Ok(Some(self.range_tombstones.get_or_init(|| all)))
+    }
+}
