@@ -39,7 +39,7 @@ pub(crate) use health::Health;
 pub(crate) use open::Opened;
 pub(crate) use scan::ReadView;
 pub(crate) use tree::{Tree, TreeState};
-pub(crate) use write::Write;
+pub(crate) use write::{Write, insert_one};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -38,6 +38,7 @@ mod durability;
 mod engine;
 mod error;
 mod handle;
+pub mod inspect;
 mod iter;
 mod iterator;
 mod keyspace;

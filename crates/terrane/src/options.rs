@@ -43,7 +43,7 @@ pub enum ReadMode {
 
 /// Bytes, printed with a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bytes(u64);
+pub(crate) struct Bytes(u64);
 
 /// One line of the reference of options.
 #[derive(Debug, Clone, PartialEq, Eq)]

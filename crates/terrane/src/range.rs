@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(bounds_of(&("a"..="b")), (b"a".to_vec(), Some(b"b\0".to_vec())));
         assert_eq!(bounds_of::<&str>(&(..)), (vec![], None));
         let excluded = (Bound::Excluded("a"), Bound::Unbounded);
-        assert_eq!(bounds_of(&excluded), (b"a\0".to_vec(), None));
+        assert_eq!(bounds_of::<&str>(&excluded), (b"a\0".to_vec(), None));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod index;
 mod properties;
 mod range_block;
 mod reader;
+mod salvage;
 mod sink;
 mod stored;
 #[cfg(test)]
@@ -31,8 +32,8 @@ mod writer;
 
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::filter_hash;
-pub(crate) use footer::TABLE_VERSION;
-pub(crate) use properties::Properties;
+pub(crate) use footer::{FOOTER_BYTES, Footer};
 pub(crate) use reader::{Found, ReadPath, Table, TableEnvironment};
+pub(crate) use salvage::SalvageCursor;
 pub(crate) use stored::TableFileId;
 pub(crate) use writer::{FinishedTable, TableConfig, TableWriter};

@@ -23,9 +23,9 @@ mod sync;
 mod tests;
 mod writer;
 
-pub(crate) use format::{LOG_VERSION, RecordKind, SegmentHeader};
+pub(crate) use format::RecordKind;
 pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
-pub(crate) use segment_reader::SegmentReader;
+pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter, WantedSpare};
 

@@ -158,7 +158,7 @@ impl Engine {
         let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         let mut next_table = || self.next_table();
-        let config = self.output_config(&design, level, grandparents, oldest, &mut next_table);
+        let config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
         let mut output = Output::new(config);
         let stop = || self.work.is_stopping() || tree.is_dropped();
         let made = merge(input, fragments, rules, &mut output, &stop);

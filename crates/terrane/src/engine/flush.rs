@@ -53,7 +53,7 @@ impl Engine {
         let design = tree.design();
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         let mut next_table = || self.next_table();
-        let config = self.output_config(&design, 0, Vec::new(), None, &mut next_table);
+        let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
         let mut output = Output::new(config);
         let fragments = memtable.range_tombstones().fragments();
         let stop = || self.work.is_stopping();
@@ -99,18 +99,20 @@ impl Engine {
     /// What is needed to write tables of a level.
     pub(super) fn output_config<'a>(
         &'a self,
-        design: &terrane_policy::Design,
+        tree: &Tree,
         level: usize,
         grandparents: Vec<Arc<terrane_policy::TableInfo>>,
         oldest_tombstone_micros: Option<u64>,
         next_table: &'a mut dyn FnMut() -> (crate::table::TableFileId, std::path::PathBuf),
     ) -> crate::merge::OutputConfig<'a> {
+        let design = tree.design();
         crate::merge::OutputConfig {
             storage: &*self.storage,
             table: crate::table::TableConfig {
                 block_bytes: design.block_bytes as usize,
                 filter_bits: design.filter_bits.get(level),
                 compression: design.compression.get(level),
+                keyspace: tree.id.0,
             },
             table_bytes: design.table_bytes,
             grandparents,

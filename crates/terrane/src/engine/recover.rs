@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::open::{Opened, log_required};
-use super::write::insert_one;
-use super::{Engine, Tree};
+use super::{Engine, Tree, insert_one};
 use crate::batch::Ops;
 use crate::error::{Error, Result};
 use crate::manifest::{Change, Found, ManifestState};

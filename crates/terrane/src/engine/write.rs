@@ -156,7 +156,7 @@ fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
 
 /// Puts one operation into a memtable.
 #[inline]
-pub(super) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo) {
+pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo) {
     match *op {
         Op::Put { key, value } => memtable.insert(key, seq, EntryKind::Value, value),
         Op::Delete { key } => memtable.insert(key, seq, EntryKind::Tombstone, &[]),

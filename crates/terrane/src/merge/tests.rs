@@ -45,7 +45,12 @@ fn merge_memtable(
         let id = TableFileId { number, writer: 1 };
         (id, Path::new("db").join(id.file_name()))
     };
-    let table = TableConfig { block_bytes: 100, filter_bits: 10.0, compression: Compression::None };
+    let table = TableConfig {
+        block_bytes: 100,
+        filter_bits: 10.0,
+        compression: Compression::None,
+        keyspace: 0,
+    };
     let mut output = Output::new(OutputConfig {
         storage,
         table,
@@ -215,7 +220,12 @@ fn a_stopped_merge_names_the_files_it_began() {
     let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("db/1"));
     let mut output = Output::new(OutputConfig {
         storage: &storage,
-        table: TableConfig { block_bytes: 100, filter_bits: 0.0, compression: Compression::None },
+        table: TableConfig {
+            block_bytes: 100,
+            filter_bits: 0.0,
+            compression: Compression::None,
+            keyspace: 0,
+        },
         table_bytes: 1 << 20,
         grandparents: vec![],
         next_table: &mut next_table,

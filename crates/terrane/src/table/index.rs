@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use terrane_memtable::head_of;
 
-use crate::codec::{DecodeError, Decoded, Reader};
+use crate::codec::{Decoded, Reader};
 use crate::types::MAX_KEY_LEN;
 
 const CONTINUES: u64 = 1 << 63;

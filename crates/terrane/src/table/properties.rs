@@ -32,6 +32,8 @@ pub(crate) struct Properties {
     pub(crate) created_micros: u64,
     /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
+    /// The number of the keyspace.
+    pub(crate) keyspace: u32,
     /// The first key, of entries and range tombstones.
     pub(crate) start: Vec<u8>,
     /// The first key after the last one; `None` without end.
@@ -51,6 +53,7 @@ const CREATED: u64 = 20;
 const OLDEST_TOMBSTONE: u64 = 22;
 const START: u64 = 24;
 const END: u64 = 26;
+const KEYSPACE: u64 = 28;
 
 impl Properties {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -71,6 +74,7 @@ impl Properties {
         number(SMALLEST_SEQ, self.smallest_seq);
         number(LARGEST_SEQ, self.largest_seq);
         number(CREATED, self.created_micros);
+        number(KEYSPACE, self.keyspace.into());
         if let Some(micros) = self.oldest_tombstone_micros {
             number(OLDEST_TOMBSTONE, micros);
         }
@@ -109,6 +113,7 @@ impl Properties {
             LARGEST_SEQ => self.largest_seq = number()?,
             CREATED => self.created_micros = number()?,
             OLDEST_TOMBSTONE => self.oldest_tombstone_micros = Some(number()?),
+            KEYSPACE => self.keyspace = Reader::new(value).varint_u32("keyspace")?,
             START => self.start = value.to_vec(),
             END => self.end = Some(value.to_vec()),
             unknown if unknown % 2 == 1 => {
@@ -140,6 +145,7 @@ mod tests {
             smallest_seq: 8,
             largest_seq: u64::MAX,
             created_micros: 9,
+            keyspace: 10,
             oldest_tombstone_micros: Some(0),
             start: vec![1, 2],
             end: Some(vec![]),

@@ -99,10 +99,20 @@ impl Table {
         dir: &Path,
         environment: &Arc<TableEnvironment>,
     ) -> Arc<Self> {
+        Self::at(id, info, dir.join(id.file_name()), environment)
+    }
+
+    /// A table in a file of any name.
+    pub(crate) fn at(
+        id: TableFileId,
+        info: Arc<TableInfo>,
+        path: PathBuf,
+        environment: &Arc<TableEnvironment>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             info,
-            path: dir.join(id.file_name()),
+            path,
             environment: Arc::clone(environment),
             opened: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),

@@ -45,6 +45,7 @@ fn config(rng: &mut Rng) -> TableConfig {
         block_bytes: *rng.pick(&[1, 64, 300, 4096]),
         filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
         compression: *rng.pick(&[Compression::None, Compression::Lz4]),
+        keyspace: 3,
     }
 }
 
@@ -146,8 +147,12 @@ fn check_lookups(table: &Arc<Table>, entries: &Entries, rng: &mut Rng) {
 fn range_tombstones_are_part_of_the_table_and_its_range() {
     let storage = MemoryStorage::new(1);
     let path = Path::new("db").join(ID.file_name());
-    let config =
-        TableConfig { block_bytes: 4096, filter_bits: 10.0, compression: Compression::None };
+    let config = TableConfig {
+        block_bytes: 4096,
+        filter_bits: 10.0,
+        compression: Compression::None,
+        keyspace: 0,
+    };
     let mut writer = TableWriter::create(&storage, &path, ID, config).unwrap();
     writer.add(b"m", 5, EntryKind::Value, b"x").unwrap();
     let fragment = |start: &[u8], end: Option<&[u8]>, seq| Fragment {
@@ -213,7 +218,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
         );
     }
     for compression in [Compression::None, Compression::Lz4] {
-        let config = TableConfig { block_bytes: 200, filter_bits: 10.0, compression };
+        let config = TableConfig { block_bytes: 200, filter_bits: 10.0, compression, keyspace: 0 };
         let finished = write(&storage, &entries, config);
         let path = Path::new("db").join(ID.file_name());
         let good = storage.read(&path).unwrap();

@@ -31,6 +31,8 @@ pub(crate) struct TableConfig {
     pub(crate) block_bytes: usize,
     pub(crate) filter_bits: f64,
     pub(crate) compression: Compression,
+    /// The number of the keyspace, kept with the table for the case that all else is lost.
+    pub(crate) keyspace: u32,
 }
 
 /// A table that is complete and durable, but for its name.
@@ -76,7 +78,11 @@ impl TableWriter {
             index: IndexBuilder::default(),
             hashes: Vec::new(),
             fragments: Vec::new(),
-            properties: Properties { smallest_seq: SeqNo::MAX, ..Properties::default() },
+            properties: Properties {
+                smallest_seq: SeqNo::MAX,
+                keyspace: config.keyspace,
+                ..Properties::default()
+            },
             last_key: Vec::new(),
             scratch: Vec::new(),
         })

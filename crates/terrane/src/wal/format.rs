@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::types::{Lsn, SeqNo};
 
 /// The newest version of the log format, and the only one so far.
-pub(crate) const LOG_VERSION: u32 = 1;
+const LOG_VERSION: u32 = 1;
 
 /// Where records begin.
 pub(super) const HEADER_BYTES: u64 = 512;

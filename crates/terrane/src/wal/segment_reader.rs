@@ -29,7 +29,7 @@ pub(crate) struct SegmentReader {
 
 /// What follows in a segment.
 #[derive(Debug)]
-pub(super) enum Next<'a> {
+pub(crate) enum Next<'a> {
     Record(Record<'a>),
     /// Zeros, or the end of the file.
     End,
@@ -83,7 +83,7 @@ impl SegmentReader {
     }
 
     /// The next record. The reader stays where it is if there is none.
-    pub(super) fn next(&mut self) -> Result<Next<'_>> {
+    pub(crate) fn next(&mut self) -> Result<Next<'_>> {
         let mut wanted = RECORD_HEADER_BYTES as u64;
         // Asked again until the window holds all of the record, which it borrows from.
         loop {
@@ -155,6 +155,34 @@ impl SegmentReader {
         }
         self.offset = start;
         Ok(beyond)
+    }
+
+    /// Visits every record that is whole, also after places that hold none; those places are
+    /// counted.
+    pub(crate) fn salvage(
+        &mut self,
+        skipped: &mut u64,
+        mut visit: impl FnMut(Lsn, Record<'_>),
+    ) -> Result<()> {
+        let mut is_broken = false;
+        while self.offset + RECORD_HEADER_BYTES as u64 <= self.file_bytes {
+            if self.skip_zeros()? {
+                continue;
+            }
+            let (at, lsn) = (self.offset, self.lsn());
+            match self.next()? {
+                Next::Record(record) => {
+                    *skipped += u64::from(is_broken);
+                    is_broken = false;
+                    visit(lsn, record);
+                }
+                Next::End | Next::Garbage => {
+                    is_broken = true;
+                    self.offset = at + 8;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Steps over a stretch of zeros; true if there was one.

@@ -1,0 +1,71 @@
+//! Looking into the files of a database, without opening it.
+//!
+//! Everything here reads only, takes no lock, and works on damaged databases as far as they can be
+//! read: damage is part of the report.
+
+mod log;
+mod manifest;
+mod repair;
+mod salvage;
+mod table;
+mod verify;
+
+pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
+pub use manifest::{ManifestEdit, manifest};
+pub use repair::{RepairReport, repair};
+pub use table::{TableEntry, TableReport, table};
+pub use verify::{Verification, verify};
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Something that is wrong with a database.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// The place in it, in bytes, where that is known.
+    pub offset: Option<u64>,
+    /// What is wrong, in a sentence.
+    pub what: String,
+}
+
+impl Problem {
+    fn new(path: &Path, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), offset: None, what: what.into() }
+    }
+
+    fn of(error: &Error, path: &Path) -> Self {
+        match error {
+            Error::Corruption(place) => Self {
+                path: place.path.clone(),
+                offset: place.offset,
+                what: format!("corrupt {}: {}", place.what, place.detail),
+            },
+            other => Self::new(path, other.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// How far a long look has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Bytes looked at.
+    pub done_bytes: u64,
+    /// Bytes to be looked at in all.
+    pub total_bytes: u64,
+}

@@ -1,0 +1,70 @@
+//! The edits of a manifest, as text.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::manifest::{Change, Edit, Loaded, load, manifest_file_number, read_manifest};
+use crate::storage::DiskStorage;
+
+/// One edit of a manifest; the first of a file is a snapshot.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ManifestEdit {
+    /// Rises by one with each edit.
+    pub version: u64,
+    /// Which opening of the database made it.
+    pub epoch: u64,
+    /// The changes, each as text.
+    pub changes: Vec<String>,
+}
+
+/// The edits of the manifest of a database, or of a manifest file.
+///
+/// # Errors
+/// There is no manifest, or it is damaged.
+pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
+    let path = path.as_ref();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    let loaded: Loaded = match manifest_file_number(name) {
+        Some(number) => read_manifest(&DiskStorage, path, number)?,
+        None => load(&DiskStorage, path)?,
+    };
+    if loaded.edits.is_empty() {
+        let found = format!("missing in {}", path.display());
+        return Err(Error::invalid("database", found, "there to be looked at"));
+    }
+    let file = loaded.path.as_deref().unwrap_or(path);
+    let decode = |versioned: &crate::manifest::Versioned| {
+        let edit = Edit::decode(&versioned.bytes)
+            .map_err(|error| Error::corruption(file, None, "manifest", error.to_string()))?;
+        let changes = edit.changes.iter().map(describe).collect();
+        Ok(ManifestEdit { version: edit.version, epoch: edit.epoch, changes })
+    };
+    loaded.edits.iter().map(decode).collect()
+}
+
+fn describe(change: &Change) -> String {
+    match change {
+        Change::Database(id) => format!("database {id:016x}"),
+        Change::NextTable(next) => format!("next table {next}"),
+        Change::NextRun(next) => format!("next run {next}"),
+        Change::NextKeyspace(next) => format!("next keyspace {next}"),
+        Change::LastSeq(seq) => format!("last sequence number {seq}"),
+        Change::RequiredSegment(segment) => format!("required log segment {segment}"),
+        Change::Option { name, value } => format!("option {name}={value}"),
+        Change::Keyspace { keyspace, name, design } => {
+            format!("keyspace {keyspace} '{name}': {design}")
+        }
+        Change::DropKeyspace(keyspace) => format!("drop keyspace {keyspace}"),
+        Change::Flushed { keyspace, upto } => {
+            format!("keyspace {keyspace} is flushed up to log position {upto}")
+        }
+        Change::AddTable { keyspace, level, run, table } => {
+            let file = table.file.file_name();
+            format!("keyspace {keyspace} adds to L{level} r{run}: {} in {file}", table.info)
+        }
+        Change::RemoveTable { keyspace, table } => {
+            format!("keyspace {keyspace} removes table {table}")
+        }
+    }
+}

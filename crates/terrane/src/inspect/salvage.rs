@@ -1,0 +1,119 @@
+//! Reads what is whole of damaged tables and logs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_memtable::{Cursor, Memtable};
+
+use super::Problem;
+use crate::batch::{Op, Ops};
+use crate::error::{Error, Result};
+use crate::manifest::ManifestState;
+use crate::storage::{DiskStorage, Storage};
+use crate::table::{SalvageCursor, Table};
+use crate::types::{EntryKind, KeyspaceId, Lsn, SeqNo};
+use crate::wal::{RecordKind, SegmentReader, segment_file_number};
+
+/// One entry that could be read.
+pub(super) struct Salvaged {
+    pub(super) key: Vec<u8>,
+    pub(super) seq: SeqNo,
+    pub(super) kind: EntryKind,
+    pub(super) value: Vec<u8>,
+}
+
+/// The entries of a table, without those of damaged blocks; or of a memtable.
+pub(super) enum TableSalvage {
+    Table(Box<SalvageCursor>),
+    Memtable(Cursor),
+}
+
+impl TableSalvage {
+    pub(super) fn of_table(table: Arc<Table>) -> Self {
+        Self::Table(Box::new(SalvageCursor::new(table)))
+    }
+
+    pub(super) fn of_memtable(memtable: &Arc<Memtable>) -> Self {
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        Self::Memtable(cursor)
+    }
+
+    /// The next entry. What is skipped is told.
+    pub(super) fn next(&mut self, problems: &mut Vec<Problem>) -> Option<Salvaged> {
+        match self {
+            Self::Memtable(cursor) => {
+                let next = cursor.entry().map(|entry| Salvaged {
+                    key: entry.key.to_vec(),
+                    seq: entry.seq,
+                    kind: entry.kind,
+                    value: entry.value.to_vec(),
+                });
+                cursor.next();
+                next
+            }
+            Self::Table(cursor) => {
+                let path = cursor.table().path().to_owned();
+                cursor.step(|error| problems.push(Problem::of(&error, &path)));
+                cursor.is_valid().then(|| Salvaged {
+                    key: cursor.key().to_vec(),
+                    seq: cursor.seq(),
+                    kind: cursor.kind(),
+                    value: cursor.value().to_vec(),
+                })
+            }
+        }
+    }
+}
+
+/// Visits every operation of the log that is whole, and not in a table as far as `state` knows.
+pub(super) fn salvage_log(
+    dir: &Path,
+    state: Option<&ManifestState>,
+    mut visit: impl FnMut(KeyspaceId, SeqNo, &Op<'_>),
+) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let mut segments = Vec::new();
+    for name in names.iter().filter(|name| segment_file_number(name).is_some()) {
+        let path = dir.join(name);
+        match SegmentReader::open(&DiskStorage, &path) {
+            Ok(Some(reader))
+                if state.is_none_or(|state| state.database == reader.header().database) =>
+            {
+                segments.push(reader);
+            }
+            Ok(_) => {
+                problems.push(Problem::new(&path, "it does not begin as a log of this database"))
+            }
+            Err(error) => problems.push(Problem::of(&error, &path)),
+        }
+    }
+    segments.sort_by_key(|segment| segment.header().segment);
+    for mut segment in segments {
+        let path = segment.path().to_owned();
+        let mut skipped = 0u64;
+        segment.salvage(&mut skipped, |lsn, record| {
+            if record.kind != RecordKind::Batch {
+                return;
+            }
+            for (seq, op) in (record.seq..).zip(Ops::new(record.payload).flatten()) {
+                let (keyspace, op) = op;
+                if is_wanted(state, keyspace, lsn) {
+                    visit(keyspace, seq, &op);
+                }
+            }
+        })?;
+        if skipped > 0 {
+            let what = format!("{skipped} places in it hold no record, and later ones do");
+            problems.push(Problem::new(&path, what));
+        }
+    }
+    Ok(problems)
+}
+
+fn is_wanted(state: Option<&ManifestState>, keyspace: KeyspaceId, lsn: Lsn) -> bool {
+    state.is_none_or(|state| {
+        state.keyspaces.get(&keyspace).is_some_and(|keyspace| lsn >= keyspace.flushed)
+    })
+}

@@ -1,0 +1,157 @@
+//! What is in a table file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_policy::{KeyRange, TableId, TableInfo};
+
+use crate::cache::BlockCache;
+use crate::error::{Error, Result};
+use crate::memory::MemoryLedger;
+use crate::stats::Counters;
+use crate::storage::{Access, DiskStorage, Storage};
+use crate::table::{
+    FOOTER_BYTES, Footer, ReadPath, Table, TableCursor, TableEnvironment, TableFileId,
+};
+use crate::types::EntryKind;
+use crate::value::Value;
+
+/// A table, as far as it tells about itself.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TableReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Its number, and the number of the opening of a database that wrote it.
+    pub number: u64,
+    /// The opening of a database that wrote it.
+    pub writer: u64,
+    /// Length of the file in bytes.
+    pub size_bytes: u64,
+    /// Point entries, tombstones included.
+    pub entries: u64,
+    /// Distinct keys.
+    pub keys: u64,
+    /// Point tombstones.
+    pub tombstones: u64,
+    /// Range tombstones: start, end, sequence numbers.
+    pub range_tombstones: Vec<(Vec<u8>, Option<Vec<u8>>, Vec<u64>)>,
+    /// Bytes of keys, as the user gave them.
+    pub key_bytes: u64,
+    /// Bytes of values, as the user gave them.
+    pub value_bytes: u64,
+    /// Data blocks.
+    pub blocks: u64,
+    /// The smallest sequence number.
+    pub smallest_sequence_number: u64,
+    /// The largest sequence number.
+    pub largest_sequence_number: u64,
+    /// When it was made, in microseconds since the Unix epoch.
+    pub created_micros: u64,
+    /// The keys that it may hold something for, as text.
+    pub range: String,
+    table: Arc<Table>,
+}
+
+/// One entry of a table.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TableEntry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// When it was written.
+    pub sequence_number: u64,
+    /// The value; `None` for a tombstone.
+    pub value: Option<Value>,
+}
+
+/// A table file.
+///
+/// # Errors
+/// The file is no table, or is damaged where it tells about itself.
+pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
+    let path = path.as_ref();
+    let table = open(path)?;
+    let id = table.id();
+    let properties = table.properties()?.clone();
+    let fragments = table.fragments()?.iter().map(|fragment| {
+        let end = fragment.end.as_ref().map(|end| end.to_vec());
+        (fragment.start.to_vec(), end, fragment.seqs.clone())
+    });
+    let range = KeyRange::new(&properties.start, properties.end.as_deref());
+    Ok(TableReport {
+        path: path.to_owned(),
+        number: id.number,
+        writer: id.writer,
+        size_bytes: table.info().size_bytes,
+        entries: properties.entries,
+        keys: properties.keys,
+        tombstones: properties.tombstones,
+        range_tombstones: fragments.collect(),
+        key_bytes: properties.key_bytes,
+        value_bytes: properties.value_bytes,
+        blocks: properties.blocks,
+        smallest_sequence_number: properties.smallest_seq,
+        largest_sequence_number: properties.largest_seq,
+        created_micros: properties.created_micros,
+        range: range.to_string(),
+        table,
+    })
+}
+
+impl TableReport {
+    /// The entries, in order; the walk ends at the first error.
+    pub fn iter(&self) -> impl Iterator<Item = Result<TableEntry>> + use<> {
+        let mut cursor = TableCursor::new(Arc::clone(&self.table));
+        let mut has_begun = false;
+        let mut has_failed = false;
+        std::iter::from_fn(move || {
+            if has_failed {
+                return None;
+            }
+            let step = if has_begun { cursor.next() } else { cursor.seek_first() };
+            has_begun = true;
+            if let Err(error) = step {
+                has_failed = true;
+                return Some(Err(error));
+            }
+            cursor.is_valid().then(|| {
+                let is_value = cursor.kind() == EntryKind::Value;
+                Ok(TableEntry {
+                    key: cursor.key().to_vec(),
+                    sequence_number: cursor.seq(),
+                    value: is_value.then(|| cursor.pin_value()),
+                })
+            })
+        })
+    }
+}
+
+/// Opens a table by what its own footer says.
+pub(super) fn open(path: &Path) -> Result<Arc<Table>> {
+    let io = |error| Error::io("read", path, error);
+    let size_bytes = DiskStorage.len(path).map_err(io)?;
+    let at = size_bytes.checked_sub(FOOTER_BYTES as u64);
+    let at =
+        at.ok_or_else(|| Error::corruption(path, None, "table", "it is shorter than a footer"))?;
+    let mut footer = vec![0; FOOTER_BYTES];
+    let file = DiskStorage.open(path, Access::Buffered).map_err(io)?;
+    file.read_at(at, &mut footer).map_err(io)?;
+    let footer = Footer::decode(&footer, path, size_bytes)?;
+    let id = TableFileId { number: footer.number, writer: footer.writer };
+    let mut info = TableInfo::new(id.number, KeyRange::all(), size_bytes);
+    info.id = TableId(id.number);
+    Ok(Table::at(id, Arc::new(info), path.to_owned(), &environment()))
+}
+
+/// Tables are read by system calls, and not through a cache that is worth anything.
+pub(super) fn environment() -> Arc<TableEnvironment> {
+    Arc::new(TableEnvironment {
+        storage: Arc::new(DiskStorage),
+        read_path: ReadPath::Cached(Access::Buffered),
+        cache: BlockCache::new(8 << 20),
+        ledger: Arc::new(MemoryLedger::default()),
+        counters: Arc::new(Counters::default()),
+        discard: |_, _| {},
+    })
+}

@@ -1,0 +1,54 @@
+//! The same operations have the same results under all settings, which are those of a model.
+//!
+//! `TERRANE_SEED` chooses where to begin, `TERRANE_ROUNDS` how many seeds to try.
+
+mod support;
+
+use std::path::PathBuf;
+
+use support::config::{Config, disk, memory};
+use support::script::{Script, Weights};
+use terrane_testkit::{Rng, seed_from_env};
+
+fn rounds(default: u64) -> u64 {
+    std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn run(seed: u64, steps: u64, weights: &Weights) {
+    let config = Config::random(&mut Rng::new(seed ^ 0xc0ff_ee));
+    let mut script = Script::new(seed, config, memory(seed), PathBuf::from("db"));
+    for _ in 0..steps {
+        script.step(weights);
+    }
+    script.finish();
+}
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    let seed = seed_from_env(100);
+    for round in 0..rounds(60) {
+        run(seed + round, 700, &Weights::BALANCED);
+    }
+}
+
+#[test]
+fn random_range_deletes_agree_with_the_model() {
+    let seed = seed_from_env(200_000);
+    for round in 0..rounds(60) {
+        run(seed + round, 700, &Weights::RANGES);
+    }
+}
+
+#[test]
+fn random_operations_on_disk_agree_with_the_model() {
+    let seed = seed_from_env(300_000);
+    for round in 0..rounds(6) {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config::random(&mut Rng::new(seed + round));
+        let mut script = Script::new(seed + round, config, disk(), dir.path().join("db"));
+        for _ in 0..600 {
+            script.step(&Weights::BALANCED);
+        }
+        script.finish();
+    }
+}
