@@ -105,6 +105,7 @@ impl Engine {
             tables.get(&id).inspect(|table| table.make_obsolete());
         }
         drop(guard);
+        self.note_manifest();
         self.check_shape(tree)
     }
 
@@ -126,6 +127,15 @@ impl Engine {
                 Err(error)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Has the log know how far the manifest has come.
+    pub(super) fn note_manifest(&self) {
+        let version = self.lock_manifest().as_ref().map(Manifest::version);
+        if let (Some(log), Some(version)) = (&mut self.lock_writer().log, version) {
+            // The note is a second opinion; the edit itself is durable.
+            let _ = log.note_manifest(version);
         }
     }
 

@@ -51,6 +51,8 @@ impl Engine {
             trees.insert(id, Arc::clone(&tree));
             trees
         });
+        drop(guard);
+        self.note_manifest();
         Ok(tree)
     }
 
@@ -80,6 +82,7 @@ impl Engine {
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         self.commit(manifest, vec![Change::DropKeyspace(tree.id)])?;
         drop(guard);
+        self.note_manifest();
         tree.state().version.tables().values().for_each(|table| table.make_obsolete());
         // Readers that still hold the tree keep its files; no one else does.
         tree.replace(|mut state| {
@@ -109,6 +112,7 @@ impl Engine {
         self.commit(manifest, vec![change])?;
         tree.set_design(design);
         drop(guard);
+        self.note_manifest();
         self.work.wake();
         self.tell_room();
         Ok(())

@@ -24,7 +24,7 @@ use crate::storage::{Access, Lock, Storage};
 use crate::table::{ReadPath, Table, TableEnvironment};
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 use crate::version::Version;
-use crate::wal::LogSync;
+use crate::wal::{LogSync, Recovery};
 
 /// The name of the keyspace that every database has.
 pub(crate) const DEFAULT_NAME: &str = "default";
@@ -65,6 +65,8 @@ impl Engine {
         let settings = settings(options, &found.state, is_new)?;
         check_tables(&*storage, dir, &found.state)?;
         let database = if is_new { storage.entropy() | 1 } else { found.state.database };
+        let recovery = Recovery::open(&*storage, dir, database)?;
+        check_version(&recovery, &found, dir)?;
         let changes = if is_new { first_changes(database, &settings) } else { vec![] };
         let changes = changes.into_iter().chain(option_changes(options)).collect::<Vec<_>>();
         let mut opened = Opened { is_new, healed: found.healed, ..Opened::default() };
@@ -73,7 +75,7 @@ impl Engine {
         let state = manifest.state().clone();
         let engine = Self::assemble(options, settings, dir, &state, Some(manifest), Some(lock));
         let engine = Arc::new(engine);
-        let unused = engine.recover(&mut opened)?;
+        let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
         engine.start_threads()?;
         engine.work.wake();
@@ -178,6 +180,17 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
         std::io::ErrorKind::NotFound => missing(dir),
         _ => Error::io("lock", &path, error),
     })
+}
+
+/// Refuses a manifest that has lost edits of which the log says that they were durable.
+fn check_version(recovery: &Recovery, found: &Found, dir: &Path) -> Result<()> {
+    let noted = recovery.manifest_version();
+    if noted <= found.version {
+        return Ok(());
+    }
+    let detail =
+        format!("it ends at version {}, and the log knows of version {noted}", found.version);
+    Err(Error::corruption(dir, None, "manifest", detail))
 }
 
 fn missing(dir: &Path) -> Error {

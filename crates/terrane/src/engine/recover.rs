@@ -15,9 +15,8 @@ use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed};
 
 impl Engine {
     /// Replays the log, and begins a new segment of it. Returns files of no use.
-    pub(super) fn recover(&self, opened: &mut Opened) -> Result<Vec<PathBuf>> {
+    pub(super) fn recover(&self, recovery: Recovery, opened: &mut Opened) -> Result<Vec<PathBuf>> {
         let state = self.manifest_state()?;
-        let recovery = Recovery::open(&*self.storage, &self.dir, state.database)?;
         let newest_segment = recovery.newest_segment;
         let mut unused = recovery.unused.clone();
         let (replayed, last_seq) = self.replay(recovery, &state, state.required_segment, true)?;
@@ -50,6 +49,7 @@ impl Engine {
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         self.commit(manifest, vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)])?;
         drop(guard);
+        self.note_manifest();
         self.release_log();
         // Files that the chain has no use for must not come back as part of it.
         unused.retain(|path| !self.log_files().contains(path));

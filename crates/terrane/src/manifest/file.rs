@@ -22,6 +22,8 @@ use crate::checksum::{checksum, place_seed};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::storage::{Access, Appender, Storage};
+use crate::table::TableFileId;
+use crate::wal::segment_file_number;
 
 const FRAME_HEADER_BYTES: usize = 16;
 const CURRENT: &str = "CURRENT";
@@ -78,9 +80,13 @@ pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<Loaded> {
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let pointer = dir.join(CURRENT);
     if !names.iter().any(|name| name == CURRENT) {
-        // Without a pointer there is no database, unless someone lost it.
-        let data =
-            names.iter().find(|name| manifest_file_number(name).is_some_and(|number| number > 1));
+        // Without a pointer there is no database, unless someone lost it: the pointer is there
+        // before any table, any log and any second manifest.
+        let data = names.iter().find(|name| {
+            manifest_file_number(name).is_some_and(|number| number > 1)
+                || segment_file_number(name).is_some()
+                || TableFileId::of_file_name(name).is_some()
+        });
         return match data {
             None => Ok(Loaded::default()),
             Some(name) => {

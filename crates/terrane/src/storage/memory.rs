@@ -112,7 +112,7 @@ impl MemoryStorage {
         Ok(())
     }
 
-    /// An independent copy of all files, with everything durable.
+    /// An independent copy of all files.
     #[must_use]
     pub fn deep_copy(&self) -> Self {
         self.crash_point().image(Crash::Process)

@@ -88,6 +88,11 @@ impl Recovery {
         Ok(Self { segments: chain, unused, newest_segment })
     }
 
+    /// The manifest holds all edits up to this version, as far as the log says.
+    pub(crate) fn manifest_version(&self) -> u64 {
+        self.segments.iter().map(SegmentReader::manifest_version).max().unwrap_or(0)
+    }
+
     /// Replays all batches from `from` on, in order. Each is given with its position and the
     /// sequence number of its first operation.
     ///

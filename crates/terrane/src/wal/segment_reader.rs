@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{
-    HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, parse_record,
+    HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, decode_note,
+    parse_record,
 };
 use crate::error::{Error, Result};
 use crate::storage::{Access, RandomReader, Storage};
@@ -17,6 +18,8 @@ const WINDOW_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     header: SegmentHeader,
+    /// The manifest holds all edits up to this version, as far as the segment says.
+    manifest_version: u64,
     path: PathBuf,
     file: Arc<dyn RandomReader>,
     file_bytes: u64,
@@ -49,6 +52,7 @@ impl SegmentReader {
         let mut bytes = vec![0; HEADER_BYTES as usize];
         file.read_at(0, &mut bytes).map_err(io)?;
         Ok(SegmentHeader::decode(&bytes, path)?.map(|header| Self {
+            manifest_version: decode_note(header.nonce, &bytes),
             header,
             path: path.to_owned(),
             file,
@@ -61,6 +65,11 @@ impl SegmentReader {
 
     pub(crate) fn header(&self) -> &SegmentHeader {
         &self.header
+    }
+
+    /// The manifest holds all edits up to this version, as far as the segment says.
+    pub(super) fn manifest_version(&self) -> u64 {
+        self.manifest_version
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{
-    HEADER_BYTES, RecordKind, SegmentHeader, TERMINATOR_BYTES, record_bytes, record_header,
+    HEADER_BYTES, NOTE_OFFSET, RecordKind, SegmentHeader, TERMINATOR_BYTES, encode_note,
+    record_bytes, record_header,
 };
 use super::{LogSync, Replayed, ReplayedFile};
 use super::{segment_file_name, segment_file_number};
@@ -60,6 +61,8 @@ pub(crate) struct LogWriter {
     /// Segments that are full, oldest first, with the positions at which they end.
     full: Vec<FullSegment>,
     spares: Vec<PathBuf>,
+    /// What was noted of the manifest last.
+    manifest_version: u64,
     /// Holders that need the files as they are.
     pins: usize,
     /// Someone is making a spare.
@@ -144,6 +147,7 @@ impl LogWriter {
             current,
             full,
             spares: Vec::new(),
+            manifest_version: 0,
             pins: 0,
             spare_is_wanted: false,
             next_file: next_file + 1,
@@ -291,6 +295,7 @@ impl LogWriter {
         self.write_record(RecordKind::Continued, 0, &[])?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
+        self.note_manifest(self.manifest_version)?;
         let Current { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
         Ok(())
@@ -347,6 +352,15 @@ impl LogWriter {
             }
         }
         removed
+    }
+
+    /// Notes that the manifest holds all edits up to `version`.
+    pub(crate) fn note_manifest(&mut self, version: u64) -> Result<()> {
+        self.manifest_version = self.manifest_version.max(version);
+        let version = self.manifest_version;
+        let Current { header, segment, path, .. } = &mut self.current;
+        let note = encode_note(header.nonce, version);
+        segment.write(NOTE_OFFSET, &note).map_err(|error| Error::io("write", path, error))
     }
 
     /// Ends the log in order: everything in it is durable, and says so.

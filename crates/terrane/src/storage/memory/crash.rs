@@ -67,39 +67,48 @@ impl CrashPoint {
         self.mark
     }
 
-    /// The files that the crash leaves, all of them durable.
+    /// The files that the crash leaves. After the loss of power all of them are durable; after the
+    /// death of the process what was not synced still is not.
     pub fn image(&self, crash: Crash) -> MemoryStorage {
-        let mut dice = Dice::of(crash);
-        let names = match crash {
-            Crash::Process => self.names.clone(),
-            Crash::Power(_) => {
+        let next_node = self.nodes.keys().last().map_or(0, |id| id.0 + 1);
+        let entropy = self.entropy.wrapping_add(1);
+        let state = match crash {
+            Crash::Process => State {
+                nodes: self.nodes.iter().map(|(id, node)| (*id, node.as_it_was())).collect(),
+                names: self.names.clone(),
+                durable_names: self.durable_names.clone(),
+                pending_names: self.pending_names.clone(),
+                boot: self.boot,
+                ..State::default()
+            },
+            Crash::Power(survival) => {
+                let mut dice = Dice { percent: survival.percent, state: survival.seed };
                 let mut names = self.durable_names.clone();
                 for change in self.pending_names.iter().filter(|_| dice.survives()) {
                     change.apply(&mut names);
                 }
-                names
+                let nodes = self.nodes.iter().map(|(id, node)| (*id, node.after(&mut dice)));
+                State {
+                    nodes: nodes.collect(),
+                    durable_names: names.clone(),
+                    names,
+                    boot: self.boot + 1,
+                    ..State::default()
+                }
             }
         };
-        let nodes = self.nodes.iter().map(|(id, node)| (*id, node.after(&mut dice))).collect();
-        let next_node = self.nodes.keys().last().map_or(0, |id| id.0 + 1);
-        let boot = match crash {
-            Crash::Process => self.boot,
-            Crash::Power(_) => self.boot + 1,
-        };
-        let state = State {
-            nodes,
-            next_node,
-            durable_names: names.clone(),
-            names,
-            boot,
-            entropy: self.entropy.wrapping_add(1),
-            ..State::default()
-        };
+        let state = State { next_node, entropy, ..state };
         MemoryStorage { state: Arc::new(Mutex::new(state)) }
     }
 }
 
 impl FrozenNode {
+    fn as_it_was(&self) -> Node {
+        let mut node = Node::durable((*self.durable).clone());
+        self.pending.iter().for_each(|write| node.write(write.offset, &write.bytes));
+        node
+    }
+
     fn after(&self, dice: &mut Dice) -> Node {
         let mut data = (*self.durable).clone();
         for write in &self.pending {
@@ -124,13 +133,6 @@ struct Dice {
 }
 
 impl Dice {
-    fn of(crash: Crash) -> Self {
-        match crash {
-            Crash::Process => Self { percent: 100, state: 0 },
-            Crash::Power(survival) => Self { percent: survival.percent, state: survival.seed },
-        }
-    }
-
     /// SplitMix64.
     fn survives(&mut self) -> bool {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,0 +1,255 @@
+//! Every byte of a small database flipped, every file cut at every length, every file removed.
+//!
+//! The database must answer rightly, or say what is wrong with a typed error. It must not panic,
+//! nor take more memory than its files could justify.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use support::model::Map;
+use terrane::storage::{MemoryStorage, Storage};
+use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, ReadMode, Result};
+
+const DIR: &str = "db";
+
+fn options(storage: &MemoryStorage, mode: ReadMode) -> Options {
+    Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Inline)
+        .read_mode(mode)
+        .log_segment_bytes(64 << 10)
+}
+
+/// A database with tables in two levels, range tombstones, a log, and two keyspaces.
+fn build(closes: bool) -> (MemoryStorage, Map, Map) {
+    let storage = MemoryStorage::new(1);
+    let design: Design =
+        "balanced L0=2 base=1KiB; buffer=2KiB; table=1KiB; block=128".parse().unwrap();
+    let db = options(&storage, ReadMode::Mapped).design(design).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    let (mut map, mut others) = (Map::new(), Map::new());
+    for number in 0..60u32 {
+        let key = format!("key{:02}", number * 7 % 60).into_bytes();
+        let value = format!("value {number}").into_bytes();
+        db.put(&key, &value).unwrap();
+        map.insert(key, value);
+        if number % 10 == 0 {
+            let key = number.to_be_bytes().to_vec();
+            other.put(&key, b"other").unwrap();
+            others.insert(key, b"other".to_vec());
+        }
+    }
+    db.delete_range("key20".."key24").unwrap();
+    map.retain(|key, _| !(b"key20".to_vec()..b"key24".to_vec()).contains(key));
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    for number in 0..5u32 {
+        let key = format!("late{number}").into_bytes();
+        db.put(&key, b"in the log").unwrap();
+        map.insert(key, b"in the log".to_vec());
+    }
+    if closes {
+        db.close().unwrap();
+    }
+    (storage, map, others)
+}
+
+fn read_all(db: &Db) -> Result<(Map, Map)> {
+    let read = |iter: terrane::Iter| -> Result<Map> {
+        iter.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+    };
+    let map = read(db.iter()?)?;
+    let other = db.keyspace("other", KeyspaceOptions::new())?;
+    for (key, value) in map.iter().step_by(5) {
+        assert_eq!(db.get(key)?.as_deref(), Some(&value[..]), "get and scan disagree");
+    }
+    db.get("missing")?;
+    let backward: Map = read(db.iter()?)?;
+    assert_eq!(backward, map);
+    Ok((map, read(other.iter()?)?))
+}
+
+fn check(storage: &MemoryStorage, map: &Map, others: &Map, mode: ReadMode, what: &str) -> bool {
+    let answer = options(storage, mode).open(DIR).and_then(|db| read_all(&db));
+    match answer {
+        Ok((found, other)) => {
+            assert!(found == *map && other == *others, "a wrong answer after {what}");
+            true
+        }
+        Err(error) => {
+            let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
+            assert!(kinds.contains(&error.kind()), "{what}: {error}");
+            false
+        }
+    }
+}
+
+/// Places to damage: all near the start of a file, where everything of a log is, and all of the
+/// other files.
+fn places(name: &str, len: usize) -> Vec<usize> {
+    let all = if name.ends_with(".log") { len.min(3000) } else { len };
+    (0..all).chain((all..len).step_by(997)).collect()
+}
+
+fn flip_everything(closes: bool, mode: ReadMode) {
+    let (storage, map, others) = build(closes);
+    let names = storage.list(Path::new(DIR)).unwrap();
+    assert!(names.iter().filter(|name| name.ends_with(".sst")).count() > 2);
+    let mut refused = 0;
+    for name in &names {
+        let path = Path::new(DIR).join(name);
+        let good = storage.read(&path).unwrap();
+        for at in places(name, good.len()) {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            let image = storage.deep_copy();
+            image.overwrite(&path, &bad).unwrap();
+            refused += usize::from(!check(
+                &image,
+                &map,
+                &others,
+                mode,
+                &format!("flipping byte {at} of {name}"),
+            ));
+        }
+    }
+    assert!(refused > 500, "damage was hardly ever seen: {refused}");
+}
+
+#[test]
+fn flipped_bytes_of_a_closed_database_are_seen_or_harmless() {
+    flip_everything(true, ReadMode::Mapped);
+    flip_everything(true, ReadMode::Cached);
+}
+
+/// Without a record after it, the last record of a log that was not closed cannot be told from one
+/// that a crash cut short; all others can.
+#[test]
+fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
+    let (storage, map, others) = build(false);
+    let mut shorter = map.clone();
+    shorter.remove(&b"late4".to_vec());
+    for name in storage.list(Path::new(DIR)).unwrap() {
+        let path = Path::new(DIR).join(&name);
+        let good = storage.read(&path).unwrap();
+        for at in places(&name, good.len()) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x55;
+            let image = storage.deep_copy();
+            image.overwrite(&path, &bad).unwrap();
+            let answer = options(&image, ReadMode::Cached).open(DIR).and_then(|db| read_all(&db));
+            match answer {
+                Ok((found, other)) => {
+                    let right = found == map || (found == shorter && name.ends_with(".log"));
+                    assert!(right && other == others, "byte {at} of {name}");
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "byte {at} of {name}: {error}")
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_and_missing_files_are_seen_or_harmless() {
+    let (storage, map, others) = build(true);
+    for name in storage.list(Path::new(DIR)).unwrap() {
+        let path = Path::new(DIR).join(&name);
+        let good = storage.read(&path).unwrap();
+        for len in places(&name, good.len()) {
+            let image = storage.deep_copy();
+            image.overwrite(&path, &good[..len]).unwrap();
+            // A manifest that was cut may be the one from before its last edits, as after a crash.
+            if name.starts_with("MANIFEST") {
+                let answer =
+                    options(&image, ReadMode::Cached).open(DIR).and_then(|db| read_all(&db));
+                assert!(
+                    answer.is_err()
+                        || answer.is_ok_and(|(found, other)| found == map && other == others),
+                    "{name} cut to {len}"
+                );
+            } else {
+                check(&image, &map, &others, ReadMode::Cached, &format!("cutting {name} to {len}"));
+            }
+        }
+        let image = storage.deep_copy();
+        image.remove(&path).unwrap();
+        let survives = check(&image, &map, &others, ReadMode::Mapped, &format!("removing {name}"));
+        assert!(!survives || name == "LOCK", "{name} is of no use");
+    }
+}
+
+#[test]
+fn strange_files_in_the_directory_are_left_alone() {
+    let (storage, map, others) = build(true);
+    let names = [
+        ".DS_Store",
+        "notes.txt",
+        "000001.sst",
+        "MANIFEST",
+        "MANIFEST-x",
+        "CURRENT~",
+        "000999.log.bak",
+        "99999999-zz.sst",
+    ];
+    for name in names {
+        storage.create(&Path::new(DIR).join(name)).unwrap().append(b"not ours").unwrap();
+    }
+    // These look like ours, and are of no use: from a crash, or from another database.
+    for name in ["000999.log", "MANIFEST-000000", "00000999-000000000000abcd.sst", "CURRENT.new"] {
+        storage.create(&Path::new(DIR).join(name)).unwrap().append(b"left over").unwrap();
+    }
+    for _ in 0..2 {
+        assert!(check(&storage, &map, &others, ReadMode::Mapped, "strange files"));
+        let db = options(&storage, ReadMode::Mapped).open(DIR).unwrap();
+        db.put("x", "y").unwrap();
+        db.delete("x").unwrap();
+        db.close().unwrap();
+    }
+    let left = storage.list(Path::new(DIR)).unwrap();
+    assert!(names.iter().all(|name| left.contains(&(*name).to_owned())));
+    assert!(!left.contains(&"00000999-000000000000abcd.sst".to_owned()));
+}
+
+#[test]
+fn swapped_blocks_and_swapped_tables_are_seen() {
+    let (storage, map, others) = build(true);
+    let names = storage.list(Path::new(DIR)).unwrap();
+    let tables: Vec<_> = names
+        .iter()
+        .filter(|name| name.ends_with(".sst"))
+        .map(|name| Path::new(DIR).join(name))
+        .collect();
+    let contents: Vec<_> = tables.iter().map(|path| storage.read(path).unwrap()).collect();
+    let mut swapped = 0;
+    for a in 0..tables.len() {
+        for b in 0..a {
+            if contents[a].len() != contents[b].len() {
+                continue;
+            }
+            let image = storage.deep_copy();
+            image.overwrite(&tables[a], &contents[b]).unwrap();
+            image.overwrite(&tables[b], &contents[a]).unwrap();
+            assert!(!check(&image, &map, &others, ReadMode::Mapped, "swapping tables"));
+            swapped += 1;
+        }
+    }
+    // Two blocks of one table, if they happen to be as long as each other.
+    for (path, good) in tables.iter().zip(&contents) {
+        for len in [100, 110, 120, 130] {
+            let mut bad = good.clone();
+            if bad.len() < 2 * len + 200 {
+                continue;
+            }
+            let (first, second) = bad.split_at_mut(len);
+            first.swap_with_slice(&mut second[..len]);
+            let image = storage.deep_copy();
+            image.overwrite(path, &bad).unwrap();
+            check(&image, &map, &others, ReadMode::Cached, "swapping blocks");
+        }
+    }
+    let _ = swapped;
+}

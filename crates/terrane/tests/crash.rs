@@ -1,0 +1,297 @@
+//! Crashes at every sync, rename, creation and removal of a scripted run.
+//!
+//! A script runs on a storage that keeps the state of all files before each such operation. From
+//! each, images are made of what the death of the process or the loss of power leaves, with the
+//! unsynced part lost, kept or torn. Each must open, and hold a prefix of the writes of the script:
+//! at least those that were promised to survive that crash, and nothing that was not written.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use support::config::{Config, small_design};
+use support::model::{Change, Map, State, apply};
+use support::script::DEFAULT;
+use terrane::storage::{Crash, CrashPoint, MemoryStorage, Storage, Survival};
+use terrane::{Background, Db, Durability, KeyspaceOptions, ReadMode, WriteBatch};
+use terrane_testkit::{Rng, seed_from_env};
+
+const DIR: &str = "db";
+
+fn config(rng: &mut Rng, durability: Durability) -> Config {
+    Config {
+        design: small_design(rng),
+        durability,
+        read_mode: ReadMode::Cached,
+        background: Background::Inline,
+        memory_budget: 1 << 20,
+        log_segment_bytes: 64 << 10,
+        log_bytes_max: 1 << 20,
+        compaction_threads: 1,
+        read_threads: 0,
+    }
+}
+
+/// A run of writes, with the state after each.
+struct Run {
+    config: Config,
+    /// The state after so many writes.
+    states: Vec<State>,
+    /// How many of them are in tables or synced, whatever their durability: after each write, and
+    /// after what was done between it and the next.
+    durable: Vec<usize>,
+    points: Vec<CrashPoint>,
+    story: String,
+}
+
+fn random_batch(rng: &mut Rng, state: &State) -> Vec<(String, Change)> {
+    let names: Vec<String> = state.keys().cloned().collect();
+    let key = |rng: &mut Rng| format!("{:03}", rng.below(60)).into_bytes();
+    let count = if rng.percent(5) { 40 } else { rng.between(1, 3) };
+    let change = |rng: &mut Rng| match rng.below(12) {
+        0 => {
+            let (a, b) = (key(rng), key(rng));
+            Change::DeleteRange(
+                std::ops::Bound::Included(a.clone().min(b.clone())),
+                std::ops::Bound::Excluded(a.max(b)),
+            )
+        }
+        1..=3 => Change::Delete(key(rng)),
+        _ => {
+            let len = if rng.percent(3) { 3000 } else { rng.index(90) };
+            Change::Put(key(rng), vec![rng.bits() as u8; len])
+        }
+    };
+    (0..count).map(|_| (rng.pick(&names).clone(), change(rng))).collect()
+}
+
+fn encode(db: &Db, changes: &[(String, Change)]) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    for (name, change) in changes {
+        let keyspace = db.keyspace(name, KeyspaceOptions::new()).unwrap();
+        match change {
+            Change::Put(key, value) => batch.put_in(&keyspace, key, value),
+            Change::Delete(key) => batch.delete_in(&keyspace, key),
+            Change::DeleteRange(start, end) => {
+                batch.delete_range_in(&keyspace, (start.clone(), end.clone()))
+            }
+        };
+    }
+    batch
+}
+
+fn run(seed: u64, durability: Durability, writes: usize) -> Run {
+    let mut rng = Rng::new(seed);
+    let config = config(&mut rng, durability);
+    let storage = MemoryStorage::new(seed);
+    let shared: Arc<dyn Storage> = Arc::new(storage.clone());
+    let story = format!("seed {seed}, {durability}, {}", config.design);
+    let mut db = config.create(Arc::clone(&shared), Path::new(DIR));
+    let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
+    // Trees are flushed one by one: what is not logged is not a prefix across them.
+    if durability != Durability::None && rng.percent(60) {
+        db.keyspace("other", KeyspaceOptions::new()).unwrap();
+        state.insert("other".to_owned(), Map::new());
+    }
+    storage.record_crash_points();
+    let mut states = vec![state.clone()];
+    let mut durable = vec![0, 0];
+    let mut safe = 0;
+    for write in 1..=writes {
+        let changes = random_batch(&mut rng, &state);
+        db.write(&encode(&db, &changes)).unwrap();
+        changes.iter().for_each(|(name, change)| apply(state.get_mut(name).unwrap(), change));
+        states.push(state.clone());
+        durable.push(safe);
+        storage.mark(write as u64 * 2);
+        match rng.below(60) {
+            0 => {
+                db.flush().unwrap();
+                safe = write;
+            }
+            1 if durability != Durability::None => {
+                db.sync().unwrap();
+                safe = write;
+            }
+            2 => db.compact_range::<&[u8]>(..).unwrap(),
+            3 => db.wait_for_compactions().unwrap(),
+            4 => {
+                db.close().unwrap();
+                safe = write;
+                db = config.options(Arc::clone(&shared)).open(DIR).unwrap();
+            }
+            5 => db.set_design(small_design(&mut rng)).unwrap(),
+            6 => {
+                let target = PathBuf::from(format!("checkpoint-{write}"));
+                db.checkpoint(&target).unwrap();
+                let copy = config.options(Arc::clone(&shared)).open(&target).unwrap();
+                support::script::check_state(&copy, &state, &story);
+                safe = write;
+            }
+            _ => {}
+        }
+        durable.push(safe);
+        storage.mark(write as u64 * 2 + 1);
+    }
+    let points = storage.take_crash_points();
+    Run { config, states, durable, points, story }
+}
+
+fn read_all(db: &Db) -> State {
+    let read = |name: String| {
+        let keyspace = db.keyspace(&name, KeyspaceOptions::new()).unwrap();
+        let map: Map = keyspace
+            .iter()
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|(key, value)| (key.to_vec(), value.to_vec()))
+            .collect();
+        (name, map)
+    };
+    db.keyspaces().into_iter().map(read).collect()
+}
+
+impl Run {
+    /// The state that an image opens with must be one of the script, not before `at_least`.
+    fn check(&self, image: &MemoryStorage, at_least: usize, at_most: usize, what: &str) -> usize {
+        let options = self.config.options(Arc::new(image.clone()));
+        let db =
+            options.open(DIR).unwrap_or_else(|error| panic!("{error}\n{what} in {}", self.story));
+        let found = read_all(&db);
+        let matching = (at_least..=at_most.min(self.states.len() - 1))
+            .rev()
+            .find(|&at| self.states[at] == found);
+        let earlier = (0..at_least).rev().find(|&at| self.states[at] == found);
+        let at = matching.unwrap_or_else(|| {
+            panic!("{what}: found the state after {earlier:?} writes, wanted {at_least} to {at_most} in {}", self.story)
+        });
+        drop(db);
+        at
+    }
+
+    fn crash_everywhere(&self, rng: &mut Rng) {
+        for (number, point) in self.points.iter().enumerate() {
+            let acked = point.mark() as usize / 2;
+            let durable = self.durable[point.mark() as usize];
+            let what =
+                format!("crash {number} before '{}' after {acked} writes", point.operation());
+            let process = match self.config.durability {
+                Durability::None => durable,
+                _ => acked,
+            };
+            self.check(&point.image(Crash::Process), process, acked + 1, &what);
+            let power = match self.config.durability {
+                Durability::Sync | Durability::Interval(_) => acked,
+                _ => durable,
+            };
+            for percent in [0, 100, rng.between(5, 95)] {
+                let crash = Crash::Power(Survival { percent, seed: rng.bits() });
+                let what = format!("{what}, {crash:?}");
+                let image = point.image(crash);
+                let at = self.check(&image, power, acked + 1, &what);
+                // The database that came out of it goes on, and keeps what it has.
+                if number % 7 == 0 {
+                    self.crash_in_recovery(&point.image(crash), at, acked + 1, &what, rng);
+                }
+            }
+        }
+    }
+
+    /// Crashes again while the database is opened: what is recovered must not get less.
+    fn crash_in_recovery(
+        &self,
+        image: &MemoryStorage,
+        at_least: usize,
+        at_most: usize,
+        what: &str,
+        rng: &mut Rng,
+    ) {
+        image.record_crash_points();
+        self.check(image, at_least, at_most, what);
+        for point in image.take_crash_points() {
+            let crash =
+                Crash::Power(Survival { percent: *rng.pick(&[0, 50, 100]), seed: rng.bits() });
+            let what = format!("{what}, then before '{}' {crash:?}", point.operation());
+            self.check(&point.image(crash), at_least, at_most, &what);
+        }
+    }
+}
+
+fn rounds(default: u64) -> u64 {
+    std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn crash_all(durability: Durability, seed: u64) {
+    for round in 0..rounds(4) {
+        let run = run(seed + round, durability, 120);
+        assert!(run.points.len() > 20, "{}", run.story);
+        run.crash_everywhere(&mut Rng::new(seed + round));
+    }
+}
+
+#[test]
+fn synced_writes_survive_every_crash() {
+    crash_all(Durability::Sync, seed_from_env(1000));
+}
+
+#[test]
+fn process_writes_survive_the_process_and_leave_a_prefix_without_power() {
+    crash_all(Durability::Process, seed_from_env(2000));
+}
+
+#[test]
+fn unlogged_writes_survive_from_flush_to_flush() {
+    crash_all(Durability::None, seed_from_env(3000));
+}
+
+#[test]
+fn databases_go_on_after_crash_upon_crash() {
+    let seed = seed_from_env(4000);
+    for round in 0..rounds(10) {
+        let mut rng = Rng::new(seed + round);
+        let durability = *rng.pick(&[Durability::Sync, Durability::Process]);
+        let config = config(&mut rng, durability);
+        let mut storage = MemoryStorage::new(round);
+        let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
+        drop(config.create(Arc::new(storage.clone()), Path::new(DIR)));
+        for life in 0..12 {
+            let db = config.options(Arc::new(storage.clone())).open(DIR).unwrap();
+            support::script::check_state(
+                &db,
+                &state,
+                &format!("seed {} life {life}", seed + round),
+            );
+            let mut states = vec![state.clone()];
+            for _ in 0..rng.below(60) {
+                let changes = random_batch(&mut rng, &state);
+                db.write(&encode(&db, &changes)).unwrap();
+                changes
+                    .iter()
+                    .for_each(|(name, change)| apply(state.get_mut(name).unwrap(), change));
+                states.push(state.clone());
+            }
+            let crash = if rng.percent(40) {
+                Crash::Process
+            } else {
+                Crash::Power(Survival { percent: rng.below(101), seed: rng.bits() })
+            };
+            let image = storage.crash_point().image(crash);
+            drop(db);
+            // What the next life begins with is what this one left, as promised.
+            let db = config.options(Arc::new(image.clone())).open(DIR).unwrap();
+            let found = read_all(&db);
+            let at = states.iter().rposition(|state| *state == found);
+            let keeps_all = crash == Crash::Process || durability == Durability::Sync;
+            let at = at.unwrap_or_else(|| panic!("seed {} life {life} {crash:?}", seed + round));
+            assert!(
+                !keeps_all || at == states.len() - 1,
+                "seed {} life {life} {crash:?}",
+                seed + round
+            );
+            state = states.swap_remove(at);
+            drop(db);
+            storage = image;
+        }
+    }
+}

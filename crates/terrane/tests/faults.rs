@@ -1,0 +1,304 @@
+//! Every operation on files fails once, and from then on, at every place of scripted runs.
+//!
+//! A call may fail then, but never lie: what it acknowledged is there, what it reads is right, and
+//! when the fault is gone the database opens with everything that was acknowledged.
+
+mod support;
+
+use std::io::ErrorKind as Io;
+use std::path::Path;
+use std::sync::Arc;
+
+use support::config::{Config, small_design};
+use support::model::Map;
+use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
+use terrane::{Background, Db, Durability, Error, ErrorKind, Options, ReadMode};
+use terrane_testkit::{Rng, seed_from_env};
+
+const DIR: &str = "db";
+
+fn config(rng: &mut Rng) -> Config {
+    Config {
+        design: small_design(rng),
+        durability: *rng.pick(&[Durability::Process, Durability::Sync]),
+        read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached]),
+        background: Background::Inline,
+        memory_budget: 1 << 20,
+        log_segment_bytes: 64 << 10,
+        log_bytes_max: 1 << 20,
+        compaction_threads: 1,
+        read_threads: 0,
+    }
+}
+
+/// What a key may have: values of writes that failed may be there or not.
+#[derive(Default)]
+struct Model {
+    sure: Map,
+    /// Writes that failed after the last that succeeded, oldest first: any number of them may have
+    /// been made, in order.
+    unsure: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Model {
+    fn put(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, succeeded: bool) {
+        if succeeded {
+            match value {
+                Some(value) => drop(self.sure.insert(key.clone(), value)),
+                None => drop(self.sure.remove(&key)),
+            }
+            self.unsure.retain(|(other, _)| *other != key);
+        } else {
+            self.unsure.push((key, value));
+        }
+    }
+
+    fn allows(&self, key: &[u8], found: Option<&[u8]>) -> bool {
+        let maybe = self.unsure.iter().filter(|(other, _)| other == key);
+        self.sure.get(key).map(|value| &value[..]) == found
+            || maybe.into_iter().any(|(_, value)| value.as_deref() == found)
+    }
+
+    fn check(&self, db: &Db, story: &str) {
+        let found: Map = db
+            .iter()
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|(key, value)| (key.to_vec(), value.to_vec()))
+            .collect();
+        let keys = found.keys().chain(self.sure.keys());
+        for key in keys {
+            let value = found.get(key).map(|value| &value[..]);
+            assert!(self.allows(key, value), "{} is {value:?}\n{story}", key.escape_ascii());
+            assert_eq!(db.get(key).unwrap().as_deref(), value, "{story}");
+        }
+    }
+}
+
+/// The script: the same for the same seed. Returns when it is done, or the database must be opened
+/// again.
+fn script(seed: u64, db: &Db, model: &mut Model, story: &str) {
+    let mut rng = Rng::new(seed);
+    for step in 0..150u32 {
+        let key = format!("{:03}", rng.below(40)).into_bytes();
+        let value = vec![step as u8; rng.index(80)];
+        let outcome = match rng.below(40) {
+            0 => db.flush(),
+            1 => db.compact_range::<&[u8]>(..),
+            2 => db.wait_for_compactions(),
+            3..=8 => {
+                let deleted = db.delete(&key);
+                model.put(key, None, deleted.is_ok());
+                deleted
+            }
+            9..=14 => match db.get(&key) {
+                Ok(found) => {
+                    assert!(model.allows(&key, found.as_deref()), "step {step}\n{story}");
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+            15 => scan(db, model, story),
+            _ => {
+                let put = db.put(&key, &value);
+                model.put(key, Some(value), put.is_ok());
+                put
+            }
+        };
+        if let Err(error) = outcome {
+            let expected = [ErrorKind::Io, ErrorKind::Poisoned];
+            assert!(expected.contains(&error.kind()), "{error}\n{story}");
+        }
+    }
+}
+
+fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
+    let mut seen = 0;
+    for entry in db.iter()? {
+        let (key, value) = entry?;
+        assert!(model.allows(&key, Some(&value)), "{story}");
+        seen += 1;
+    }
+    // A scan that ended without an error was whole.
+    assert!(seen + model.unsure.len() >= model.sure.len(), "{story}");
+    Ok(())
+}
+
+/// Runs the script with one fault, then without. True if the fault came up.
+fn with_fault(seed: u64, fault: &Fault) -> bool {
+    let mut config = config(&mut Rng::new(seed));
+    if fault.operation == Some(Operation::Read) {
+        config.read_mode = ReadMode::Cached;
+    }
+    let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new(seed));
+    let storage = FaultStorage::new(Arc::clone(&inner));
+    let story = format!("seed {seed}, {fault:?}, {config:?}");
+    let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
+    let mut model = Model::default();
+    storage.set(Some(fault.clone()));
+    script(seed, &db, &mut model, &story);
+    let fired = storage.fired() > 0;
+    // Opening with the fault may fail, but must not make things worse.
+    drop(db);
+    let opened = config.options(Arc::new(storage.clone())).open(DIR);
+    if let Ok(db) = opened {
+        let _ = db.put("unsure", "x");
+        model.unsure.push((b"unsure".to_vec(), Some(b"x".to_vec())));
+        drop(db);
+    }
+    storage.set(None);
+    let db = config.options(Arc::new(storage)).open(DIR);
+    let db = db.unwrap_or_else(|error| panic!("{error}\n{story}"));
+    model.check(&db, &story);
+    db.put("after", "x").unwrap();
+    db.close().unwrap();
+    fired
+}
+
+fn every_place(operation: Operation, error: Io, is_permanent: bool) {
+    let seed = seed_from_env(500);
+    for seed in seed..seed + 3 {
+        let mut after = 0;
+        loop {
+            let fault = Fault {
+                operation: Some(operation),
+                path_contains: String::new(),
+                after,
+                is_permanent,
+                error,
+            };
+            if !with_fault(seed, &fault) {
+                break;
+            }
+            // Early places differ most; later ones are sampled.
+            after += 1 + after / 12;
+        }
+        assert!(after > 0, "{operation:?} never came up");
+    }
+}
+
+macro_rules! every_place {
+    ($($name:ident: $operation:ident, $error:ident, $is_permanent:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            every_place(Operation::$operation, Io::$error, $is_permanent);
+        }
+    )*};
+}
+
+every_place! {
+    creating_fails_once: Create, Other, false;
+    creating_fails_for_good: Create, Other, true;
+    appending_fails_once: Append, Other, false;
+    appending_fails_for_good: Append, Other, true;
+    appending_finds_a_full_disk_once: Append, StorageFull, false;
+    appending_finds_a_full_disk_for_good: Append, StorageFull, true;
+    creating_finds_a_full_disk_for_good: Create, StorageFull, true;
+    syncing_fails_once: Sync, Other, false;
+    syncing_fails_for_good: Sync, Other, true;
+    syncing_names_fails_once: SyncDir, Other, false;
+    syncing_names_fails_for_good: SyncDir, Other, true;
+    naming_fails_once: Name, Other, false;
+    naming_fails_for_good: Name, Other, true;
+    reading_fails_once: Read, Other, false;
+    reading_fails_for_good: Read, Other, true;
+    opening_fails_once: Open, Other, false;
+    listing_fails_once: List, Other, false;
+}
+
+#[test]
+fn a_failed_sync_refuses_writes_until_the_database_is_opened_again() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone())).durability(Durability::Sync);
+    let db = options.open(DIR).unwrap();
+    db.put("a", "1").unwrap();
+    storage.set(Some(Fault {
+        operation: Some(Operation::Sync),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: false,
+        error: Io::Other,
+    }));
+    let error = db.put("b", "2").unwrap_err();
+    assert!(matches!(error, Error::Poisoned(_)), "{error}");
+    for _ in 0..3 {
+        assert_eq!(db.put("c", "3").unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+    assert_eq!(storage.fired(), 1, "a failed sync must not be tried again");
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
+    assert!(db.stats().error.is_some());
+    assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Poisoned);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
+    db.put("c", "3").unwrap();
+}
+
+/// Fills a disk, frees it, and fills it again: nothing acknowledged is lost, and writes resume by
+/// themselves.
+fn full_disk(background: Background, durability: Durability) {
+    let storage = MemoryStorage::new(1);
+    let mut design = small_design(&mut Rng::new(3));
+    design.buffer_bytes = 8 << 10;
+    let options = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(background)
+        .durability(durability)
+        .log_segment_bytes(64 << 10)
+        .memory_budget(1 << 20);
+    let db = options.clone().design(design).open(DIR).unwrap();
+    let mut sure = Map::new();
+    let mut number = 0u32;
+    for round in 0..3 {
+        storage.set_capacity(Some(storage.used_bytes() + 100_000));
+        let mut refused = 0;
+        while refused < 5 {
+            number += 1;
+            let (key, value) = (number.to_be_bytes().to_vec(), vec![number as u8; 300]);
+            match db.put(&key, &value) {
+                Ok(()) => drop(sure.insert(key, value)),
+                Err(error) => {
+                    assert!(matches!(error, Error::DiskFull(_)), "{error}");
+                    assert!(error.to_string().contains("disk is full"), "{error}");
+                    refused += 1;
+                }
+            }
+            assert!(number < 100_000, "the disk never filled up");
+        }
+        // Reads go on.
+        for (key, value) in sure.iter().step_by(17) {
+            assert_eq!(db.get(key).unwrap().as_deref(), Some(&value[..]));
+        }
+        assert_eq!(
+            db.iter()
+                .unwrap()
+                .filter(|entry| sure.contains_key(&entry.as_ref().unwrap().0.to_vec()))
+                .count(),
+            sure.len()
+        );
+        storage.set_capacity(None);
+        // Writes resume, without a call to make them.
+        let start = std::time::Instant::now();
+        while let Err(error) = db.put("again", format!("{round}")) {
+            assert!(matches!(error, Error::DiskFull(_)), "{error}");
+            assert!(start.elapsed().as_secs() < 10, "writes do not resume");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    for (key, value) in &sure {
+        assert_eq!(db.get(key).unwrap().as_deref(), Some(&value[..]));
+    }
+    assert_eq!(db.get("again").unwrap().unwrap(), "2");
+}
+
+#[test]
+fn a_full_disk_is_survived_inline() {
+    full_disk(Background::Inline, Durability::Process);
+}
+
+#[test]
+fn a_full_disk_is_survived_with_threads() {
+    full_disk(Background::Threads, Durability::Process);
+    full_disk(Background::Threads, Durability::Sync);
+}
