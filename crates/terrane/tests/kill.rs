@@ -1,0 +1,172 @@
+//! A process that writes is killed, many times, and what it acknowledged is checked after.
+//!
+//! The test runs itself as the writer: the child writes numbered keys and tells each on its
+//! standard output once the write has returned.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use terrane::{Db, Design, Durability, KeyspaceOptions, Options, WriteBatch};
+use terrane_testkit::{Rng, seed_from_env};
+
+const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
+const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
+const THREADS: u64 = 2;
+
+fn open(dir: &Path, durability: Durability) -> Db {
+    Options::new()
+        .durability(durability)
+        .log_segment_bytes(256 << 10)
+        .memory_budget(8 << 20)
+        .open(dir)
+        .unwrap()
+}
+
+fn key(thread: u64, number: u64) -> Vec<u8> {
+    // Scattered, so that compactions have something to merge.
+    let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    [&scattered.to_be_bytes()[..4], &thread.to_be_bytes()[7..], &number.to_be_bytes()].concat()
+}
+
+fn value(thread: u64, number: u64) -> Vec<u8> {
+    Rng::new(thread << 32 | number).bits().to_be_bytes().repeat((number % 20) as usize + 1)
+}
+
+/// Writes until it is killed: batches across keyspaces, and deletes of what was written before.
+fn write_for_ever(dir: &Path, durability: Durability) {
+    let db = open(dir, durability);
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, other) = (&db, &other);
+            scope.spawn(move || {
+                let from = next_number(db, thread);
+                for number in from.. {
+                    let mut batch = WriteBatch::new();
+                    batch.put(key(thread, number), value(thread, number));
+                    batch.put_in(other, key(thread, number), b"too");
+                    batch.put([b'n', thread as u8], (number + 1).to_be_bytes());
+                    if number >= 50 {
+                        batch.delete(key(thread, number - 50));
+                    }
+                    db.write(&batch).unwrap();
+                    // One write call a line, so that lines of threads do not mix.
+                    std::io::stdout().write_all(format!("{thread} {number}\n").as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+}
+
+fn next_number(db: &Db, thread: u64) -> u64 {
+    let stored = db.get([b'n', thread as u8]).unwrap();
+    stored.map_or(0, |bytes| u64::from_be_bytes(bytes[..].try_into().unwrap()))
+}
+
+/// What the child acknowledged before it was killed: the last number of each thread.
+fn run_child(dir: &Path, durability: Durability, lives: Duration) -> Vec<Option<u64>> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_writes", "--nocapture", "--test-threads=1"])
+        .env(DIR_VARIABLE, dir)
+        .env(MODE_VARIABLE, durability.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(lives);
+        child.kill().unwrap();
+        child.wait().unwrap()
+    });
+    let mut acknowledged = vec![None; THREADS as usize];
+    for line in BufReader::new(stdout).lines() {
+        let line = line.unwrap();
+        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        // The test harness of the child says things of its own.
+        if let (2, [thread, number]) = (line.split(' ').count(), &numbers[..]) {
+            acknowledged[*thread as usize] = Some(*number);
+        }
+    }
+    assert!(!killer.join().unwrap().success(), "the child ended by itself");
+    acknowledged
+}
+
+fn check(db: &Db, thread: u64, acknowledged: Option<u64>, story: &str) {
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    let next = next_number(db, thread);
+    let promised = acknowledged.map_or(0, |number| number + 1);
+    // One write may have been made and not acknowledged.
+    assert!(
+        (promised..=promised + 1).contains(&next),
+        "{next} writes, {promised} acknowledged, {story}"
+    );
+    for number in next.saturating_sub(50)..next {
+        let found = db.get(key(thread, number)).unwrap();
+        assert_eq!(found.as_deref(), Some(&value(thread, number)[..]), "{number} in {story}");
+    }
+    for number in 0..next {
+        assert!(
+            other.contains(key(thread, number)).unwrap(),
+            "{number} of the other keyspace in {story}"
+        );
+    }
+    if next > 50 {
+        for number in 0..next - 50 {
+            assert!(!db.contains(key(thread, number)).unwrap(), "{number} came back in {story}");
+        }
+    }
+    assert!(!other.contains(key(thread, next)).unwrap(), "half of a batch in {story}");
+}
+
+/// The child; does nothing unless it is told where to write.
+#[test]
+fn child_writes() {
+    let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
+    let durability = std::env::var(MODE_VARIABLE).unwrap().parse().unwrap();
+    write_for_ever(Path::new(&dir), durability);
+}
+
+fn kill_many_times(durability: Durability, kills: u64) {
+    let seed = seed_from_env(9000);
+    let kills =
+        std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(kills);
+    let mut rng = Rng::new(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let design: Design =
+        "balanced L0=2 base=64KiB; buffer=32KiB; table=32KiB; block=512".parse().unwrap();
+    let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
+    small.open(&path).unwrap().close().unwrap();
+    let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
+    for kill in 0..kills {
+        let lives = Duration::from_millis(rng.between(5, 150));
+        for (thread, number) in run_child(&path, durability, lives).into_iter().enumerate() {
+            acknowledged[thread] = number.or(acknowledged[thread]);
+        }
+        let story = format!("kill {kill} of {durability}, seed {seed}");
+        let db = open(&path, durability);
+        for thread in 0..THREADS {
+            check(&db, thread, acknowledged[thread as usize], &story);
+            // A write that was not acknowledged has been seen now, and is there for good.
+            acknowledged[thread as usize] = next_number(&db, thread).checked_sub(1);
+        }
+        if rng.percent(30) {
+            db.close().unwrap();
+        }
+    }
+    assert!(acknowledged.iter().all(|number| number.is_some_and(|number| number > 50)));
+}
+
+#[test]
+fn acknowledged_writes_survive_being_killed() {
+    kill_many_times(Durability::Process, 12);
+}
+
+#[test]
+fn synced_writes_survive_being_killed() {
+    kill_many_times(Durability::Sync, 6);
+}
