@@ -68,7 +68,7 @@ fn main() {
     let kinds = [
         ("skiplist", Config::SkipList { branching: 4, height: 12 }),
         ("skiplist(branching=2)", Config::SkipList { branching: 2, height: 20 }),
-        ("skiplist(branching=3)", Config::SkipList { branching: 3, height: 14 }),
+        ("btree", Config::BTree),
     ];
     let pool = Pool::new(1 << 30);
     let mut rounds = Vec::new();

@@ -2,25 +2,47 @@
 
 use std::sync::Arc;
 
+use crate::btree::Position as BTreePosition;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
 use crate::memtable::{Kind, Memtable};
 use crate::pinned::PinnedValue;
-use crate::skiplist::Position;
+use crate::skiplist::Position as SkipListPosition;
 
 /// Walks a memtable in order: by key, and within a key from new to old.
 ///
 /// A cursor sees entries that are inserted while it is in use, if they lie ahead of it; readers
-/// that want a fixed view skip entries above their sequence number. Stepping back costs a search.
+/// that want a fixed view skip entries above their sequence number.
 #[derive(Debug)]
 pub struct Cursor {
-    memtable: Arc<Memtable>,
     /// A position in this very memtable, by all the methods below.
     position: Position,
+    memtable: Arc<Memtable>,
+}
+
+/// A position in one of the kinds.
+#[derive(Debug, Clone, Copy)]
+enum Position {
+    SkipList(SkipListPosition),
+    BTree(BTreePosition),
+}
+
+/// What a kind and its positions offer; each step is given both together.
+macro_rules! step {
+    ($self:ident, $list:ident, $tree:ident => $in_list:expr, $in_tree:expr) => {
+        $self.position = match &$self.memtable.kind {
+            Kind::SkipList($list) => Position::SkipList($in_list),
+            Kind::BTree($tree) => Position::BTree($in_tree),
+        }
+    };
 }
 
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
-        Self { memtable, position: Position::default() }
+        let position = match &memtable.kind {
+            Kind::SkipList(_) => Position::SkipList(SkipListPosition::default()),
+            Kind::BTree(_) => Position::BTree(BTreePosition::default()),
+        };
+        Self { position, memtable }
     }
 
     /// The memtable.
@@ -31,15 +53,21 @@ impl Cursor {
     /// Whether the cursor is on an entry.
     #[inline]
     pub fn is_valid(&self) -> bool {
-        self.position.is_valid()
+        match self.position {
+            Position::SkipList(position) => position.is_valid(),
+            Position::BTree(position) => position.is_valid(),
+        }
     }
 
     /// The entry under the cursor.
     #[inline]
     pub fn entry(&self) -> Option<Entry<'_>> {
-        match &self.memtable.kind {
+        match (&self.memtable.kind, self.position) {
             // SAFETY: the position was made with this list.
-            Kind::SkipList(list) => unsafe { self.position.entry(list) },
+            (Kind::SkipList(list), Position::SkipList(position)) => unsafe { position.entry(list) },
+            // SAFETY: the position was made with this tree.
+            (Kind::BTree(tree), Position::BTree(position)) => unsafe { position.entry(tree) },
+            _ => None,
         }
     }
 
@@ -52,47 +80,49 @@ impl Cursor {
 
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
-        self.position = match &self.memtable.kind {
-            Kind::SkipList(list) => Position::first(list),
-        };
+        step!(self, list, tree => SkipListPosition::first(list), BTreePosition::first(tree));
     }
 
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
-        self.position = match &self.memtable.kind {
-            Kind::SkipList(list) => Position::last(list),
-        };
+        step!(self, list, tree => SkipListPosition::last(list), BTreePosition::last(tree));
     }
 
     /// Moves to the first entry at or after `key` as of `seq`: versions of `key` that are newer
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
-        self.position = match &self.memtable.kind {
-            Kind::SkipList(list) => Position::at_or_after(list, key, seq),
-        };
+        step!(self, list, tree => SkipListPosition::at_or_after(list, key, seq),
+            BTreePosition::at_or_after(tree, key, seq));
     }
 
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
-        self.position = match &self.memtable.kind {
-            Kind::SkipList(list) => Position::before(list, key, MAX_SEQ),
-        };
+        step!(self, list, tree => SkipListPosition::before(list, key, MAX_SEQ),
+            BTreePosition::before(tree, key, MAX_SEQ));
     }
 
     /// Moves to the next entry; off the end after the last one.
     #[inline]
     pub fn next(&mut self) {
-        self.position = match &self.memtable.kind {
-            // SAFETY: the position was made with this list.
-            Kind::SkipList(list) => unsafe { self.position.next(list) },
-        };
+        let (in_list, in_tree) = self.positions();
+        // SAFETY: the positions were made with this memtable.
+        step!(self, list, tree => unsafe { in_list.next(list) }, unsafe { in_tree.next(tree) });
     }
 
     /// Moves to the entry before; off the end before the first one.
     pub fn previous(&mut self) {
-        self.position = match &self.memtable.kind {
-            // SAFETY: the position was made with this list.
-            Kind::SkipList(list) => unsafe { self.position.previous(list) },
-        };
+        let (in_list, in_tree) = self.positions();
+        // SAFETY: the positions were made with this memtable.
+        step!(self, list, tree => unsafe { in_list.previous(list) },
+            unsafe { in_tree.previous(tree) });
+    }
+
+    /// The position, and one on no entry for the kind that the memtable is not.
+    #[inline]
+    fn positions(&self) -> (SkipListPosition, BTreePosition) {
+        match self.position {
+            Position::SkipList(position) => (position, BTreePosition::default()),
+            Position::BTree(position) => (SkipListPosition::default(), position),
+        }
     }
 }

@@ -19,11 +19,13 @@
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next one |
 //! | `head` | the first bytes of a key as an integer |
 //! | `skiplist` | the concurrent skip-list |
+//! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
 mod arena;
+mod btree;
 mod cursor;
 mod entry;
 mod head;
@@ -31,7 +33,9 @@ mod memory;
 mod memtable;
 mod pinned;
 mod pool;
+mod prefetch;
 mod range_tombstones;
+mod record;
 mod skiplist;
 mod sync;
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
 use crate::memory::MemoryUse;
@@ -26,6 +27,8 @@ pub enum Config {
         /// The largest height of a node; 1 to 20.
         height: u8,
     },
+    /// The concurrent B-link tree.
+    BTree,
 }
 
 /// A write buffer. Shared by reference; all methods may be called from any thread at any time.
@@ -35,16 +38,20 @@ pub struct Memtable {
     range_tombstones: RangeTombstones,
     data_bytes: AtomicUsize,
     entries: AtomicUsize,
+    /// What it used before anything was inserted.
+    empty_bytes: usize,
 }
 
 pub(crate) enum Kind {
     SkipList(SkipList),
+    BTree(BTree),
 }
 
 impl std::fmt::Debug for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::SkipList(_) => f.write_str("skiplist"),
+            Self::BTree(_) => f.write_str("btree"),
         }
     }
 }
@@ -56,13 +63,17 @@ impl Memtable {
             Config::SkipList { branching, height } => {
                 Kind::SkipList(SkipList::new(branching, height, Arc::clone(pool)))
             }
+            Config::BTree => Kind::BTree(BTree::new(Arc::clone(pool))),
         };
-        Arc::new(Self {
+        let mut memtable = Self {
             kind,
             range_tombstones: RangeTombstones::new(),
             data_bytes: AtomicUsize::new(0),
             entries: AtomicUsize::new(0),
-        })
+            empty_bytes: 0,
+        };
+        memtable.empty_bytes = memtable.memory().used_bytes();
+        Arc::new(memtable)
     }
 
     /// Adds a version of `key`, written at `seq`. No two versions of a key may have the same
@@ -74,6 +85,7 @@ impl Memtable {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
         match &self.kind {
             Kind::SkipList(list) => list.insert(key, seq, kind, value),
+            Kind::BTree(tree) => tree.insert(key, seq, kind, value),
         }
         // Relaxed: counters order nothing.
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
@@ -98,6 +110,7 @@ impl Memtable {
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.kind {
             Kind::SkipList(list) => list.get(key, seq),
+            Kind::BTree(tree) => tree.get(key, seq),
         }
     }
 
@@ -133,10 +146,17 @@ impl Memtable {
         self.len() == 0 && self.range_tombstones.is_empty()
     }
 
+    /// The bytes in use beyond those of an empty memtable: what its size is limited by. An empty
+    /// one answers 0, so that however low the limit is, it takes at least one entry.
+    pub fn filled_bytes(&self) -> usize {
+        self.memory().used_bytes().saturating_sub(self.empty_bytes)
+    }
+
     /// What its memory is used for.
     pub fn memory(&self) -> MemoryUse {
         let (used, allocated) = match &self.kind {
             Kind::SkipList(list) => list.usage(),
+            Kind::BTree(tree) => tree.usage(),
         };
         let data_bytes = self.data_bytes.load(Ordering::Relaxed);
         let tombstones = self.range_tombstones.bytes();

@@ -3,14 +3,33 @@
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex,
-    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex,
-    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
+
+/// Waits a moment for another thread to be done with something short. Who has waited for long lets
+/// others run: the one that is waited for may not be running.
+#[inline]
+pub(crate) fn relax(tries: &mut u32) {
+    const SPINS: u32 = 64;
+    *tries += 1;
+    #[cfg(not(loom))]
+    if *tries < SPINS {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+    #[cfg(loom)]
+    {
+        let _ = SPINS;
+        loom::thread::yield_now();
+    }
+}
 
 #[cfg(not(loom))]
 pub(crate) type Guard<'a, T> = std::sync::MutexGuard<'a, T>;

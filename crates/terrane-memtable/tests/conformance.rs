@@ -261,4 +261,5 @@ conformance! {
     skip_list: Config::SkipList { branching: 4, height: 12 },
     skip_list_of_height_1: Config::SkipList { branching: 2, height: 1 },
     skip_list_dense: Config::SkipList { branching: 2, height: 20 },
+    btree: Config::BTree,
 }

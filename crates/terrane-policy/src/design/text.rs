@@ -209,6 +209,7 @@ impl FromStr for Compression {
 impl Display for MemtableKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BTree => f.write_str("btree"),
             &Self::SKIP_LIST => f.write_str("skiplist"),
             Self::SkipList { branching, height } => {
                 write!(f, "skiplist(branching={branching},height={height})")
@@ -222,8 +223,11 @@ impl FromStr for MemtableKind {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |found: &str| {
-            ParseError::new("memtable", found, "skiplist or skiplist(branching=4,height=12)")
+            ParseError::new("memtable", found, "btree, skiplist or skiplist(branching=4,height=12)")
         };
+        if text == "btree" {
+            return Ok(Self::BTree);
+        }
         let (name, arguments) = match text.split_once('(') {
             Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(|| bad(text))?),
             None => (text, ""),

@@ -120,10 +120,10 @@ impl Engine {
 
     /// Flushes a memtable that replay has filled; everything before `lsn` is in it.
     fn flush_if_full(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) -> Result<()> {
-        let used = tree.state().active.memtable.memory().used_bytes() as u64;
+        let filled = tree.state().active.memtable.filled_bytes() as u64;
         let limit = tree.buffer_bytes().min(self.settings.memory_budget_bytes() / 4);
         // A batch is not parted: its operations share a position.
-        if used < limit || tree.state().active.begins == lsn {
+        if filled < limit || tree.state().active.begins == lsn {
             return Ok(());
         }
         self.replace_replayed(tree, lsn, last_seq);

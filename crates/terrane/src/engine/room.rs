@@ -80,8 +80,8 @@ impl Engine {
                 return Some(pressure);
             }
         }
-        let used = state.active.memtable.memory().used_bytes() as u64;
-        if used < self.buffer_bytes(tree) {
+        let filled = state.active.memtable.filled_bytes() as u64;
+        if filled < self.buffer_bytes(tree) {
             return None;
         }
         if let Admission::Stop(pressure) = state.admission {
@@ -185,7 +185,7 @@ impl Engine {
         for tree in trees.values() {
             let state = tree.state();
             total += state.memtable_bytes();
-            let active = state.active.memtable.memory().used_bytes();
+            let active = state.active.memtable.filled_bytes();
             let can_rotate = !matches!(state.admission, Admission::Stop(_));
             if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
                 largest = Some((active, tree));

@@ -89,8 +89,11 @@ impl Tree {
 
     /// An empty memtable of the kind that the design asks for.
     pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
-        let MemtableKind::SkipList { branching, height } = design.memtable;
-        Memtable::new(Config::SkipList { branching, height }, pool)
+        let config = match design.memtable {
+            MemtableKind::BTree => Config::BTree,
+            MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
+        };
+        Memtable::new(config, pool)
     }
 
     /// The current state, for the time of one operation.

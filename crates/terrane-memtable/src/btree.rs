@@ -1,0 +1,315 @@
+//! A concurrent B-link tree (Lehman and Yao 1981) that only grows, read without locks.
+//!
+//! A search in a skip-list visits a node for each comparison, and most of them are cache misses.
+//! Here neighbouring keys lie in one node, of which a search reads a few neighbouring lines that
+//! can be asked for at once; upper levels stay in the cache. What is gained is most of the cost of
+//! an insert or a lookup in a large memtable.
+//!
+//! Writers lock one node at a time. A node that is full is split: its upper half goes to a new node
+//! to its right, which is reached through its left neighbour until its parent knows it. Readers do
+//! not lock; they read again what was changed under them (optimistic, as in Masstree, Mao et al.
+//! 2012). A reader waits only for a writer that is inside of the very node, for the time of a few
+//! copies.
+//!
+//! Ascending keys leave full nodes behind: a split at the end of the last node moves nothing.
+//!
+//! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
+
+mod node;
+mod position;
+
+use std::ptr::NonNull;
+
+use crate::arena::Arena;
+use crate::entry::{Entry, EntryKind, MAX_SEQ, SeqNo};
+use crate::pool::Pool;
+use crate::record::{Record, RecordRef};
+use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
+use node::{Changed, Locked, Node, NodeRef, SLOTS, Slot, Target};
+pub(crate) use position::Position;
+use std::sync::Arc;
+
+/// The tree.
+pub(crate) struct BTree {
+    arena: Arena,
+    root: AtomicPtr<Node>,
+    /// Held while the tree gets another level.
+    growing: Mutex<()>,
+}
+
+// SAFETY: nodes and records live in the arena, which the tree owns, and change only through
+// atomics.
+unsafe impl Send for BTree {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for BTree {}
+
+impl BTree {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        let arena = Arena::new(pool);
+        let root = AtomicPtr::new(Node::allocate(&arena, 0).as_ptr());
+        Self { arena, root, growing: Mutex::new(()) }
+    }
+
+    /// Bytes handed out, and bytes taken from the allocator.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        self.arena.usage()
+    }
+
+    #[inline]
+    fn root(&self) -> NodeRef<'_> {
+        let root = self.root.load(Ordering::Acquire);
+        // SAFETY: the root is never null.
+        let root = unsafe { NonNull::new_unchecked(root) };
+        // SAFETY: the root is a node of this tree.
+        unsafe { NodeRef::new(root) }
+    }
+
+    /// Adds a version. No two versions of a key may have the same sequence number.
+    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+        let record = Record::allocate(&self.arena, key, seq, kind, value);
+        let target = Target::new(key, seq);
+        let mut leaf = self.lock_for(&target, 0);
+        let at = leaf.node.count_before(&target);
+        if leaf.node.len() < SLOTS {
+            leaf.insert(at, target.head, record, None);
+            return;
+        }
+        // SAFETY: made in this tree's arena.
+        let entry = unsafe { RecordRef::new(record) };
+        let (head, first, right) = self.split_leaf(&mut leaf, at, target.head, entry);
+        drop(leaf);
+        self.add_to_parent(1, head, first, right);
+    }
+
+    /// Makes room in a full leaf for an entry that belongs at `at`, and puts it there. Returns the
+    /// new node to the right, with its first entry.
+    fn split_leaf<'a>(
+        &'a self,
+        leaf: &mut Locked<'a>,
+        at: usize,
+        head: u64,
+        entry: RecordRef<'a>,
+    ) -> (u64, RecordRef<'a>, NodeRef<'a>) {
+        let right = self.new_node(0);
+        if at == SLOTS && leaf.node.right().is_none() {
+            // An ascending key: the full node stays as it is.
+            right.lock().insert(0, head, entry.as_ptr(), None);
+            leaf.link(right, head, entry);
+            return (head, entry, right);
+        }
+        let middle = SLOTS / 2;
+        // A full leaf has an entry in its middle.
+        let (first_head, first) = leaf.split(middle, right).unwrap_or((head, entry));
+        if at > middle {
+            right.lock().insert(at - middle, head, entry.as_ptr(), None);
+        } else {
+            leaf.insert(at, head, entry.as_ptr(), None);
+        }
+        (first_head, first, right)
+    }
+
+    fn new_node(&self, level: usize) -> NodeRef<'_> {
+        // SAFETY: made in this tree's arena.
+        unsafe { NodeRef::new(Node::allocate(&self.arena, level)) }
+    }
+
+    /// Tells the level above of a node that was split off, whose first entry is `first`.
+    fn add_to_parent<'a>(
+        &'a self,
+        level: usize,
+        head: u64,
+        first: RecordRef<'a>,
+        child: NodeRef<'a>,
+    ) {
+        let target = Target { head, key: first.key(), seq: first.seq() };
+        if self.root().level() < level {
+            self.grow(level);
+        }
+        let mut parent = self.lock_for(&target, level);
+        let at = parent.node.count_before(&target);
+        if parent.node.len() < SLOTS {
+            parent.insert(at, head, first.as_ptr(), Some(child));
+            return;
+        }
+        let right = self.new_node(level);
+        let middle = SLOTS / 2;
+        let Some((up_head, up)) = parent.split(middle, right) else { return };
+        if at > middle {
+            right.lock().insert(at - middle - 1, head, first.as_ptr(), Some(child));
+        } else {
+            parent.insert(at, head, first.as_ptr(), Some(child));
+        }
+        drop(parent);
+        self.add_to_parent(level + 1, up_head, up, right);
+    }
+
+    /// Puts a root of `level` above the present one, unless someone did.
+    fn grow(&self, level: usize) {
+        let _growing = lock(&self.growing);
+        let old = self.root();
+        if old.level() >= level {
+            return;
+        }
+        let root = self.new_node(level);
+        // The old root is the leftmost node of its level; those to its right are reached through
+        // it until they are added.
+        root.lock().set_first_child(old);
+        self.root.store(root.as_ptr().as_ptr(), Ordering::Release);
+    }
+
+    /// The node of a level in which the target belongs, locked.
+    fn lock_for(&self, target: &Target<'_>, level: usize) -> Locked<'_> {
+        let mut node = self.descend(target, level);
+        loop {
+            let locked = node.lock();
+            // It may have been split since it was found.
+            match node.right() {
+                Some(right) if node.is_beyond(target) => node = right,
+                _ => return locked,
+            }
+        }
+    }
+
+    /// The node of a level in which the target belongs, or one to the left of it.
+    #[inline]
+    fn descend(&self, target: &Target<'_>, level: usize) -> NodeRef<'_> {
+        let mut node = self.root();
+        while node.level() > level {
+            // A node that has changed under the search is searched again.
+            if let Ok(next) = Self::step_down(node, target) {
+                node = next;
+                node.prefetch();
+            }
+        }
+        node
+    }
+
+    /// The child, or the node to the right, in which to search on for the target.
+    #[inline]
+    fn step_down<'a>(node: NodeRef<'a>, target: &Target<'_>) -> Result<NodeRef<'a>, Changed> {
+        let version = node.read_version();
+        let next = if node.is_beyond(target) {
+            node.right()
+        } else {
+            // The entry of a child is its first: an entry that is the target leads into its child.
+            let before = node.count_before(target);
+            let is_target = node.entry(before).is_some_and(|entry| {
+                before < node.len() && entry.compare(target.key, target.seq).is_eq()
+            });
+            node.child(before + usize::from(is_target))
+        };
+        node.check(version)?;
+        next.ok_or(Changed)
+    }
+
+    /// The newest version of `key` that is not newer than `seq`.
+    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let slot = self.first_at_or_after(key, seq)?;
+        (slot.record.key() == key).then(|| slot.record.entry())
+    }
+
+    /// The first entry at or after `(key, seq)`.
+    fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<Slot<'_>> {
+        let target = Target::new(key, seq);
+        let mut leaf = self.descend(&target, 0);
+        loop {
+            match Self::seek_in(leaf, &target) {
+                Ok(Found::At(slot)) => return Some(slot),
+                Ok(Found::Right(right)) => leaf = right,
+                Ok(Found::Nothing) => return None,
+                Err(Changed) => {}
+            }
+        }
+    }
+
+    fn seek_in<'a>(leaf: NodeRef<'a>, target: &Target<'_>) -> Result<Found<'a>, Changed> {
+        let version = leaf.read_version();
+        let index = leaf.count_before(target);
+        let found = match leaf.entry(index).filter(|_| index < leaf.len()) {
+            Some(record) if !leaf.is_beyond(target) => {
+                Found::At(Slot { leaf, version, index, record })
+            }
+            _ => leaf.right().map_or(Found::Nothing, Found::Right),
+        };
+        leaf.check(version)?;
+        Ok(found)
+    }
+
+    /// The last entry before `(key, seq)`.
+    fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<Slot<'_>> {
+        let target = Target::new(key, seq);
+        let mut node = self.root();
+        loop {
+            match Self::step_before(node, &target) {
+                Ok(Found::At(slot)) => return Some(slot),
+                Ok(Found::Right(next)) => node = next,
+                Ok(Found::Nothing) => return None,
+                Err(Changed) => {}
+            }
+        }
+    }
+
+    /// As a search for the target, but into the child whose first entry is before it: there, or to
+    /// the right of there, is the last entry before it.
+    fn step_before<'a>(node: NodeRef<'a>, target: &Target<'_>) -> Result<Found<'a>, Changed> {
+        let version = node.read_version();
+        let before = node.count_before(target);
+        // Beyond the high entry, and not that entry itself.
+        let is_right = node.is_after_high(target);
+        let found = if is_right {
+            node.right().map_or(Found::Nothing, Found::Right)
+        } else if node.level() > 0 {
+            node.child(before).map_or(Found::Nothing, Found::Right)
+        } else {
+            let index = before.checked_sub(1);
+            let slot = index.and_then(|index| {
+                node.entry(index).map(|record| Slot { leaf: node, version, index, record })
+            });
+            slot.map_or(Found::Nothing, Found::At)
+        };
+        node.check(version)?;
+        Ok(found)
+    }
+
+    fn first(&self) -> Option<Slot<'_>> {
+        self.first_at_or_after(&[], MAX_SEQ)
+    }
+
+    fn last(&self) -> Option<Slot<'_>> {
+        let mut node = self.root();
+        loop {
+            match Self::step_to_end(node) {
+                Ok(Found::At(slot)) => return Some(slot),
+                Ok(Found::Right(next)) => node = next,
+                Ok(Found::Nothing) => return None,
+                Err(Changed) => {}
+            }
+        }
+    }
+
+    fn step_to_end(node: NodeRef<'_>) -> Result<Found<'_>, Changed> {
+        let version = node.read_version();
+        let len = node.len();
+        let found = match (node.right(), node.level()) {
+            (Some(right), _) => Found::Right(right),
+            (None, 0) => {
+                let index = len.checked_sub(1);
+                let slot = index.and_then(|index| {
+                    node.entry(index).map(|record| Slot { leaf: node, version, index, record })
+                });
+                slot.map_or(Found::Nothing, Found::At)
+            }
+            (None, _) => node.child(len).map_or(Found::Nothing, Found::Right),
+        };
+        node.check(version)?;
+        Ok(found)
+    }
+}
+
+/// Where a step of a search has led.
+enum Found<'a> {
+    At(Slot<'a>),
+    /// Another node, to the right or below, where to search on.
+    Right(NodeRef<'a>),
+    Nothing,
+}
