@@ -1,1 +1,79 @@
-//! placeholder
+//! Key-value workloads: what a storage engine is asked to do, and how well it did.
+//!
+//! Called by the `terrane bench` command and by the comparison with other engines, so that every
+//! engine runs literally the same code. An engine is anything that implements [`Store`]; a
+//! [`Workload`] goes by the name that db_bench or YCSB gave it; [`run`] carries it out with client
+//! threads in a closed loop and answers with a [`Report`].
+//!
+//! ```
+//! use terrane_workload::{MemStore, RunOptions, Silent, Workload, run};
+//!
+//! let store = MemStore::new();
+//! let options = RunOptions { num: 1_000, ..RunOptions::default() };
+//! run(&store, Workload::FillRandom, &options, &Silent)?;
+//! let report = run(&store, "readrandom".parse()?, &options, &Silent)?;
+//! assert_eq!(report.found, 1_000);
+//! assert_eq!(report.failures(), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. Every key, value and choice follows from the options and the seed. Threads take parts that
+//!    do not depend on how they are scheduled.
+//! 2. Distinct indexes have distinct keys, and a missing key is never the key of an index
+//!    ([`KeySpace`]).
+//! 3. The first bytes of a value follow from its key, and every value read is checked against
+//!    that: an engine that answers with another key's value is found out ([`value`]).
+//! 4. Nothing is allocated, and one clock is read, per operation.
+//!
+//! # Modules
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`store`] | the engine under test, and the counters that it may keep |
+//! | [`mem_store`] | an ordered map as an engine: what the machine and the harness cost |
+//! | [`mix`] | bijections that scatter integers |
+//! | [`key`] | keys from indexes |
+//! | [`value`] | values that name their key and compress as asked |
+//! | [`zipf`], [`ycsb_zipf`] | the exact Zipf distribution, and the one that YCSB draws |
+//! | [`distribution`] | which index is chosen next |
+//! | [`workload`] | the workloads by name |
+//! | [`options`] | sizes, counts, threads, seed |
+//! | [`driver`] | runs a workload |
+//! | [`progress`] | says how far a run is |
+//! | [`latency`], [`report`] | what came out |
+//! | [`error`] | what goes wrong |
+//!
+//! Left out on purpose: open-loop arrival, traces and workload files.
+#![forbid(unsafe_code)]
+
+pub mod distribution;
+pub mod driver;
+pub mod error;
+pub mod key;
+pub mod latency;
+pub mod mem_store;
+pub mod mix;
+pub mod options;
+pub mod progress;
+mod random;
+pub mod report;
+pub mod store;
+pub mod value;
+pub mod workload;
+pub mod ycsb_zipf;
+pub mod zipf;
+
+pub use distribution::Distribution;
+pub use driver::run;
+pub use error::{OptionsError, ParseError, RunError, StoreError};
+pub use key::{KeyOrder, KeySpace};
+pub use latency::{Latency, LatencyMicros};
+pub use mem_store::MemStore;
+pub use options::RunOptions;
+pub use progress::{Progress, Silent};
+pub use report::{Report, WriterReport};
+pub use store::{Direction, Store, StoreCounters};
+pub use value::ValueSize;
+pub use workload::{Workload, YcsbMix};

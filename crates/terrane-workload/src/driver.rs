@@ -1,0 +1,186 @@
+//! Runs a workload on a store: client threads in a closed loop.
+//!
+//! Every client has its own keys, values, random numbers and histogram, so that clients share
+//! nothing but the store. They start together; the calling thread reports progress and waits.
+//! A client's next operation begins when its last one ended, at the same reading of the clock. Its
+//! time therefore includes the reading, the histogram, making the key and checking the value: 25 ns
+//! in all, and up to 30 ns more for a skewed choice.
+//!
+//! The first error of any client stops all of them and is the answer.
+
+mod client;
+mod part;
+mod reads;
+mod recorder;
+mod scans;
+mod shared;
+mod writes;
+mod ycsb;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{Scope, ScopedJoinHandle, scope};
+use std::time::{Duration, Instant};
+
+use crate::error::{RunError, StoreError};
+use crate::latency::Latency;
+use crate::options::RunOptions;
+use crate::progress::Progress;
+use crate::report::{Report, WriterReport};
+use crate::store::{Direction, Store};
+use crate::workload::Workload;
+use client::{Client, Outcome, Tally};
+use part::part;
+use recorder::slowest_second_share;
+use shared::Shared;
+
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs `workload` on `store` and reports what came out.
+///
+/// Data that the workload needs ([`Workload::loaded_by`]) must be there already, loaded with the
+/// same options; what it writes is left to [settle](Workload::Settle) afterwards. `progress` is
+/// told ten times a second how far the run is.
+///
+/// # Errors
+/// Options that make no sense, or the first error of the store.
+///
+/// # Panics
+/// When the store panics.
+pub fn run(
+    store: &dyn Store,
+    workload: Workload,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<Report, RunError> {
+    workload.check(options)?;
+    let keys = workload.key_space(options)?;
+    let before = store.counters();
+    let shared = Shared::new(workload, options);
+    let (clients, writer) = scope(|scope| {
+        let new_client = |thread| Client::new(store, workload, options, keys, thread, &shared);
+        let (finished, all_finished) = channel::<()>();
+        let clients: Vec<_> = (0..options.threads)
+            .map(|thread| {
+                let finished = finished.clone();
+                spawn(scope, new_client(thread), &shared, move |client| {
+                    let outcome = work(client, workload);
+                    drop(finished);
+                    outcome
+                })
+            })
+            .collect();
+        drop(finished);
+        let writer = (workload == Workload::ReadWhileWriting)
+            .then(|| spawn(scope, new_client(options.threads), &shared, writes::until_stopped));
+        shared.start.wait();
+        let total = workload.operations(options);
+        let begin = Instant::now();
+        while all_finished.recv_timeout(PROGRESS_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            progress.update(shared.done_by(options.threads), total, begin.elapsed());
+        }
+        progress.update(shared.done_by(options.threads), total, begin.elapsed());
+        shared.stop();
+        (clients.into_iter().map(joined).collect::<Vec<_>>(), writer.map(joined))
+    });
+    let clients = clients.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut report = report(workload, options, &clients, writer.transpose()?);
+    report.counters = store.counters().since(&before);
+    Ok(report)
+}
+
+type Joining<'scope> = ScopedJoinHandle<'scope, Result<Outcome, StoreError>>;
+
+/// Does this client's part of the workload.
+fn work(client: &mut Client<'_>, workload: Workload) -> Result<(), StoreError> {
+    let total = workload.operations(client.options);
+    let part = part(total, client.thread, client.options.threads);
+    let count = part.end - part.start;
+    match workload {
+        Workload::FillSeq | Workload::FillRandom | Workload::YcsbLoad => writes::fill(client, part),
+        Workload::FillSync => writes::fill_synced(client, part),
+        Workload::FillBatch { entries } => writes::fill_batches(client, part, entries),
+        Workload::Overwrite => writes::overwrite(client, count),
+        Workload::DeleteRandom => writes::delete_random(client, count),
+        Workload::ReadRandom | Workload::ReadWhileWriting => reads::read_random(client, count),
+        Workload::ReadMissing => reads::read_missing(client, count),
+        Workload::MultiReadRandom { keys } => reads::multi_read(client, count, keys),
+        Workload::ReadSeq => scans::read_all(client, Direction::Forward, count),
+        Workload::ReadReverse => scans::read_all(client, Direction::Backward, count),
+        Workload::SeekRandom { entries } => scans::seek_random(client, count, entries),
+        Workload::Ycsb(mix) => ycsb::run_mix(client, mix, count),
+        // One client settles the store; for the others nothing is left to do.
+        Workload::Settle => client.repeat(count, |client| client.store.settle()),
+    }
+}
+
+/// A thread that makes its `client` ready, waits for the others and then does `work`.
+fn spawn<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    mut client: Client<'scope>,
+    shared: &'scope Shared,
+    work: impl FnOnce(&mut Client<'scope>) -> Result<(), StoreError> + Send + 'scope,
+) -> Joining<'scope> {
+    scope.spawn(move || {
+        shared.start.wait();
+        client.recorder.begin();
+        let outcome = work(&mut client);
+        if outcome.is_err() {
+            shared.stop();
+        }
+        outcome.map(|()| client.finish())
+    })
+}
+
+fn joined(handle: Joining<'_>) -> Result<Outcome, StoreError> {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn report(
+    workload: Workload,
+    options: &RunOptions,
+    clients: &[Outcome],
+    writer: Option<Outcome>,
+) -> Report {
+    let mut latency = Latency::new();
+    let mut tally = Tally::default();
+    for outcome in clients {
+        latency.add(&outcome.recording.latency);
+        tally.add(&outcome.tally);
+    }
+    let operations = clients.iter().map(|client| client.recording.operations).sum();
+    let begin = clients.iter().map(|client| client.recording.begin).min();
+    let end = clients.iter().map(|client| client.recording.end).max();
+    let elapsed = end.zip(begin).map(|(end, begin)| end.duration_since(begin));
+    let per_second = clients.iter().map(|client| client.recording.per_second.as_slice());
+    let seconds = elapsed.unwrap_or_default().as_secs_f64();
+    if let Some(writer) = &writer {
+        tally.add(&writer.tally);
+    }
+    Report {
+        workload,
+        distribution: workload.distribution(options),
+        threads: options.threads,
+        operations,
+        seconds,
+        latency,
+        operations_per_sample: workload.operations_per_sample(),
+        found: tally.found,
+        missing: tally.missing,
+        not_found: tally.not_found,
+        phantoms: tally.phantoms,
+        wrong_values: tally.wrong_values,
+        out_of_order: tally.out_of_order,
+        user_bytes_written: tally.bytes_written,
+        user_bytes_read: tally.bytes_read,
+        slowest_second_share: slowest_second_share(per_second, seconds),
+        writer: writer.map(|writer| WriterReport {
+            operations: writer.recording.operations,
+            seconds: writer.recording.end.duration_since(writer.recording.begin).as_secs_f64(),
+            latency: writer.recording.latency,
+        }),
+        counters: crate::store::StoreCounters::default(),
+    }
+}

@@ -1,0 +1,167 @@
+//! One client thread: what it works with, and what it saw.
+
+use std::hint::black_box;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use super::part::part;
+use super::recorder::{Recorder, Recording};
+use super::shared::Shared;
+use crate::distribution::{Distribution, IndexChooser};
+use crate::error::StoreError;
+use crate::key::KeySpace;
+use crate::options::RunOptions;
+use crate::store::Store;
+use crate::value::{ValueCheck, Values};
+use crate::workload::Workload;
+
+/// What a client saw; the fields are those of the [report](crate::Report).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) found: u64,
+    pub(super) missing: u64,
+    pub(super) not_found: u64,
+    pub(super) phantoms: u64,
+    pub(super) wrong_values: u64,
+    pub(super) out_of_order: u64,
+    pub(super) bytes_written: u64,
+    pub(super) bytes_read: u64,
+}
+
+impl Tally {
+    /// Adds what another client saw.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.found += other.found;
+        self.missing += other.missing;
+        self.not_found += other.not_found;
+        self.phantoms += other.phantoms;
+        self.wrong_values += other.wrong_values;
+        self.out_of_order += other.out_of_order;
+        self.bytes_written += other.bytes_written;
+        self.bytes_read += other.bytes_read;
+    }
+
+    /// Looks at an entry that the store showed: its first and last byte are read, and the value
+    /// must belong to the key.
+    #[inline]
+    pub(super) fn look_at(&mut self, check: ValueCheck, key: &[u8], value: &[u8]) {
+        black_box(value.last());
+        self.wrong_values += u64::from(!check.accepts(key, value));
+        self.bytes_read += (key.len() + value.len()) as u64;
+    }
+}
+
+/// What a client did, once it has finished.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) recording: Recording,
+    pub(super) tally: Tally,
+}
+
+/// One client thread.
+pub(super) struct Client<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) options: &'a RunOptions,
+    workload: Workload,
+    shared: &'a Shared,
+    pub(super) thread: u32,
+    pub(super) keys: KeySpace,
+    /// The key of the current operation.
+    pub(super) key: Vec<u8>,
+    pub(super) values: Values,
+    pub(super) check: ValueCheck,
+    pub(super) rng: Xoshiro256PlusPlus,
+    pub(super) tally: Tally,
+    pub(super) recorder: Recorder<'a>,
+}
+
+impl<'a> Client<'a> {
+    /// The client of `thread`, which counts from zero.
+    pub(super) fn new(
+        store: &'a dyn Store,
+        workload: Workload,
+        options: &'a RunOptions,
+        keys: KeySpace,
+        thread: u32,
+        shared: &'a Shared,
+    ) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+        // Streams that are 2^128 numbers apart, rather than seeds that might be related.
+        (0..thread).for_each(|_| rng.jump());
+        let pool_seed = options.seed ^ (u64::from(thread) << 32);
+        Self {
+            store,
+            options,
+            workload,
+            shared,
+            thread,
+            keys,
+            key: vec![0; keys.key_size_bytes()],
+            values: Values::new(options.value_size, options.compressibility, pool_seed),
+            check: ValueCheck::new(options.value_size),
+            rng,
+            tally: Tally::default(),
+            recorder: Recorder::new(&shared.done[thread as usize]),
+        }
+    }
+
+    /// Does `operation` `count` times, unless another client failed meanwhile.
+    #[inline]
+    pub(super) fn repeat(
+        &mut self,
+        count: u64,
+        mut operation: impl FnMut(&mut Self) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for _ in 0..count {
+            operation(self)?;
+            self.recorder.sample(1);
+            if self.is_stopped() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn is_stopped(&self) -> bool {
+        self.shared.is_stopped()
+    }
+
+    /// A chooser among the loaded indexes by the distribution of the run.
+    pub(super) fn chooser(&self) -> IndexChooser {
+        let distribution = self.workload.distribution(self.options);
+        let clients = self.shared.done.len() as u32;
+        let start = part(self.options.num, self.thread, clients).start;
+        IndexChooser::new(distribution.unwrap_or(Distribution::Uniform), self.options.num, start)
+    }
+
+    /// Puts a new value at the current key.
+    #[inline]
+    pub(super) fn put(&mut self) -> Result<(), StoreError> {
+        let value = self.values.value_for(&self.key, &mut self.rng);
+        self.store.put(&self.key, value)?;
+        self.tally.bytes_written += (self.key.len() + value.len()) as u64;
+        Ok(())
+    }
+
+    /// Gets the current key, and answers whether it was there.
+    #[inline]
+    pub(super) fn get(&mut self) -> Result<bool, StoreError> {
+        let Self { store, key, tally, check, .. } = self;
+        store.get(key, &mut |value| tally.look_at(*check, key, value))
+    }
+
+    /// Gets the current key, which was loaded.
+    #[inline]
+    pub(super) fn get_loaded(&mut self) -> Result<(), StoreError> {
+        let found = self.get()?;
+        self.tally.found += u64::from(found);
+        self.tally.not_found += u64::from(!found);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Outcome {
+        Outcome { recording: self.recorder.finish(), tally: self.tally }
+    }
+}

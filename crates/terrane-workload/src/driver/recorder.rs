@@ -1,0 +1,215 @@
+//! Counts and times the operations of one client.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quanta::{Clock, Instant};
+
+use crate::latency::Latency;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Longer runs make room on the way: 18 hours.
+const SECONDS_EXPECTED_MAX: usize = 1 << 16;
+
+/// Operations of a client so far, on a cache line of its own (two, as lines are fetched in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Done(AtomicU64);
+
+impl Done {
+    pub(super) fn get(&self) -> u64 {
+        // Relaxed: a number to show, which orders nothing.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a client's operations took, once it has finished.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) operations: u64,
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
+    pub(super) latency: Latency,
+    /// Operations that ended in each second since the beginning.
+    pub(super) per_second: Vec<u64>,
+}
+
+/// Times operations by one clock reading each: the end of one is the start of the next.
+#[derive(Debug)]
+pub(super) struct Recorder<'a> {
+    clock: Clock,
+    done: &'a Done,
+    operations: u64,
+    begin: u64,
+    last: u64,
+    /// When the current second ends, in readings of the clock like the two above.
+    second_end: u64,
+    ticks_per_second: u64,
+    latency: Latency,
+    /// Operations of the seconds that ended.
+    per_second: Vec<u64>,
+    /// Operations that had been done when the last of them ended.
+    before_second: u64,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(done: &'a Done) -> Self {
+        let clock = Clock::new();
+        let mut recorder = Self {
+            done,
+            operations: 0,
+            begin: 0,
+            last: 0,
+            second_end: 0,
+            ticks_per_second: ticks_per_second(&clock),
+            clock,
+            latency: Latency::new(),
+            per_second: Vec::with_capacity(SECONDS_EXPECTED_MAX),
+            before_second: 0,
+        };
+        recorder.begin();
+        recorder
+    }
+
+    /// The first operation begins now.
+    pub(super) fn begin(&mut self) {
+        self.begin = self.clock.raw();
+        self.last = self.begin;
+        self.second_end = self.begin + self.ticks_per_second;
+    }
+
+    /// `operations` ended now, which count as one sample.
+    #[inline]
+    pub(super) fn sample(&mut self, operations: u64) {
+        let now = self.clock.raw();
+        self.latency.record_nanos(self.clock.delta_as_nanos(self.last, now));
+        self.count(operations, now);
+    }
+
+    /// `operations` ended now that are too few for a sample.
+    pub(super) fn rest(&mut self, operations: u64) {
+        self.count(operations, self.clock.raw());
+    }
+
+    #[inline]
+    fn count(&mut self, operations: u64, now: u64) {
+        while now >= self.second_end {
+            self.end_second();
+        }
+        self.last = now;
+        self.operations += operations;
+        // Relaxed, and a store for an addition: this thread alone writes it.
+        self.done.0.store(self.operations, Ordering::Relaxed);
+    }
+
+    /// Operations count for the second they end in, so those that end now come after.
+    #[cold]
+    fn end_second(&mut self) {
+        self.per_second.push(self.operations - self.before_second);
+        self.before_second = self.operations;
+        self.second_end += self.ticks_per_second;
+    }
+
+    pub(super) fn finish(mut self) -> Recording {
+        self.end_second();
+        Recording {
+            operations: self.operations,
+            begin: self.clock.scaled(self.begin),
+            end: self.clock.scaled(self.last),
+            latency: self.latency,
+            per_second: self.per_second,
+        }
+    }
+}
+
+/// Readings that the clock advances by in a second.
+fn ticks_per_second(clock: &Clock) -> u64 {
+    const TICKS: u64 = 1 << 40;
+    let nanos = u128::from(clock.delta_as_nanos(0, TICKS).max(1));
+    (u128::from(TICKS) * u128::from(NANOS_PER_SECOND) / nanos) as u64
+}
+
+/// The slowest full second of all clients together over the mean second of the run; `None` for a
+/// run of less than two seconds.
+pub(super) fn slowest_second_share<'a>(
+    clients: impl Iterator<Item = &'a [u64]>,
+    seconds: f64,
+) -> Option<f64> {
+    // The last second is cut short by the end of the run.
+    let full_seconds = seconds.floor() as usize;
+    if full_seconds < 2 {
+        return None;
+    }
+    let mut sums = vec![0u64; full_seconds];
+    let mut total = 0;
+    for per_second in clients {
+        total += per_second.iter().sum::<u64>();
+        for (sum, operations) in sums.iter_mut().zip(per_second) {
+            *sum += operations;
+        }
+    }
+    let slowest = sums.into_iter().min()?;
+    Some(slowest as f64 / (total as f64 / seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn samples_end_where_the_next_begin() {
+        let done = Done::default();
+        let mut recorder = Recorder::new(&done);
+        recorder.begin();
+        std::thread::sleep(Duration::from_millis(20));
+        recorder.sample(1);
+        recorder.sample(10);
+        recorder.rest(5);
+        assert_eq!(done.get(), 16);
+        let recording = recorder.finish();
+        assert_eq!(recording.operations, 16);
+        assert_eq!(recording.per_second.iter().sum::<u64>(), 16);
+        assert_eq!(recording.latency.samples(), 2);
+        assert!(recording.latency.max_micros() >= 20_000.0);
+        assert!(recording.latency.percentile_micros(10.0) < 20_000.0);
+        let elapsed = recording.end.duration_since(recording.begin);
+        assert!(elapsed >= Duration::from_millis(20), "{elapsed:?}");
+    }
+
+    #[test]
+    fn seconds_count_the_operations_that_ended_in_them() {
+        let done = Done::default();
+        let mut recorder = Recorder::new(&done);
+        let second = recorder.ticks_per_second;
+        let begin = recorder.begin;
+        recorder.count(3, begin + second / 2);
+        recorder.count(4, begin + second - 1);
+        recorder.count(5, begin + second);
+        // A stall of three seconds leaves two without operations.
+        recorder.count(6, begin + 4 * second + 1);
+        assert_eq!(recorder.finish().per_second, [7, 5, 0, 0, 6]);
+    }
+
+    #[test]
+    fn ticks_are_those_of_wall_clock_seconds() {
+        let clock = Clock::new();
+        let (wall, begin) = (std::time::Instant::now(), clock.raw());
+        std::thread::sleep(Duration::from_millis(100));
+        let ticks = (clock.raw() - begin) as f64;
+        let expected = wall.elapsed().as_secs_f64() * ticks_per_second(&clock) as f64;
+        assert!((ticks / expected - 1.0).abs() < 0.2, "{ticks}, {expected}");
+    }
+
+    #[test]
+    fn the_slowest_second_is_that_of_all_clients_together() {
+        let share =
+            |clients: &[&[u64]], seconds| slowest_second_share(clients.iter().copied(), seconds);
+        assert_eq!(share(&[&[100, 50, 100, 10]], 3.2), Some(50.0 / (260.0 / 3.2)));
+        // One client's bad second is the other's good one.
+        assert_eq!(share(&[&[10, 30], &[30, 10]], 2.0), Some(1.0));
+        // A client that did nothing in a second has nothing there, or ended before.
+        assert_eq!(share(&[&[10, 0, 10]], 3.0), Some(0.0));
+        assert_eq!(share(&[&[20]], 2.0), Some(0.0));
+        assert_eq!(share(&[&[100, 7]], 1.9), None);
+    }
+}

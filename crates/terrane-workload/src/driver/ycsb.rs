@@ -1,0 +1,97 @@
+//! The mixes of YCSB.
+//!
+//! A client numbers the records that it knows: first those that were loaded, then those that it
+//! inserted itself. Clients insert into stripes of their own, so that what a client asks for is
+//! there and its choices do not depend on how clients are scheduled; with one client this is what
+//! YCSB does.
+
+use super::client::Client;
+use super::scans::scan_from_loaded;
+use crate::error::StoreError;
+use crate::random::below;
+use crate::workload::{Shares, YcsbMix};
+
+/// YCSB's `maxscanlength` in workload E; the mean is 50.5.
+const SCAN_ENTRIES_MAX: u64 = 100;
+
+/// Does `count` operations of `mix`.
+pub(super) fn run_mix(client: &mut Client<'_>, mix: YcsbMix, count: u64) -> Result<(), StoreError> {
+    let Shares { read, update, insert, scan, .. } = mix.shares();
+    let mut records = Records::of(client);
+    let mut chooser = client.chooser();
+    client.repeat(count, |client| {
+        let dice = below(&mut client.rng, 100) as u32;
+        if (read + update + scan..read + update + scan + insert).contains(&dice) {
+            client.keys.write_key(records.insert(), &mut client.key);
+            client.put()?;
+            // Chosen from only once it is there.
+            chooser.grow();
+            return Ok(());
+        }
+        let index = records.index(chooser.choose(&mut client.rng));
+        client.keys.write_key(index, &mut client.key);
+        if dice < read {
+            return client.get_loaded();
+        }
+        if dice < read + update {
+            return client.put();
+        }
+        if dice < read + update + scan {
+            let entries = 1 + below(&mut client.rng, SCAN_ENTRIES_MAX) as u32;
+            return scan_from_loaded(client, entries);
+        }
+        client.get_loaded()?;
+        client.put()
+    })
+}
+
+/// The records that a client knows.
+#[derive(Debug)]
+struct Records {
+    loaded: u64,
+    inserted: u64,
+    thread: u64,
+    threads: u64,
+}
+
+impl Records {
+    fn of(client: &Client<'_>) -> Self {
+        Self {
+            loaded: client.options.num,
+            inserted: 0,
+            thread: u64::from(client.thread),
+            threads: u64::from(client.options.threads),
+        }
+    }
+
+    /// The index of the client's `number`-th record.
+    #[inline]
+    fn index(&self, number: u64) -> u64 {
+        if number < self.loaded {
+            return number;
+        }
+        self.loaded + (number - self.loaded) * self.threads + self.thread
+    }
+
+    /// The index of a new record.
+    #[inline]
+    fn insert(&mut self) -> u64 {
+        let index = self.index(self.loaded + self.inserted);
+        self.inserted += 1;
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_insert_into_stripes_and_know_their_own_records() {
+        let mut first = Records { loaded: 10, inserted: 0, thread: 0, threads: 2 };
+        let mut second = Records { loaded: 10, inserted: 0, thread: 1, threads: 2 };
+        assert_eq!([first.insert(), first.insert(), first.insert()], [10, 12, 14]);
+        assert_eq!([second.insert(), second.insert()], [11, 13]);
+        assert_eq!([first.index(3), first.index(10), first.index(12)], [3, 10, 14]);
+    }
+}

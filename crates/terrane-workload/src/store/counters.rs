@@ -1,0 +1,148 @@
+//! What an engine may count about itself.
+//!
+//! Every field is optional, because engines count different things; `None` is "not counted",
+//! which is not zero.
+
+/// How long writers waited for one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StallTime {
+    /// The engine's name for the cause, for example `level-0 runs`.
+    pub cause: String,
+    /// How often writers had to wait.
+    pub count: u64,
+    /// How long they waited, all of them together.
+    pub micros: u64,
+}
+
+/// Counters of an engine since it was opened, and two sizes as they are now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoreCounters {
+    /// Bytes of keys and values that the user wrote.
+    pub user_bytes_written: Option<u64>,
+    /// Bytes written to files, logs included.
+    pub storage_bytes_written: Option<u64>,
+    /// Bytes read from files.
+    pub storage_bytes_read: Option<u64>,
+    /// Write buffers that became tables.
+    pub flushes: Option<u64>,
+    /// Jobs that merged tables and wrote new ones.
+    pub compactions: Option<u64>,
+    /// Tables that moved down a level without being rewritten.
+    pub trivial_moves: Option<u64>,
+    /// How long writers waited, for all causes.
+    pub stall_micros: Option<u64>,
+    /// The same by cause; empty where the engine does not tell.
+    pub stalls: Vec<StallTime>,
+    /// Lookups of single keys.
+    pub point_lookups: Option<u64>,
+    /// Blocks or pages that those lookups had to look into.
+    pub blocks_looked_into: Option<u64>,
+    /// Bytes of all files, now.
+    pub disk_bytes: Option<u64>,
+    /// Bytes of the keys and values that can be read, now.
+    pub live_bytes: Option<u64>,
+}
+
+impl StoreCounters {
+    /// What was counted after `earlier` was taken. The sizes stay as they are now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let stalls = self.stalls.iter().map(|stall| stall.since(&earlier.stalls)).collect();
+        Self {
+            user_bytes_written: grown(self.user_bytes_written, earlier.user_bytes_written),
+            storage_bytes_written: grown(self.storage_bytes_written, earlier.storage_bytes_written),
+            storage_bytes_read: grown(self.storage_bytes_read, earlier.storage_bytes_read),
+            flushes: grown(self.flushes, earlier.flushes),
+            compactions: grown(self.compactions, earlier.compactions),
+            trivial_moves: grown(self.trivial_moves, earlier.trivial_moves),
+            stall_micros: grown(self.stall_micros, earlier.stall_micros),
+            stalls,
+            point_lookups: grown(self.point_lookups, earlier.point_lookups),
+            blocks_looked_into: grown(self.blocks_looked_into, earlier.blocks_looked_into),
+            disk_bytes: self.disk_bytes,
+            live_bytes: self.live_bytes,
+        }
+    }
+
+    /// Bytes written to storage for each byte that the user wrote.
+    pub fn write_amplification(&self) -> Option<f64> {
+        ratio(self.storage_bytes_written?, self.user_bytes_written?)
+    }
+
+    /// Blocks looked into for each lookup of a key.
+    pub fn read_amplification(&self) -> Option<f64> {
+        ratio(self.blocks_looked_into?, self.point_lookups?)
+    }
+
+    /// Bytes on disk beyond the live ones, for each live byte: 0.1 is a tenth more than needed.
+    pub fn space_amplification(&self) -> Option<f64> {
+        ratio(self.disk_bytes?, self.live_bytes?).map(|total| total - 1.0)
+    }
+}
+
+impl StallTime {
+    fn since(&self, earlier: &[Self]) -> Self {
+        let before = earlier.iter().find(|stall| stall.cause == self.cause);
+        let (count, micros) = before.map_or((0, 0), |stall| (stall.count, stall.micros));
+        Self {
+            cause: self.cause.clone(),
+            count: self.count.saturating_sub(count),
+            micros: self.micros.saturating_sub(micros),
+        }
+    }
+}
+
+/// The growth of a counter; one that was not counted before started from zero.
+fn grown(now: Option<u64>, earlier: Option<u64>) -> Option<u64> {
+    now.map(|now| now.saturating_sub(earlier.unwrap_or(0)))
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole != 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_since_subtract_counts_and_keep_sizes() {
+        let stall = |count, micros| StallTime { cause: "memtables".into(), count, micros };
+        let earlier = StoreCounters {
+            flushes: Some(3),
+            disk_bytes: Some(900),
+            stalls: vec![stall(1, 10)],
+            ..StoreCounters::default()
+        };
+        let now = StoreCounters {
+            flushes: Some(5),
+            compactions: Some(7),
+            disk_bytes: Some(400),
+            stalls: vec![stall(4, 25)],
+            ..StoreCounters::default()
+        };
+        let since = now.since(&earlier);
+        assert_eq!(since.flushes, Some(2));
+        assert_eq!(since.compactions, Some(7));
+        assert_eq!(since.trivial_moves, None);
+        assert_eq!(since.disk_bytes, Some(400));
+        assert_eq!(since.stalls, vec![stall(3, 15)]);
+    }
+
+    #[test]
+    fn amplification_needs_both_of_its_counters() {
+        let counters = StoreCounters {
+            user_bytes_written: Some(100),
+            storage_bytes_written: Some(330),
+            point_lookups: Some(0),
+            blocks_looked_into: Some(5),
+            disk_bytes: Some(110),
+            live_bytes: Some(100),
+            ..StoreCounters::default()
+        };
+        assert_eq!(counters.write_amplification(), Some(3.3));
+        assert_eq!(counters.read_amplification(), None);
+        assert!((counters.space_amplification().unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!(StoreCounters::default().write_amplification(), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! How large values are: `100`, or `100..400` for all sizes from 100 to 400 with equal chances.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::error::ParseError;
+use crate::random::below;
+
+/// A size of values in bytes, or a range of sizes with both of its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueSize {
+    min_bytes: usize,
+    max_bytes: usize,
+}
+
+impl ValueSize {
+    /// Every value has `bytes`.
+    pub const fn fixed(bytes: usize) -> Self {
+        Self { min_bytes: bytes, max_bytes: bytes }
+    }
+
+    /// Sizes are uniform from `min_bytes` to `max_bytes`, both included.
+    ///
+    /// # Errors
+    /// A range that ends before it starts.
+    pub fn range(min_bytes: usize, max_bytes: usize) -> Result<Self, ParseError> {
+        if min_bytes <= max_bytes {
+            return Ok(Self { min_bytes, max_bytes });
+        }
+        let found = format!("{min_bytes}..{max_bytes}");
+        Err(ParseError::new("value size", found, "a range whose end is not before its start"))
+    }
+
+    /// The smallest size, in bytes.
+    pub const fn min_bytes(self) -> usize {
+        self.min_bytes
+    }
+
+    /// The largest size, in bytes.
+    pub const fn max_bytes(self) -> usize {
+        self.max_bytes
+    }
+
+    /// Whether a value of `bytes` is possible.
+    #[inline]
+    pub const fn contains(self, bytes: usize) -> bool {
+        self.min_bytes <= bytes && bytes <= self.max_bytes
+    }
+
+    /// A size drawn from `rng`; a fixed size draws nothing.
+    #[inline]
+    pub(super) fn draw(self, rng: &mut Xoshiro256PlusPlus) -> usize {
+        if self.min_bytes == self.max_bytes {
+            return self.min_bytes;
+        }
+        let sizes = (self.max_bytes - self.min_bytes) as u64 + 1;
+        self.min_bytes + below(rng, sizes) as usize
+    }
+}
+
+impl fmt::Display for ValueSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.min_bytes)?;
+        if self.min_bytes == self.max_bytes {
+            return Ok(());
+        }
+        write!(f, "..{}", self.max_bytes)
+    }
+}
+
+impl FromStr for ValueSize {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let number = |part: &str| {
+            let expected = "a number of bytes such as 100, or a range such as 100..400";
+            part.parse().map_err(|_| ParseError::new("value size", text, expected))
+        };
+        match text.split_once("..") {
+            None => Ok(Self::fixed(number(text)?)),
+            Some((min, max)) => Self::range(number(min)?, number(max)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_parse_and_print_back() {
+        for text in ["0", "100", "100..400"] {
+            assert_eq!(text.parse::<ValueSize>().unwrap().to_string(), text);
+        }
+        assert_eq!("7..7".parse(), Ok(ValueSize::fixed(7)));
+        for text in ["", "..", "5..", "4..3", "-1", "1..2..3", "10k"] {
+            assert!(text.parse::<ValueSize>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The workloads by name.
+//!
+//! Names are those of db_bench and YCSB, because people know them. A workload says what it needs
+//! and how much it does; the [driver](crate::driver) carries it out. What differs from db_bench:
+//!
+//! - `fillrandom` writes every key once, in random order, so that afterwards every key is there
+//!   and a read that finds nothing is a failure; db_bench draws keys with replacement.
+//! - `fillseq` writes [ordered keys](crate::key::KeyOrder::Ordered), other workloads hashed ones
+//!   unless the options say otherwise: see [`Workload::key_order_loaded`].
+//! - `seekrandom:N` reads N entries a seek, the one it lands on included.
+
+mod fit;
+mod text;
+mod ycsb;
+
+use crate::distribution::{Distribution, THETA_DEFAULT};
+use crate::key::KeyOrder;
+use crate::options::RunOptions;
+
+pub use ycsb::{Shares, YcsbMix};
+
+/// Entries of a batch of `fillbatch`, as in db_bench's and the peers' bulk loads.
+const BATCH_ENTRIES_DEFAULT: u32 = 100;
+const MULTI_GET_KEYS_DEFAULT: u32 = 32;
+const SEEK_ENTRIES_DEFAULT: u32 = 10;
+/// A synced write is a thousand times slower than a plain one; a hundredth of them is enough.
+const SYNCED_SHARE: u64 = 100;
+
+/// What a store is asked to do. Its text form is the name, `:N` after it where it has a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Workload {
+    /// Writes every key once, in key order.
+    FillSeq,
+    /// Writes every key once, in random order.
+    FillRandom,
+    /// Writes every key once, in random order, several in an atomic batch.
+    FillBatch {
+        /// Entries of a batch.
+        entries: u32,
+    },
+    /// Writes a hundredth of the keys, each synced to storage.
+    FillSync,
+    /// Writes keys that are there already.
+    Overwrite,
+    /// Deletes keys, some of them more than once.
+    DeleteRandom,
+    /// Reads keys that are there.
+    ReadRandom,
+    /// Reads keys that are not there.
+    ReadMissing,
+    /// Reads all entries in key order.
+    ReadSeq,
+    /// Reads all entries against key order.
+    ReadReverse,
+    /// Reads entries from a random key on.
+    SeekRandom {
+        /// Entries read at each seek.
+        entries: u32,
+    },
+    /// Reads keys that are there, several at a time.
+    MultiReadRandom {
+        /// Keys asked for at a time.
+        keys: u32,
+    },
+    /// Reads keys that are there while one more thread overwrites.
+    ReadWhileWriting,
+    /// Writes the records that YCSB works on.
+    YcsbLoad,
+    /// One of YCSB's core workloads.
+    Ycsb(YcsbMix),
+    /// Waits until the store has no background work left.
+    Settle,
+}
+
+impl Workload {
+    /// All workloads, those with a number at its default.
+    pub const ALL: [Self; 21] = [
+        Self::FillSeq,
+        Self::FillRandom,
+        Self::FillBatch { entries: BATCH_ENTRIES_DEFAULT },
+        Self::FillSync,
+        Self::Overwrite,
+        Self::DeleteRandom,
+        Self::ReadRandom,
+        Self::ReadMissing,
+        Self::ReadSeq,
+        Self::ReadReverse,
+        Self::SeekRandom { entries: SEEK_ENTRIES_DEFAULT },
+        Self::MultiReadRandom { keys: MULTI_GET_KEYS_DEFAULT },
+        Self::ReadWhileWriting,
+        Self::YcsbLoad,
+        Self::Ycsb(YcsbMix::A),
+        Self::Ycsb(YcsbMix::B),
+        Self::Ycsb(YcsbMix::C),
+        Self::Ycsb(YcsbMix::D),
+        Self::Ycsb(YcsbMix::E),
+        Self::Ycsb(YcsbMix::F),
+        Self::Settle,
+    ];
+
+    /// The workload that loads the data this one works on; `None` if it works on an empty store.
+    pub const fn loaded_by(self) -> Option<Self> {
+        match self {
+            Self::FillSeq
+            | Self::FillRandom
+            | Self::FillBatch { .. }
+            | Self::FillSync
+            | Self::YcsbLoad
+            | Self::Settle => None,
+            Self::Ycsb(_) => Some(Self::YcsbLoad),
+            _ => Some(Self::FillRandom),
+        }
+    }
+
+    /// The order of the keys that this workload loads; `None` if it loads nothing. What runs on
+    /// the data afterwards needs the same order in its [options](RunOptions::key_order).
+    pub const fn key_order_loaded(self, options: &RunOptions) -> Option<KeyOrder> {
+        match self {
+            Self::FillSeq => Some(KeyOrder::Ordered),
+            Self::FillRandom | Self::FillBatch { .. } | Self::FillSync | Self::YcsbLoad => {
+                Some(options.key_order)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the workload writes, so that the store has to settle before it is measured further.
+    pub const fn writes(self) -> bool {
+        match self {
+            Self::Ycsb(mix) => mix.shares().read + mix.shares().scan < 100,
+            Self::ReadRandom
+            | Self::ReadMissing
+            | Self::ReadSeq
+            | Self::ReadReverse
+            | Self::SeekRandom { .. }
+            | Self::MultiReadRandom { .. }
+            | Self::Settle => false,
+            _ => true,
+        }
+    }
+
+    /// The number of operations of all threads together: entries for scans of everything and
+    /// batches, keys for multi-gets, seeks for seeks. The writer of `readwhilewriting` is not
+    /// counted; a store with fewer entries than were loaded ends a scan early.
+    pub fn operations(self, options: &RunOptions) -> u64 {
+        match self {
+            Self::FillSeq | Self::FillRandom | Self::FillBatch { .. } | Self::YcsbLoad => {
+                options.num
+            }
+            Self::FillSync => options.num.div_ceil(SYNCED_SHARE),
+            Self::Overwrite | Self::DeleteRandom => options.num,
+            Self::ReadSeq | Self::ReadReverse => {
+                options.operations().min(options.num) * u64::from(options.threads)
+            }
+            Self::ReadRandom
+            | Self::ReadMissing
+            | Self::SeekRandom { .. }
+            | Self::MultiReadRandom { .. }
+            | Self::ReadWhileWriting
+            | Self::Ycsb(_) => options.operations(),
+            Self::Settle => 1,
+        }
+    }
+
+    /// How keys are chosen unless the options say otherwise; `None` where they are not chosen.
+    pub const fn distribution_default(self) -> Option<Distribution> {
+        match self {
+            Self::Overwrite
+            | Self::DeleteRandom
+            | Self::ReadRandom
+            | Self::ReadMissing
+            | Self::SeekRandom { .. }
+            | Self::MultiReadRandom { .. }
+            | Self::ReadWhileWriting => Some(Distribution::Uniform),
+            Self::Ycsb(YcsbMix::D) => Some(Distribution::Latest { theta: THETA_DEFAULT }),
+            Self::Ycsb(_) => Some(Distribution::YcsbZipf { theta: THETA_DEFAULT }),
+            _ => None,
+        }
+    }
+
+    /// Operations that one latency sample covers. Scans of everything are timed every 256 entries,
+    /// because a clock reading costs as much as an entry.
+    pub const fn operations_per_sample(self) -> u32 {
+        match self {
+            Self::FillBatch { entries } => entries,
+            Self::MultiReadRandom { keys } => keys,
+            Self::ReadSeq | Self::ReadReverse => 256,
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_that_need_data_name_one_that_needs_none() {
+        for workload in Workload::ALL {
+            if let Some(load) = workload.loaded_by() {
+                assert_eq!(load.loaded_by(), None, "{workload}");
+                assert!(load.writes());
+                let options = RunOptions::default();
+                assert_eq!(load.key_order_loaded(&options), Some(KeyOrder::Hashed));
+                assert_eq!(workload.key_order_loaded(&options), None);
+            }
+        }
+    }
+
+    #[test]
+    fn workloads_that_only_read_are_known() {
+        let readers: Vec<String> = Workload::ALL
+            .into_iter()
+            .filter(|workload| !workload.writes())
+            .map(|workload| workload.to_string())
+            .collect();
+        let expected = "readrandom readmissing readseq readreverse seekrandom:10 \
+                        multireadrandom:32 ycsb-c settle";
+        assert_eq!(readers.join(" "), expected);
+    }
+
+    #[test]
+    fn operations_follow_the_options() {
+        let options =
+            RunOptions { num: 1000, reads: Some(30), threads: 2, ..RunOptions::default() };
+        assert_eq!(Workload::FillRandom.operations(&options), 1000);
+        assert_eq!(Workload::FillSync.operations(&options), 10);
+        assert_eq!(Workload::ReadRandom.operations(&options), 30);
+        assert_eq!(Workload::ReadSeq.operations(&options), 60);
+        let options = RunOptions { reads: None, ..options };
+        assert_eq!(Workload::Ycsb(YcsbMix::E).operations(&options), 1000);
+    }
+}

@@ -1,0 +1,95 @@
+//! What a workload makes of the options, and whether the two fit each other.
+
+use super::Workload;
+use crate::distribution::Distribution;
+use crate::error::OptionsError;
+use crate::key::{KeyOrder, KeySpace};
+use crate::options::RunOptions;
+
+/// More threads than any machine has, and few enough that their histograms fit in memory.
+const THREADS_MAX: u32 = 4096;
+
+impl Workload {
+    /// How keys are chosen under `options`; `None` where they are not chosen.
+    pub fn distribution(self, options: &RunOptions) -> Option<Distribution> {
+        let default = self.distribution_default()?;
+        Some(options.distribution.unwrap_or(default))
+    }
+
+    /// The keys that the workload works on under `options`.
+    ///
+    /// # Errors
+    /// Keys too short for their number.
+    pub fn key_space(self, options: &RunOptions) -> Result<KeySpace, OptionsError> {
+        let order = match self {
+            Self::FillSeq => KeyOrder::Ordered,
+            _ => options.key_order,
+        };
+        KeySpace::new(order, options.key_size_bytes, options.num)
+    }
+
+    /// Whether the workload can be run with `options`.
+    ///
+    /// # Errors
+    /// The first option that makes no sense.
+    pub fn check(self, options: &RunOptions) -> Result<(), OptionsError> {
+        if options.num == 0 {
+            return Err(OptionsError::new("num", "at least one key is needed"));
+        }
+        if options.threads == 0 || options.threads > THREADS_MAX {
+            let reason = format!("{} threads; 1 to {THREADS_MAX} are possible", options.threads);
+            return Err(OptionsError::new("threads", reason));
+        }
+        if !(0.0..=1.0).contains(&options.compressibility) {
+            let reason = format!("{} is not a share from 0 to 1", options.compressibility);
+            return Err(OptionsError::new("compressibility", reason));
+        }
+        let keys = self.key_space(options)?;
+        // Inserts of the mixes take indexes beyond those loaded, a stripe for each thread.
+        let stripes = u64::from(options.threads);
+        let inserts = match self {
+            Self::Ycsb(_) => options.operations().saturating_add(stripes),
+            _ => 0,
+        };
+        if keys.capacity() - keys.count() < inserts {
+            let reason = format!("{} bytes leave no keys for inserts", options.key_size_bytes);
+            return Err(OptionsError::new("key_size_bytes", reason));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(options: &RunOptions) -> &'static str {
+        "ycsb-d".parse::<Workload>().unwrap().check(options).unwrap_err().option
+    }
+
+    #[test]
+    fn options_without_sense_are_refused_by_name() {
+        let good = RunOptions::default();
+        assert_eq!(Workload::ReadRandom.check(&good), Ok(()));
+        assert_eq!(refused(&RunOptions { num: 0, ..good.clone() }), "num");
+        assert_eq!(refused(&RunOptions { threads: 0, ..good.clone() }), "threads");
+        assert_eq!(
+            refused(&RunOptions { compressibility: 1.5, ..good.clone() }),
+            "compressibility"
+        );
+        assert_eq!(refused(&RunOptions { key_size_bytes: 2, ..good.clone() }), "key_size_bytes");
+        let tight = RunOptions { key_size_bytes: 2, num: 30_000, ..good };
+        assert_eq!(Workload::ReadRandom.check(&tight), Ok(()));
+        assert_eq!(refused(&tight), "key_size_bytes");
+    }
+
+    #[test]
+    fn distributions_come_from_the_options_or_the_workload() {
+        let zipf = Distribution::Zipf { theta: 1.0 };
+        let options = RunOptions { distribution: Some(zipf), ..RunOptions::default() };
+        assert_eq!(Workload::ReadRandom.distribution(&options), Some(zipf));
+        assert_eq!(Workload::FillRandom.distribution(&options), None);
+        let default = RunOptions::default();
+        assert_eq!(Workload::Overwrite.distribution(&default), Some(Distribution::Uniform));
+    }
+}
