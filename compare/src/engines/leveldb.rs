@@ -1,0 +1,99 @@
+//! LevelDB, the library of the system, through its C interface.
+//!
+//! It has one background thread whatever the settings say, and no compression but Snappy. Every
+//! value that is read comes as a copy: the C interface has no other way.
+
+mod database;
+mod ffi;
+
+use terrane_workload::{Direction, Store, StoreError};
+
+use super::idle::wait_until_idle;
+use super::{Engine, SURVIVES_PROCESS, Storage};
+use crate::settings::Compression;
+use database::{Batch, Cursor, Database, WriteMode};
+
+pub(super) const ENGINE: Engine = Engine {
+    name: "leveldb",
+    open: |dir, settings| Ok(Box::new(LevelDb { db: Database::open(dir, settings)? })),
+    version: || format!("LevelDB {}", database::version()),
+    promise: SURVIVES_PROCESS,
+    storage: Storage::Files,
+    compressions: &[Compression::None],
+};
+
+struct LevelDb {
+    db: Database,
+}
+
+impl Store for LevelDb {
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.db.put(key, value, WriteMode::Plain).map_err(StoreError::during("put"))
+    }
+
+    fn put_synced(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.db.put(key, value, WriteMode::Synced).map_err(StoreError::during("put"))
+    }
+
+    fn write_batch(&self, puts: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StoreError> {
+        let mut batch = Batch::new()?;
+        for (key, value) in puts {
+            batch.put(key, value);
+        }
+        self.db.write(&batch).map_err(StoreError::during("write a batch"))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<(), StoreError> {
+        self.db.delete(key).map_err(StoreError::during("delete"))
+    }
+
+    fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
+        self.db.get(key, visit).map_err(StoreError::during("get"))
+    }
+
+    fn scan(
+        &self,
+        start: Option<&[u8]>,
+        direction: Direction,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, StoreError> {
+        let mut cursor = self.db.cursor();
+        match (direction, start) {
+            (Direction::Forward, None) => cursor.seek_to_first(),
+            (Direction::Forward, Some(start)) => cursor.seek(start),
+            (Direction::Backward, None) => cursor.seek_to_last(),
+            (Direction::Backward, Some(start)) => seek_back(&mut cursor, start),
+        }
+        let mut entries = 0;
+        while entries < limit {
+            let Some((key, value)) = cursor.entry() else { break };
+            visit(key, value);
+            entries += 1;
+            if entries < limit {
+                match direction {
+                    Direction::Forward => cursor.next(),
+                    Direction::Backward => cursor.previous(),
+                }
+            }
+        }
+        cursor.status().map_err(StoreError::during("scan"))?;
+        Ok(entries)
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.db.flush();
+        wait_until_idle();
+        Ok(())
+    }
+}
+
+/// Moves to the last key that is `start` or below.
+fn seek_back(cursor: &mut Cursor<'_>, start: &[u8]) {
+    cursor.seek(start);
+    match cursor.entry() {
+        None => cursor.seek_to_last(),
+        Some((key, _)) if key > start => cursor.previous(),
+        Some(_) => {}
+    }
+}

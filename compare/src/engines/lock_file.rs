@@ -1,0 +1,30 @@
+//! Versions of dependencies, from the lock file that they were built by.
+
+const LOCK_FILE: &str = include_str!("../../Cargo.lock");
+
+/// The version of the crate `name`, or `unknown` if the lock file has none of that name.
+pub(super) fn version_of(name: &str) -> &'static str {
+    version_in(LOCK_FILE, name).unwrap_or("unknown")
+}
+
+fn version_in<'a>(lock_file: &'a str, name: &str) -> Option<&'a str> {
+    let heading = format!("name = \"{name}\"");
+    let mut lines = lock_file.lines().skip_while(|line| *line != heading);
+    lines.next()?;
+    lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_follow_their_names() {
+        let file =
+            "[[package]]\nname = \"redb\"\nversion = \"4.4.0\"\n\n[[package]]\nname = \"x\"\n";
+        assert_eq!(version_in(file, "redb"), Some("4.4.0"));
+        assert_eq!(version_in(file, "red"), None);
+        assert_eq!(version_in(file, "x"), None);
+        assert_ne!(version_of("terrane-workload"), "unknown");
+    }
+}

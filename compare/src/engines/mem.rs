@@ -1,0 +1,20 @@
+//! The calibration engine: a map in memory, without log and files.
+
+use terrane_workload::MemStore;
+
+use super::{Engine, Storage};
+use crate::settings::Compression;
+
+pub(super) const ENGINE: Engine = Engine {
+    name: "mem",
+    open: |_, _| Ok(Box::new(MemStore::new())),
+    version: || {
+        format!(
+            "std BTreeMap, terrane-workload {}",
+            super::lock_file::version_of("terrane-workload")
+        )
+    },
+    promise: "survives nothing",
+    storage: Storage::Memory,
+    compressions: &[Compression::None],
+};

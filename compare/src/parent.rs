@@ -1,0 +1,277 @@
+//! Carries out a comparison: a child process for every measurement, engines taking turns.
+//!
+//! Repetitions are the outer loop, rows the next, engines the inner one, and each repetition
+//! begins with another engine: what drifts on the machine over minutes meets all of them.
+
+mod interrupt;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::Compare;
+use crate::engines::{Engine, Storage};
+use crate::job::{Job, Measurement};
+use crate::machine::Machine;
+use crate::record::{Record, SCHEMA};
+use crate::rows::{CacheState, Row};
+use crate::table::{Comparison, markdown};
+pub(crate) use interrupt::Interrupt;
+
+/// How often a child is asked whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Everything was measured, and every answer was right.
+    Complete,
+    /// Something could not be measured, or an answer was wrong.
+    WithFailures,
+    /// The user interrupted it; what had been measured was shown.
+    Interrupted,
+}
+
+/// Does what the command line asks for.
+pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Ending> {
+    let base = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
+    std::fs::create_dir_all(&base).with_context(|| base.display().to_string())?;
+    // Removed when it is dropped, on every way out of here.
+    let folder = tempfile::Builder::new().prefix("terrane-compare-").tempdir_in(&base)?;
+    let machine = Machine::here(folder.path());
+    let engines = arguments.engines()?;
+    let rows = arguments.rows()?;
+    let baseline = arguments.baseline(&engines)?;
+    let plan = plan(&engines, &rows, arguments.repeat);
+    let mut json = match &arguments.json {
+        Some(path) => Some(std::fs::File::create(path).context(path.display().to_string())?),
+        None => None,
+    };
+    let mut session = Session { arguments, interrupt, folder: folder.path(), machine };
+    let mut records = Vec::new();
+    let mut ending = Ending::Complete;
+    for (position, step) in plan.iter().enumerate() {
+        if interrupt.is_set() {
+            ending = Ending::Interrupted;
+            break;
+        }
+        say(&format!("[{:>3}/{}] {} ", position + 1, plan.len(), step.title()));
+        match session.measure(step, position) {
+            Ok(record) => {
+                say(&format!("{}\n", summary(&record.measurement)));
+                if let Some(json) = &mut json {
+                    writeln!(json, "{}", serde_json::to_string(&record)?)?;
+                }
+                if record.measurement.failures > 0 {
+                    ending = Ending::WithFailures;
+                }
+                records.push(record);
+            }
+            Err(error) => {
+                say(&format!("failed: {error:#}\n"));
+                ending = Ending::WithFailures;
+            }
+        }
+    }
+    let comparison = Comparison {
+        rows: rows.iter().map(|row| row.name).collect(),
+        engines: engines.iter().map(|engine| engine.name).collect(),
+        baseline,
+    };
+    let text = markdown(&comparison, &records);
+    match &arguments.markdown {
+        Some(path) => std::fs::write(path, text).context(path.display().to_string())?,
+        None => std::io::stdout().write_all(text.as_bytes())?,
+    }
+    Ok(if interrupt.is_set() { Ending::Interrupted } else { ending })
+}
+
+/// One measurement of a comparison.
+struct Step {
+    repetition: u32,
+    row: &'static Row,
+    engine: &'static Engine,
+}
+
+impl Step {
+    fn title(&self) -> String {
+        format!("{} {:<16} {:<8}", self.repetition, self.row.name, self.engine.name)
+    }
+}
+
+/// Every measurement in its order.
+fn plan(engines: &[&'static Engine], rows: &[&'static Row], repeat: u32) -> Vec<Step> {
+    let mut plan = Vec::new();
+    for repetition in 1..=repeat {
+        for row in rows {
+            let first = (repetition as usize - 1) % engines.len().max(1);
+            let in_turn = engines[first..].iter().chain(&engines[..first]);
+            for engine in in_turn {
+                // What is not kept in files is not there from cold caches either.
+                if row.cache == CacheState::Cold && engine.storage == Storage::Memory {
+                    continue;
+                }
+                plan.push(Step { repetition, row, engine });
+            }
+        }
+    }
+    plan
+}
+
+/// What all measurements of a comparison share.
+struct Session<'a> {
+    arguments: &'a Compare,
+    interrupt: &'a Interrupt,
+    folder: &'a Path,
+    machine: Machine,
+}
+
+impl Session<'_> {
+    fn measure(&mut self, step: &Step, position: usize) -> Result<Record> {
+        let Step { repetition, row, engine } = *step;
+        let dir = self.folder.join(format!("{position}-{}-{}", row.name, engine.name));
+        std::fs::create_dir(&dir)?;
+        let settings = self.arguments.settings(engine, row);
+        let job = Job {
+            engine: engine.name.into(),
+            row: row.name.into(),
+            dir: dir.clone(),
+            num: self.arguments.num,
+            reads: self.arguments.reads,
+            threads: self.arguments.threads,
+            seed: self.arguments.seed,
+            settings: settings.clone(),
+        };
+        let measured = self.in_child(&job);
+        let removed = std::fs::remove_dir_all(&dir);
+        // What one engine left to be written back must not slow the next.
+        rustix::fs::sync();
+        let measurement = measured?;
+        removed?;
+        Ok(Record {
+            schema: SCHEMA,
+            unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+            repetition,
+            position,
+            engine: engine.name.into(),
+            engine_version: (engine.version)(),
+            engine_promise: engine.promise.into(),
+            row: row.name.into(),
+            measurement,
+            threads: self.arguments.threads,
+            seed: self.arguments.seed,
+            settings,
+            machine: self.machine.clone(),
+            command: std::env::args().collect(),
+        })
+    }
+
+    fn in_child(&self, job: &Job) -> Result<Measurement> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("child")
+            .arg(serde_json::to_string(job)?)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting a child process")?;
+        let ended = self.wait(&mut child);
+        if ended.is_err() {
+            // It may have ended meanwhile, which is as well.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        ended?;
+        // An answer is smaller than a pipe holds, so the child never waited for this.
+        let mut answer = String::new();
+        if let Some(mut stdout) = child.stdout.take() {
+            stdout.read_to_string(&mut answer)?;
+        }
+        serde_json::from_str(&answer).context("the answer of the child process")
+    }
+
+    fn wait(&self, child: &mut Child) -> Result<()> {
+        let begin = Instant::now();
+        let limit = Duration::from_secs(self.arguments.limit_seconds);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return if status.success() {
+                    Ok(())
+                } else {
+                    bail!("the child process: {status}")
+                };
+            }
+            if self.interrupt.is_set() {
+                bail!("interrupted");
+            }
+            if begin.elapsed() > limit {
+                bail!("gave up after {} s", limit.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+fn summary(measurement: &Measurement) -> String {
+    let mut text = format!("{:>12.0} ops/s", measurement.operations_per_second);
+    text += &format!("  p99 {:>8.2} us", measurement.p99_micros);
+    if let Some(cpu) = measurement.cpu_micros_per_operation() {
+        text += &format!("  cpu {cpu:>6.2} us/op");
+    }
+    if let Some(amplification) = measurement.write_amplification() {
+        text += &format!("  wa {amplification:.2}");
+    }
+    if measurement.failures > 0 {
+        text += &format!("  WRONG: {} answers", measurement.failures);
+    }
+    text
+}
+
+fn say(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    // Nobody is left to be told where standard error is gone.
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engines, rows};
+
+    #[test]
+    fn engines_take_turns_and_each_repetition_begins_with_another() {
+        let engines: Vec<&Engine> = engines::ALL.iter().take(2).collect();
+        if engines.len() < 2 {
+            return;
+        }
+        let rows: Vec<&Row> = rows::ALL.iter().take(2).collect();
+        let plan = plan(&engines, &rows, 2);
+        let order: Vec<_> =
+            plan.iter().map(|step| (step.repetition, step.row.name, step.engine.name)).collect();
+        let (a, b) = (engines[0].name, engines[1].name);
+        let (x, y) = (rows[0].name, rows[1].name);
+        assert_eq!(
+            order,
+            [
+                (1, x, a),
+                (1, x, b),
+                (1, y, a),
+                (1, y, b),
+                (2, x, b),
+                (2, x, a),
+                (2, y, b),
+                (2, y, a),
+            ]
+        );
+    }
+
+    #[test]
+    fn engines_without_files_are_not_measured_from_cold_caches() {
+        let mem = engines::by_name("mem").unwrap();
+        assert!(plan(&[mem], &[rows::by_name("readcold").unwrap()], 3).is_empty());
+        assert_eq!(plan(&[mem], &[rows::by_name("readrandom").unwrap()], 3).len(), 3);
+    }
+}
