@@ -1,0 +1,3 @@
+//! The subcommands, a module each: arguments, and a `run` that carries them out.
+
+pub(crate) mod bench;

@@ -1,0 +1,119 @@
+//! Exit codes, and how an error becomes one.
+
+use std::io;
+use std::process::ExitCode;
+
+use terrane::{Error, ErrorKind, Options};
+
+/// How the command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything was done.
+    Done,
+    /// Something was not done.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// A file does not hold what was written to it.
+    CorruptionFound,
+    /// Another process has the database open.
+    Locked,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl Exit {
+    /// The code, as scripts see it.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::CorruptionFound => 4,
+            Self::Locked => 5,
+            // What a shell says of a process that Ctrl-C ended.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Arguments that each make sense, but not together or not here.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// A [`UsageError`] as an error of any kind.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
+}
+
+/// Whether the reader of our output has gone away: nothing is wrong, and no one is listening.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The exit that an error asks for.
+pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
+    if is_broken_pipe(error) {
+        return Exit::Done;
+    }
+    if error.chain().any(|cause| cause.is::<UsageError>()) {
+        return Exit::Usage;
+    }
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Error>())
+        .map_or(Exit::Failed, exit_of_engine)
+}
+
+fn exit_of_engine(error: &Error) -> Exit {
+    match error {
+        // An option out of its range was given as a flag.
+        Error::Invalid(invalid)
+            if Options::table().iter().any(|info| info.name == invalid.what) =>
+        {
+            Exit::Usage
+        }
+        _ => match error.kind() {
+            ErrorKind::Corruption => Exit::CorruptionFound,
+            ErrorKind::Locked => Exit::Locked,
+            _ => Exit::Failed,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_become_the_exit_codes_that_scripts_rely_on() {
+        assert_eq!(exit_of(&anyhow::anyhow!("no")), Exit::Failed);
+        assert_eq!(exit_of(&usage("no").context("while reading")), Exit::Usage);
+        let locked = Error::Locked { path: std::path::Path::new("db").into(), holder: "x".into() };
+        assert_eq!(exit_of(&anyhow::Error::from(locked).context("cannot open")), Exit::Locked);
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(exit_of(&anyhow::Error::from(gone)), Exit::Done);
+        let mut options = Options::new();
+        options.set("memory_budget", "7").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(exit_of(&options.open(dir.path()).unwrap_err().into()), Exit::Usage);
+    }
+}

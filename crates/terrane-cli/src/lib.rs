@@ -1,0 +1,67 @@
+//! The `terrane` command: benchmark, inspect and operate LSM databases.
+//!
+//! A subcommand is a module of [`commands`] with its arguments and a `run`; what several of them
+//! need lies beside it.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`cli`] | the command line as a whole |
+//! | [`commands`] | the subcommands |
+//! | [`engine_flags`] | a flag for every option of the engine |
+//! | [`open`] | opens databases and keyspaces for commands |
+//! | [`literal`] | keys, values and ranges as people write them |
+//! | [`json`] | bytes and errors in JSON |
+//! | [`lines`] | reads lines, and says when it is about to wait for more |
+//! | [`picture`] | a tree as people see it |
+//! | [`human`], [`table`], [`terminal`], [`progress`] | numbers, tables, colours, progress |
+//! | [`exit`] | exit codes |
+//! | [`interrupt`], [`scratch`] | Ctrl-C, and directories that are removed |
+//!
+//! Manners: standard output carries data only, progress and messages go to standard error. Output
+//! is for people on a terminal, plain when piped, and JSON with `--json`. Exit codes: 0 done,
+//! 1 error, 2 usage, 4 corruption found, 5 database in use, 130 interrupted. A reader that goes
+//! away, as `head` does, ends a command quietly.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod engine_flags;
+mod exit;
+mod human;
+mod interrupt;
+mod json;
+mod lines;
+mod literal;
+mod open;
+mod picture;
+mod progress;
+mod scratch;
+mod table;
+mod terminal;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Runs the command that the arguments of the process ask for.
+pub fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let exit = match cli.command.run() {
+        Ok(exit) => exit,
+        Err(error) => {
+            interrupt::wait_if_ending();
+            if !exit::is_broken_pipe(&error) {
+                complain(&error);
+            }
+            exit::exit_of(&error)
+        }
+    };
+    exit.into()
+}
+
+/// Says on standard error what went wrong. That no one listens there is no error.
+fn complain(error: &anyhow::Error) {
+    let label = terminal::Paint::stderr().red("error:");
+    let _ = writeln!(std::io::stderr(), "{label} {error:#}");
+}

@@ -1,0 +1,36 @@
+//! Keys and values as people write them, one grammar for the shell and for arguments.
+//!
+//! | form | bytes |
+//! |---|---|
+//! | `word` | its UTF-8 |
+//! | `'single quoted'` | what is between the quotes, as it is |
+//! | `"esc\n\t\r\0\\\"\x00"` | the same, with escapes |
+//! | `0xdeadbeef` | the bytes in hexadecimal |
+//! | `u64:42`, `u32:7` | big-endian, so that their order is that of the numbers |
+//! | `i64:-1`, `i32:-1` | big-endian with the sign bit flipped, for the same reason |
+//! | `@file` | what is in a file |
+//!
+//! A word ends at white space, or at the `..` of a range. [`print`] writes the shortest form that
+//! reads back to the same bytes; [`range`](parse_range) has the forms of ranges.
+
+mod parse;
+mod print;
+mod range;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use parse::{LiteralError, parse};
+pub(crate) use print::print;
+pub(crate) use range::{KeyBounds, all_keys, parse_range, prefix_bounds};
+
+/// One literal and nothing after it, for arguments.
+pub(crate) fn parse_all(text: &str) -> Result<Vec<u8>, LiteralError> {
+    let (bytes, rest) = parse(text)?;
+    if rest.is_empty() { Ok(bytes) } else { Err(LiteralError::trailing(rest)) }
+}
+
+/// One range and nothing after it, for arguments.
+pub(crate) fn parse_range_argument(text: &str) -> Result<KeyBounds, LiteralError> {
+    let (bounds, rest) = parse_range(text)?;
+    if rest.is_empty() { Ok(bounds) } else { Err(LiteralError::trailing(rest)) }
+}

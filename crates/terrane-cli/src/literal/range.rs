@@ -1,0 +1,57 @@
+//! Ranges of keys: `a..m`, `a..=m`, `..m`, `a..`, `..`.
+
+use std::ops::Bound;
+
+use super::parse::{LiteralError, parse};
+
+/// A range as the engine takes it.
+pub(crate) type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The range of all keys.
+pub(crate) fn all_keys() -> KeyBounds {
+    (Bound::Unbounded, Bound::Unbounded)
+}
+
+/// The range of the keys that begin with `prefix`.
+pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
+    let mut end = prefix.to_vec();
+    while end.last() == Some(&0xff) {
+        end.pop();
+    }
+    let end = match end.last_mut() {
+        Some(last) => {
+            *last += 1;
+            Bound::Excluded(end)
+        }
+        None => Bound::Unbounded,
+    };
+    (Bound::Included(prefix.to_vec()), end)
+}
+
+/// The range that `text` begins with, and the text after it.
+///
+/// # Errors
+/// There is none, or one of its ends is not well formed.
+pub(crate) fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
+    let (start, rest) = if text.starts_with("..") {
+        (Bound::Unbounded, text)
+    } else {
+        let (start, rest) = parse(text)?;
+        (Bound::Included(start), rest)
+    };
+    let Some(rest) = rest.strip_prefix("..") else {
+        let forms = "a..m, a..=m (m included), ..m, a.. or ..";
+        return Err(LiteralError::new(format!("a range such as {forms} is expected")));
+    };
+    let (is_inclusive, rest) = rest.strip_prefix('=').map_or((false, rest), |rest| (true, rest));
+    if rest.is_empty() || rest.starts_with(char::is_whitespace) {
+        return if is_inclusive {
+            Err(LiteralError::new("the key after ..= is missing"))
+        } else {
+            Ok(((start, Bound::Unbounded), rest))
+        };
+    }
+    let (end, rest) = parse(rest)?;
+    let end = if is_inclusive { Bound::Included(end) } else { Bound::Excluded(end) };
+    Ok(((start, end), rest))
+}

@@ -1,0 +1,121 @@
+//! A tree in JSON.
+
+use serde::Serialize;
+use terrane::policy::{Admission, Level, Run, TableInfo};
+use terrane::{Design, TreeView};
+
+use crate::json::{JsonBytes, SCHEMA};
+
+/// A tree, its levels newest first.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonTree<'a> {
+    schema: u32,
+    keyspace: &'a str,
+    design: String,
+    memtable_bytes: u64,
+    memtable_entries: u64,
+    memtable_capacity_bytes: u64,
+    full_memtables: usize,
+    levels: Vec<JsonLevel<'a>>,
+    table_bytes: u64,
+    tables: usize,
+    runs: usize,
+    compactions: &'a [String],
+    /// Why writers are slowed down or stopped, if they are.
+    pressure: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonLevel<'a> {
+    level: usize,
+    bytes: u64,
+    capacity_bytes: u64,
+    filter_bits: f64,
+    runs: Vec<JsonRun<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonRun<'a> {
+    run: u64,
+    tables: Vec<JsonTable<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonTable<'a> {
+    table: u64,
+    /// The first key, included.
+    start: JsonBytes<'a>,
+    /// The end of the keys, not included; null for none.
+    end: Option<JsonBytes<'a>>,
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    range_tombstones: u64,
+    smallest_sequence_number: u64,
+    largest_sequence_number: u64,
+}
+
+impl<'a> JsonTree<'a> {
+    /// A tree to be written.
+    pub(crate) fn of(view: &'a TreeView) -> Self {
+        let levels = view.shape.levels.iter().enumerate();
+        Self {
+            schema: SCHEMA,
+            keyspace: &view.keyspace,
+            design: view.design.to_string(),
+            memtable_bytes: view.memtable_bytes,
+            memtable_entries: view.memtable_entries,
+            memtable_capacity_bytes: view.design.buffer_bytes,
+            full_memtables: view.full_memtables,
+            levels: levels
+                .map(|(index, level)| JsonLevel::of(index, level, &view.design))
+                .collect(),
+            table_bytes: view.shape.size_bytes(),
+            tables: view.shape.table_count(),
+            runs: view.shape.run_count(),
+            compactions: &view.compactions,
+            pressure: match &view.admission {
+                Admission::Proceed => None,
+                Admission::Delay(pressure) => Some(format!("delayed by {pressure}")),
+                Admission::Stop(pressure) => Some(format!("stopped by {pressure}")),
+            },
+        }
+    }
+}
+
+impl<'a> JsonLevel<'a> {
+    fn of(index: usize, level: &'a Level, design: &Design) -> Self {
+        Self {
+            level: index,
+            bytes: level.size_bytes(),
+            capacity_bytes: design.capacity_bytes(index),
+            filter_bits: design.filter_bits.get(index),
+            runs: level.runs.iter().map(JsonRun::of).collect(),
+        }
+    }
+}
+
+impl<'a> JsonRun<'a> {
+    fn of(run: &'a Run) -> Self {
+        Self {
+            run: run.id.0,
+            tables: run.tables.iter().map(|table| JsonTable::of(table)).collect(),
+        }
+    }
+}
+
+impl<'a> JsonTable<'a> {
+    fn of(table: &'a TableInfo) -> Self {
+        Self {
+            table: table.id.0,
+            start: JsonBytes(&table.range.start),
+            end: table.range.end.as_deref().map(JsonBytes),
+            bytes: table.size_bytes,
+            entries: table.entries,
+            tombstones: table.tombstones,
+            range_tombstones: table.range_tombstones,
+            smallest_sequence_number: table.smallest_seq,
+            largest_sequence_number: table.largest_seq,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+use terrane::policy::{Admission, TreeShape};
+use terrane::{Design, TreeView};
+
+use super::*;
+use crate::terminal::Paint;
+
+fn view(shape: &str) -> TreeView {
+    let design: Design = "balanced buffer=1MiB base=4MiB".parse().unwrap();
+    TreeView {
+        keyspace: "default".into(),
+        design,
+        memtable_bytes: 1 << 19,
+        memtable_entries: 10,
+        full_memtables: 0,
+        shape: shape.parse::<TreeShape>().unwrap(),
+        compactions: vec![],
+        admission: Admission::Proceed,
+    }
+}
+
+const TREE: &str = "\
+L0 r9: 9=a..=z:1048576
+L0 r8: 8=a..=z:1048576
+L1 r7: 1=a..=f:1048576 2=g..=m:1048576
+";
+
+#[test]
+fn every_level_is_a_line_and_runs_are_set_apart() {
+    let text = by_size(&view(TREE), None, Paint::off());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[0].starts_with("memtable ▕████    ▏"), "{text}");
+    assert!(lines[1].starts_with("level 0"), "{text}");
+    assert_eq!(lines[1].matches('▐').count(), 1, "{text}");
+    assert_eq!(lines[2].matches('▐').count(), 0, "{text}");
+    assert!(lines[1].contains("2.00 MiB of 4.00 MiB   2 runs · 2 tables"), "{text}");
+    assert_eq!(lines[3], "4.00 MiB in 4 tables and 3 sorted runs");
+    let position = |line: &str| line.split("MiB of").next().unwrap().chars().count();
+    assert_eq!(position(lines[1]), position(lines[2]), "{text}");
+}
+
+#[test]
+fn an_empty_tree_can_be_drawn() {
+    assert!(by_size(&view(""), None, Paint::off()).contains("0 B in 0 tables"));
+    assert_eq!(by_key(&view(""), Paint::off()), "no tables\n");
+}
+
+#[test]
+fn tables_lie_where_their_keys_are() {
+    let text = by_key(&view(TREE), Paint::off());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert_eq!(lines[0].matches('█').count(), 72, "{text}");
+    let (first, second) = (lines[2].matches('█').count(), lines[2].matches('▓').count());
+    assert!((14..=16).contains(&first) && (17..=19).contains(&second), "{text}");
+    assert!(lines[3].trim().starts_with('a') && lines[3].ends_with('z'), "{text}");
+}
+
+#[test]
+fn json_has_every_table() {
+    let view = view(TREE);
+    let json = serde_json::to_value(JsonTree::of(&view)).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["levels"][1]["runs"][0]["tables"][1]["start"], "g");
+    assert_eq!(json["tables"], 4);
+    assert_eq!(json["pressure"], serde_json::Value::Null);
+}

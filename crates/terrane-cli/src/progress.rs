@@ -1,0 +1,37 @@
+//! Progress of long work, on standard error; nothing where that is no terminal.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// Redrawing more often would cost, and no one would see it.
+const DRAWS_PER_SECOND: u8 = 10;
+
+/// A bar for work whose amount is known, in steps of anything.
+pub(crate) fn bar(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
+    styled(Some(total), what, "{prefix} {bar:30} {percent:>3}%  {msg}")
+}
+
+/// A bar for work whose amount is known in bytes.
+pub(crate) fn bytes(total_bytes: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
+    let template = "{prefix} {bar:30} {percent:>3}%  {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left  {msg}";
+    styled(Some(total_bytes), what, template)
+}
+
+/// For work whose amount is not known.
+pub(crate) fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
+    let spinner = styled(None, what, "{spinner} {prefix} {elapsed}  {msg}");
+    spinner.enable_steady_tick(TICK);
+    spinner
+}
+
+fn styled(total: Option<u64>, what: impl Into<Cow<'static, str>>, template: &str) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
+    let style = ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏ ");
+    ProgressBar::with_draw_target(total, target).with_style(style).with_prefix(what)
+}

@@ -1,0 +1,70 @@
+//! What the streams are connected to, and colours where they are wanted.
+
+use std::io::{self, IsTerminal};
+
+/// Whether a person reads standard output.
+pub(crate) fn is_output_for_people() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether a person types on standard input.
+pub(crate) fn is_input_from_person() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Paints text for a terminal, or leaves it as it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    is_on: bool,
+}
+
+/// Colours that are told apart on dark and on light grounds, also by most colour-blind people.
+const LEVEL_CODES: [&str; 6] = ["33", "36", "35", "34", "32", "31"];
+
+impl Paint {
+    /// For standard output: on if it is a terminal and the user did not ask for none.
+    pub(crate) fn stdout() -> Self {
+        Self { is_on: io::stdout().is_terminal() && wants_colour() }
+    }
+
+    /// For standard error.
+    pub(crate) fn stderr() -> Self {
+        Self { is_on: io::stderr().is_terminal() && wants_colour() }
+    }
+
+    /// Leaves text as it is.
+    #[cfg(test)]
+    pub(crate) const fn off() -> Self {
+        Self { is_on: false }
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.is_on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// What matters.
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    /// What may be passed over.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// What is wrong.
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("1;31", text)
+    }
+
+    /// The colour of a level of the tree.
+    pub(crate) fn level(self, level: usize, text: &str) -> String {
+        self.with(LEVEL_CODES[level % LEVEL_CODES.len()], text)
+    }
+}
+
+/// See <https://no-color.org>.
+fn wants_colour() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
