@@ -62,7 +62,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Makes a segment of `len` bytes of zeros, with room on disk for all of them. Fails if there
     /// is a file of this name.
-    fn create_segment(&self, path: &Path, len: u64, fill: Fill) -> io::Result<Box<dyn Segment>>;
+    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>>;
 
     /// Opens a segment to be overwritten.
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>>;
@@ -89,15 +89,6 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// A number that no one can guess.
     fn entropy(&self) -> u64;
-}
-
-/// How a new segment gets its room on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
-    /// Room is reserved, which is quick; the first sync of each part costs more.
-    Reserve,
-    /// Zeros are written, so that later syncs write data and nothing else.
-    Zeros,
 }
 
 /// A file that is written from front to back.
@@ -130,6 +121,15 @@ pub trait Segment: Send + fmt::Debug {
     /// # Errors
     /// The range is not within the segment.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// As [`Segment::write`], in the way that is cheaper for bytes that are synced at once.
+    ///
+    /// # Errors
+    /// The range is not within the segment, or the operating system failed; what the range holds
+    /// is not known then.
+    fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write(offset, bytes)
+    }
 
     /// A handle that makes written data durable while others go on writing.
     fn syncer(&self) -> Arc<dyn Syncer>;

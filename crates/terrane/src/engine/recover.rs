@@ -9,7 +9,6 @@ use crate::batch::Ops;
 use crate::error::{Error, Result};
 use crate::manifest::{Change, Found, ManifestState};
 use crate::options::Background;
-use crate::storage::Fill;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed};
 
@@ -29,12 +28,7 @@ impl Engine {
             dir: self.dir.clone(),
             database: state.database,
         };
-        // Syncs that write data only are worth writing a segment of zeros for.
-        let is_synced = self.settings.durability == crate::durability::Durability::Sync;
-        let config = LogConfig {
-            segment_bytes: self.settings.log_segment_bytes(),
-            fill: if is_synced { Fill::Zeros } else { Fill::Reserve },
-        };
+        let config = LogConfig { segment_bytes: self.settings.log_segment_bytes() };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = Arc::clone(&self.log_sync);

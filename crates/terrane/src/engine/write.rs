@@ -69,7 +69,7 @@ impl Engine {
         let targets = self.targets(&write, last)?;
         let end = match durability {
             Durability::None => None,
-            _ => Some(log(&mut writer, &write, first)?),
+            _ => Some(log(&mut writer, &write, first, durability == Durability::Sync)?),
         };
         writer.next_seq = last + 1;
         let ticket = self.commits.enter(&mut writer.entrance, last);
@@ -126,11 +126,16 @@ fn dropped(keyspace: KeyspaceId) -> Error {
     Error::invalid("keyspace", format!("number {keyspace}, which was dropped"), "one that exists")
 }
 
-fn log(writer: &mut Writer, write: &Write<'_>, first: SeqNo) -> Result<crate::types::Lsn> {
+fn log(
+    writer: &mut Writer,
+    write: &Write<'_>,
+    first: SeqNo,
+    is_synced: bool,
+) -> Result<crate::types::Lsn> {
     let Some(log) = &mut writer.log else { return Err(Error::ReadOnly) };
     match write {
-        Write::One(tree, op) => log.append_one(first, tree.id, op),
-        Write::Batch(batch) => log.append(first, &[batch.checked()?]),
+        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
+        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::disk_segment::DiskSegment;
-use super::{Access, Appender, Fill, Lock, Mapping, RandomReader, Segment, Storage};
+use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 
 /// Files below any directory of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,8 +54,8 @@ impl Storage for DiskStorage {
         Mapping::of_file(&File::open(path)?)
     }
 
-    fn create_segment(&self, path: &Path, len: u64, fill: Fill) -> io::Result<Box<dyn Segment>> {
-        Ok(Box::new(DiskSegment::create(path, len, fill)?))
+    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(DiskSegment::create(path, len)?))
     }
 
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
@@ -270,7 +270,7 @@ mod tests {
         let path = dir.path().join("file");
         DiskStorage.create(&path).unwrap().append(b"x").unwrap();
         assert!(DiskStorage.create(&path).is_err());
-        assert!(DiskStorage.create_segment(&path, 4096, Fill::Reserve).is_err());
+        assert!(DiskStorage.create_segment(&path, 4096).is_err());
         assert_eq!(DiskStorage.len(&path).unwrap(), 1);
     }
 }

@@ -3,6 +3,11 @@
 //! Writing to a mapping is a copy and no system call, and what is copied belongs to the kernel's
 //! page cache at once, so it survives the death of the process. Room is taken before the file is
 //! mapped: a page that found no room on disk when it is first written would end the process.
+//!
+//! What is synced at once goes by a system call, which the mapping sees as well, for both share the
+//! page cache. The first store to a page after a sync faults, and on ext4 that fault has the next
+//! sync commit the journal: syncs of a file that was written before took three times as long
+//! (310 µs against 110 µs).
 #![allow(clippy::disallowed_methods, reason = "a home of file system calls")]
 
 use std::fs::{File, OpenOptions};
@@ -13,7 +18,7 @@ use std::sync::Arc;
 use memmap2::MmapMut;
 
 use super::mapping::map_writable;
-use super::{Fill, Segment, Syncer};
+use super::{Segment, Syncer};
 
 /// A file of fixed length, mapped to be written.
 #[derive(Debug)]
@@ -26,9 +31,9 @@ pub(super) struct DiskSegment {
 struct DiskSyncer(File);
 
 impl DiskSegment {
-    pub(super) fn create(path: &Path, len: u64, fill: Fill) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, len: u64) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        if let Err(error) = take_room(&mut file, len, fill) {
+        if let Err(error) = take_room(&mut file, len) {
             // A half-made segment would only take room that is short already.
             let _ = std::fs::remove_file(path);
             return Err(error);
@@ -47,8 +52,8 @@ impl DiskSegment {
     }
 }
 
-fn take_room(file: &mut File, len: u64, fill: Fill) -> io::Result<()> {
-    if fill == Fill::Zeros || reserve(file, len).is_err() {
+fn take_room(file: &mut File, len: u64) -> io::Result<()> {
+    if reserve(file, len).is_err() {
         // A file system that cannot reserve room gets zeros, which need room as well; if there is
         // none for them either, that error is the one to tell.
         write_zeros(file, len)?;
@@ -91,6 +96,14 @@ impl Segment for DiskSegment {
         Ok(())
     }
 
+    #[cfg(unix)]
+    fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len()) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        std::os::unix::fs::FileExt::write_all_at(&self.file.0, bytes, offset)
+    }
+
     fn syncer(&self) -> Arc<dyn Syncer> {
         Arc::clone(&self.file) as Arc<dyn Syncer>
     }
@@ -110,19 +123,26 @@ mod tests {
     #[test]
     fn writes_are_in_the_file_at_once_and_within_bounds() {
         let dir = tempfile::tempdir().unwrap();
-        for (name, fill) in [("reserved", Fill::Reserve), ("zeros", Fill::Zeros)] {
-            let path = dir.path().join(name);
-            let mut segment = DiskSegment::create(&path, 10_000, fill).unwrap();
+        for write in [DiskSegment::write, DiskSegment::write_through] {
+            let path = dir.path().join("segment");
+            let mut segment = DiskSegment::create(&path, 10_000).unwrap();
             assert_eq!(segment.len(), 10_000);
-            segment.write(9_990, b"0123456789").unwrap();
-            assert!(segment.write(9_991, b"0123456789").is_err());
-            assert!(segment.write(u64::MAX, b"0").is_err());
+            write(&mut segment, 9_990, b"0123456789").unwrap();
+            assert!(write(&mut segment, 9_991, b"0123456789").is_err());
+            assert!(write(&mut segment, u64::MAX, b"0").is_err());
             segment.syncer().sync().unwrap();
             let bytes = std::fs::read(&path).unwrap();
             assert_eq!((bytes.len(), &bytes[9_990..], bytes[0]), (10_000, &b"0123456789"[..], 0));
             let mut again = DiskSegment::open(&path).unwrap();
-            again.write(0, b"x").unwrap();
+            write(&mut again, 0, b"x").unwrap();
             assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
+            std::fs::remove_file(&path).unwrap();
         }
+        // What goes either way is in one file.
+        let mut segment = DiskSegment::create(&dir.path().join("both"), 8192).unwrap();
+        segment.write(0, b"map").unwrap();
+        segment.write_through(3, b"call").unwrap();
+        segment.write(7, b"map").unwrap();
+        assert_eq!(&segment.map[..10], b"mapcallmap");
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Access, Appender, Fill, Lock, Mapping, RandomReader, Segment, Storage, Syncer};
+use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage, Syncer};
 
 /// What is done to a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub enum Operation {
     Open,
     /// Reading from an open file.
     Read,
-    /// Appending. Half of the bytes are written before the failure.
+    /// Appending, or writing through to a segment. Half of the bytes are written before the failure.
     Append,
     /// Making contents durable.
     Sync,
@@ -129,9 +129,9 @@ impl Storage for FaultStorage {
         self.inner.map(path)
     }
 
-    fn create_segment(&self, path: &Path, len: u64, fill: Fill) -> io::Result<Box<dyn Segment>> {
+    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         self.check(Operation::Create, path)?;
-        Ok(Box::new(Faulty::new(self, path, self.inner.create_segment(path, len, fill)?)))
+        Ok(Box::new(Faulty::new(self, path, self.inner.create_segment(path, len)?)))
     }
 
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
@@ -220,6 +220,16 @@ impl Segment for Faulty<Box<dyn Segment>> {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write(offset, bytes)
+    }
+
+    fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let checked = self.storage.check(Operation::Append, &self.path);
+        if checked.is_err() {
+            let half = bytes.split_at(bytes.len() / 2).0;
+            self.file.write_through(offset, half)?;
+        }
+        checked?;
+        self.file.write_through(offset, bytes)
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {

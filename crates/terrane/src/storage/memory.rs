@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Access, Appender, Fill, Lock, Mapping, RandomReader, Segment, Storage};
+use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
 use node::{Node, NodeId};
@@ -230,7 +230,7 @@ impl Storage for MemoryStorage {
         Ok(Mapping::of_bytes(self.lock_state().node(path)?.data().to_vec()))
     }
 
-    fn create_segment(&self, path: &Path, len: u64, _fill: Fill) -> io::Result<Box<dyn Segment>> {
+    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         let mut state = self.lock_state();
         state.take_room(len)?;
         let zeros = vec![0; usize::try_from(len).map_err(|_| io::ErrorKind::StorageFull)?];

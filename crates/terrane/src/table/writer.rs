@@ -19,9 +19,6 @@ use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{EntryKind, SeqNo};
 
-/// Values from this size on get a block of their own, which is written without copying them.
-const LARGE_VALUE_BYTES: usize = 32 << 10;
-
 /// Filters begin at a multiple of this, so that each of their lines is one cache line.
 const FILTER_ALIGN: u64 = 64;
 
@@ -127,7 +124,9 @@ impl TableWriter {
             self.properties.start = key.to_vec();
         }
         self.count(key, seq, kind, value);
-        if value.len() >= LARGE_VALUE_BYTES {
+        // A value that leaves no room for another one has a block of its own, into which it is not
+        // copied first.
+        if value.len() >= self.config.block_bytes / 2 {
             return self.add_large(key, seq, kind, value);
         }
         let size = self.block.size() + BlockBuilder::entry_size(key, value);
@@ -185,9 +184,10 @@ impl TableWriter {
             self.block.add(key, seq, kind, value);
             return self.write_block();
         }
-        let mut head = Vec::with_capacity(key.len() + 32);
-        BlockBuilder::single(key, seq, kind, &mut head);
-        let trailer = stored::trailer(&[&head, value], false, self.id, self.sink.offset());
+        self.scratch.clear();
+        BlockBuilder::single(key, seq, kind, &mut self.scratch);
+        let head = &self.scratch;
+        let trailer = stored::trailer(&[head, value], false, self.id, self.sink.offset());
         for part in [&head[..], value, &trailer] {
             self.sink.append(part)?;
         }

@@ -9,7 +9,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::error::{ErrorKind, Result};
 use crate::stats::Counters;
-use crate::storage::{Crash, Fill, MemoryStorage, Storage, Survival};
+use crate::storage::{Crash, MemoryStorage, Storage, Survival};
 use crate::types::{Lsn, SeqNo};
 
 const DATABASE: u64 = 42;
@@ -48,7 +48,7 @@ impl Log {
             dir: PathBuf::from(DIR),
             database: DATABASE,
         };
-        let config = LogConfig { segment_bytes, fill: Fill::Reserve };
+        let config = LogConfig { segment_bytes };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;
         let writer =
@@ -62,7 +62,7 @@ impl Log {
         let payload: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
         let seq = self.written.len() as u64 + 1;
         let (a, b) = payload.split_at(rng.index(len + 1));
-        let end = self.writer.append(seq, &[a, b]).unwrap();
+        let end = self.writer.append(seq, &[a, b], false).unwrap();
         self.written.push((seq, payload));
         end
     }
@@ -165,7 +165,7 @@ fn a_value_that_holds_a_whole_log_is_not_replayed() {
     }
     let stolen = storage.read(Path::new("db/000001.log")).unwrap();
     let seq = log.written.len() as u64 + 1;
-    log.writer.append(seq, &[&stolen[..50_000]]).unwrap();
+    log.writer.append(seq, &[&stolen[..50_000]], false).unwrap();
     log.written.push((seq, stolen[..50_000].to_vec()));
     // The record that carries it is cut: the log must end there, not go on inside of it.
     let path = Path::new("db/000001.log");
@@ -187,7 +187,7 @@ fn damage_before_the_end_of_a_closed_log_is_reported() {
     for _ in 0..60 {
         let payload: Vec<u8> = (0..rng.index(100)).map(|_| rng.bits() as u8).collect();
         let seq = log.written.len() as u64 + 1;
-        log.writer.append(seq, &[&payload]).unwrap();
+        log.writer.append(seq, &[&payload], true).unwrap();
         log.written.push((seq, payload));
     }
     log.writer.close().unwrap();
@@ -238,7 +238,7 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     storage.set_capacity(Some(storage.used_bytes() + 9000));
     let mut refused = None;
     for seq in 1..200 {
-        match log.writer.append(seq, &[&[7; 500]]) {
+        match log.writer.append(seq, &[&[7; 500]], false) {
             Ok(_) => log.written.push((seq, vec![7; 500])),
             Err(error) => {
                 refused = Some(error);
@@ -249,7 +249,7 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     assert!(matches!(refused, Some(crate::Error::DiskFull(_))), "{refused:?}");
     storage.set_capacity(None);
     let seq = log.written.len() as u64 + 1;
-    log.writer.append(seq, &[b"again"]).unwrap();
+    log.writer.append(seq, &[b"again"], false).unwrap();
     log.written.push((seq, b"again".to_vec()));
     let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
     assert_prefix(&batches, &log.written, log.written.len());
@@ -266,7 +266,7 @@ fn writers_share_syncs() {
             scope.spawn(move || {
                 for number in 0..50 {
                     let end =
-                        writer.lock().unwrap().append(thread * 1000 + number, &[b"x"]).unwrap();
+                        writer.lock().unwrap().append(thread * 1000 + number, &[b"x"], false).unwrap();
                     sync.sync(end).unwrap();
                     assert!(sync.synced() >= end);
                 }

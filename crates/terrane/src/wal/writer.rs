@@ -13,7 +13,7 @@ use crate::batch::Op;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::{Counter, Counters};
-use crate::storage::{Fill, Segment, Storage};
+use crate::storage::{Segment, Storage};
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
 /// How the log is kept.
@@ -21,8 +21,6 @@ use crate::types::{KeyspaceId, Lsn, SeqNo};
 pub(crate) struct LogConfig {
     /// The length of a segment, unless a record needs more.
     pub(crate) segment_bytes: u64,
-    /// How new segments get their room.
-    pub(crate) fill: Fill,
 }
 
 /// The first segment of a log is this short: a small database should not take much room, and a
@@ -79,13 +77,12 @@ pub(crate) struct LogWriter {
 pub(crate) struct WantedSpare {
     path: PathBuf,
     len: u64,
-    fill: Fill,
 }
 
 impl WantedSpare {
     /// Makes the file; its name is durable then.
     pub(crate) fn make(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
-        let segment = storage.create_segment(&self.path, self.len, self.fill);
+        let segment = storage.create_segment(&self.path, self.len);
         segment.map_err(|error| Error::io("create", &self.path, error))?;
         storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
         Ok(self.path)
@@ -137,7 +134,7 @@ impl LogWriter {
             base: replayed.end.max(flushed),
         };
         let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
-        let (path, segment) = create_file(&environment, config.fill, next_file, len)?;
+        let (path, segment) = create_file(&environment, next_file, len)?;
         let current = begin(&environment, path, segment, place)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
         Ok(Self {
@@ -187,19 +184,25 @@ impl LogWriter {
         self.pins = if is_pinned { self.pins + 1 } else { self.pins.saturating_sub(1) };
     }
 
-    /// Adds the operations of a write, of which the first has sequence number `seq`. Returns the
-    /// position after it. Nothing is written if it fails.
+    /// Adds the operations of a write, of which the first has sequence number `seq`; `is_synced`
+    /// if the writer will have it synced at once. Returns the position after it. Nothing is written
+    /// if it fails.
     ///
     /// # Errors
     /// There is no room for another segment.
-    pub(crate) fn append(&mut self, seq: SeqNo, operations: &[&[u8]]) -> Result<Lsn> {
+    pub(crate) fn append(
+        &mut self,
+        seq: SeqNo,
+        operations: &[&[u8]],
+        is_synced: bool,
+    ) -> Result<Lsn> {
         let synced = self.sync.synced();
         // Once something new is durable the log says so, for the next recovery to know.
         if synced > self.said_synced {
-            self.write_record(RecordKind::Synced, seq, &[&synced.0.to_le_bytes()])?;
+            self.write_record(RecordKind::Synced, seq, &[&synced.0.to_le_bytes()], is_synced)?;
             self.said_synced = synced;
         }
-        self.write_record(RecordKind::Batch, seq, operations)
+        self.write_record(RecordKind::Batch, seq, operations, is_synced)
     }
 
     /// Adds a write of one operation, encoded on the way.
@@ -208,6 +211,7 @@ impl LogWriter {
         seq: SeqNo,
         keyspace: KeyspaceId,
         op: &Op<'_>,
+        is_synced: bool,
     ) -> Result<Lsn> {
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
@@ -215,18 +219,24 @@ impl LogWriter {
             // A large value is not copied into the operation.
             Op::Put { key, value } if value.len() > COPIED_BYTES => {
                 Op::encode_put_head(keyspace, key, value.len(), &mut encoded);
-                self.append(seq, &[&encoded, value])
+                self.append(seq, &[&encoded, value], is_synced)
             }
             _ => {
                 op.encode(keyspace, &mut encoded);
-                self.append(seq, &[&encoded])
+                self.append(seq, &[&encoded], is_synced)
             }
         };
         self.encoded = encoded;
         appended
     }
 
-    fn write_record(&mut self, kind: RecordKind, seq: SeqNo, payload: &[&[u8]]) -> Result<Lsn> {
+    fn write_record(
+        &mut self,
+        kind: RecordKind,
+        seq: SeqNo,
+        payload: &[&[u8]],
+        is_synced: bool,
+    ) -> Result<Lsn> {
         let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
         let total = record_bytes(payload_bytes);
         // Room for the record that says that another segment follows is always left.
@@ -238,7 +248,13 @@ impl LogWriter {
         let head = record_header(header.nonce, *offset, kind, seq, payload);
         self.scratch.clear();
         self.scratch.extend_from_slice(&head);
-        let io = |error| Error::io("write", path, error);
+        let mut write = |offset, bytes: &[u8]| {
+            let written = match is_synced {
+                true => segment.write_through(offset, bytes),
+                false => segment.write(offset, bytes),
+            };
+            written.map_err(|error| Error::io("write", path, error))
+        };
         // A large payload is not copied twice; it is written first, so that the record does not
         // hold before all of it is there.
         if payload_bytes <= COPIED_BYTES {
@@ -246,7 +262,7 @@ impl LogWriter {
         } else {
             let mut at = *offset + head.len() as u64;
             for part in payload {
-                segment.write(at, part).map_err(io)?;
+                write(at, part)?;
                 at += part.len() as u64;
             }
         }
@@ -256,10 +272,10 @@ impl LogWriter {
             self.scratch.resize(total + room, 0);
         } else {
             let tail = vec![0; total - head.len() - payload_bytes + room];
-            segment.write(*offset + (total + room - tail.len()) as u64, &tail).map_err(io)?;
+            write(*offset + (total + room - tail.len()) as u64, &tail)?;
             self.scratch.truncate(copied);
         }
-        segment.write(*offset, &self.scratch).map_err(io)?;
+        write(*offset, &self.scratch)?;
         *offset += total as u64;
         self.sync.set_written(Lsn(header.base.0 + (*offset - HEADER_BYTES)));
         self.environment.counters.add(Counter::LogBytesWritten, total as u64);
@@ -278,7 +294,7 @@ impl LogWriter {
                 let len = usual.min(self.config.segment_bytes).max(needed);
                 let number = self.next_file;
                 self.next_file += 1;
-                create_file(&self.environment, self.config.fill, number, len)?
+                create_file(&self.environment, number, len)?
             }
         };
         // The next segment is there before this one says so: a segment that is announced and
@@ -292,7 +308,7 @@ impl LogWriter {
             base,
         };
         let next = begin(&self.environment, path, segment, place)?;
-        self.write_record(RecordKind::Continued, 0, &[])?;
+        self.write_record(RecordKind::Continued, 0, &[], false)?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
         self.note_manifest(self.manifest_version)?;
@@ -324,7 +340,7 @@ impl LogWriter {
         self.spare_is_wanted = true;
         let path = self.environment.dir.join(segment_file_name(self.next_file));
         self.next_file += 1;
-        Some(WantedSpare { path, len: self.config.segment_bytes, fill: self.config.fill })
+        Some(WantedSpare { path, len: self.config.segment_bytes })
     }
 
     /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
@@ -367,7 +383,7 @@ impl LogWriter {
     pub(crate) fn close(&mut self) -> Result<()> {
         self.sync.sync(self.end())?;
         let end = self.end();
-        self.write_record(RecordKind::Closed, 0, &[&end.0.to_le_bytes()])?;
+        self.write_record(RecordKind::Closed, 0, &[&end.0.to_le_bytes()], true)?;
         self.sync.sync(self.end())
     }
 }
@@ -384,13 +400,12 @@ struct Place {
 /// A new file, whose name is durable: no record in it could be promised before.
 fn create_file(
     environment: &LogEnvironment,
-    fill: Fill,
     number: u64,
     len: u64,
 ) -> Result<(PathBuf, Box<dyn Segment>)> {
     let LogEnvironment { storage, dir, .. } = environment;
     let path = dir.join(segment_file_name(number));
-    let segment = storage.create_segment(&path, len, fill);
+    let segment = storage.create_segment(&path, len);
     let segment = segment.map_err(|error| Error::io("create", &path, error))?;
     storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
     Ok((path, segment))

@@ -148,7 +148,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::storage::{Fill, Storage};
+    use crate::storage::Storage;
 
     fn lost(seed: u64) -> Crash {
         Crash::Power(Survival { percent: 0, seed })
@@ -196,7 +196,7 @@ mod tests {
     fn writes_are_torn_between_sectors_only() {
         let storage = MemoryStorage::new(1);
         let path = Path::new("db/log");
-        let mut segment = storage.create_segment(path, 4096, Fill::Zeros).unwrap();
+        let mut segment = storage.create_segment(path, 4096).unwrap();
         storage.sync_dir(Path::new("db")).unwrap();
         segment.write(500, &[1; 2000]).unwrap();
         let mut torn = false;

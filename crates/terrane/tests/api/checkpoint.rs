@@ -1,0 +1,130 @@
+//! Checkpoints: a second database, made while the first one is in use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane::storage::MemoryStorage;
+use terrane::{Background, Db, KeyspaceOptions, Options, WriteBatch};
+
+use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
+
+#[test]
+fn a_checkpoint_holds_what_was_there_and_lives_by_itself() {
+    let (options, _) = in_memory();
+    let db = options.clone().design(small_design()).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    fill(&db, 200, 0);
+    db.flush().unwrap();
+    db.delete_range("050".."100").unwrap();
+    other.put("k", "v").unwrap();
+    let before = pairs(db.iter().unwrap());
+    db.checkpoint("copy").unwrap();
+    db.put("later", "not in the copy").unwrap();
+    let copy = options.open("copy").unwrap();
+    assert_eq!(pairs(copy.iter().unwrap()), before);
+    assert_eq!(copy.design(), small_design());
+    assert_eq!(
+        keys(copy.keyspace("other", KeyspaceOptions::new()).unwrap().iter().unwrap()),
+        ["k"]
+    );
+    // Neither disturbs the other.
+    copy.delete_range::<&str>(..).unwrap();
+    copy.compact_range::<&str>(..).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 151);
+    db.delete_range::<&str>(..).unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    copy.put("mine", "1").unwrap();
+    drop(copy);
+    assert_eq!(keys(options.open("copy").unwrap().iter().unwrap()), ["mine"]);
+}
+
+#[test]
+fn tables_are_shared_by_hard_links_on_a_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (source, target) = (dir.path().join("db"), dir.path().join("copy"));
+    let db = Options::new().design(small_design()).open(&source).unwrap();
+    fill(&db, 100, 0);
+    db.checkpoint(&target).unwrap();
+    let shared = std::fs::read_dir(&target)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "sst"));
+    let mut count = 0;
+    for table in shared {
+        let (here, there) =
+            (table.metadata().unwrap(), source.join(table.file_name()).metadata().unwrap());
+        assert_eq!((here.ino(), here.dev()), (there.ino(), there.dev()));
+        count += 1;
+    }
+    assert!(count > 0);
+    db.close().unwrap();
+    let copy = Db::open(&target).unwrap();
+    assert_eq!(copy.iter().unwrap().count(), 100);
+    assert!(terrane::inspect::verify(&target, &mut |_| {}).unwrap().problems.is_empty());
+}
+
+#[test]
+fn a_directory_with_files_in_it_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, target) = (dir.path().join("db"), dir.path().join("copy"));
+    let db = Db::open(&source).unwrap();
+    db.put("a", "1").unwrap();
+    std::fs::create_dir(&target).unwrap();
+    std::fs::write(target.join("notes"), "mine").unwrap();
+    let error = db.checkpoint(&target).unwrap_err();
+    assert_eq!(error.kind(), terrane::ErrorKind::Invalid);
+    assert!(error.to_string().contains("copy"), "{error}");
+    assert_eq!(std::fs::read_to_string(target.join("notes")).unwrap(), "mine");
+    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 1);
+    let inside = db.checkpoint(&source).unwrap_err();
+    assert_eq!(inside.kind(), terrane::ErrorKind::Invalid);
+    std::fs::remove_file(target.join("notes")).unwrap();
+    db.checkpoint(&target).unwrap();
+}
+
+/// Numbers are written in order to two keyspaces at once, while checkpoints are made: each opens,
+/// and holds a prefix, the same in both.
+#[test]
+fn checkpoints_while_writing_open_and_hold_a_prefix() {
+    let storage = MemoryStorage::new(3);
+    let options = Options::new()
+        .storage(Arc::new(storage))
+        .background(Background::Threads)
+        .memory_budget(16 << 20)
+        .log_segment_bytes(64 << 10);
+    let db = options.clone().design(small_design()).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0u32.. {
+                if is_done.load(Ordering::SeqCst) {
+                    break;
+                }
+                let mut batch = WriteBatch::new();
+                batch.put(number.to_be_bytes(), [number as u8; 60]);
+                batch.put_in(&other, number.to_be_bytes(), [number as u8; 20]);
+                db.write(&batch).unwrap();
+            }
+        });
+        let mut before = 0;
+        for round in 0..20 {
+            let dir = format!("copy {round}");
+            db.checkpoint(&dir).unwrap();
+            let copy = options.open(&dir).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let there = copy.keyspace("other", KeyspaceOptions::new()).unwrap();
+            let mut count = 0u32;
+            for (a, b) in copy.iter().unwrap().zip(there.iter().unwrap()) {
+                assert_eq!(a.unwrap().0, count.to_be_bytes());
+                assert_eq!(b.unwrap().0, count.to_be_bytes());
+                count += 1;
+            }
+            assert_eq!(copy.iter().unwrap().count(), there.iter().unwrap().count());
+            assert!(count >= before);
+            before = count;
+        }
+        is_done.store(true, Ordering::SeqCst);
+        assert!(before > 0);
+    });
+}

@@ -1,0 +1,136 @@
+//! Deletes of keys and of ranges of keys.
+
+use std::ops::Bound::{Excluded, Included};
+
+use crate::support::{DIR, fill, in_memory, keys, small};
+
+#[test]
+fn range_deletes_take_the_bounds_that_they_are_given() {
+    let db = small();
+    fill(&db, 10, 0);
+    db.flush().unwrap();
+    db.delete_range("001".."003").unwrap();
+    db.delete_range("005"..="006").unwrap();
+    db.delete_range::<&str>((Excluded("007"), Included("008"))).unwrap();
+    let left = ["000", "003", "004", "007", "009"];
+    assert_eq!(keys(db.iter().unwrap()), left);
+    db.flush().unwrap();
+    assert_eq!(keys(db.iter().unwrap()), left);
+    db.delete_range("004"..).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["000", "003"]);
+    db.delete_range(.."003").unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["003"]);
+    db.compact_range::<&str>(..).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["003"]);
+    assert_eq!(db.stats().table_range_tombstones, 0);
+    db.delete_range::<&str>(..).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 0);
+}
+
+#[test]
+fn inverted_and_empty_ranges_delete_nothing_and_cost_nothing() {
+    let db = small();
+    fill(&db, 10, 0);
+    let before = db.stats().writes;
+    db.delete_range("005".."005").unwrap();
+    db.delete_range("005".."001").unwrap();
+    let mut batch = terrane::WriteBatch::new();
+    batch.delete_range("9".."1").delete_range(""..="");
+    assert_eq!(batch.len(), 1, "the empty key is a key");
+    db.write(&batch).unwrap();
+    assert_eq!(db.stats().writes, before + 1);
+    assert_eq!(db.iter().unwrap().count(), 10);
+}
+
+#[test]
+fn what_is_put_after_a_range_delete_is_there_wherever_both_end_up() {
+    let db = small();
+    let check = |when: &str| {
+        assert_eq!(keys(db.iter().unwrap()), ["004", "100"], "{when}");
+        assert_eq!(keys(db.iter().unwrap().rev()), ["100", "004"], "{when}");
+        assert_eq!(db.get("004").unwrap().unwrap(), "after", "{when}");
+        assert_eq!(db.get("005").unwrap(), None, "{when}");
+        let found = db.multi_get(["003", "004", "005"]).unwrap();
+        assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+    };
+    fill(&db, 10, 0);
+    db.flush().unwrap();
+    fill(&db, 10, 1);
+    db.put("100", "outside").unwrap();
+    db.delete_range("0".."1").unwrap();
+    db.put("004", "after").unwrap();
+    check("all in memory");
+    db.flush().unwrap();
+    check("in two runs");
+    db.wait_for_compactions().unwrap();
+    check("where the design wants them");
+    db.compact_range::<&str>(..).unwrap();
+    check("compacted");
+    assert_eq!(db.stats().table_entries, 2);
+}
+
+#[test]
+fn a_range_delete_is_in_the_log() {
+    let (options, _) = in_memory();
+    let db = options.open(DIR).unwrap();
+    fill(&db, 10, 0);
+    db.delete_range("002"..).unwrap();
+    db.put("005", "again").unwrap();
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["000", "001", "005"]);
+}
+
+#[test]
+fn snapshots_see_what_was_there_before_each_range_delete() {
+    let db = small();
+    let mut snapshots = Vec::new();
+    for round in 0..4u32 {
+        fill(&db, 10, round);
+        snapshots.push((db.snapshot(), 10));
+        db.delete_range(format!("{:03}", round * 2).as_str()..).unwrap();
+        snapshots.push((db.snapshot(), round as usize * 2));
+        if round % 2 == 0 {
+            db.flush().unwrap();
+        }
+    }
+    db.compact_range::<&str>(..).unwrap();
+    for (snapshot, count) in &snapshots {
+        assert_eq!(snapshot.iter().unwrap().count(), *count);
+        let gets = (0..10).filter(|n| snapshot.contains(format!("{n:03}")).unwrap()).count();
+        assert_eq!(gets, *count);
+    }
+}
+
+#[test]
+fn tables_that_a_range_delete_covers_are_dropped_unread() {
+    let db = small();
+    for number in 0..2000u32 {
+        db.put(format!("{number:05}"), [7; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let before = db.stats();
+    assert!(before.table_bytes > 200_000);
+    db.delete_range("00010".."01990").unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let stats = db.stats();
+    assert!(stats.tables_dropped > 10, "{}", stats.tables_dropped);
+    let read = stats.compaction_bytes_read - before.compaction_bytes_read;
+    assert_eq!(db.iter().unwrap().count(), 20);
+    assert!(stats.table_bytes < 20_000, "{}", stats.table_bytes);
+    // The tables count as input, though they were not read: what is written tells.
+    let written = stats.compaction_bytes_written - before.compaction_bytes_written;
+    assert!(written < read / 4, "{written} of {read}");
+}
+
+#[test]
+fn deleting_what_is_not_there_is_fine() {
+    let db = small();
+    db.delete("nothing").unwrap();
+    db.delete_range("a".."z").unwrap();
+    db.flush().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    assert_eq!(db.iter().unwrap().count(), 0);
+    assert_eq!(db.stats().table_bytes, 0);
+}

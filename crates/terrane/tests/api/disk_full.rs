@@ -1,0 +1,52 @@
+//! A full disk: told, survived, and over when there is room again.
+
+use terrane::{Error, ErrorKind};
+
+use crate::support::{DIR, in_memory, keys, small_design};
+
+#[test]
+fn a_full_disk_is_told_with_the_file_and_the_remedy_and_passes() {
+    let (options, storage) = in_memory();
+    let db = options.clone().design(small_design()).open(DIR).unwrap();
+    storage.set_capacity(Some(storage.used_bytes() + 20_000));
+    let mut kept = 0u32;
+    let error = loop {
+        match db.put(kept.to_be_bytes(), [9; 200]) {
+            Ok(()) => kept += 1,
+            Err(error) => break error,
+        }
+        assert!(kept < 10_000, "the disk never fills up");
+    };
+    assert!(matches!(error, Error::DiskFull(_)), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let Error::DiskFull(failure) = &error else { panic!("{error}") };
+    assert!(failure.path.starts_with(DIR), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("disk is full") && text.contains("free some space"), "{text}");
+    // Reads go on, and all that was acknowledged is there.
+    assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), kept as usize);
+    storage.set_capacity(None);
+    db.put("resumed", "by itself").unwrap();
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(keys(db.iter().unwrap()).len(), kept as usize + 1);
+    assert!(db.stats().error.is_none());
+}
+
+#[test]
+fn a_checkpoint_without_room_leaves_nothing_behind() {
+    use terrane::storage::Storage;
+    let (options, storage) = in_memory();
+    let db = options.design(small_design()).open(DIR).unwrap();
+    db.put("k", [1; 3000]).unwrap();
+    db.flush().unwrap();
+    storage.set_capacity(Some(storage.used_bytes() + 100));
+    let error = db.checkpoint("copy").unwrap_err();
+    assert!(matches!(error, Error::DiskFull(_)), "{error}");
+    let left = storage.list(std::path::Path::new("copy")).unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    storage.set_capacity(None);
+    db.checkpoint("copy").unwrap();
+}

@@ -1,0 +1,105 @@
+//! What survives: for a database, and for one write.
+
+use std::time::Duration;
+
+use terrane::storage::{Crash, MemoryStorage, Survival};
+use terrane::{Background, Db, Durability, Options, WriteOptions};
+
+use crate::support::{DIR, in_memory, keys};
+
+const NOTHING: Crash = Crash::Power(Survival { percent: 0, seed: 0 });
+
+fn after(options: &Options, storage: &MemoryStorage, crash: Crash) -> Vec<String> {
+    let image = storage.crash_point().image(crash);
+    let db = options.clone().storage(std::sync::Arc::new(image)).open(DIR).unwrap();
+    keys(db.iter().unwrap())
+}
+
+fn put(db: &Db, key: &str, durability: Durability) {
+    db.put_with(key, "v", WriteOptions::new().durability(durability)).unwrap();
+}
+
+#[test]
+fn each_durability_survives_what_it_says() {
+    let hour = Durability::Interval(Duration::from_secs(3600));
+    for (durability, by_process, by_power) in [
+        (Durability::None, false, false),
+        (Durability::Process, true, false),
+        (hour, true, false),
+        (Durability::Sync, true, true),
+    ] {
+        let (options, storage) = in_memory();
+        // With inline background work an interval has no thread to sync it: each write does.
+        let options = options.background(Background::Threads).durability(durability);
+        let db = options.open(DIR).unwrap();
+        db.put("k", "v").unwrap();
+        let survived = |crash| after(&options, &storage, crash) == ["k"];
+        assert_eq!(survived(Crash::Process), by_process, "{durability} and the process");
+        assert_eq!(survived(NOTHING), by_power, "{durability} and the power");
+        assert_eq!(db.get("k").unwrap().unwrap(), "v");
+    }
+}
+
+#[test]
+fn a_durable_write_carries_all_before_it_but_those_of_none() {
+    let (options, storage) = in_memory();
+    let db = options.open(DIR).unwrap();
+    put(&db, "a none", Durability::None);
+    put(&db, "b process", Durability::Process);
+    assert_eq!(after(&options, &storage, NOTHING), Vec::<String>::new());
+    put(&db, "c sync", Durability::Sync);
+    put(&db, "d process", Durability::Process);
+    assert_eq!(after(&options, &storage, NOTHING), ["b process", "c sync"]);
+    assert_eq!(after(&options, &storage, Crash::Process), ["b process", "c sync", "d process"]);
+    db.sync().unwrap();
+    assert_eq!(after(&options, &storage, NOTHING), ["b process", "c sync", "d process"]);
+    db.flush().unwrap();
+    assert_eq!(after(&options, &storage, NOTHING), ["a none", "b process", "c sync", "d process"]);
+}
+
+#[test]
+fn an_interval_syncs_by_itself_and_shares_its_syncs() {
+    let (options, storage) = in_memory();
+    let interval = Durability::Interval(Duration::from_millis(20));
+    let options = options.background(Background::Threads).durability(interval);
+    let db = options.open(DIR).unwrap();
+    let before = db.stats().log_syncs;
+    for number in 0..500u32 {
+        db.put(number.to_be_bytes(), "v").unwrap();
+    }
+    let start = std::time::Instant::now();
+    while after(&options, &storage, NOTHING).len() < 500 {
+        assert!(start.elapsed() < Duration::from_secs(10), "the interval is long over");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let syncs = db.stats().log_syncs - before;
+    assert!((1..100).contains(&syncs), "{syncs} syncs for 500 writes");
+}
+
+/// No thread is left to sync what was promised to be synced within the interval.
+#[test]
+fn the_last_handle_syncs_what_an_interval_still_owes() {
+    let (options, storage) = in_memory();
+    let hour = Durability::Interval(Duration::from_secs(3600));
+    let options = options.background(Background::Threads).durability(hour);
+    let db = options.open(DIR).unwrap();
+    db.put("k", "v").unwrap();
+    drop(db);
+    assert_eq!(after(&options, &storage, NOTHING), ["k"]);
+}
+
+#[test]
+fn writers_at_once_share_syncs() {
+    let (options, storage) = in_memory();
+    let db = options.durability(Durability::Sync).open(DIR).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let db = &db;
+            scope
+                .spawn(move || (0..50u8).for_each(|number| db.put([thread, number], "v").unwrap()));
+        }
+    });
+    let stats = db.stats();
+    assert!(stats.log_syncs <= 210, "{}", stats.log_syncs);
+    assert_eq!(after(&in_memory().0, &storage, NOTHING).len(), 200);
+}

@@ -1,0 +1,129 @@
+//! Counters and sizes add up.
+
+use std::path::Path;
+
+use terrane::storage::Storage;
+use terrane::{KeyspaceOptions, Options, ReadMode, WriteBatch};
+
+use crate::support::{DIR, fill, in_memory, small_design, value};
+
+#[test]
+fn bytes_of_tables_are_those_of_the_tree_and_of_the_files() {
+    let (options, storage) = in_memory();
+    let db = options.design(small_design()).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    fill(&db, 300, 0);
+    for number in 0..200u32 {
+        other.put(number.to_be_bytes(), [1; 50]).unwrap();
+    }
+    fill(&db, 100, 1);
+    db.delete("000").unwrap();
+    db.delete_range("010".."020").unwrap();
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let stats = db.stats();
+    let shapes = [db.tree().shape, other.tree().shape];
+    let sum = |of: fn(&terrane::policy::TableInfo) -> u64| -> u64 {
+        shapes.iter().flat_map(|shape| shape.tables()).map(|table| of(table)).sum()
+    };
+    assert_eq!(stats.table_bytes, sum(|table| table.size_bytes));
+    assert_eq!(stats.table_entries, sum(|table| table.entries));
+    assert_eq!(stats.table_tombstones, sum(|table| table.tombstones));
+    assert_eq!(stats.table_range_tombstones, sum(|table| table.range_tombstones));
+    let files = storage.list(Path::new(DIR)).unwrap();
+    let tables = files.iter().filter(|name| name.ends_with(".sst"));
+    let on_disk: u64 = tables.map(|name| storage.len(&Path::new(DIR).join(name)).unwrap()).sum();
+    assert_eq!(stats.table_bytes, on_disk);
+    // What was written and is not there any more was read by compactions.
+    assert_eq!(
+        stats.flush_bytes_written + stats.compaction_bytes_written - stats.compaction_bytes_read,
+        stats.table_bytes
+    );
+    let parts = stats.log_bytes_written + stats.manifest_bytes_written + stats.flush_bytes_written;
+    assert_eq!(stats.storage_bytes_written(), parts + stats.compaction_bytes_written);
+}
+
+#[test]
+fn operations_and_user_bytes_are_counted_as_they_were_given() {
+    let (options, _) = in_memory();
+    let db = options.open(DIR).unwrap();
+    db.put("key", "value").unwrap();
+    db.delete("key").unwrap();
+    db.delete_range("a".."bb").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put("1", "2").put("3", "4");
+    db.write(&batch).unwrap();
+    db.get("key").unwrap();
+    db.get("1").unwrap();
+    db.multi_get(["1", "3", "5"]).unwrap();
+    drop(db.iter().unwrap());
+    let stats = db.stats();
+    assert_eq!((stats.writes, stats.user_bytes_written), (5, 8 + 3 + 3 + 4));
+    assert_eq!((stats.gets, stats.gets_found, stats.scans), (5, 3, 1));
+    assert_eq!(stats.flushes, 0);
+    assert_eq!((db.tree().memtable_entries, db.tree().keyspace.as_str()), (4, "default"));
+    assert!(db.tree().memtable_bytes > 0);
+}
+
+#[test]
+fn a_get_that_finds_its_key_looks_into_one_block_of_the_run_that_has_it() {
+    for mode in [ReadMode::Mapped, ReadMode::Cached] {
+        let (options, _) = in_memory();
+        let options: Options = options.read_mode(mode);
+        let db = options.design(small_design()).open(DIR).unwrap();
+        fill(&db, 300, 0);
+        db.compact_range::<&str>(..).unwrap();
+        let before = db.stats();
+        for number in 0..300u32 {
+            assert_eq!(db.get(format!("{number:03}")).unwrap().unwrap(), value(number, 0));
+        }
+        let stats = db.stats();
+        assert_eq!(stats.get_blocks - before.get_blocks, 300, "{mode}");
+        assert!((stats.read_amplification() - 1.0).abs() < f64::EPSILON, "{mode}");
+        let looked = |stats: &terrane::Stats| stats.cache.data_hits + stats.cache.data_misses;
+        let through_cache = if mode == ReadMode::Cached { 300 } else { 0 };
+        assert_eq!(looked(&stats) - looked(&before), through_cache, "{mode}");
+    }
+}
+
+#[test]
+fn memory_is_told_by_holder_and_keeps_to_the_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().memory_budget(4 << 20).read_mode(ReadMode::Cached);
+    let db = options
+        .design("balanced; buffer=1MiB; table=1MiB".parse().unwrap())
+        .open(dir.path())
+        .unwrap();
+    for number in 0..20_000u32 {
+        db.put(number.wrapping_mul(2_654_435_761).to_be_bytes(), [5; 400]).unwrap();
+    }
+    db.flush().unwrap();
+    let held: Vec<_> = db.iter().unwrap().take(50).map(Result::unwrap).collect();
+    for number in (0..20_000u32).step_by(3) {
+        db.get(number.wrapping_mul(2_654_435_761).to_be_bytes()).unwrap().unwrap();
+    }
+    let memory = db.stats().memory;
+    assert_eq!(memory.budget_bytes, 4 << 20);
+    let sum = memory.memtable_bytes + memory.cache_bytes + memory.pinned_bytes + memory.job_bytes;
+    assert_eq!(memory.total_bytes(), sum);
+    assert!(memory.cache_bytes > 256 << 10, "{memory:?}");
+    assert!(memory.total_bytes() <= memory.budget_bytes, "{memory:?}");
+    drop(held);
+}
+
+#[test]
+fn figures_and_trees_print_what_they_hold() {
+    let (options, _) = in_memory();
+    let db = options.design(small_design()).open(DIR).unwrap();
+    fill(&db, 200, 0);
+    db.flush().unwrap();
+    let text = db.stats().to_string();
+    for part in ["durability          process", "writes              200", "tables"] {
+        assert!(text.contains(part), "{part} in:\n{text}");
+    }
+    let text = db.tree().to_string();
+    assert!(
+        text.starts_with("mem") && text.contains("\nL0") && text.contains("sorted run"),
+        "{text}"
+    );
+}

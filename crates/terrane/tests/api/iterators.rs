@@ -1,0 +1,267 @@
+//! Iterators: both ends, seeking, and bounds of all kinds.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
+use terrane::{Db, Iter};
+use terrane_testkit::{Rng, seed_from_env};
+
+use crate::support::{keys, small};
+
+/// `a` to `i`, some in tables of several levels, some in memory, with deleted keys between.
+fn letters() -> Db {
+    let db = small();
+    for key in ["a", "c", "e", "g", "gone", "i"] {
+        db.put(key, format!("{key} in a table")).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    for key in ["b", "d", "f", "going"] {
+        db.put(key, format!("{key} in another")).unwrap();
+    }
+    db.flush().unwrap();
+    for key in ["h", "e"] {
+        db.put(key, format!("{key} in memory")).unwrap();
+    }
+    db.delete("gone").unwrap();
+    db.delete("going").unwrap();
+    db
+}
+
+fn key(entry: Option<terrane::Result<(terrane::Key, terrane::Value)>>) -> Option<String> {
+    entry.map(|entry| entry.unwrap().0.escape_ascii().to_string())
+}
+
+fn next(iter: &mut Iter) -> Option<String> {
+    key(iter.next())
+}
+
+fn next_back(iter: &mut Iter) -> Option<String> {
+    key(iter.next_back())
+}
+
+#[test]
+fn the_two_ends_meet_in_the_middle_wherever_that_is() {
+    let db = letters();
+    let all = keys(db.iter().unwrap());
+    assert_eq!(all.concat(), "abcdefghi");
+    for from_front in 0..=all.len() {
+        let mut iter = db.iter().unwrap();
+        let front: Vec<_> = (0..from_front).map(|_| next(&mut iter).unwrap()).collect();
+        let mut back: Vec<_> = std::iter::from_fn(|| next_back(&mut iter)).collect();
+        back.reverse();
+        assert_eq!([front, back].concat(), all);
+        // An iterator that has ended has ended at both ends, for good.
+        for _ in 0..2 {
+            assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
+        }
+    }
+    let mut iter = db.iter().unwrap();
+    let mut taken = Vec::new();
+    while let Some(front) = next(&mut iter) {
+        taken.push(front);
+        taken.extend(next_back(&mut iter));
+    }
+    assert_eq!(taken.concat(), "aibhcgdfe");
+}
+
+#[test]
+fn bounds_of_every_kind_take_the_keys_that_they_should() {
+    let db = letters();
+    let bounds = |key| [Included(key), Excluded(key)];
+    let places = ["", "a", "b", "bb", "e", "i", "z"];
+    let all = BTreeMap::from_iter("abcdefghi".chars().map(|key| (key.to_string(), ())));
+    let starts: Vec<Bound<&str>> = places.into_iter().flat_map(bounds).chain([Unbounded]).collect();
+    for start in &starts {
+        for end in &starts {
+            let inside = |key: &str| {
+                let after = match start {
+                    Included(start) => key >= *start,
+                    Excluded(start) => key > *start,
+                    Unbounded => true,
+                };
+                let before = match end {
+                    Included(end) => key <= *end,
+                    Excluded(end) => key < *end,
+                    Unbounded => true,
+                };
+                after && before
+            };
+            let expected: Vec<_> = all.keys().filter(|key| inside(key)).cloned().collect();
+            let range = || db.range::<&str>((*start, *end)).unwrap();
+            assert_eq!(keys(range()), expected, "{start:?} {end:?}");
+            let mut back = keys(range().rev());
+            back.reverse();
+            assert_eq!(back, expected, "{start:?} {end:?} from the back");
+            assert_eq!(keys(db.snapshot().range::<&str>((*start, *end)).unwrap()), expected);
+        }
+    }
+}
+
+#[test]
+fn inverted_and_empty_ranges_hold_nothing_even_after_a_seek() {
+    let db = letters();
+    for (start, end) in [("d", "b"), ("d", "d"), ("z", ""), ("", "")] {
+        let mut iter = db.range(start..end).unwrap();
+        assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None), "{start}..{end}");
+        iter.seek("c").unwrap();
+        assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None), "{start}..{end}");
+    }
+}
+
+#[test]
+fn seek_goes_forwards_and_backwards_within_the_range() {
+    let db = letters();
+    let mut iter = db.range("b".."h").unwrap();
+    iter.seek("e").unwrap();
+    assert_eq!(next(&mut iter).unwrap(), "e");
+    iter.seek("c").unwrap();
+    assert_eq!(next(&mut iter).unwrap(), "c");
+    iter.seek("cc").unwrap();
+    assert_eq!(next(&mut iter).unwrap(), "d");
+    // What is before the range is its start, what is after it is its end.
+    iter.seek("").unwrap();
+    assert_eq!(next(&mut iter).unwrap(), "b");
+    iter.seek("h").unwrap();
+    assert_eq!(next(&mut iter), None);
+    iter.seek("g").unwrap();
+    assert_eq!((next(&mut iter).unwrap(), next(&mut iter)), ("g".into(), None));
+    // A deleted key is no place to stand.
+    iter.seek("fzz").unwrap();
+    assert_eq!(next(&mut iter).unwrap(), "g");
+    iter.seek("gone").unwrap();
+    assert_eq!(next(&mut iter), None);
+}
+
+#[test]
+fn seek_leaves_the_other_end_where_it_is() {
+    let db = letters();
+    let mut iter = db.iter().unwrap();
+    assert_eq!(next_back(&mut iter).unwrap(), "i");
+    iter.seek("g").unwrap();
+    assert_eq!(next_back(&mut iter).unwrap(), "h");
+    assert_eq!(next(&mut iter).unwrap(), "g");
+    assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
+    // Sought and not given out yet: either end may have it, once.
+    iter.seek("d").unwrap();
+    assert_eq!(next_back(&mut iter).unwrap(), "g");
+    assert_eq!(next_back(&mut iter).unwrap(), "f");
+    assert_eq!(next_back(&mut iter).unwrap(), "e");
+    assert_eq!(next_back(&mut iter).unwrap(), "d");
+    assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
+}
+
+/// The back was moved on to find that the ends had met, and must not lose what it found there.
+#[test]
+fn ends_that_have_met_part_again_after_a_seek_backwards() {
+    let db = letters();
+    let met = || {
+        let mut iter = db.range("a".."f").unwrap();
+        assert_eq!((next(&mut iter).unwrap(), next(&mut iter).unwrap()), ("a".into(), "b".into()));
+        for key in ["e", "d", "c"] {
+            assert_eq!(next_back(&mut iter).unwrap(), key);
+        }
+        assert_eq!(next_back(&mut iter), None);
+        iter.seek("a").unwrap();
+        iter
+    };
+    assert_eq!(keys(met()), ["a", "b"]);
+    assert_eq!(keys(met().rev()), ["b", "a"]);
+}
+
+#[test]
+fn prefixes_of_high_bytes_have_an_end() {
+    let db = small();
+    let bytes: [&[u8]; 8] =
+        [b"", b"a", b"a\xfe", b"a\xff", b"a\xff\xff", b"a\xff\xffz", b"b", b"\xff\xff"];
+    for key in bytes {
+        db.put(key, "v").unwrap();
+    }
+    db.flush().unwrap();
+    for prefix in
+        [&b""[..], b"a", b"a\xff", b"a\xff\xff", b"\xff", b"\xff\xff", b"\xff\xff\xff", b"c"]
+    {
+        let expected: Vec<String> = bytes
+            .iter()
+            .filter(|key| key.starts_with(prefix))
+            .map(|key| key.escape_ascii().to_string())
+            .collect();
+        assert_eq!(keys(db.prefix(prefix).unwrap()), expected, "{}", prefix.escape_ascii());
+        assert_eq!(keys(db.snapshot().prefix(prefix).unwrap()), expected);
+        let mut back = keys(db.prefix(prefix).unwrap().rev());
+        back.reverse();
+        assert_eq!(back, expected);
+    }
+}
+
+#[test]
+fn lending_and_sharing_give_the_same_entries() {
+    let db = letters();
+    let mut lending = db.iter().unwrap();
+    let mut lent = Vec::new();
+    assert_eq!((lending.key(), lending.value()), (&b""[..], &b""[..]));
+    while lending.advance().unwrap() {
+        lent.push((lending.key().to_vec(), lending.value().to_vec()));
+    }
+    assert!(!lending.advance().unwrap());
+    let shared: Vec<_> = db
+        .iter()
+        .unwrap()
+        .map(|entry| entry.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap())
+        .collect();
+    assert_eq!(lent, shared);
+    assert_eq!(lent[4], (b"e".to_vec(), b"e in memory".to_vec()));
+}
+
+#[test]
+fn an_iterator_keeps_what_it_began_with() {
+    let db = letters();
+    let (mut forwards, backwards) = (db.iter().unwrap(), db.iter().unwrap());
+    assert_eq!(next(&mut forwards).unwrap(), "a");
+    db.delete_range::<&str>(..).unwrap();
+    db.put("new", "v").unwrap();
+    db.flush().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["new"]);
+    assert_eq!(keys(forwards).concat(), "bcdefghi");
+    assert_eq!(keys(backwards.rev()).concat(), "ihgfedcba");
+}
+
+/// Random walks over both ends with seeks, against positions in a sorted list.
+#[test]
+fn random_walks_agree_with_a_list() {
+    let seed = seed_from_env(11);
+    let db = letters();
+    let all: Vec<String> = keys(db.iter().unwrap());
+    for round in 0..300 {
+        let mut rng = Rng::new(seed + round);
+        let mut iter = db.iter().unwrap();
+        // Keys from `front` to `back` are still to be given out.
+        let (mut front, mut back) = (0, all.len());
+        let mut story = format!("seed {}", seed + round);
+        for _ in 0..rng.between(1, 20) {
+            let (found, expected) = match rng.below(4) {
+                0 => {
+                    let to = ["", "a", "b", "bb", "d", "g", "i", "j"][rng.index(8)];
+                    story += &format!(" seek {to}");
+                    iter.seek(to).unwrap();
+                    front = all.partition_point(|key| key.as_str() < to);
+                    (None, None)
+                }
+                1 => {
+                    story += " back";
+                    let expected = (front < back).then(|| all[back - 1].clone());
+                    back -= usize::from(front < back);
+                    (next_back(&mut iter), expected)
+                }
+                _ => {
+                    story += " next";
+                    let expected = (front < back).then(|| all[front].clone());
+                    front += usize::from(front < back);
+                    (next(&mut iter), expected)
+                }
+            };
+            assert_eq!(found, expected, "{story}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The public face, by its public names only.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `open`, `options`, `close` | the life of a handle; who holds a database; what is persisted |
+//! | `limits`, `errors` | how long keys and values may be; what an error says |
+//! | `iterators` | both ends, seeking, bounds of all kinds |
+//! | `snapshots`, `deletes` | what stays as it was; ranges of keys that go |
+//! | `keyspaces`, `batches` | trees of their own, and writes across them |
+//! | `checkpoint` | a second database, made while the first one is written |
+//! | `designs` | another design on a live database |
+//! | `durability` | what survives, for a database and for one write |
+//! | `figures` | counters and sizes that add up |
+//! | `disk_full` | no room, and room again |
+//! | `traits` | what handles may be used for, checked by the compiler |
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod batches;
+mod checkpoint;
+mod close;
+mod deletes;
+mod designs;
+mod disk_full;
+mod durability;
+mod errors;
+mod figures;
+mod iterators;
+mod keyspaces;
+mod limits;
+mod open;
+mod options;
+mod snapshots;
+mod support;
+mod traits;

@@ -1,0 +1,191 @@
+//! Opening: who holds a database, and reading it meanwhile.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use terrane::{Db, Error, ErrorKind, OpenMode, Options};
+
+use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
+
+const HOLD_VARIABLE: &str = "TERRANE_HOLD_DIR";
+
+/// Not a test of its own: the process that another test starts to hold a database.
+#[test]
+fn child_holds_a_database() {
+    let Some(dir) = std::env::var_os(HOLD_VARIABLE) else { return };
+    let db = Db::open(dir).unwrap();
+    db.put("held", "yes").unwrap();
+    println!("\nholding");
+    std::io::stdout().flush().unwrap();
+    // Until the parent closes its end.
+    let _ = std::io::stdin().lines().next();
+}
+
+fn hold(dir: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "open::child_holds_a_database", "--nocapture", "--test-threads=1"])
+        .env(HOLD_VARIABLE, dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "holding"), "the child ended");
+    child
+}
+
+#[test]
+fn a_database_that_another_process_has_open_names_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = hold(dir.path());
+    let error = Db::open(dir.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    let text = error.to_string();
+    assert!(text.contains(&format!("process {}", child.id())), "{text}");
+    assert!(text.contains("child_holds_a_database"), "the command is named: {text}");
+    assert!(text.contains("read-only"), "the remedy is named: {text}");
+    let Error::Locked { path, .. } = error else { panic!("{text}") };
+    assert_eq!(&*path, dir.path());
+    // Reading it works meanwhile.
+    let reader = Db::open_read_only(dir.path()).unwrap();
+    assert_eq!(reader.get("held").unwrap().unwrap(), "yes");
+    // The lock ends with the process, however it ends.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!(db.get("held").unwrap().unwrap(), "yes");
+}
+
+#[test]
+fn a_database_that_this_process_has_open_is_locked_until_the_last_handle_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let clone = db.clone();
+    let error = Db::open(dir.path()).unwrap_err();
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    drop(db);
+    assert_eq!(Db::open(dir.path()).unwrap_err().kind(), ErrorKind::Locked);
+    drop(clone);
+    Db::open(dir.path()).unwrap();
+}
+
+#[test]
+fn iterators_and_snapshots_keep_the_lock_as_handles_do() {
+    let (options, _) = in_memory();
+    let db = options.open(DIR).unwrap();
+    db.put("a", "1").unwrap();
+    let iter = db.iter().unwrap();
+    let snapshot = db.snapshot();
+    drop(db);
+    assert_eq!(options.open(DIR).unwrap_err().kind(), ErrorKind::Locked);
+    assert_eq!(keys(iter), ["a"]);
+    assert_eq!(options.open(DIR).unwrap_err().kind(), ErrorKind::Locked);
+    drop(snapshot);
+    options.open(DIR).unwrap();
+}
+
+#[test]
+fn open_modes_say_what_is_there_and_what_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep").join("down");
+    let must_exist = Options::new().open_mode(OpenMode::MustExist);
+    let must_be_new = Options::new().open_mode(OpenMode::MustBeNew);
+    let error = must_exist.open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("missing") && error.to_string().contains("down"), "{error}");
+    assert!(!path.exists(), "looking for a database makes no directory");
+    must_be_new.open(&path).unwrap().put("a", "1").unwrap();
+    let error = must_be_new.open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("there in"), "{error}");
+    assert_eq!(must_exist.open(&path).unwrap().get("a").unwrap().unwrap(), "1");
+}
+
+#[test]
+fn a_missing_database_is_the_same_error_to_readers_and_writers() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().to_owned(), dir.path().join("missing")] {
+        let error = Db::open_read_only(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("missing"), "{error}");
+    }
+}
+
+#[test]
+fn a_read_only_database_refuses_every_change_and_leaves_every_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    fill(&db, 50, 0);
+    db.flush().unwrap();
+    db.put("later", "in the log").unwrap();
+    drop(db);
+    let files = |dir: &Path| {
+        let mut all: Vec<_> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        all.sort();
+        all
+    };
+    let before = files(dir.path());
+    let reader = Db::open_read_only(dir.path()).unwrap();
+    assert_eq!(pairs(reader.iter().unwrap()).len(), 51);
+    for refused in [
+        reader.put("a", "1"),
+        reader.delete("a"),
+        reader.delete_range("a".."b"),
+        reader.flush(),
+        reader.sync(),
+        reader.compact_range::<&str>(..),
+        reader.set_design(small_design()),
+        reader.drop_keyspace("x").map(drop),
+        reader.keyspace("new", terrane::KeyspaceOptions::new()).map(drop),
+        reader.checkpoint(dir.path().join("copy")),
+    ] {
+        assert!(matches!(refused, Err(Error::ReadOnly)), "{refused:?}");
+    }
+    reader.close().unwrap();
+    assert!(files(dir.path()) == before, "a reader changed a file");
+}
+
+/// Numbers are written one after the other, so whatever a reader sees must end at one of them.
+#[test]
+fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let design = "1-leveling T=4 L0=2 base=256KiB; buffer=64KiB; table=64KiB".parse().unwrap();
+    let options = Options::new().log_segment_bytes(128 << 10).log_bytes_max(1 << 20);
+    let db = options.design(design).open(dir.path()).unwrap();
+    let written = std::sync::atomic::AtomicU64::new(0);
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0u64;
+            while !is_done.load(order) {
+                // Scattered keys, so that compactions rewrite what readers have open.
+                let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                db.put(key, [&number.to_be_bytes()[..], &[7; 40]].concat()).unwrap();
+                number += 1;
+                written.store(number, order);
+            }
+        });
+        let mut seen_before = 0;
+        for _ in 0..15 {
+            let promised = written.load(order);
+            let reader = Db::open_read_only(dir.path()).unwrap();
+            let count = reader.iter().unwrap().map(Result::unwrap).count() as u64;
+            for number in (0..count).step_by(97).chain(count.checked_sub(1)) {
+                let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                let value =
+                    reader.get(key).unwrap().unwrap_or_else(|| panic!("{number} of {count}"));
+                assert_eq!(value[..8], number.to_be_bytes());
+            }
+            assert!(count >= promised, "{count} seen, {promised} were written before");
+            assert!(count >= seen_before);
+            seen_before = count;
+        }
+        is_done.store(true, order);
+    });
+}
