@@ -18,6 +18,7 @@ mod mem;
 mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
+mod terrane;
 
 use std::path::Path;
 
@@ -54,6 +55,7 @@ pub(crate) enum Storage {
 
 /// Every engine that was built, in the order of the tables.
 pub(crate) const ALL: &[Engine] = &[
+    terrane::ENGINE,
     #[cfg(feature = "rocksdb")]
     rocksdb::ENGINE,
     #[cfg(feature = "leveldb")]

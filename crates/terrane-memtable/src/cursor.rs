@@ -36,6 +36,10 @@ macro_rules! step {
     };
 }
 
+fn key_of<'a>(entry: Entry<'a>) -> &'a [u8] {
+    entry.key
+}
+
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
         let position = match &memtable.kind {
@@ -62,7 +66,13 @@ impl Cursor {
     /// The entry under the cursor.
     #[inline]
     pub fn entry(&self) -> Option<Entry<'_>> {
-        match (&self.memtable.kind, self.position) {
+        self.entry_at(self.position)
+    }
+
+    /// The entry at a position that this cursor has, or had.
+    #[inline]
+    fn entry_at(&self, position: Position) -> Option<Entry<'_>> {
+        match (&self.memtable.kind, position) {
             // SAFETY: the position was made with this list.
             (Kind::SkipList(list), Position::SkipList(position)) => unsafe { position.entry(list) },
             // SAFETY: the position was made with this tree.
@@ -107,6 +117,16 @@ impl Cursor {
         let (in_list, in_tree) = self.positions();
         // SAFETY: the positions were made with this memtable.
         step!(self, list, tree => unsafe { in_list.next(list) }, unsafe { in_tree.next(tree) });
+    }
+
+    /// Moves to the first entry of the next key; off the end after the last one.
+    #[inline]
+    pub fn next_key(&mut self) {
+        let from = self.position;
+        self.next();
+        while self.is_valid() && self.entry_at(from).map(key_of) == self.entry().map(key_of) {
+            self.next();
+        }
     }
 
     /// Moves to the entry before; off the end before the first one.

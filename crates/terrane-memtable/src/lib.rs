@@ -22,6 +22,7 @@
 //! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
+//! | `prefetch` | asks for memory before it is needed |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
 mod arena;
@@ -46,4 +47,5 @@ pub use memory::MemoryUse;
 pub use memtable::{Config, Memtable};
 pub use pinned::PinnedValue;
 pub use pool::Pool;
+pub use prefetch::prefetch_lines;
 pub use range_tombstones::{Fragment, RangeTombstones};

@@ -1,5 +1,16 @@
 //! Asks for memory before it is needed.
 
+const LINE_BYTES: usize = 64;
+
+/// Asks for the first `count` cache lines of `bytes`, so that they come at the same time and not
+/// one after the other.
+#[inline]
+pub fn prefetch_lines(bytes: &[u8], count: usize) {
+    for line in bytes.chunks(LINE_BYTES).take(count) {
+        prefetch(line.as_ptr());
+    }
+}
+
 /// Asks for the cache line at `address`. Any address may be asked for; it is only a hint.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8) {

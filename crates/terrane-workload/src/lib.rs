@@ -33,6 +33,7 @@
 //! |---|---|
 //! | [`store`] | the engine under test, and the counters that it may keep |
 //! | [`mem_store`] | an ordered map as an engine: what the machine and the harness cost |
+//! | `terrane_store` | a Terrane database as an engine; with the feature `terrane` |
 //! | [`mix`] | bijections that scatter integers |
 //! | [`key`] | keys from indexes |
 //! | [`value`] | values that name their key and compress as asked |
@@ -60,6 +61,8 @@ pub mod progress;
 mod random;
 pub mod report;
 pub mod store;
+#[cfg(feature = "terrane")]
+pub mod terrane_store;
 pub mod value;
 pub mod workload;
 pub mod ycsb_zipf;
@@ -75,5 +78,7 @@ pub use options::RunOptions;
 pub use progress::{Progress, Silent};
 pub use report::{Report, WriterReport};
 pub use store::{Direction, Store, StoreCounters};
+#[cfg(feature = "terrane")]
+pub use terrane_store::TerraneStore;
 pub use value::ValueSize;
 pub use workload::{Workload, YcsbMix};

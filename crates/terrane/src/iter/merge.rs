@@ -57,12 +57,6 @@ impl MergeCursor {
         self.current().map_or(&[], Source::key)
     }
 
-    /// The head of the key.
-    #[inline]
-    pub(crate) fn head(&self) -> u64 {
-        self.order.first().map_or(0, |ranked| ranked.head)
-    }
-
     #[inline]
     pub(crate) fn seq(&self) -> SeqNo {
         self.current().map_or(0, Source::seq)
@@ -92,6 +86,11 @@ impl MergeCursor {
 
     /// The first entry at or after `(key, seq)`; steps go forward from there.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        // What one source waits for from memory, it need not wait for after the others.
+        self.order.clear();
+        for source in &mut self.sources {
+            source.approach(key)?;
+        }
         self.each(Direction::Forward, |source| source.seek(key, seq))
     }
 
@@ -175,6 +174,31 @@ impl MergeCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert!(self.direction == Direction::Forward, "a step against the direction");
         self.step(Source::next)
+    }
+
+    /// The first entry of the next key; the cursor must have been sought forward.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        debug_assert!(self.direction == Direction::Forward, "a step against the direction");
+        while let Some(second) = self.second_of_key() {
+            // It holds an older version.
+            self.order.remove(1);
+            if let Some(Err(error)) = self.sources.get_mut(second).map(Source::next_key) {
+                self.order.clear();
+                return Err(error);
+            }
+            self.insert(second, 1);
+        }
+        self.step(Source::next_key)
+    }
+
+    /// The source after the first, if its entry has the same key.
+    #[inline]
+    fn second_of_key(&self) -> Option<usize> {
+        let (first, second) = (self.order.first()?, self.order.get(1)?);
+        let is_same = first.head == second.head
+            && self.sources.get(first.source)?.key() == self.sources.get(second.source)?.key();
+        is_same.then_some(second.source)
     }
 
     /// The entry before; the cursor must have been sought backward.

@@ -63,6 +63,12 @@ impl RunCursor {
         self.last_until(self.run.tables().len())
     }
 
+    /// Asks for the memory that a seek of `key` will need.
+    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+        let Some(index) = self.run.index_at_or_before(key) else { return Ok(()) };
+        self.open(index).map_or(Ok(()), |entries| entries.approach(key))
+    }
+
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else { return self.seek_first() };
@@ -94,6 +100,15 @@ impl RunCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next()?;
+        if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
+    }
+
+    /// The first entry of the next key.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        let Some(entries) = &mut self.entries else { return Ok(()) };
+        entries.next_key()?;
+        // No key is in two tables of a run.
         if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
     }
 

@@ -90,6 +90,14 @@ impl Source {
         Ok(())
     }
 
+    /// Asks for the memory that a seek of `key` will need.
+    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            Self::Memtable(_) => Ok(()),
+            Self::Run(cursor) => cursor.approach(key),
+        }
+    }
+
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         match self {
@@ -113,6 +121,16 @@ impl Source {
         match self {
             Self::Memtable(cursor) => cursor.next(),
             Self::Run(cursor) => cursor.next()?,
+        }
+        Ok(())
+    }
+
+    /// The first entry of the next key.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        match self {
+            Self::Memtable(cursor) => cursor.next_key(),
+            Self::Run(cursor) => cursor.next_key()?,
         }
         Ok(())
     }

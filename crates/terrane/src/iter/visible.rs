@@ -11,8 +11,9 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::Version;
 
-/// After so many dead entries in a row, a walk asks whether it can jump over the rest.
-const DEAD_BEFORE_JUMP: u32 = 8;
+/// After so many entries in a row that are not for this reader, a walk asks whether it can jump
+/// over the rest.
+const BEFORE_JUMP: u32 = 8;
 
 /// The deleted ranges that a reader must consider.
 #[derive(Debug, Clone)]
@@ -66,10 +67,8 @@ pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
     deleted: DeletedRanges,
-    /// The key that was decided on last.
-    key: Vec<u8>,
-    has_key: bool,
-    /// The current entry, when walking backward; forward it is the one of `merge`.
+    /// The current key and value, when walking backward; forward they are those of `merge`.
+    backward_key: Vec<u8>,
     backward_value: Option<Value>,
     is_forward: bool,
     is_valid: bool,
@@ -81,8 +80,7 @@ impl VisibleCursor {
             merge,
             seq,
             deleted,
-            key: Vec::new(),
-            has_key: false,
+            backward_key: Vec::new(),
             backward_value: None,
             is_forward: true,
             is_valid: false,
@@ -97,16 +95,16 @@ impl VisibleCursor {
     /// The current key.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        &self.key
+        if self.is_forward { self.merge.key() } else { &self.backward_key }
     }
 
     /// The current value.
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
-        match &self.backward_value {
-            Some(value) => value,
-            None => self.merge.value(),
+        if self.is_forward {
+            return self.merge.value();
         }
+        self.backward_value.as_deref().unwrap_or_default()
     }
 
     /// The current value, kept alive without being copied.
@@ -141,7 +139,6 @@ impl VisibleCursor {
     fn begin(&mut self, is_forward: bool) {
         self.is_forward = is_forward;
         self.is_valid = false;
-        self.has_key = false;
         self.backward_value = None;
     }
 
@@ -153,60 +150,70 @@ impl VisibleCursor {
         }
         self.is_valid = false;
         if self.is_forward {
-            self.merge.next()?;
+            self.merge.next_key()?;
             self.find_forward()
         } else {
             self.find_backward()
         }
     }
 
-    /// From where the merge is, the first entry that is visible.
+    /// From where the merge is, the first entry that is visible. What the reader has decided on is
+    /// behind the merge, with all of its versions.
     #[inline]
     fn find_forward(&mut self) -> Result<()> {
-        let mut dead = 0u32;
+        let mut hidden = 0;
+        let mut dead = 0;
         while self.merge.is_valid() {
             let seq = self.merge.seq();
-            let is_decided = seq > self.seq || (self.has_key && self.merge.key() == &self.key[..]);
-            if is_decided {
-                dead += 1;
-                if dead > DEAD_BEFORE_JUMP && seq <= self.seq {
-                    // Many old versions of one key: go to the next key at once.
-                    self.merge.seek(&self.key, 0)?;
-                    dead = 0;
-                    if !self.merge.is_valid() || self.merge.key() != &self.key[..] {
-                        continue;
-                    }
-                }
-                self.merge.next()?;
+            if seq > self.seq {
+                self.skip_hidden(&mut hidden)?;
                 continue;
             }
-            self.key.clear();
-            self.key.extend_from_slice(self.merge.key());
-            self.has_key = true;
-            let is_deleted = self.merge.kind() == EntryKind::Tombstone;
-            if !is_deleted && self.deleted.is_empty() {
+            let is_value = self.merge.kind() == EntryKind::Value;
+            if is_value && self.deleted.is_empty() {
                 self.is_valid = true;
                 return Ok(());
             }
-            let covering = if self.deleted.is_empty() {
-                None
-            } else {
-                self.deleted.covering(&self.key, seq)?
-            };
-            if !is_deleted && covering.is_none() {
+            if !self.skip_dead(seq, is_value, &mut dead)? {
                 self.is_valid = true;
                 return Ok(());
-            }
-            dead += 1;
-            match covering {
-                Some((fragment, deleted)) if dead > DEAD_BEFORE_JUMP => {
-                    self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
-                    dead = 0;
-                }
-                _ => self.merge.next()?,
             }
         }
         Ok(())
+    }
+
+    /// Goes on from an entry that is newer than the reader.
+    #[cold]
+    fn skip_hidden(&mut self, hidden: &mut u32) -> Result<()> {
+        *hidden += 1;
+        if *hidden <= BEFORE_JUMP {
+            return self.merge.next();
+        }
+        // Many new versions of one key: go to those that are for this reader at once.
+        *hidden = 0;
+        let key = self.merge.key().to_vec();
+        self.merge.seek(&key, self.seq)
+    }
+
+    /// Goes on from an entry if its key is deleted; answers whether it was.
+    fn skip_dead(&mut self, seq: SeqNo, is_value: bool, dead: &mut u32) -> Result<bool> {
+        let covering = if self.deleted.is_empty() {
+            None
+        } else {
+            self.deleted.covering(self.merge.key(), seq)?
+        };
+        if is_value && covering.is_none() {
+            return Ok(false);
+        }
+        *dead += 1;
+        match covering {
+            Some((fragment, deleted)) if *dead > BEFORE_JUMP => {
+                *dead = 0;
+                self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
+            }
+            _ => self.merge.next_key()?,
+        }
+        Ok(true)
     }
 
     /// From where the merge is, the last key that has a visible version. The merge is left before
@@ -214,11 +221,11 @@ impl VisibleCursor {
     fn find_backward(&mut self) -> Result<()> {
         self.backward_value = None;
         while self.merge.is_valid() {
-            self.key.clear();
-            self.key.extend_from_slice(self.merge.key());
+            self.backward_key.clear();
+            self.backward_key.extend_from_slice(self.merge.key());
             let mut newest: Option<(SeqNo, EntryKind, Value)> = None;
             // Versions of a key come from old to new.
-            while self.merge.is_valid() && self.merge.key() == &self.key[..] {
+            while self.merge.is_valid() && self.merge.key() == &self.backward_key[..] {
                 if self.merge.seq() <= self.seq {
                     let value = self.merge.pin_value();
                     newest = Some((self.merge.seq(), self.merge.kind(), value));
@@ -226,7 +233,8 @@ impl VisibleCursor {
                 self.merge.previous()?;
             }
             let Some((seq, EntryKind::Value, value)) = newest else { continue };
-            if self.deleted.is_empty() || self.deleted.covering(&self.key, seq)?.is_none() {
+            if self.deleted.is_empty() || self.deleted.covering(&self.backward_key, seq)?.is_none()
+            {
                 self.backward_value = Some(value);
                 self.is_valid = true;
                 return Ok(());

@@ -216,18 +216,30 @@ impl<'a> Block<'a> {
             && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
     }
 
-    /// Puts the key of an entry together.
+    /// Whether two entries have the same key.
     #[inline]
-    pub(super) fn write_key(&self, entry: &RawEntry<'_>, key: &mut Vec<u8>) {
-        key.clear();
-        key.extend_from_slice(self.prefix());
-        let head = entry.head.to_be_bytes();
-        key.extend_from_slice(&head[..entry.suffix_len.min(HEAD_BYTES)]);
-        key.extend_from_slice(entry.rest);
+    fn same_key(&self, a: usize, b: usize) -> Decoded<bool> {
+        if self.head(a) != self.head(b) {
+            return Ok(false);
+        }
+        let (a, b) = (self.entry(a)?, self.entry(b)?);
+        Ok(a.suffix_len == b.suffix_len && a.rest == b.rest)
     }
 }
 
 impl RawEntry<'_> {
+    /// Completes `key`, whose first `prefix_len` bytes are the prefix of the block.
+    #[inline]
+    fn write_suffix(&self, prefix_len: usize, key: &mut Vec<u8>) {
+        key.truncate(prefix_len);
+        // All four, for a copy of fixed length is an instruction.
+        key.extend_from_slice(&self.head.to_be_bytes());
+        if self.suffix_len < HEAD_BYTES {
+            key.truncate(prefix_len + self.suffix_len);
+        }
+        key.extend_from_slice(self.rest);
+    }
+
     /// The order of this entry against `(suffix, seq)`, whose head is `head`.
     #[inline]
     fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {

@@ -15,11 +15,13 @@ pub(crate) struct TableCursor {
     /// The number of the block that `entries` walks.
     block: usize,
     entries: BlockCursor,
+    /// The block of the key that is sought next.
+    approached: Option<usize>,
 }
 
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
-        Self { table, block: 0, entries: BlockCursor::default() }
+        Self { table, block: 0, entries: BlockCursor::default(), approached: None }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
@@ -71,9 +73,18 @@ impl TableCursor {
         Ok(())
     }
 
+    /// Asks for the memory that a seek of `key` will need, and remembers where it is.
+    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+        self.approached = Some(self.table.approach(key)?);
+        Ok(())
+    }
+
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let mut block = self.table.block_of(key)?;
+        let mut block = match self.approached.take() {
+            Some(block) => block,
+            None => self.table.block_of(key)?,
+        };
         // Versions of the key may go on in the blocks after the first one.
         while self.load(block)? {
             self.step(|entries| entries.seek(key, seq))?;
@@ -87,6 +98,7 @@ impl TableCursor {
 
     /// The last entry before `(key, seq)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.approached = None;
         // Versions of a key may fill more blocks than the first: look from the first entry after.
         self.seek(key, seq)?;
         if self.is_valid() { self.previous() } else { self.seek_last() }
@@ -96,6 +108,26 @@ impl TableCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         self.step(BlockCursor::next)?;
         if self.entries.is_valid() { Ok(()) } else { self.skip_forward() }
+    }
+
+    /// The first entry of the next key.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        self.step(BlockCursor::next_key)?;
+        if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
+    }
+
+    /// From past the end of a block, to the first entry that is not of the last key of it.
+    fn skip_key(&mut self) -> Result<()> {
+        // The key that the cursor was on last; a block that goes on with it begins with it.
+        while self.table.continues_in(self.block + 1, self.entries.key())? {
+            self.skip_forward()?;
+            self.step(BlockCursor::next_key)?;
+            if self.entries.is_valid() {
+                return Ok(());
+            }
+        }
+        self.skip_forward()
     }
 
     pub(crate) fn previous(&mut self) -> Result<()> {

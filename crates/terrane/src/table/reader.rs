@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane_memtable::Fragment;
+use terrane_memtable::{Fragment, prefetch_lines};
 use terrane_policy::TableInfo;
 
 use super::block::{Block, Layout};
@@ -29,6 +29,10 @@ use crate::stats::{Counter, Counters};
 use crate::storage::{Access, Mapping, RandomReader, Storage};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
+
+/// Cache lines at the start of a data block that a search in it looks at: those of the heads and
+/// offsets of some forty entries.
+const BLOCK_HEAD_LINES: usize = 4;
 
 /// How tables are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -333,6 +337,27 @@ impl Table {
         Ok(Index::new(&bytes, &opened.index).search(key))
     }
 
+    /// As [`Table::block_of`], and asks for the memory of that block.
+    pub(crate) fn approach(&self, key: &[u8]) -> Result<usize> {
+        let opened = self.opened()?;
+        let bytes = self.part(opened, opened.footer.index, Part::Index)?;
+        let index = Index::new(&bytes, &opened.index);
+        let number = index.search(key);
+        if let Contents::Mapped { map, .. } = &opened.contents {
+            let start = index.block(number).start as usize;
+            prefetch_lines(map.get(start..).unwrap_or_default(), BLOCK_HEAD_LINES);
+        }
+        Ok(number)
+    }
+
+    /// Whether block `number` exists and may begin with versions of `key`, which the block before
+    /// ended with.
+    pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
+        let opened = self.opened()?;
+        let bytes = self.part(opened, opened.footer.index, Part::Index)?;
+        Ok(Index::new(&bytes, &opened.index).continues_in(number, key))
+    }
+
     /// A data block by number, verified and decompressed.
     pub(crate) fn block(&self, number: usize) -> Result<BlockRef> {
         let opened = self.opened()?;
@@ -374,22 +399,27 @@ impl Table {
         let stored = map.get(start..start + len);
         let stored = stored
             .ok_or_else(|| self.corrupt(offset, "data block", "it lies outside of the file"))?;
+        prefetch_lines(stored, BLOCK_HEAD_LINES);
         // Relaxed: a thread that does not see the bit yet only verifies once more.
         let seen = verified.get(number / 64);
         let bit = 1 << (number % 64);
-        if seen.is_none_or(|seen| seen.load(Ordering::Relaxed) & bit == 0) {
-            stored::verify(stored, self.id, offset, &self.path, "data block")?;
-            self.environment.counters.add(Counter::TableBytesRead, len as u64);
+        // The bit is set for blocks that are verified and not compressed: the end of such a block
+        // need not be looked at again.
+        let is_plain = seen.is_some_and(|seen| seen.load(Ordering::Relaxed) & bit != 0);
+        if !is_plain {
+            let verify = || {
+                self.environment.counters.add(Counter::TableBytesRead, len as u64);
+                stored::verify(stored, self.id, offset, &self.path, "data block")
+            };
+            if stored.get(len - TRAILER_BYTES).is_some_and(|&byte| byte != 0) {
+                return self.through_cache(offset, Part::Data, || {
+                    stored::decompress(verify()?.0, &self.path, offset, "data block")
+                });
+            }
+            verify()?;
             seen.map(|seen| seen.fetch_or(bit, Ordering::Relaxed));
         }
-        let is_compressed = stored.get(len - TRAILER_BYTES).is_some_and(|&byte| byte != 0);
-        if !is_compressed {
-            return Ok(BlockRef::Mapped(map.clone(), start..start + len - TRAILER_BYTES));
-        }
-        let packed = stored.get(..len - TRAILER_BYTES).unwrap_or_default();
-        self.through_cache(offset, Part::Data, || {
-            stored::decompress(packed, &self.path, offset, "data block")
-        })
+        Ok(BlockRef::Mapped(map.clone(), start..start + len - TRAILER_BYTES))
     }
 
     /// The index or the filter.

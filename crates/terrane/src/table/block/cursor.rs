@@ -18,6 +18,7 @@ pub(crate) struct BlockCursor {
     layout: Layout,
     /// [`Layout::count`] where the cursor is on no entry.
     index: usize,
+    /// Begins with the prefix of the block, always.
     key: Vec<u8>,
     seq: SeqNo,
     kind: Option<EntryKind>,
@@ -30,6 +31,8 @@ impl BlockCursor {
         self.kind = None;
         self.layout = Layout::parse(&block)?;
         self.index = self.layout.count;
+        self.key.clear();
+        self.key.extend_from_slice(Block::new(&block, &self.layout).prefix());
         self.block = Some(block);
         Ok(())
     }
@@ -103,6 +106,18 @@ impl BlockCursor {
         self.go_to(self.index + 1)
     }
 
+    /// The first entry of the block that is not of the current key.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Decoded<()> {
+        let Some(bytes) = &self.block else { return Ok(()) };
+        let block = Block::new(bytes, &self.layout);
+        let mut index = self.index + 1;
+        while index < self.layout.count && block.same_key(self.index, index)? {
+            index += 1;
+        }
+        self.go_to(index)
+    }
+
     pub(crate) fn previous(&mut self) -> Decoded<()> {
         match self.index {
             0 => {
@@ -123,7 +138,7 @@ impl BlockCursor {
         }
         let block = Block::new(bytes, &self.layout);
         let entry = block.entry(index)?;
-        block.write_key(&entry, &mut self.key);
+        entry.write_suffix(self.layout.prefix.len(), &mut self.key);
         self.index = index;
         self.seq = entry.seq;
         self.value = entry.value_start..entry.value_start + entry.value.len();

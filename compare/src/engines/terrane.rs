@@ -1,0 +1,46 @@
+//! Terrane, of this very tree, at its defaults but for the settings of the comparison.
+//!
+//! Tables are mapped, as LevelDB's are. Of the background threads one flushes and the others
+//! compact, as RocksDB divides its jobs.
+
+use std::path::Path;
+
+use terrane::policy::design::PerLevel;
+use terrane::{Design, Durability, Options};
+use terrane_workload::{Store, StoreError, TerraneStore};
+
+use super::{Engine, SURVIVES_PROCESS, Storage};
+use crate::settings::{Compression, Settings};
+
+pub(super) const ENGINE: Engine = Engine {
+    name: "terrane",
+    open: |dir, settings| Ok(Box::new(open(dir, settings)?)),
+    version: || format!("terrane {}", super::lock_file::version_of("terrane")),
+    promise: SURVIVES_PROCESS,
+    storage: Storage::Files,
+    compressions: &[Compression::None, Compression::Lz4],
+};
+
+fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreError> {
+    let options = Options::new()
+        .design(design(settings)?)
+        .durability(Durability::Process)
+        .memory_budget(settings.cache_bytes + 2 * settings.memtable_bytes)
+        .compaction_threads(settings.background_threads.saturating_sub(1).max(1) as usize);
+    let db = options.open(dir).map_err(StoreError::during("open"))?;
+    Ok(TerraneStore { db })
+}
+
+/// The default design with the sizes of the comparison, or the one that `TERRANE_DESIGN` names.
+fn design(settings: &Settings) -> Result<Design, StoreError> {
+    let text = std::env::var("TERRANE_DESIGN").unwrap_or_else(|_| "balanced".into());
+    let mut design: Design = text.parse().map_err(StoreError::during("parse TERRANE_DESIGN"))?;
+    design.buffer_bytes = settings.memtable_bytes;
+    design.block_bytes = settings.block_bytes;
+    design.filter_bits = PerLevel::all(f64::from(settings.filter_bits_per_key));
+    design.compression = PerLevel::all(match settings.compression {
+        Compression::None => terrane::policy::design::Compression::None,
+        Compression::Lz4 => terrane::policy::design::Compression::Lz4,
+    });
+    Ok(design)
+}

@@ -1,0 +1,138 @@
+//! A Terrane database as an engine: what the benchmark command and the comparison measure.
+
+use std::ops::Bound;
+
+use crate::error::StoreError;
+use crate::store::{Direction, StallTime, Store, StoreCounters};
+use terrane::{Db, Durability, WriteBatch, WriteOptions};
+
+/// A database under test.
+#[derive(Debug, Clone)]
+pub struct TerraneStore {
+    /// The database. What it counts beyond [`StoreCounters`] is in [`Db::stats`].
+    pub db: Db,
+}
+
+impl Store for TerraneStore {
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.db.put(key, value).map_err(StoreError::during("put"))
+    }
+
+    fn put_synced(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let options = WriteOptions::new().durability(Durability::Sync);
+        self.db.put_with(key, value, options).map_err(StoreError::during("put"))
+    }
+
+    fn write_batch(&self, puts: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StoreError> {
+        let mut batch = WriteBatch::new();
+        for (key, value) in puts {
+            batch.put(key, value);
+        }
+        self.db.write(&batch).map_err(StoreError::during("write a batch"))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<(), StoreError> {
+        self.db.delete(key).map_err(StoreError::during("delete"))
+    }
+
+    fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError> {
+        let value = self.db.get(key).map_err(StoreError::during("get"))?;
+        if let Some(value) = &value {
+            visit(value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn multi_get(
+        &self,
+        keys: &[Vec<u8>],
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<usize, StoreError> {
+        let values = self.db.multi_get(keys).map_err(StoreError::during("get several"))?;
+        let mut found = 0;
+        for (position, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                visit(position, value);
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    fn scan(
+        &self,
+        start: Option<&[u8]>,
+        direction: Direction,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, StoreError> {
+        let failed = StoreError::during("scan");
+        let scanned = match direction {
+            Direction::Forward => self.scan_forward(start, limit, visit),
+            Direction::Backward => self.scan_backward(start, limit, visit),
+        };
+        scanned.map_err(failed)
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        let settled = self.db.flush().and_then(|()| self.db.wait_for_compactions());
+        settled.map_err(StoreError::during("settle"))
+    }
+
+    fn counters(&self) -> StoreCounters {
+        let stats = self.db.stats();
+        let cause = |cause: &str, micros| StallTime { cause: cause.into(), count: 0, micros };
+        StoreCounters {
+            user_bytes_written: Some(stats.user_bytes_written),
+            storage_bytes_written: Some(stats.storage_bytes_written()),
+            storage_bytes_read: Some(stats.storage_bytes_read()),
+            flushes: Some(stats.flushes),
+            compactions: Some(stats.compactions),
+            trivial_moves: Some(stats.trivial_moves),
+            stall_micros: Some(stats.stalls.total_micros()),
+            stalls: vec![
+                cause("level-0 runs", stats.stalls.level0_runs_micros),
+                cause("immutable memtables", stats.stalls.immutable_memtables_micros),
+                cause("delay", stats.stalls.delay_micros),
+            ],
+            point_lookups: Some(stats.gets),
+            blocks_looked_into: Some(stats.get_blocks),
+            ..StoreCounters::default()
+        }
+    }
+}
+
+impl TerraneStore {
+    fn scan_forward(
+        &self,
+        start: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> terrane::Result<usize> {
+        let start = start.map_or(Bound::Unbounded, Bound::Included);
+        let mut entries = self.db.range::<&[u8]>((start, Bound::Unbounded))?;
+        let mut seen = 0;
+        while seen < limit && entries.advance()? {
+            visit(entries.key(), entries.value());
+            seen += 1;
+        }
+        Ok(seen)
+    }
+
+    fn scan_backward(
+        &self,
+        start: Option<&[u8]>,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> terrane::Result<usize> {
+        let end = start.map_or(Bound::Unbounded, Bound::Included);
+        let entries = self.db.range::<&[u8]>((Bound::Unbounded, end))?;
+        let mut seen = 0;
+        for entry in entries.rev().take(limit) {
+            let (key, value) = entry?;
+            visit(&key, &value);
+            seen += 1;
+        }
+        Ok(seen)
+    }
+}
