@@ -3,6 +3,7 @@
 //! One line a measurement: `kind operation entries median-nanoseconds min max`. Kinds take turns
 //! within a round, so that drift of the machine hits them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::disallowed_types, reason = "a benchmark takes times")]
 #![cfg(not(loom))]
 
 use std::hint::black_box;

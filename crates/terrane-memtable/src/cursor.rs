@@ -132,8 +132,10 @@ impl Cursor {
     /// Moves to the entry before; off the end before the first one.
     pub fn previous(&mut self) {
         let (in_list, in_tree) = self.positions();
-        // SAFETY: the positions were made with this memtable.
-        step!(self, list, tree => unsafe { in_list.previous(list) },
+        step!(self, list, tree =>
+            // SAFETY: the position was made with this list.
+            unsafe { in_list.previous(list) },
+            // SAFETY: the position was made with this tree.
             unsafe { in_tree.previous(tree) });
     }
 

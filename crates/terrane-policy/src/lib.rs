@@ -2,7 +2,7 @@
 //!
 //! A [`TreeShape`] describes levels, runs and tables without their data. A [`Design`] names every
 //! choice of the LSM design space: memory buffer, compaction [`Strategy`], filters. From the two,
-//! [`pick`] answers which compaction to do next and [`admit`] whether writers may go on.
+//! [`pick()`] answers which compaction to do next and [`admit`] whether writers may go on.
 //!
 //! Everything here is pure: plain data in, a decision out. No I/O, no threads, no clock, no
 //! randomness. That is why the same code decides in the engine, in a simulator and in tests that

@@ -18,7 +18,8 @@ use crate::snapshot::Snapshot;
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::Value;
-use crate::write_batch::{WriteBatch, WriteOptions};
+use crate::write_batch::WriteBatch;
+use crate::write_options::WriteOptions;
 
 /// An open database: a persistent, ordered map from keys to values.
 ///
@@ -246,6 +247,7 @@ impl Db {
     /// # Errors
     /// The name is empty or longer than 255 bytes, the keyspace has another design than is asked
     /// for, or the database does not take writes.
+    #[expect(clippy::needless_pass_by_value, reason = "options are put together for the call")]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })

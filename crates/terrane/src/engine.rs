@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `open`, `recover`, `close` | from files to a running database and back |
 //! | `write`, `room` | log, memtable, visibility; what holds writers up |
-//! | `read`, `scan` | point lookups; cursors over everything |
+//! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
+//! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
+//! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work` | who does what next in the background |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
@@ -20,17 +22,23 @@ mod checkpoint;
 mod close;
 mod commit;
 mod compact;
+mod drop_covered;
 mod files;
 mod flush;
 mod health;
 mod install;
 mod keyspaces;
+mod multi_get;
 mod open;
+mod parallel_read;
 mod read;
+mod read_pool;
 mod recover;
 mod room;
 mod scan;
 mod snapshots;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod work;
 mod write;
@@ -59,6 +67,7 @@ use crate::table::TableEnvironment;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::wal::{LogSync, LogWriter};
 use commit::{CommitQueue, Entrance};
+use read_pool::ReadPool;
 use snapshots::Snapshots;
 use work::Work;
 
@@ -87,6 +96,8 @@ pub(crate) struct Engine {
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,
+    /// Threads that help readers, if there are any.
+    read_pool: Option<Arc<ReadPool>>,
     background: Background,
     /// Tells tables written by this opening of the database from those of any other.
     writer_id: u64,

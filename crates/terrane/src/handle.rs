@@ -39,6 +39,6 @@ impl HeldSnapshot {
 
 impl Drop for HeldSnapshot {
     fn drop(&mut self) {
-        self.engine.snapshots.release(self.seq);
+        self.engine.release_snapshot(self.seq);
     }
 }

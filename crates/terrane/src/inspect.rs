@@ -13,7 +13,7 @@ mod verify;
 pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
 pub use manifest::{ManifestEdit, manifest};
 pub use repair::{RepairReport, repair};
-pub use table::{TableEntry, TableReport, table};
+pub use table::{DeletedRange, TableEntry, TableReport, table};
 pub use verify::{Verification, verify};
 
 use std::fmt;

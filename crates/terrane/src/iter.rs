@@ -16,7 +16,7 @@ mod source;
 mod tests;
 mod visible;
 
-pub(crate) use merge::MergeCursor;
+pub(crate) use merge::{Direction, MergeCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;
 pub(crate) use visible::{DeletedRanges, VisibleCursor};

@@ -26,6 +26,8 @@ pub struct Iter {
     back: Option<VisibleCursor>,
     /// The front cursor is on an entry that was not given out yet.
     is_front_fresh: bool,
+    /// So is the back cursor, which went there to find that the ends had met.
+    is_back_fresh: bool,
     is_done: bool,
     /// What the view must not lose.
     _snapshot: Option<Arc<HeldSnapshot>>,
@@ -48,6 +50,7 @@ impl Iter {
             front: None,
             back: None,
             is_front_fresh: false,
+            is_back_fresh: false,
             is_done,
             _snapshot: snapshot,
             _handle: handle,
@@ -61,12 +64,13 @@ impl Iter {
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref().max(&self.start[..]);
-        let mut cursor = match self.front.take() {
-            Some(cursor) => cursor,
-            None => self.view.cursor()?,
-        };
-        cursor.seek(key)?;
-        self.front = Some(cursor);
+        self.front = Some(match self.front.take() {
+            Some(mut cursor) => {
+                cursor.seek(key)?;
+                cursor
+            }
+            None => self.view.cursor_from(key)?,
+        });
         self.is_front_fresh = true;
         self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
         Ok(())
@@ -82,11 +86,7 @@ impl Iter {
         }
         self.is_done = true;
         match &mut self.front {
-            None => {
-                let mut cursor = self.view.cursor()?;
-                cursor.seek(&self.start)?;
-                self.front = Some(cursor);
-            }
+            None => self.front = Some(self.view.cursor_from(&self.start)?),
             Some(_) if self.is_front_fresh => {}
             Some(cursor) => cursor.step()?,
         }
@@ -100,7 +100,10 @@ impl Iter {
     fn is_front_inside(&self, front: &VisibleCursor) -> bool {
         front.is_valid()
             && self.end.as_ref().is_none_or(|end| front.key() < &end[..])
-            && self.back.as_ref().is_none_or(|back| back.is_valid() && front.key() < back.key())
+            && self.back.as_ref().is_none_or(|back| {
+                let is_before = front.key() < back.key();
+                back.is_valid() && (is_before || self.is_back_fresh && front.key() == back.key())
+            })
     }
 
     /// The key of the entry that [`Iter::advance`] went to; empty if there is none.
@@ -120,16 +123,25 @@ impl Iter {
             return Ok(false);
         }
         self.is_done = true;
-        match &mut self.back {
-            None => {
-                let mut cursor = self.view.cursor()?;
-                cursor.seek_before(self.end.as_deref())?;
-                self.back = Some(cursor);
-            }
-            Some(cursor) => cursor.step()?,
+        if let Err(error) = self.step_back() {
+            // Where the back is now is not known: nothing may follow, not even after a seek.
+            self.end = Some(self.start.clone());
+            return Err(error);
         }
         self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
+        self.is_back_fresh = self.is_done;
         Ok(!self.is_done)
+    }
+
+    fn step_back(&mut self) -> Result<()> {
+        match &mut self.back {
+            None => {
+                self.back = Some(self.view.cursor_before(self.end.as_deref())?);
+                Ok(())
+            }
+            Some(_) if self.is_back_fresh => Ok(()),
+            Some(cursor) => cursor.step(),
+        }
     }
 
     fn is_back_inside(&self, back: &VisibleCursor) -> bool {

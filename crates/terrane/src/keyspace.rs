@@ -14,7 +14,7 @@ use crate::range::{bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
 use crate::value::Value;
-use crate::write_batch::WriteOptions;
+use crate::write_options::WriteOptions;
 
 /// How a keyspace is made.
 #[derive(Debug, Clone, Default)]

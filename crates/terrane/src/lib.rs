@@ -24,6 +24,20 @@
 //! What a write survives is its [`Durability`]. How the tree is kept in shape is a [`Design`], a
 //! value with a text form that can be changed while the database is in use. What it does and holds
 //! is told by [`Db::stats`] and [`Db::tree`].
+//!
+//! | to | use |
+//! |---|---|
+//! | open, with options or to read only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
+//! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`WriteBatch`] |
+//! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Iter`] |
+//! | read what was | [`Db::snapshot`] |
+//! | have trees of their own | [`Db::keyspace`] |
+//! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
+//! | copy, look into, verify, repair | [`Db::checkpoint`], [`inspect`] |
+//! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
+//!
+//! Handles, snapshots and iterators have no lifetimes and may be used from any thread. Errors say
+//! what is wrong, where, and by their [`ErrorKind`] what the caller can do.
 #![deny(unsafe_code)]
 
 mod batch;
@@ -57,6 +71,7 @@ mod value;
 mod version;
 mod wal;
 mod write_batch;
+mod write_options;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use db::Db;
@@ -72,4 +87,10 @@ pub use terrane_policy::Design;
 pub use tree_view::TreeView;
 pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use value::{Key, Value};
-pub use write_batch::{WriteBatch, WriteOptions};
+pub use write_batch::WriteBatch;
+pub use write_options::WriteOptions;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -16,9 +16,7 @@ mod state;
 mod store;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
-pub(crate) use file::{
-    FileManifest, Loaded, is_pointer, load, manifest_file_number, read_manifest,
-};
+pub(crate) use file::{FileManifest, Loaded, load, manifest_file_number, read_manifest};
 pub(crate) use state::{KeyspaceState, ManifestState};
 pub(crate) use store::{Kept, ManifestStore, Versioned};
 

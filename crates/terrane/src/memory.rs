@@ -36,14 +36,6 @@ impl Charge {
         holder(ledger).fetch_add(bytes, Ordering::Relaxed);
         Self { ledger: Arc::clone(ledger), holder, bytes }
     }
-
-    /// Changes how much is charged.
-    pub(crate) fn set(&mut self, bytes: usize) {
-        let holder = (self.holder)(&self.ledger);
-        holder.fetch_add(bytes, Ordering::Relaxed);
-        holder.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.bytes = bytes;
-    }
 }
 
 impl Drop for Charge {
@@ -59,12 +51,11 @@ mod tests {
     #[test]
     fn charges_last_as_long_as_they_are_held() {
         let ledger = Arc::new(MemoryLedger::default());
-        let mut one = Charge::new(&ledger, |ledger| &ledger.blocks, 100);
+        let one = Charge::new(&ledger, |ledger| &ledger.blocks, 100);
         let two = Charge::new(&ledger, |ledger| &ledger.blocks, 10);
         assert_eq!(ledger.blocks.load(Ordering::Relaxed), 110);
-        one.set(1);
         drop(two);
-        assert_eq!(ledger.blocks.load(Ordering::Relaxed), 1);
+        assert_eq!(ledger.blocks.load(Ordering::Relaxed), 100);
         drop(one);
         assert_eq!(ledger.blocks.load(Ordering::Relaxed), 0);
     }

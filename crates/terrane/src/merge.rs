@@ -2,13 +2,16 @@
 //!
 //! The entries of the inputs come merged, by key and from new to old. What no reader can see any
 //! more is left out ([`DropRules`]); the rest goes into tables that are cut where the next
-//! compaction would otherwise become too large ([`Output`]).
+//! compaction would otherwise become too large ([`Output`]). Tables of which nothing would be left are
+//! known before they are read ([`covered`]).
 
+mod covered;
 mod output;
 mod rules;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use covered::{CoveredTable, covered, covered_tables};
 pub(crate) use output::{Output, OutputConfig};
 pub(crate) use rules::{DropRules, OlderTables};
 

@@ -56,7 +56,7 @@ pub(crate) enum Counter {
     Compactions,
     /// Tables that moved without being rewritten.
     TrivialMoves,
-    /// Bytes read by compactions.
+    /// Bytes read by compactions; of mapped tables, bytes of blocks that they went through.
     CompactionBytesRead,
     /// Bytes written by compactions.
     CompactionBytesWritten,

@@ -21,6 +21,7 @@ mod footer;
 mod index;
 mod properties;
 mod range_block;
+mod read_ahead;
 mod reader;
 mod salvage;
 mod sink;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-pub use terrane_memtable::{EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+pub(crate) use terrane_memtable::{EntryKind, MAX_SEQ, SeqNo};
+pub use terrane_memtable::{MAX_KEY_LEN, MAX_VALUE_LEN};
 
 /// A position in the log of a database: bytes since the first record ever written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -229,6 +229,6 @@ mod tests {
             assert_eq!(Value::from(&bytes[..]).clone().to_vec(), bytes);
         }
         assert_eq!(format!("{:?}", Key::from(&b"a\0\xff"[..])), "b\"a\\x00\\xff\"");
-        assert!(Key::from(&b"a"[..]) < Key::from(&b"a\0"[..]));
+        assert!(Key::from(&b"a"[..]).cmp(&Key::from(&b"a\0"[..])).is_lt());
     }
 }

@@ -28,34 +28,26 @@ pub(crate) struct Version {
 /// A sorted run of open tables.
 #[derive(Debug)]
 pub(crate) struct OpenRun {
-    level: usize,
     tables: Vec<Arc<Table>>,
     /// Heads of the first keys of all tables.
     heads: Vec<u64>,
     largest_seq: SeqNo,
-    has_range_tombstones: bool,
 }
 
 impl OpenRun {
-    fn new(level: usize, run: &Run, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
+    fn new(run: &Run, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
         let tables = run.tables.iter().filter_map(|info| tables.get(&info.id)).cloned();
-        Self::of_tables(level, tables.collect())
+        Self::of_tables(tables.collect())
     }
 
     /// A run of the given tables, which are in key order and do not overlap.
-    pub(crate) fn of_tables(level: usize, tables: Vec<Arc<Table>>) -> Self {
+    pub(crate) fn of_tables(tables: Vec<Arc<Table>>) -> Self {
         let infos = || tables.iter().map(|table| table.info());
         Self {
-            level,
             heads: infos().map(|info| head_of(&info.range.start)).collect(),
             largest_seq: infos().map(|info| info.largest_seq).max().unwrap_or(0),
-            has_range_tombstones: infos().any(|info| info.range_tombstones > 0),
             tables,
         }
-    }
-
-    pub(crate) fn level(&self) -> usize {
-        self.level
     }
 
     pub(crate) fn tables(&self) -> &[Arc<Table>] {
@@ -64,10 +56,6 @@ impl OpenRun {
 
     pub(crate) fn largest_seq(&self) -> SeqNo {
         self.largest_seq
-    }
-
-    pub(crate) fn has_range_tombstones(&self) -> bool {
-        self.has_range_tombstones
     }
 
     /// The last table that begins at or before `key`.
@@ -99,8 +87,8 @@ impl Version {
     /// A version of `shape`. `tables` holds all of its tables, and may hold others.
     pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
-        for (index, level) in shape.levels.iter().enumerate() {
-            runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(index, run, tables))));
+        for level in &shape.levels {
+            runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, tables))));
         }
         let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
         let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();
@@ -119,6 +107,10 @@ impl Version {
 
     pub(crate) fn tables(&self) -> &BTreeMap<TableId, Arc<Table>> {
         &self.tables
+    }
+
+    pub(crate) fn has_range_tombstones(&self) -> bool {
+        self.has_range_tombstones
     }
 
     /// The range tombstones of all tables; `None` if there are none.

@@ -23,7 +23,7 @@ mod sync;
 mod tests;
 mod writer;
 
-pub(crate) use format::RecordKind;
+pub(crate) use format::{RecordKind, clear_note};
 pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;

@@ -3,7 +3,6 @@
 use std::ops::RangeBounds;
 
 use crate::batch::{Batch, Op};
-use crate::durability::Durability;
 use crate::keyspace::Keyspace;
 use crate::range::bounds_of;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
@@ -107,34 +106,5 @@ impl WriteBatch {
     /// Removes all operations, and keeps the memory.
     pub fn clear(&mut self) {
         self.operations.clear();
-    }
-}
-
-/// How one write is made.
-///
-/// ```
-/// # use terrane::{Durability, WriteOptions};
-/// let options = WriteOptions::new().durability(Durability::Sync);
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WriteOptions {
-    durability: Option<Durability>,
-}
-
-impl WriteOptions {
-    /// As the database was opened.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// What the write survives once the call returns.
-    #[must_use]
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = Some(durability);
-        self
-    }
-
-    pub(crate) fn durability_or(&self, default: Durability) -> Durability {
-        self.durability.unwrap_or(default)
     }
 }

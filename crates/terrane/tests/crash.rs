@@ -4,6 +4,13 @@
 //! each, images are made of what the death of the process or the loss of power leaves, with the
 //! unsynced part lost, kept or torn. Each must open, and hold a prefix of the writes of the script:
 //! at least those that were promised to survive that crash, and nothing that was not written.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
 
 mod support;
 

@@ -3,6 +3,7 @@
 //! The test runs itself as the writer: the child writes numbered keys and tells each on its
 //! standard output once the write has returned.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -85,10 +86,11 @@ fn run_child(dir: &Path, durability: Durability, lives: Duration) -> Vec<Option<
     let mut acknowledged = vec![None; THREADS as usize];
     for line in BufReader::new(stdout).lines() {
         let line = line.unwrap();
-        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
-        // The test harness of the child says things of its own.
-        if let (2, [thread, number]) = (line.split(' ').count(), &numbers[..]) {
-            acknowledged[*thread as usize] = Some(*number);
+        // The test harness of the child says things of its own: lines of other words, and the
+        // beginning of the child's first line.
+        let mut words = line.rsplit(' ').map(str::parse::<u64>);
+        if let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) {
+            acknowledged[thread as usize] = Some(number);
         }
     }
     assert!(!killer.join().unwrap().success(), "the child ended by itself");

@@ -5,6 +5,7 @@
 //! answers the last put or delete before it (Wing and Gong 1993, with states that were tried
 //! remembered, Lowe 2017). Keys can be checked one by one, as linearizability is local.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
 use std::collections::HashSet;
 use std::sync::Arc;

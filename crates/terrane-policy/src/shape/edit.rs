@@ -1,6 +1,6 @@
 //! Changes of a shape: what a flush or a compaction does to the tree, and what a manifest records.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,11 +76,11 @@ impl TreeShape {
     }
 
     fn remove(&mut self, removed: &[TableId]) -> Result<(), ShapeError> {
-        let mut missing: HashSet<TableId> = removed.iter().copied().collect();
+        let mut missing: BTreeSet<TableId> = removed.iter().copied().collect();
         for run in self.levels.iter_mut().flat_map(|level| &mut level.runs) {
             run.tables.retain(|table| !missing.remove(&table.id));
         }
-        missing.into_iter().min().map_or(Ok(()), |id| Err(ShapeError::Unknown(id)))
+        missing.into_iter().next().map_or(Ok(()), |id| Err(ShapeError::Unknown(id)))
     }
 
     fn insert(&mut self, added: &AddedTable) {
@@ -111,7 +111,7 @@ impl TreeShape {
     /// # Errors
     /// The first violation.
     pub fn check(&self) -> Result<(), ShapeError> {
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         for (index, level) in self.levels.iter().enumerate() {
             if !level.runs.is_sorted_by(|newer, older| newer.id > older.id) {
                 return Err(ShapeError::RunOrder(index));

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{FileManifest, Found, Manifest, ManifestState};
 use crate::storage::{Access, Storage};
 use crate::version::Version;
-use crate::wal::LogCopy;
+use crate::wal::{LogCopy, clear_note};
 
 /// What a checkpoint is made of, as it was at one moment. Holding the versions keeps their files.
 struct Cut {
@@ -111,6 +111,10 @@ fn copy_file(storage: &dyn Storage, from: &Path, to: &Path, bytes: Option<u64>) 
     while at < len {
         let mut piece = vec![0; PIECE_BYTES.min(len - at) as usize];
         source.read_at(at, &mut piece).map_err(read)?;
+        if at == 0 && bytes.is_some() {
+            // It may say of the manifest what has become true since the moment of the copy.
+            clear_note(&mut piece);
+        }
         copy.append(&piece).map_err(write)?;
         at += piece.len() as u64;
     }

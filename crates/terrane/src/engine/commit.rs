@@ -176,6 +176,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
     fn writes_become_visible_in_order_whoever_finishes_first() {
         let queue = Arc::new(CommitQueue::new(10));
         let mut entrance = Entrance::default();

@@ -13,15 +13,20 @@ use terrane_policy::{
 
 use super::flush::job_memory;
 use super::install::Installed;
+use super::tree::TreeJobs;
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, merge};
+use crate::merge::{DropRules, OlderTables, Output, covered, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
 use crate::types::SeqNo;
 use crate::version::{OpenRun, Version};
+
+/// The most that is read of a run at a time, and the least, however little memory there is.
+const PIECE_BYTES_MAX: usize = 512 << 10;
+const PIECE_BYTES_MIN: usize = 16 << 10;
 
 /// What a compaction did with its inputs.
 #[derive(Debug, Default)]
@@ -54,6 +59,10 @@ impl Engine {
     fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
         let start = Instant::now();
         let version = Arc::clone(&tree.state().version);
+        // A tree that was dropped since has no tables any more.
+        if tree.is_dropped() {
+            return Err(Error::Closed);
+        }
         let shape = version.shape();
         if let Err(error) = soundness::check(shape, compaction) {
             return Err(Error::internal(format!("unsound compaction {compaction}: {error}")));
@@ -99,14 +108,12 @@ impl Engine {
     }
 
     fn count(&self, outcome: &Outcome, start: Instant) {
-        let bytes = |tables: &[Arc<TableInfo>]| tables.iter().map(|table| table.size_bytes).sum();
         let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
         if !outcome.consumed.is_empty() {
             self.counters.add(Counter::Compactions, 1);
             self.counters.add(Counter::CompactionMicros, micros);
-            self.counters.add(Counter::CompactionBytesRead, bytes(&outcome.consumed));
             self.counters.add(Counter::CompactionBytesWritten, written);
         }
     }
@@ -148,7 +155,12 @@ impl Engine {
         let shape = version.shape();
         let fragments = fragments_of(version, tables)?;
         let read = self.not_covered(tables, &fragments, snapshots);
-        let mut input = MergeCursor::new(sources(version, compaction, &read));
+        let runs = chosen_runs(version, compaction, &read);
+        let piece = piece_bytes(self.settings.memory_budget_bytes(), runs.len());
+        let held = runs.iter().map(|run| piece.min(largest_table_bytes(run))).sum::<usize>();
+        let _pieces = Charge::new(&self.ledger, |ledger| &ledger.jobs, held);
+        let sources = runs.into_iter().map(|run| Source::Run(RunCursor::read_ahead(run, piece)));
+        let mut input = MergeCursor::new(sources.collect());
         input.seek_first()?;
         let older = OlderTables::new(compaction.older_tables(shape));
         let rules = DropRules::new(snapshots.to_vec(), older);
@@ -166,26 +178,19 @@ impl Engine {
         made
     }
 
-    /// The tables of a group that must be read: not those that a newer range tombstone covers as a
-    /// whole, as far as every reader that sees anything of them sees it.
+    /// The tables of a group that must be read: not those that newer range tombstones cover whole,
+    /// for every reader that could see anything of them.
     fn not_covered(
         &self,
         tables: &[Arc<TableInfo>],
         fragments: &[Fragment],
         snapshots: &[SeqNo],
     ) -> Vec<TableId> {
-        let is_covered = |table: &TableInfo| {
-            fragments.iter().any(|fragment| {
-                KeyRange::new(&fragment.start, fragment.end.as_deref()).covers(&table.range)
-                    && fragment.seqs.iter().any(|&deleted| {
-                        let seen_between = snapshots
-                            .iter()
-                            .any(|&seq| (table.smallest_seq..deleted).contains(&seq));
-                        deleted > table.largest_seq && !seen_between
-                    })
-            })
+        let set = [fragments.iter().collect()];
+        let is_covered = |table: &&Arc<TableInfo>| {
+            covered(&set, table).is_some_and(|covered| covered.is_unseen(snapshots))
         };
-        let (covered, read): (Vec<_>, Vec<_>) = tables.iter().partition(|table| is_covered(table));
+        let (covered, read): (Vec<_>, Vec<_>) = tables.iter().partition(is_covered);
         self.counters.add(Counter::TablesDropped, covered.len() as u64);
         read.iter().map(|table| table.id).collect()
     }
@@ -205,7 +210,7 @@ impl Engine {
                     return Ok(());
                 }
                 let design = tree.design();
-                let all = busy(shape, &jobs.compactions, &jobs.unreadable);
+                let all = busy(shape, &jobs);
                 let pick = |in_progress: &[Compaction]| {
                     let cursors = &jobs.cursors;
                     let input = PickInput { shape, design: &design, in_progress, cursors };
@@ -221,7 +226,10 @@ impl Engine {
             };
             match job {
                 Some(job) => {
-                    self.compact(tree, &job)?;
+                    match self.compact(tree, &job) {
+                        Err(Error::Closed) if tree.is_dropped() => return Ok(()),
+                        other => other?,
+                    }
                     if is_last {
                         return Ok(());
                     }
@@ -234,15 +242,12 @@ impl Engine {
     }
 }
 
-/// Everything that a new compaction must stay clear of: those in progress, and tables that cannot
-/// be read.
-pub(super) fn busy(
-    shape: &TreeShape,
-    in_progress: &[Compaction],
-    unreadable: &[TableId],
-) -> Vec<Compaction> {
-    let mut all = in_progress.to_vec();
-    for place in shape.places().filter(|place| unreadable.contains(&place.table.id)) {
+/// Everything that a new compaction must stay clear of: those in progress, tables that are being
+/// dropped, and tables that cannot be read.
+pub(super) fn busy(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
+    let mut all = jobs.compactions.clone();
+    let is_out = |id: &TableId| jobs.unreadable.contains(id) || jobs.dropping.contains(id);
+    for place in shape.places().filter(|place| is_out(&place.table.id)) {
         let input = terrane_policy::compaction::Input {
             level: place.level,
             run: place.run,
@@ -270,9 +275,25 @@ fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Frag
     Ok(all.fragments())
 }
 
-/// Cursors over the chosen tables, one for each run that has any of them.
-fn sources(version: &Version, compaction: &Compaction, chosen: &[TableId]) -> Vec<Source> {
-    let mut sources = Vec::new();
+/// What is read of each of `runs` at a time. Larger pieces hardly cost less per byte; those of all
+/// runs together must leave most of the memory to others.
+fn piece_bytes(budget: u64, runs: usize) -> usize {
+    let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
+    share.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
+}
+
+fn largest_table_bytes(run: &OpenRun) -> usize {
+    let sizes = run.tables().iter().map(|table| table.info().size_bytes);
+    sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+}
+
+/// The chosen tables as runs, one for each run that has any of them.
+fn chosen_runs(
+    version: &Version,
+    compaction: &Compaction,
+    chosen: &[TableId],
+) -> Vec<Arc<OpenRun>> {
+    let mut runs = Vec::new();
     for input in &compaction.inputs {
         let tables: Vec<Arc<Table>> = input
             .tables
@@ -282,11 +303,11 @@ fn sources(version: &Version, compaction: &Compaction, chosen: &[TableId]) -> Ve
             .cloned()
             .collect();
         if !tables.is_empty() {
-            let run = Arc::new(OpenRun::of_tables(input.level, tables));
-            sources.push(Source::Run(RunCursor::new(run)));
+            let run = Arc::new(OpenRun::of_tables(tables));
+            runs.push(run);
         }
     }
-    sources
+    runs
 }
 
 /// The tables of the level below the output that share keys with the group.

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::manifest::{ManifestState, is_pointer, manifest_file_number};
+use crate::manifest::ManifestState;
 use crate::storage::Storage;
 use crate::table::{TableEnvironment, TableFileId};
-use crate::wal::segment_file_number;
 
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
@@ -69,13 +68,4 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// Whether a file of this name is, or may be, part of a database.
-pub(crate) fn is_database_file(name: &str) -> bool {
-    name == LOCK
-        || is_pointer(name)
-        || manifest_file_number(name).is_some()
-        || segment_file_number(name).is_some()
-        || TableFileId::of_file_name(name).is_some()
 }

@@ -25,7 +25,7 @@ impl Engine {
         self.commits.wait_visible(full.last_seq);
         let mut paths = Vec::new();
         let written = self.write_memtable(tree, &full, &mut paths);
-        let installed = written.and_then(|tables| self.install_flush(tree, &full, tables));
+        let installed = written.and_then(|tables| self.install_flush(tree, &full, &tables));
         if let Err(error) = installed {
             self.abandon(paths);
             return Err(error);
@@ -72,7 +72,7 @@ impl Engine {
         &self,
         tree: &Arc<Tree>,
         full: &Arc<FullBuffer>,
-        tables: Vec<FinishedTable>,
+        tables: &[FinishedTable],
     ) -> Result<()> {
         // A batch may have gone to several trees: after the loss of power it must not be there in
         // one, from its table, and not in another, from the log.
@@ -82,7 +82,7 @@ impl Engine {
         self.install(tree, |manifest| {
             let run = RunId(manifest.take_run_number());
             let mut installed = Installed::default();
-            for table in &tables {
+            for table in tables {
                 installed.add(tree.id, 0, run, table);
             }
             let (keyspace, upto) = (tree.id, full.ends);

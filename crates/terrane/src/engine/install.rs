@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// Edits by which trees without anything in memory let go of the log up to now.
-    fn idle_positions(&self) -> Vec<Change> {
+    pub(super) fn idle_positions(&self) -> Vec<Change> {
         let writer = self.lock_writer();
         let Some(log) = &writer.log else { return Vec::new() };
         let upto = log.end();

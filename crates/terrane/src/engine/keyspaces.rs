@@ -66,26 +66,29 @@ impl Engine {
         if name == DEFAULT_NAME {
             return Err(Error::invalid("keyspace", "the default one", "another one to be dropped"));
         }
+        // Held from the look-up on, so that the name is free at once on disk and in memory. A drop
+        // that is not kept leaves the tree as it is.
+        let mut guard = self.lock_manifest();
         let Some(tree) = self.find_tree(name) else { return Ok(false) };
         debug_assert!(tree.id != DEFAULT_KEYSPACE, "the default keyspace has the default name");
-        // No write may be given the tree's memtable after this.
-        {
-            let _writer = self.lock_writer();
-            tree.mark_dropped();
-            self.trees.rcu(|trees| {
-                let mut trees = (**trees).clone();
-                trees.remove(&tree.id);
-                trees
-            });
-        }
-        let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         self.commit(manifest, vec![Change::DropKeyspace(tree.id)])?;
+        tree.mark_dropped();
+        self.trees.rcu(|trees| {
+            let mut trees = (**trees).clone();
+            trees.remove(&tree.id);
+            trees
+        });
         drop(guard);
+        // A writer that was let in before has been given its memtable by now; no other one is.
+        drop(self.lock_writer());
         self.note_manifest();
         tree.state().version.tables().values().for_each(|table| table.make_obsolete());
-        // Readers that still hold the tree keep its files; no one else does.
+        // Readers that still hold the tree keep its files; no one else does. Who looks now finds
+        // nothing, in memory as in tables.
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         tree.replace(|mut state| {
+            state.active = Arc::new(Buffer { memtable, begins: state.active.begins });
             state.version = Arc::new(Version::default());
             state.full.clear();
             state

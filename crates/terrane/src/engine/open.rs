@@ -10,12 +10,13 @@ use terrane_policy::TableId;
 
 use super::commit::{CommitQueue, Entrance};
 use super::files::{LOCK, check_tables, discard_table};
+use super::read_pool::ReadPool;
 use super::snapshots::Snapshots;
 use super::tree::{Buffer, Tree};
 use super::work::Work;
 use super::{Engine, Health, Trees, Writer};
 use crate::cache::BlockCache;
-use crate::error::{Error, Result};
+use crate::error::{Error, IoFailure, Result};
 use crate::manifest::{self, Change, FileManifest, Found, KeyspaceState, Manifest, ManifestState};
 use crate::memory::MemoryLedger;
 use crate::options::{OpenMode, Options, ReadMode, Settings};
@@ -49,6 +50,8 @@ const READ_ONLY_TRIES: u32 = 10;
 impl Engine {
     /// Opens a database for writing, or makes one.
     pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Arc<Self>, Opened)> {
+        // Those that are given are refused before anything is made for them.
+        options.settings()?;
         let storage = Arc::clone(&options.components.storage);
         if options.open_mode != OpenMode::MustExist {
             storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
@@ -73,7 +76,7 @@ impl Engine {
         let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
         let manifest = Manifest::begin(found, &changes, Box::new(store))?;
         let state = manifest.state().clone();
-        let engine = Self::assemble(options, settings, dir, &state, Some(manifest), Some(lock));
+        let engine = Self::assemble(options, settings, dir, &state, Some(manifest), Some(lock))?;
         let engine = Arc::new(engine);
         let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
@@ -98,12 +101,15 @@ impl Engine {
 
     fn try_open_read_only(options: &Options, dir: &Path) -> Result<(Arc<Self>, Opened)> {
         let storage = &*options.components.storage;
-        let loaded = manifest::load(storage, dir)?;
+        let loaded = manifest::load(storage, dir).map_err(|error| match error {
+            Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
+            other => other,
+        })?;
         check_mode(OpenMode::MustExist, loaded.edits.is_empty(), dir)?;
         let found = manifest::replay(&loaded, dir)?;
         let settings = settings(options, &found.state, false)?;
         let mut opened = Opened { healed: found.healed, ..Opened::default() };
-        let engine = Self::assemble(options, settings, dir, &found.state, None, None);
+        let engine = Self::assemble(options, settings, dir, &found.state, None, None)?;
         // Tables are opened now, while their files are there.
         for tree in engine.trees().values() {
             for table in tree.state().version.tables().values() {
@@ -122,7 +128,7 @@ impl Engine {
         state: &ManifestState,
         manifest: Option<Manifest>,
         lock: Option<Box<dyn Lock>>,
-    ) -> Self {
+    ) -> Result<Self> {
         let components = options.components.clone();
         let counters = Arc::new(Counters::default());
         let ledger = Arc::new(MemoryLedger::default());
@@ -140,7 +146,14 @@ impl Engine {
             (*id, open_tree(*id, keyspace, dir, &tables, &pool))
         };
         let trees: Trees = state.keyspaces.iter().map(open).collect();
-        Self {
+        let read_pool = match settings.read_threads {
+            0 => None,
+            count => {
+                let pool = ReadPool::start(count);
+                Some(pool.map_err(|error| Error::io("start a thread for", dir, error))?)
+            }
+        };
+        Ok(Self {
             dir: dir.to_owned(),
             writer_id: components.storage.entropy(),
             background: components.background,
@@ -164,10 +177,11 @@ impl Engine {
             commits: CommitQueue::new(state.last_seq),
             manifest: Mutex::new(manifest),
             work: Work::default(),
+            read_pool,
             doubtful: Mutex::default(),
             lock: Mutex::new(lock),
             settings,
-        }
+        })
     }
 }
 
@@ -191,6 +205,10 @@ fn check_version(recovery: &Recovery, found: &Found, dir: &Path) -> Result<()> {
     let detail =
         format!("it ends at version {}, and the log knows of version {noted}", found.version);
     Err(Error::corruption(dir, None, "manifest", detail))
+}
+
+fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
+    failure.path == dir && failure.source.kind() == std::io::ErrorKind::NotFound
 }
 
 fn missing(dir: &Path) -> Error {
@@ -231,7 +249,7 @@ pub(super) fn check_design(
     }
     let expected = format!(
         "the one that keyspace '{name}' has: '{stored}'; open it without a design and change it \
-         with set_design, or `terrane design set`"
+         with set_design"
     );
     Err(Error::invalid("design", format!("'{asked}'"), expected))
 }

@@ -31,19 +31,15 @@ impl Engine {
     /// The newest version of `key` as of `seq`; `None` if there is none, or it lies in a range that
     /// was deleted since.
     fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
-        for memtable in state.memtables() {
-            let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
-            if let Some((found, kind, value)) = memtable.get_pinned(key, seq) {
-                let value = Value::pinned(value);
-                return Ok((found > deleted).then_some(Found { seq: found, kind, value }));
-            }
-            if deleted > 0 {
-                return Ok(None);
-            }
+        if let Some(decided) = find_in_memtables(state, key, seq) {
+            return Ok(decided);
         }
         let runs = state.version.runs();
         if runs.is_empty() {
             return Ok(None);
+        }
+        if let Some(pool) = &self.read_pool {
+            return self.find_in_parallel(pool, state, key, seq);
         }
         let hash = filter_hash(key);
         for run in runs {
@@ -78,9 +74,30 @@ impl Engine {
     }
 }
 
+/// What memtables say of `key`: a version, or that all versions are deleted; `None` if they leave
+/// it to the tables.
+#[inline]
+pub(super) fn find_in_memtables(
+    state: &TreeState,
+    key: &[u8],
+    seq: SeqNo,
+) -> Option<Option<Found>> {
+    for memtable in state.memtables() {
+        let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
+        if let Some((found, kind, value)) = memtable.get_pinned(key, seq) {
+            let value = Value::pinned(value);
+            return Some((found > deleted).then_some(Found { seq: found, kind, value }));
+        }
+        if deleted > 0 {
+            return Some(None);
+        }
+    }
+    None
+}
+
 /// The newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if there
 /// is none.
-fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
+pub(super) fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
     if table.info().range_tombstones == 0 {
         return Ok(0);
     }
@@ -89,28 +106,4 @@ fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
     let fragment = after.checked_sub(1).and_then(|at| fragments.get(at));
     let covering = fragment.filter(|fragment| fragment.contains(key));
     Ok(covering.and_then(|fragment| fragment.newest_visible(seq)).unwrap_or(0))
-}
-
-impl Engine {
-    /// The values of several keys as of `seq`, or now; in the order of the keys.
-    pub(crate) fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        tree: &Tree,
-        keys: &[K],
-        seq: Option<SeqNo>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.health.check_open()?;
-        let state = tree.state();
-        let seq = seq.unwrap_or_else(|| self.visible());
-        self.counters.add(Counter::Gets, keys.len() as u64);
-        let mut values = Vec::with_capacity(keys.len());
-        for key in keys {
-            let found = self.find(&state, key.as_ref(), seq)?;
-            let found = found.filter(|found| found.kind == EntryKind::Value);
-            values.push(found.map(|found| found.value));
-        }
-        let found = values.iter().filter(|value| value.is_some()).count() as u64;
-        self.counters.add(Counter::GetsFound, found);
-        Ok(values)
-    }
 }

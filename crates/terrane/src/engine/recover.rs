@@ -21,6 +21,7 @@ impl Engine {
         let (replayed, last_seq) = self.replay(recovery, &state, state.required_segment, true)?;
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
+        unused.extend_from_slice(&replayed.passed);
         let environment = LogEnvironment {
             storage: Arc::clone(&self.storage),
             clock: Arc::clone(&self.clock),
@@ -39,9 +40,13 @@ impl Engine {
             writer.next_seq = last_seq + 1;
             writer.log = Some(log);
         }
+        // What was not replayed is in tables: the log before now is not needed for it.
+        let idle = self.idle_positions();
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
-        self.commit(manifest, vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)])?;
+        let mut changes = vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)];
+        changes.extend(idle);
+        self.commit(manifest, changes)?;
         drop(guard);
         self.note_manifest();
         self.release_log();

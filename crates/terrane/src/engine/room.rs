@@ -75,10 +75,10 @@ impl Engine {
     fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Pressure> {
         let state = tree.state();
         // Stopped writers wait even if the active memtable has room: what is behind is merging.
-        if let Admission::Stop(pressure) = state.admission {
-            if pressure.cause == StallCause::Level0Runs {
-                return Some(pressure);
-            }
+        if let Admission::Stop(pressure) = state.admission
+            && pressure.cause == StallCause::Level0Runs
+        {
+            return Some(pressure);
         }
         let filled = state.active.memtable.filled_bytes() as u64;
         if filled < self.buffer_bytes(tree) {
@@ -195,11 +195,11 @@ impl Engine {
         self.ledger.memtables.store(total, Ordering::Relaxed);
         let budget = self.settings.memory_budget_bytes();
         // Many small trees: flush the largest, before each of them is full.
-        if total as u64 > budget / 2 && trees.len() > 1 {
-            if let Some((bytes, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES) {
-                let _ = bytes;
-                self.rotate(writer, tree);
-            }
+        if total as u64 > budget / 2
+            && trees.len() > 1
+            && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES)
+        {
+            self.rotate(writer, tree);
         }
         let jobs = self.ledger.jobs.load(Ordering::Relaxed) as u64;
         let blocks = self.ledger.blocks.load(Ordering::Relaxed) as u64;

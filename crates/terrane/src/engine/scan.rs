@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::parallel_read::{Start, position_runs};
+use super::read_pool::ReadPool;
 use super::{Engine, Tree, TreeState};
 use crate::error::Result;
-use crate::iter::{DeletedRanges, MergeCursor, RunCursor, Source, VisibleCursor};
+use crate::iter::{DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor};
 use crate::stats::Counter;
 use crate::types::SeqNo;
 
@@ -13,6 +15,7 @@ use crate::types::SeqNo;
 pub(crate) struct ReadView {
     state: Arc<TreeState>,
     seq: SeqNo,
+    pool: Option<Arc<ReadPool>>,
 }
 
 impl Engine {
@@ -23,21 +26,69 @@ impl Engine {
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.visible());
         self.counters.add(Counter::Scans, 1);
-        Ok(ReadView { state, seq })
+        Ok(ReadView { state, seq, pool: self.read_pool.clone() })
     }
 }
 
 impl ReadView {
+    /// A cursor on the first key at or after `key`.
+    pub(crate) fn cursor_from(&self, key: &[u8]) -> Result<VisibleCursor> {
+        if let Some(pool) = self.pool_for_runs() {
+            let start = Start::From(key.into(), self.seq);
+            return self.positioned(pool, start, Direction::Forward);
+        }
+        let mut cursor = self.cursor()?;
+        cursor.seek(key)?;
+        Ok(cursor)
+    }
+
+    /// A cursor on the last key before `key`; of all keys, if there is none to be before.
+    pub(crate) fn cursor_before(&self, key: Option<&[u8]>) -> Result<VisibleCursor> {
+        if let Some(pool) = self.pool_for_runs() {
+            let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
+            return self.positioned(pool, start, Direction::Backward);
+        }
+        let mut cursor = self.cursor()?;
+        cursor.seek_before(key)?;
+        Ok(cursor)
+    }
+
     /// A cursor on no entry yet.
-    pub(crate) fn cursor(&self) -> Result<VisibleCursor> {
-        let TreeState { version, .. } = &*self.state;
+    fn cursor(&self) -> Result<VisibleCursor> {
+        let mut sources = self.memtables();
+        sources.extend(self.runs().map(Source::Run));
+        Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?))
+    }
+
+    /// The pool, where there is something to be done at the same time.
+    fn pool_for_runs(&self) -> Option<&ReadPool> {
+        self.pool.as_deref().filter(|_| self.state.version.runs().len() > 1)
+    }
+
+    fn positioned(
+        &self,
+        pool: &ReadPool,
+        start: Start,
+        direction: Direction,
+    ) -> Result<VisibleCursor> {
+        let mut sources = self.memtables();
+        sources.iter_mut().try_for_each(|source| start.position(source))?;
+        sources.extend(position_runs(pool, self.runs().collect(), start)?);
+        let merge = MergeCursor::positioned(sources, direction);
+        VisibleCursor::positioned(merge, self.seq, self.deleted()?)
+    }
+
+    fn memtables(&self) -> Vec<Source> {
         let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
-        let mut sources: Vec<Source> =
-            memtables.map(|memtable| Source::Memtable(memtable.cursor())).collect();
-        let runs = version.runs().iter().map(|run| Source::Run(RunCursor::new(Arc::clone(run))));
-        sources.extend(runs);
-        let deleted = DeletedRanges::new(self.state.memtables(), version, self.seq)?;
-        Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, deleted))
+        memtables.map(|memtable| Source::Memtable(memtable.cursor())).collect()
+    }
+
+    fn runs(&self) -> impl Iterator<Item = RunCursor> {
+        self.state.version.runs().iter().map(|run| RunCursor::new(Arc::clone(run)))
+    }
+
+    fn deleted(&self) -> Result<DeletedRanges> {
+        DeletedRanges::new(self.state.memtables(), &self.state.version, self.seq)
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

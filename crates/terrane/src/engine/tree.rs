@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Config, Memtable, Pool};
 use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
 
+use super::drop_covered::Covered;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::version::Version;
 
@@ -47,6 +48,9 @@ pub(crate) struct TreeJobs {
     pub(crate) cursors: Cursors,
     /// Tables that could not be read: they are left alone.
     pub(crate) unreadable: Vec<TableId>,
+    /// Tables that are being dropped, as range tombstones cover them.
+    pub(super) dropping: Vec<TableId>,
+    pub(super) covered: Covered,
 }
 
 /// A tree of a database.

@@ -37,6 +37,8 @@ pub(super) struct Work {
     pub(super) delay_owed_nanos: AtomicU64,
     /// A sync of the log is due at some time.
     is_sync_due: AtomicBool,
+    /// Tables may be kept for a snapshot only, and can go when it does.
+    pub(super) wants_fewer_snapshots: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -145,6 +147,9 @@ impl Engine {
             // A thread that panicked has nothing more to say.
             let _ = thread.join();
         }
+        if let Some(pool) = &self.read_pool {
+            pool.stop();
+        }
     }
 
     fn flush_loop(&self) {
@@ -157,7 +162,14 @@ impl Engine {
                     let result = self.flush_found(&tree);
                     self.judge(result, &mut failures);
                 }
-                None => self.work.sleep(seen),
+                // Quickly done, and so not left to a thread that may be at a long compaction.
+                None => match self.find_drop() {
+                    Some((tree, tables)) => {
+                        let result = self.drop_tables(&tree, &tables);
+                        self.judge(result, &mut failures);
+                    }
+                    None => self.work.sleep(seen),
+                },
             }
         }
     }
@@ -192,6 +204,11 @@ impl Engine {
                     drop(waited.unwrap_or_else(PoisonError::into_inner));
                 }
             }
+        }
+        // No one will be there when it is due.
+        let is_owed = self.work.lock().sync_due.take().is_some();
+        if is_owed {
+            let _ = self.sync_log();
         }
     }
 
@@ -283,9 +300,20 @@ impl Engine {
 
     /// Does one job that is waiting to be done; false if there is none.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
+        match self.do_one_job() {
+            // The tree is gone; the database goes on.
+            Err(Error::Closed) if self.health.check_open().is_ok() => Ok(true),
+            other => other,
+        }
+    }
+
+    fn do_one_job(&self) -> Result<bool> {
         self.make_spare();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);
+        }
+        if let Some((tree, tables)) = self.find_drop() {
+            return self.drop_tables(&tree, &tables).map(|()| true);
         }
         let Some((tree, compaction)) = self.find_compaction() else { return Ok(false) };
         match self.compact(&tree, &compaction) {
@@ -321,13 +349,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns once there is nothing left to flush or compact.
+    /// Returns once there is nothing left to flush, to drop or to compact.
     pub(crate) fn wait_for_compactions(&self) -> Result<()> {
         self.work_until(|| {
             self.trees().values().all(|tree| {
-                let jobs = tree.jobs();
+                let jobs = self.lock_jobs_with_covered(tree);
                 tree.state().full.is_empty()
                     && !jobs.is_flushing
+                    && jobs.dropping.is_empty()
+                    && self.due_drop(&jobs).is_empty()
                     && jobs.compactions.is_empty()
                     && next_compaction(tree, &jobs).is_none()
             })
@@ -338,7 +368,7 @@ impl Engine {
 fn next_compaction(tree: &Arc<Tree>, jobs: &super::tree::TreeJobs) -> Option<Compaction> {
     let state = tree.state();
     let shape = state.version.shape();
-    let in_progress = busy(shape, &jobs.compactions, &jobs.unreadable);
+    let in_progress = busy(shape, jobs);
     let design = tree.design();
     let input =
         PickInput { shape, design: &design, in_progress: &in_progress, cursors: &jobs.cursors };

@@ -217,7 +217,7 @@ fn write_keyspace(
     let deleted = deleted_ranges(remains, memtable, report);
     let mut sources: Vec<TableSalvage> =
         remains.tables.iter().map(|table| TableSalvage::of_table(Arc::clone(table))).collect();
-    sources.extend(memtable.map(|memtable| TableSalvage::of_memtable(memtable)));
+    sources.extend(memtable.map(TableSalvage::of_memtable));
     let mut heap = BinaryHeap::new();
     for (source, entries) in sources.iter_mut().enumerate() {
         heap.extend(entries.next(&mut report.problems).map(|next| Head { next, source }));

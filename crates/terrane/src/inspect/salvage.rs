@@ -84,7 +84,7 @@ pub(super) fn salvage_log(
                 segments.push(reader);
             }
             Ok(_) => {
-                problems.push(Problem::new(&path, "it does not begin as a log of this database"))
+                problems.push(Problem::new(&path, "it does not begin as a log of this database"));
             }
             Err(error) => problems.push(Problem::of(&error, &path)),
         }

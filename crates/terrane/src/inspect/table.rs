@@ -16,6 +16,9 @@ use crate::table::{
 use crate::types::EntryKind;
 use crate::value::Value;
 
+/// A range tombstone: start, end, sequence numbers.
+pub type DeletedRange = (Vec<u8>, Option<Vec<u8>>, Vec<u64>);
+
 /// A table, as far as it tells about itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -34,8 +37,8 @@ pub struct TableReport {
     pub keys: u64,
     /// Point tombstones.
     pub tombstones: u64,
-    /// Range tombstones: start, end, sequence numbers.
-    pub range_tombstones: Vec<(Vec<u8>, Option<Vec<u8>>, Vec<u64>)>,
+    /// Range tombstones.
+    pub range_tombstones: Vec<DeletedRange>,
     /// Bytes of keys, as the user gave them.
     pub key_bytes: u64,
     /// Bytes of values, as the user gave them.

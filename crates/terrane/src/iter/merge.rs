@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::Value;
 
+/// Which way a cursor was sought, and so steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
+pub(crate) enum Direction {
     Forward,
     Backward,
 }
@@ -40,6 +41,17 @@ impl MergeCursor {
     pub(crate) fn new(sources: Vec<Source>) -> Self {
         let order = Vec::with_capacity(sources.len());
         Self { sources, order, direction: Direction::Forward }
+    }
+
+    /// A cursor over sources that were sought in `direction` already.
+    pub(crate) fn positioned(sources: Vec<Source>, direction: Direction) -> Self {
+        let mut merge = Self { direction, ..Self::new(sources) };
+        merge.rank();
+        merge
+    }
+
+    pub(super) fn direction(&self) -> Direction {
+        self.direction
     }
 
     #[inline]

@@ -15,11 +15,19 @@ pub(crate) struct RunCursor {
     /// The index of the table that `entries` walks.
     index: usize,
     entries: Option<TableCursor>,
+    /// Read so much at a time, past the cache; for who reads all of the run once.
+    piece_bytes: Option<usize>,
 }
 
 impl RunCursor {
     pub(crate) fn new(run: Arc<OpenRun>) -> Self {
-        Self { run, index: 0, entries: None }
+        Self { run, index: 0, entries: None, piece_bytes: None }
+    }
+
+    /// A cursor that goes through the run once, from front to back: it reads about `piece_bytes`
+    /// at a time, past the cache.
+    pub(crate) fn read_ahead(run: Arc<OpenRun>, piece_bytes: usize) -> Self {
+        Self { piece_bytes: Some(piece_bytes), ..Self::new(run) }
     }
 
     pub(crate) fn run(&self) -> &Arc<OpenRun> {
@@ -150,7 +158,11 @@ impl RunCursor {
     fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
         let table = self.run.tables().get(index)?;
         if self.index != index || self.entries.is_none() {
-            self.entries = Some(TableCursor::new(Arc::clone(table)));
+            let table = Arc::clone(table);
+            self.entries = Some(match self.piece_bytes {
+                Some(bytes) => TableCursor::read_ahead(table, bytes),
+                None => TableCursor::new(table),
+            });
             self.index = index;
         }
         self.entries.as_mut()

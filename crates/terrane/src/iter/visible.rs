@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Fragment, Memtable};
 
-use super::merge::MergeCursor;
+use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -85,6 +85,22 @@ impl VisibleCursor {
             is_forward: true,
             is_valid: false,
         }
+    }
+
+    /// A cursor on the first visible key from where `merge` is, in its direction.
+    pub(crate) fn positioned(
+        merge: MergeCursor,
+        seq: SeqNo,
+        deleted: DeletedRanges,
+    ) -> Result<Self> {
+        let is_forward = merge.direction() == Direction::Forward;
+        let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted) };
+        if is_forward {
+            cursor.find_forward()?
+        } else {
+            cursor.find_backward()?
+        }
+        Ok(cursor)
     }
 
     #[inline]

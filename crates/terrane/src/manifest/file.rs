@@ -40,11 +40,6 @@ pub(crate) fn manifest_file_number(name: &str) -> Option<u64> {
     (manifest_file_name(number) == name).then_some(number)
 }
 
-/// Whether a name is that of the pointer to the manifest, or of one that was not finished.
-pub(crate) fn is_pointer(name: &str) -> bool {
-    name == CURRENT || name == CURRENT_NEW
-}
-
 /// The manifest of a directory.
 pub(crate) struct FileManifest {
     storage: Arc<dyn Storage>,

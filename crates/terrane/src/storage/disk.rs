@@ -1,5 +1,6 @@
 //! Files on a disk, through the operating system.
 #![allow(clippy::disallowed_methods, reason = "the one home of file system calls")]
+#![allow(clippy::disallowed_types, reason = "as above")]
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};

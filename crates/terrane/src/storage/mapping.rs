@@ -6,6 +6,7 @@
 //! the same makes the operating system end the process when the missing part is read; who cannot
 //! accept that, or whose disk fails often, reads through the cache instead of mapping.
 #![allow(unsafe_code, reason = "mapping a file cannot be checked by the compiler")]
+#![allow(clippy::disallowed_types, reason = "what is mapped is a file")]
 
 use std::fmt;
 use std::fs::File;
@@ -39,6 +40,20 @@ impl Mapping {
     /// Bytes that are in memory already.
     pub(super) fn of_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Contents::Heap(bytes)))
+    }
+
+    /// Has the operating system read a part soon; what lies outside of the file is left out.
+    pub(crate) fn will_need(&self, start: usize, len: usize) {
+        #[cfg(unix)]
+        if let Contents::Mapped(map) = &*self.0 {
+            let len = len.min(map.len().saturating_sub(start));
+            if len > 0 {
+                // A hint: without it, what is needed is read when it is.
+                let _ = map.advise_range(memmap2::Advice::WillNeed, start, len);
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = (start, len);
     }
 }
 

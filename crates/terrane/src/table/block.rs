@@ -32,8 +32,13 @@ pub(crate) use cursor::BlockCursor;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Range;
 
+use terrane_memtable::prefetch_lines;
+
 use crate::codec::{DecodeError, Decoded, Reader};
 use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
+
+/// Cache lines of an entry that are worth asking for: its key and the beginning of its value.
+const ENTRY_LINES: usize = 3;
 
 pub(super) const HEAD_BYTES: usize = 4;
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
@@ -207,6 +212,16 @@ impl<'a> Block<'a> {
         }
         let entry = self.entry(index)?;
         Ok(self.is_key(&entry, key).then_some(entry))
+    }
+
+    /// Asks for the memory of the first entry at or after `(key, seq)`.
+    pub(super) fn approach(&self, key: &[u8], seq: SeqNo) {
+        let start = self.search(key, seq).ok().and_then(|index| self.offset(index));
+        let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
+        prefetch_lines(
+            start.and_then(|start| entries.get(start..)).unwrap_or_default(),
+            ENTRY_LINES,
+        );
     }
 
     fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {

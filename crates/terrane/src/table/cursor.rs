@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::BlockCursor;
+use super::read_ahead::ReadAhead;
 use super::reader::Table;
 use crate::error::{Error, Result};
 use crate::types::{EntryKind, SeqNo};
@@ -17,15 +18,20 @@ pub(crate) struct TableCursor {
     entries: BlockCursor,
     /// The block of the key that is sought next.
     approached: Option<usize>,
+    /// Reads blocks, where all of the table will be read once.
+    ahead: Option<Box<ReadAhead>>,
 }
 
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
-        Self { table, block: 0, entries: BlockCursor::default(), approached: None }
+        Self { table, block: 0, entries: BlockCursor::default(), approached: None, ahead: None }
     }
 
-    pub(crate) fn table(&self) -> &Arc<Table> {
-        &self.table
+    /// A cursor that goes through the table once, from front to back: it reads about `piece_bytes`
+    /// at a time, past the cache.
+    pub(crate) fn read_ahead(table: Arc<Table>, piece_bytes: usize) -> Self {
+        let ahead = Some(Box::new(ReadAhead::new(piece_bytes)));
+        Self { ahead, ..Self::new(table) }
     }
 
     #[inline]
@@ -152,7 +158,10 @@ impl TableCursor {
             self.entries.clear();
             return Ok(false);
         }
-        let block = self.table.block(number)?;
+        let block = match &mut self.ahead {
+            Some(ahead) => ahead.block(&self.table, number)?,
+            None => self.table.block(number)?,
+        };
         self.block = number;
         self.step(|entries| entries.set(block))?;
         Ok(true)

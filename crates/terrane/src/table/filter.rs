@@ -11,6 +11,7 @@
 //! +---------+-----+-------------+--------+
 //! ```
 
+use terrane_memtable::prefetch_lines;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{DecodeError, Decoded};
@@ -85,6 +86,13 @@ impl<'a> Filter<'a> {
             return Err(bad);
         }
         Ok(Self { lines, probes })
+    }
+
+    /// Asks for the line of memory that the key of this hash is looked up in.
+    #[inline]
+    pub(crate) fn approach(&self, hash: u64) {
+        let line = line_of(hash, self.lines.len() / LINE_BYTES);
+        prefetch_lines(self.lines.get(line * LINE_BYTES..).unwrap_or_default(), 1);
     }
 
     /// Whether the key of this hash may be in the set. There are no false negatives.

@@ -66,15 +66,15 @@ pub(crate) struct Table {
 }
 
 /// What is known of a table once it was opened.
-struct Opened {
-    contents: Contents,
-    footer: Footer,
-    index: IndexLayout,
+pub(super) struct Opened {
+    pub(super) contents: Contents,
+    pub(super) footer: Footer,
+    pub(super) index: IndexLayout,
     properties: Properties,
     fragments: Arc<[Fragment]>,
 }
 
-enum Contents {
+pub(super) enum Contents {
     Mapped { map: Mapping, verified: Box<[AtomicU64]> },
     File(Arc<dyn RandomReader>),
 }
@@ -155,7 +155,7 @@ impl Table {
         Ok(self.opened()?.index.len())
     }
 
-    fn opened(&self) -> Result<&Opened> {
+    pub(super) fn opened(&self) -> Result<&Opened> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
@@ -225,7 +225,7 @@ impl Table {
     }
 
     /// Bytes of the file, as they are.
-    fn read<'a>(
+    pub(super) fn read<'a>(
         &self,
         contents: &'a Contents,
         offset: u64,
@@ -299,14 +299,25 @@ impl Table {
 
     /// The newest version of `key` not newer than `seq`. Filters are not asked, and range
     /// tombstones not considered.
+    #[inline]
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+        self.get_from(None, key, seq)
+    }
+
+    /// As [`Table::get`], where the first block that may hold the key is known.
+    pub(crate) fn get_from(
+        &self,
+        block: Option<usize>,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<Found>> {
         let opened = self.opened()?;
         if opened.index.len() == 0 {
             return Ok(None);
         }
         let index_bytes = self.part(opened, opened.footer.index, Part::Index)?;
         let index = Index::new(&index_bytes, &opened.index);
-        let mut number = index.search(key);
+        let mut number = block.unwrap_or_else(|| index.search(key));
         loop {
             self.environment.counters.add(Counter::GetBlocks, 1);
             let block = self.data_block(opened, &index, number)?;
@@ -350,6 +361,34 @@ impl Table {
         Ok(number)
     }
 
+    /// Asks for the memory of the filter that the key of this hash is looked up in.
+    pub(crate) fn approach_filter(&self, hash: u64) -> Result<()> {
+        let opened = self.opened()?;
+        if let (Contents::Mapped { .. }, false) = (&opened.contents, opened.footer.filter.is_none())
+        {
+            let filter = self.part(opened, opened.footer.filter, Part::Filter)?;
+            self.parse_filter(&filter, opened.footer.filter)?.approach(hash);
+        }
+        Ok(())
+    }
+
+    /// Asks for the memory of the first entry at or after `(key, seq)`, which is in block `number`
+    /// if anywhere. Nothing is read from storage for it.
+    pub(crate) fn approach_entry(&self, number: usize, key: &[u8], seq: SeqNo) -> Result<()> {
+        let opened = self.opened()?;
+        // A table may hold range tombstones only.
+        if let (Contents::Mapped { .. }, true) = (&opened.contents, number < opened.index.len()) {
+            let bytes = self.part(opened, opened.footer.index, Part::Index)?;
+            let index = Index::new(&bytes, &opened.index);
+            let block = self.data_block(opened, &index, number)?;
+            // Damage is found, and told, when the entry is read.
+            if let Ok(layout) = Layout::parse(&block) {
+                Block::new(&block, &layout).approach(key, seq);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether block `number` exists and may begin with versions of `key`, which the block before
     /// ended with.
     pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
@@ -365,11 +404,24 @@ impl Table {
         self.data_block(opened, &Index::new(&bytes, &opened.index), number)
     }
 
-    /// Where a data block lies, for errors about its contents.
-    pub(crate) fn block_offset(&self, number: usize) -> Result<u64> {
+    pub(super) fn counters(&self) -> &Counters {
+        &self.environment.counters
+    }
+
+    pub(super) fn ledger(&self) -> &Arc<MemoryLedger> {
+        &self.environment.ledger
+    }
+
+    /// Where a data block lies, with its trailer.
+    pub(super) fn block_place(&self, number: usize) -> Result<std::ops::Range<u64>> {
         let opened = self.opened()?;
         let bytes = self.part(opened, opened.footer.index, Part::Index)?;
-        Ok(Index::new(&bytes, &opened.index).block(number).start)
+        Ok(Index::new(&bytes, &opened.index).block(number))
+    }
+
+    /// Where a data block lies, for errors about its contents.
+    pub(crate) fn block_offset(&self, number: usize) -> Result<u64> {
+        Ok(self.block_place(number)?.start)
     }
 
     fn data_block(&self, opened: &Opened, index: &Index<'_>, number: usize) -> Result<BlockRef> {

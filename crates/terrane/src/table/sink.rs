@@ -25,10 +25,6 @@ impl Sink {
         Ok(Self { file, path: path.to_owned(), buffer, offset: 0, sum: RunningChecksum::new() })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }

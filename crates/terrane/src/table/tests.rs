@@ -26,7 +26,7 @@ const READ_PATHS: [ReadPath; 3] =
 
 fn random_entries(rng: &mut Rng) -> Entries {
     let mut entries = Entries::new();
-    let alphabet: &[u8] = *rng.pick(&[&b"ab"[..], b"0123456789", b"\0\xff"]);
+    let alphabet: &[u8] = rng.pick::<&[u8]>(&[&b"ab"[..], b"0123456789", b"\0\xff"]);
     let (keys, versions) = (rng.between(1, 400), rng.between(1, 30));
     for _ in 0..keys {
         let key: Vec<u8> = (0..rng.index(9)).map(|_| *rng.pick(alphabet)).collect();
@@ -70,10 +70,10 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
     Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)
 }
 
-fn assert_at(
-    cursor: &TableCursor,
-    expected: Option<(&(Vec<u8>, Reverse<SeqNo>), &(EntryKind, Vec<u8>))>,
-) {
+/// An entry of [`Entries`].
+type Expected<'a> = (&'a (Vec<u8>, Reverse<SeqNo>), &'a (EntryKind, Vec<u8>));
+
+fn assert_at(cursor: &TableCursor, expected: Option<Expected<'_>>) {
     assert_eq!(cursor.is_valid(), expected.is_some());
     if let Some(((key, seq), (kind, value))) = expected {
         assert_eq!((cursor.key(), cursor.seq(), cursor.kind()), (&key[..], seq.0, *kind));
@@ -187,8 +187,11 @@ fn obsolete_tables_are_discarded_with_their_last_user() {
     assert!(storage.list(Path::new("db")).unwrap().is_empty());
 }
 
+/// A key, its sequence number and its value.
+type Read = (Vec<u8>, SeqNo, Vec<u8>);
+
 /// Reads everything there is, by the ways that readers have.
-fn read_all(table: &Arc<Table>) -> Result<Vec<(Vec<u8>, SeqNo, Vec<u8>)>> {
+fn read_all(table: &Arc<Table>) -> Result<Vec<Read>> {
     let mut cursor = TableCursor::new(Arc::clone(table));
     let mut all = Vec::new();
     cursor.seek_first()?;

@@ -90,11 +90,6 @@ impl TableWriter {
         self.sink.offset() + self.block.size() as u64
     }
 
-    /// Whether nothing was added.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.properties.entries == 0 && self.fragments.is_empty()
-    }
-
     /// The key added last.
     pub(crate) fn last_key(&self) -> &[u8] {
         self.block.last_key().unwrap_or(&self.last_key)
@@ -277,10 +272,5 @@ impl TableWriter {
             created_micros: properties.created_micros,
             oldest_tombstone_micros: properties.oldest_tombstone_micros,
         }
-    }
-
-    /// The file, to be removed if the table is not wanted after all.
-    pub(crate) fn path(&self) -> &std::path::Path {
-        self.sink.path()
     }
 }

@@ -139,6 +139,14 @@ pub(super) fn decode_note(nonce: u64, header: &[u8]) -> u64 {
     if is_whole { version } else { 0 }
 }
 
+/// Removes the note from the first bytes of a segment.
+pub(crate) fn clear_note(header: &mut [u8]) {
+    let start = NOTE_OFFSET as usize;
+    if let Some(note) = header.get_mut(start..start + NOTE_BYTES) {
+        note.fill(0);
+    }
+}
+
 /// What a record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]

@@ -47,8 +47,10 @@ pub(crate) struct Replayed {
     pub(crate) dropped_records: u64,
     /// Whether the log was closed in order.
     pub(crate) was_closed: bool,
-    /// Files of the chain that are still needed.
+    /// Files of the chain that were read.
     pub(crate) files: Vec<ReplayedFile>,
+    /// Files of the chain that hold only what is in tables.
+    pub(crate) passed: Vec<PathBuf>,
 }
 
 /// A file of the log that was read.
@@ -115,11 +117,17 @@ impl Recovery {
         for index in 0..self.segments.len() {
             let next = self.segments.get(index + 1).map(|next| *next.header());
             if next.is_some_and(|next| next.base <= from) {
+                replayed.passed.push(self.segments[index].path().to_owned());
                 continue;
             }
             let segment = &mut self.segments[index];
             let mut last_kind = None;
-            // Segments are read from their start: only there a record surely begins.
+            // What is in tables need not be read. Where no record begins at the position, as after
+            // the loss of power, the segment is read from its start; beyond the end that a later
+            // segment knows of it are only records that were given up.
+            if next.is_none_or(|next| from < next.previous_end) {
+                segment.skip_to(from)?;
+            }
             let read_to =
                 read_segment(segment, next.map(|next| next.previous_end), |lsn, record| {
                     last_kind = Some(record.kind);

@@ -86,9 +86,17 @@ impl SegmentReader {
         Lsn(self.header.base.0 + (self.offset - HEADER_BYTES))
     }
 
-    /// Goes to a position of the log, which must be a place where a record begins.
-    pub(crate) fn seek(&mut self, lsn: Lsn) {
-        self.offset = HEADER_BYTES + lsn.0.saturating_sub(self.header.base.0);
+    /// Goes to the record that begins at a position of the log, if one does; else stays.
+    ///
+    /// A record holds only at its place, so that what is one here was written as one.
+    pub(super) fn skip_to(&mut self, lsn: Lsn) -> Result<bool> {
+        let start = self.offset;
+        let skipped = lsn.0.saturating_sub(self.lsn().0);
+        self.offset = start.saturating_add(skipped);
+        let at = self.offset;
+        let found = at < self.file_bytes && matches!(self.next()?, Next::Record(_));
+        self.offset = if found { at } else { start };
+        Ok(found)
     }
 
     /// The next record. The reader stays where it is if there is none.

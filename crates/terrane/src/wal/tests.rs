@@ -265,8 +265,11 @@ fn writers_share_syncs() {
             let (writer, sync) = (&writer, &log.sync);
             scope.spawn(move || {
                 for number in 0..50 {
-                    let end =
-                        writer.lock().unwrap().append(thread * 1000 + number, &[b"x"], false).unwrap();
+                    let end = writer
+                        .lock()
+                        .unwrap()
+                        .append(thread * 1000 + number, &[b"x"], false)
+                        .unwrap();
                     sync.sync(end).unwrap();
                     assert!(sync.synced() >= end);
                 }

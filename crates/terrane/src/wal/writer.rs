@@ -66,6 +66,8 @@ pub(crate) struct LogWriter {
     /// Someone is making a spare.
     spare_is_wanted: bool,
     next_file: u64,
+    /// The newest number of a segment, also of one that was not begun after all.
+    newest_segment: u64,
     scratch: Vec<u8>,
     encoded: Vec<u8>,
     /// What the log last said is durable.
@@ -121,10 +123,13 @@ impl LogWriter {
             names.iter().filter_map(|name| segment_file_number(name)).max().unwrap_or(0) + 1;
         let mut full = Vec::new();
         for ReplayedFile { path, end, bytes } in &replayed.files {
-            // What was replayed is the past of everything that will be promised from now on.
-            let segment =
-                storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
-            segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
+            // What was replayed is the past of everything that will be promised from now on. Where
+            // nothing was, all of it is in tables.
+            if replayed.batches > 0 {
+                let segment =
+                    storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
+                segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
+            }
             full.push(FullSegment { path: path.clone(), end: *end, bytes: *bytes });
         }
         let place = Place {
@@ -148,6 +153,7 @@ impl LogWriter {
             pins: 0,
             spare_is_wanted: false,
             next_file: next_file + 1,
+            newest_segment: place.segment,
             scratch: Vec::new(),
             encoded: Vec::new(),
             said_synced: place.base,
@@ -301,8 +307,11 @@ impl LogWriter {
         // missing is damage.
         let header = self.current.header;
         let base = Lsn(self.end().0 + record_bytes(0) as u64);
+        // A number is never given twice: the header of a segment that failed to begin may be on
+        // disk, and must not be taken for that of the one that is begun in its place.
+        self.newest_segment += 1;
         let place = Place {
-            segment: header.segment + 1,
+            segment: self.newest_segment,
             previous: header.segment,
             previous_end: base,
             base,

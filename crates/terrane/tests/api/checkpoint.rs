@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, KeyspaceOptions, Options, WriteBatch};
 
-use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
+use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
 
 #[test]
 fn a_checkpoint_holds_what_was_there_and_lives_by_itself() {
@@ -108,6 +108,7 @@ fn checkpoints_while_writing_open_and_hold_a_prefix() {
                 db.write(&batch).unwrap();
             }
         });
+        let stop = StopOnDrop(&is_done);
         let mut before = 0;
         for round in 0..20 {
             let dir = format!("copy {round}");
@@ -124,7 +125,7 @@ fn checkpoints_while_writing_open_and_hold_a_prefix() {
             assert!(count >= before);
             before = count;
         }
-        is_done.store(true, Ordering::SeqCst);
+        drop(stop);
         assert!(before > 0);
     });
 }

@@ -119,9 +119,9 @@ fn tables_that_a_range_delete_covers_are_dropped_unread() {
     let read = stats.compaction_bytes_read - before.compaction_bytes_read;
     assert_eq!(db.iter().unwrap().count(), 20);
     assert!(stats.table_bytes < 20_000, "{}", stats.table_bytes);
-    // The tables count as input, though they were not read: what is written tells.
     let written = stats.compaction_bytes_written - before.compaction_bytes_written;
-    assert!(written < read / 4, "{written} of {read}");
+    let most = before.table_bytes / 20;
+    assert!(read < most && written < most, "{read} read, {written} written");
 }
 
 #[test]

@@ -265,3 +265,33 @@ fn random_walks_agree_with_a_list() {
         }
     }
 }
+
+/// A back that could not be read is nowhere: going on from it could leave entries out.
+#[test]
+fn an_error_at_the_back_ends_the_iterator_for_good() {
+    use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+    use terrane::{Background, Options, ReadMode};
+    let storage = FaultStorage::new(std::sync::Arc::new(MemoryStorage::new(1)));
+    let options = Options::new()
+        .storage(std::sync::Arc::new(storage.clone()))
+        .background(Background::Inline)
+        .read_mode(ReadMode::Cached)
+        .design(crate::support::small_design());
+    let db = options.open(crate::support::DIR).unwrap();
+    crate::support::fill(&db, 100, 0);
+    db.flush().unwrap();
+    let mut iter = db.iter().unwrap();
+    assert_eq!(next_back(&mut iter).unwrap(), "099");
+    storage.set(Some(Fault {
+        operation: Some(Operation::Read),
+        path_contains: ".sst".into(),
+        after: 0,
+        is_permanent: false,
+        error: std::io::ErrorKind::Other,
+    }));
+    let error = std::iter::from_fn(|| iter.next_back()).find_map(Result::err).unwrap();
+    assert!(error.to_string().contains(".sst"), "{error}");
+    iter.seek("000").unwrap();
+    assert!(iter.next_back().is_none() && iter.next().is_none());
+    assert_eq!(keys(db.iter().unwrap().rev()).len(), 100);
+}

@@ -5,22 +5,28 @@
 //! | `open`, `options`, `close` | the life of a handle; who holds a database; what is persisted |
 //! | `limits`, `errors` | how long keys and values may be; what an error says |
 //! | `iterators` | both ends, seeking, bounds of all kinds |
+//! | `parallel_reads` | threads that help readers change no answer |
 //! | `snapshots`, `deletes` | what stays as it was; ranges of keys that go |
+//! | `dropped_tables` | whole tables that go with them |
 //! | `keyspaces`, `batches` | trees of their own, and writes across them |
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `designs` | another design on a live database |
 //! | `durability` | what survives, for a database and for one write |
 //! | `figures` | counters and sizes that add up |
+//! | `compaction_reads` | what compactions read, and what they leave to readers |
 //! | `disk_full` | no room, and room again |
 //! | `traits` | what handles may be used for, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 
 mod batches;
 mod checkpoint;
 mod close;
+mod compaction_reads;
 mod deletes;
 mod designs;
 mod disk_full;
+mod dropped_tables;
 mod durability;
 mod errors;
 mod figures;
@@ -29,6 +35,7 @@ mod keyspaces;
 mod limits;
 mod open;
 mod options;
+mod parallel_reads;
 mod snapshots;
 mod support;
 mod traits;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use terrane::{Db, Error, ErrorKind, OpenMode, Options};
 
-use crate::support::{DIR, fill, in_memory, keys, pairs, small_design};
+use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
 
 const HOLD_VARIABLE: &str = "TERRANE_HOLD_DIR";
 
@@ -171,6 +171,7 @@ fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
                 written.store(number, order);
             }
         });
+        let stop = StopOnDrop(&is_done);
         let mut seen_before = 0;
         for _ in 0..15 {
             let promised = written.load(order);
@@ -186,6 +187,6 @@ fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
             assert!(count >= seen_before);
             seen_before = count;
         }
-        is_done.store(true, order);
+        drop(stop);
     });
 }

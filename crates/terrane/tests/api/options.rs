@@ -63,7 +63,14 @@ fn options_are_set_from_text_and_bad_ones_say_what_is_accepted() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains(hint), "{error}");
     }
-    let error = Options::new().compaction_threads(0).open("nowhere").unwrap_err();
+}
+
+#[test]
+fn options_out_of_range_are_refused_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let error = Options::new().compaction_threads(0).open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("compaction_threads is 0"), "{error}");
-    assert!(!std::path::Path::new("nowhere").join("CURRENT").exists());
+    assert!(!path.exists());
 }

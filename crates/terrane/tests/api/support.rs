@@ -1,6 +1,7 @@
 //! Small databases in memory, and what is in them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Iter, Options};
@@ -52,4 +53,13 @@ pub(crate) fn value(number: u32, round: u32) -> String {
     format!(
         "value {number} of round {round}, which is long enough to be stored outside of a handle"
     )
+}
+
+/// Tells another thread to stop, also when the test fails.
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

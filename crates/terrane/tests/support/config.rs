@@ -29,7 +29,7 @@ pub fn small_design(rng: &mut Rng) -> Design {
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);
-    design.filter_bits = format!("{}", rng.pick(&["10", "0", "0.5,10", "20,5,0"])).parse().unwrap();
+    design.filter_bits = rng.pick(&["10", "0", "0.5,10", "20,5,0"]).parse().unwrap();
     design.compression = rng.pick(&["none", "lz4", "none,lz4"]).parse().unwrap();
     design.strategy.base_bytes = rng.percent(70).then(|| 1 << rng.between(11, 16));
     design.strategy.size_ratio = rng.between(2, 5) as u32;
@@ -55,7 +55,7 @@ impl Config {
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
             compaction_threads: rng.between(1, 3) as usize,
-            read_threads: *rng.pick(&[0, 0, 2]),
+            read_threads: *rng.pick(&[0, 0, 1, 3]),
         }
     }
 

@@ -41,6 +41,9 @@ impl Weights {
     pub const RANGES: Weights = Weights { writes: 40, range_deletes: 20, ..Self::BALANCED };
 }
 
+/// What an iterator should find, in order.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// A database, its model, and where both are.
 pub struct Script {
     pub rng: Rng,
@@ -50,7 +53,7 @@ pub struct Script {
     db: Option<Db>,
     pub state: State,
     snapshots: Vec<(Snapshot, State)>,
-    iterators: Vec<(Iter, Vec<(Vec<u8>, Vec<u8>)>)>,
+    iterators: Vec<(Iter, Entries)>,
     key_space: u64,
     pub story: String,
 }
@@ -276,10 +279,10 @@ impl Script {
             self.iterators.push((iter, expected));
             if self.iterators.len() > 5 {
                 let (iter, expected) = self.iterators.remove(0);
-                self.walk(iter, expected);
+                self.walk(iter, &expected);
             }
         } else {
-            self.walk(iter, expected);
+            self.walk(iter, &expected);
         }
         if self.rng.percent(20) {
             let prefix = {
@@ -293,17 +296,17 @@ impl Script {
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect();
             let iter = self.keyspace(&name).prefix(&prefix).unwrap();
-            self.walk(iter, expected);
+            self.walk(iter, &expected);
         }
     }
 
     /// Walks an iterator from its ends and by seeks, and compares.
-    fn walk(&mut self, mut iter: Iter, expected: Vec<(Vec<u8>, Vec<u8>)>) {
+    fn walk(&mut self, mut iter: Iter, expected: &[(Vec<u8>, Vec<u8>)]) {
         let story = &self.story;
         if self.rng.percent(25) {
-            return self.walk_by_seeks(iter, &expected);
+            return self.walk_by_seeks(iter, expected);
         }
-        let mut rest = &expected[..];
+        let mut rest = expected;
         let style = self.rng.below(3);
         loop {
             let from_front = match style {
@@ -387,7 +390,7 @@ impl Script {
         let (start, end) = self.bounds();
         let expected = range(map, &start, &end);
         let iter = snapshot.range_in(&self.keyspace(&name), (start, end)).unwrap();
-        self.walk(iter, expected);
+        self.walk(iter, &expected);
     }
 
     fn maintain(&mut self) {

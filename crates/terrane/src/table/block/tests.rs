@@ -12,8 +12,8 @@ use crate::memory::MemoryLedger;
 type Entry = ((Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>));
 
 fn random_entries(rng: &mut Rng) -> Vec<Entry> {
-    let prefix: &[u8] = *rng.pick(&[&b""[..], b"p", b"a long common prefix of keys"]);
-    let alphabet: &[u8] = *rng.pick(&[&b"ab"[..], b"\0\x01", b"\0\xff\x7f0123456789"]);
+    let prefix: &[u8] = rng.pick::<&[u8]>(&[&b""[..], b"p", b"a long common prefix of keys"]);
+    let alphabet: &[u8] = rng.pick::<&[u8]>(&[&b"ab"[..], b"\0\x01", b"\0\xff\x7f0123456789"]);
     let longest = rng.between(0, 12);
     let base = rng.below(1 << 40);
     let value_len = if rng.percent(10) { 3000 } else { 20 };

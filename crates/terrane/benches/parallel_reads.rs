@@ -1,0 +1,113 @@
+//! Microseconds per get and per seek with threads that help readers, and without:
+//! `cargo bench -p terrane --bench parallel_reads [-- DIR]`.
+//!
+//! One line a measurement: `place operation read-threads median-micros (ratio to none)`. The tree
+//! is a tiering one of 24 runs that nobody compacts. The places are tables mapped and in memory,
+//! and tables read from the disk around the page cache, with a block cache of a hundredth of the
+//! data; filters are off for half of the measurements, so that a get has all runs to search. The
+//! numbers of threads take turns within a round, so that drift of the machine hits them alike.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use terrane::{Db, Durability, Options, ReadMode};
+use terrane_testkit::Rng;
+
+const RUNS: u64 = 24;
+const KEYS_PER_RUN: u64 = 20_000;
+const VALUE_BYTES: usize = 400;
+const THREADS: [usize; 4] = [0, 1, 2, 4];
+const ROUNDS: usize = 5;
+
+fn key(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&Rng::new(number).bits().to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn fill(dir: &Path, filter_bits: &str) {
+    let design = format!(
+        "tiering T=4 L0=60; buffer=64MiB; filter={filter_bits}; compression=none; delay=70; stop=80"
+    );
+    let options = Options::new().durability(Durability::None).design(design.parse().unwrap());
+    let db = options.open(dir).unwrap();
+    let value = [7; VALUE_BYTES];
+    for run in 0..RUNS {
+        for number in 0..KEYS_PER_RUN {
+            db.put(key(number * RUNS + run), value).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    assert_eq!(db.tree().shape.run_count() as u64, RUNS);
+    db.close().unwrap();
+}
+
+fn open(dir: &Path, read_mode: ReadMode, threads: usize) -> Db {
+    // The smallest budget leaves a cache of half a mebibyte at most.
+    let budget = if read_mode == ReadMode::Direct { 2 << 20 } else { 512 << 20 };
+    let options = Options::new().read_mode(read_mode).read_threads(threads).memory_budget(budget);
+    options.open(dir).unwrap()
+}
+
+/// Microseconds per get and per seek.
+fn measure(db: &Db, operations: u64, seed: u64) -> [f64; 2] {
+    let micros = |start: Instant| start.elapsed().as_secs_f64() * 1e6 / operations as f64;
+    let mut rng = Rng::new(seed);
+    let start = Instant::now();
+    for _ in 0..operations {
+        assert!(db.get(key(rng.below(RUNS * KEYS_PER_RUN))).unwrap().is_some());
+    }
+    let get = micros(start);
+    let start = Instant::now();
+    for _ in 0..operations {
+        let mut iter = db.range(key(rng.below(RUNS * KEYS_PER_RUN))..).unwrap();
+        assert!(iter.advance().unwrap());
+    }
+    [get, micros(start)]
+}
+
+fn compare(dir: &Path, place: &str, read_mode: ReadMode, operations: u64) {
+    let mut samples = vec![[const { Vec::new() }; 2]; THREADS.len()];
+    for round in 0..=ROUNDS {
+        for (threads, samples) in THREADS.iter().zip(&mut samples) {
+            let db = open(dir, read_mode, *threads);
+            // Tables are opened, and mapped ones verified, before it counts.
+            measure(&db, operations / 10 + 1000 * u64::from(read_mode == ReadMode::Mapped), 99);
+            let micros = measure(&db, operations, round as u64);
+            if round > 0 {
+                samples.iter_mut().zip(micros).for_each(|(all, one)| all.push(one));
+            }
+            db.close().unwrap();
+        }
+    }
+    for (index, operation) in ["get", "seek"].iter().enumerate() {
+        let median = |samples: &[Vec<f64>; 2]| {
+            let mut sorted = samples[index].clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted[sorted.len() / 2]
+        };
+        let none = median(&samples[0]);
+        for (threads, samples) in THREADS.iter().zip(&samples) {
+            let micros = median(samples);
+            println!("{place:<24} {operation:<5} {threads} {micros:>9.2} ({:.2})", none / micros);
+        }
+    }
+}
+
+fn main() {
+    let base = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let temporary = base.is_none().then(|| tempfile::tempdir().unwrap());
+    let base = base.map_or_else(|| temporary.as_ref().unwrap().path().to_owned(), Into::into);
+    println!("place                    op    read-threads micros-per-op (speed relative to none)");
+    for filter_bits in ["10", "0"] {
+        let dir = base.join(format!("parallel-reads-{filter_bits}"));
+        fill(&dir, filter_bits);
+        let name = |place: &str| format!("{place}, filter={filter_bits}");
+        compare(&dir, &name("mapped"), ReadMode::Mapped, 20_000);
+        compare(&dir, &name("direct"), ReadMode::Direct, 1_000);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,180 @@
+//! Databases of every format version so far are opened, read, verified and written to, for ever.
+//!
+//! `tests/golden/vN` holds a database in `db` and what is in it in `expected.txt`. To make the next
+//! one, when a format version changes: raise [`NEWEST`], and run this test with
+//! `TERRANE_REWRITE=1`, which makes what is missing and leaves alone what is there. Then check the
+//! new directory in; the old ones stay as they are.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane::storage::{MemoryStorage, Storage};
+use terrane::{
+    Background, Db, Durability, Keyspace, KeyspaceOptions, ManualClock, Options, WriteBatch,
+    WriteOptions, inspect,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The version that this library writes.
+const NEWEST: u32 = 1;
+
+fn golden(version: u32) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
+}
+
+/// Everything in a database, a line each; long values by length and checksum.
+fn contents(db: &Db) -> String {
+    let mut out = String::new();
+    let mut names = db.keyspaces();
+    names.sort();
+    for name in names {
+        let keyspace = db.keyspace(&name, KeyspaceOptions::new()).unwrap();
+        writeln!(out, "keyspace {name}: {}", keyspace.design()).unwrap();
+        for entry in keyspace.iter().unwrap() {
+            let (key, value) = entry.unwrap();
+            let shown = match value.len() {
+                0..=40 => format!("\"{}\"", value.escape_ascii()),
+                len => format!("{len} bytes, XXH3-64 {:016x}", xxh3_64(&value)),
+            };
+            writeln!(out, "  \"{}\" = {shown}", key.escape_ascii()).unwrap();
+        }
+    }
+    out
+}
+
+/// Makes a database with something of everything that the formats can hold.
+fn make(version: u32) {
+    const DIR: &str = "db";
+    let storage = MemoryStorage::new(u64::from(version));
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000_000));
+    let options = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .clock(clock)
+        .background(Background::Inline)
+        .compaction_threads(1)
+        .log_segment_bytes(64 << 10);
+    let small = "buffer=4KiB; table=2KiB; block=512B; filter=0.5,10";
+    let plain = format!("1-leveling T=3 L0=2 base=4KiB; {small}").parse().unwrap();
+    let packed = format!("tiering T=3; compression=none,lz4; memtable=skiplist; {small}");
+    let db = options.design(plain).open(DIR).unwrap();
+    let packed = KeyspaceOptions::new().design(packed.parse().unwrap());
+    let packed = db.keyspace("packed", packed).unwrap();
+    let gone = db.keyspace("gone", KeyspaceOptions::new()).unwrap();
+    for number in 0..150u32 {
+        let key = format!("key {:03}", number * 7 % 100);
+        db.put(&key, format!("value {number}")).unwrap();
+        packed.put(&key, format!("value {number} ").repeat(8)).unwrap();
+        gone.put(&key, "never seen again").unwrap();
+    }
+    db.drop_keyspace("gone").unwrap();
+    // A block of its own, which the log need not hold.
+    let large: Vec<u8> = (0..33_000u32).map(|at| (at % 251) as u8).collect();
+    let unlogged = WriteOptions::new().durability(Durability::None);
+    db.put_with("large", large, unlogged).unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let snapshot = db.snapshot();
+    for keyspace in [&db.keyspace("default", KeyspaceOptions::new()).unwrap(), &packed] {
+        write_later(keyspace);
+    }
+    db.flush().unwrap();
+    drop(snapshot);
+    // And what is in the log only.
+    let mut batch = WriteBatch::new();
+    batch.put("", "the empty key").put("empty", "").delete("key 099").put_in(&packed, "log", "in");
+    batch.delete_range_in(&packed, "key 09"..="key 095").delete_range("y"..);
+    db.write_with(&batch, WriteOptions::new().durability(Durability::Sync)).unwrap();
+    db.put("last", "write").unwrap();
+    let text = contents(&db);
+    let dir = golden(version);
+    std::fs::create_dir_all(dir.join("db")).unwrap();
+    for name in storage.list(Path::new(DIR)).unwrap() {
+        let mut bytes = storage.read(&Path::new(DIR).join(&name)).unwrap();
+        if name.ends_with(".log") {
+            // A spare segment holds nothing, and at the end of another a few zeros are enough.
+            let Some(used) = bytes.iter().rposition(|&byte| byte != 0) else { continue };
+            bytes.truncate((used + 64).next_multiple_of(8));
+        }
+        std::fs::write(dir.join("db").join(name), bytes).unwrap();
+    }
+    std::fs::write(dir.join("expected.txt"), text).unwrap();
+}
+
+/// Versions of a key, deletes and deleted ranges in tables above what they hide.
+fn write_later(keyspace: &Keyspace) {
+    for number in (0..100).step_by(10) {
+        keyspace.put(format!("key {number:03}"), format!("later {number}")).unwrap();
+        keyspace.delete(format!("key {:03}", number + 1)).unwrap();
+    }
+    keyspace.delete_range("key 042".."key 048").unwrap();
+    keyspace.put("key 045", "after the range").unwrap();
+}
+
+fn copy_of(version: u32) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(golden(version).join("db")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn databases_of_every_version_are_read_verified_and_written_to() {
+    for version in 1..=NEWEST {
+        if std::env::var_os("TERRANE_REWRITE").is_some() && !golden(version).exists() {
+            make(version);
+        }
+        let expected = std::fs::read_to_string(golden(version).join("expected.txt")).unwrap();
+        let dir = copy_of(version);
+        let bytes: u64 = dir
+            .path()
+            .read_dir()
+            .unwrap()
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(bytes < 100_000, "v{version} takes {bytes} bytes");
+        assert_eq!(contents(&Db::open_read_only(dir.path()).unwrap()), expected, "v{version}");
+        let verify = || inspect::verify(dir.path(), &mut |_| {}).unwrap();
+        let found = verify();
+        assert!(found.problems.is_empty(), "v{version}: {:?}", found.problems);
+        assert!(found.tables >= 4 && found.log_writes == 2, "v{version}: {found:?}");
+        let db = Db::open(dir.path()).unwrap();
+        assert_eq!(contents(&db), expected, "v{version}");
+        assert_eq!(db.stats().replayed_writes, 2);
+        check_gets(&db, &expected);
+        db.put("key 000", "of now").unwrap();
+        db.delete_range("key 05".."key 06").unwrap();
+        let expected = contents(&db);
+        assert!(expected.contains("of now") && !expected.contains("\"key 055\" = \"value"));
+        db.flush().unwrap();
+        db.compact_range::<&str>(..).unwrap();
+        assert_eq!(contents(&db), expected, "v{version} compacted");
+        db.put("more", "in the log").unwrap();
+        let expected = contents(&db);
+        drop(db);
+        let db = Db::open(dir.path()).unwrap();
+        assert_eq!(contents(&db), expected, "v{version} opened again");
+        db.close().unwrap();
+        assert!(verify().problems.is_empty());
+    }
+}
+
+/// Every key is also found by itself, through index and filter.
+fn check_gets(db: &Db, expected: &str) {
+    let mut names = db.keyspaces();
+    names.sort();
+    let mut count = 0;
+    for name in names {
+        let keyspace = db.keyspace(&name, KeyspaceOptions::new()).unwrap();
+        for entry in keyspace.iter().unwrap() {
+            let (key, value) = entry.unwrap();
+            assert_eq!(keyspace.get(&key).unwrap().unwrap(), value);
+            count += 1;
+        }
+        assert_eq!(keyspace.get("key 001").unwrap(), None);
+        assert_eq!(keyspace.get("key 046").unwrap(), None);
+    }
+    assert_eq!(expected.lines().filter(|line| line.starts_with("  ")).count(), count);
+}

@@ -1,0 +1,111 @@
+//! Takes bytes one after the other, and says what each is.
+
+use std::fmt::Write;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Bytes of a file in the order in which they lie, and what was said of them.
+pub(crate) struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    out: String,
+}
+
+/// Bytes in a line of the dump.
+const WIDTH: usize = 12;
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, out: String::new() }
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// A line without bytes.
+    pub(crate) fn title(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{:44}-- {text}", "");
+    }
+
+    /// The next `len` bytes, which are `what`.
+    pub(crate) fn take(&mut self, len: usize, what: &str) -> &'a [u8] {
+        let taken = &self.bytes[self.at..self.at + len];
+        let mut what = what;
+        for (index, line) in taken.chunks(WIDTH).enumerate() {
+            let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            let offset = self.at + index * WIDTH;
+            let text = format!("{offset:05x}  {:36} {what}", hex.join(" "));
+            let _ = writeln!(self.out, "{}", text.trim_end());
+            what = "";
+        }
+        self.at += len;
+        taken
+    }
+
+    /// Bytes that are all zero, in one line.
+    pub(crate) fn zeros(&mut self, len: usize, what: &str) {
+        assert!(self.bytes[self.at..self.at + len].iter().all(|&byte| byte == 0), "{what}");
+        if len > 0 {
+            let _ = writeln!(self.out, "{:05x}  {:36} {what}", self.at, format!("{len} × 00"));
+            self.at += len;
+        }
+    }
+
+    /// Bytes that are a copy of others, in one line.
+    pub(crate) fn copy(&mut self, len: usize, what: &str) {
+        let _ = writeln!(self.out, "{:05x}  {:36} {what}", self.at, format!("{len} bytes"));
+        self.at += len;
+    }
+
+    /// A fixed-width little-endian number.
+    pub(crate) fn number(&mut self, len: usize, what: &str) -> u64 {
+        let value = little(&self.bytes[self.at..self.at + len]);
+        let shown = if value < 1 << 48 { value.to_string() } else { format!("{value:#x}") };
+        self.take(len, &format!("{what} {shown}"));
+        value
+    }
+
+    /// A LEB128 number.
+    pub(crate) fn varint(&mut self, what: &str) -> u64 {
+        let (value, len) = leb128(&self.bytes[self.at..]);
+        self.take(len, &format!("{what} {value}"));
+        value
+    }
+
+    /// A LEB128 length and as many bytes.
+    pub(crate) fn slice(&mut self, what: &str) -> &'a [u8] {
+        let (len, len_bytes) = leb128(&self.bytes[self.at..]);
+        let total = len_bytes + len as usize;
+        let text = self.bytes[self.at + len_bytes..self.at + total].escape_ascii().to_string();
+        let shown = if text.len() <= 24 { format!(" \"{text}\"") } else { String::new() };
+        &self.take(total, &format!("{what}, {len} bytes{shown}"))[len_bytes..]
+    }
+
+    /// A checksum of `bytes` with a seed, which must hold.
+    pub(crate) fn checksum(&mut self, bytes: &[u8], seed: u64) {
+        let sum = little(self.take(8, "checksum"));
+        assert_eq!(sum, xxh3_64_with_seed(bytes, seed), "at {:#x}", self.at - 8);
+    }
+
+    pub(crate) fn finish(self) -> String {
+        assert_eq!(self.at, self.bytes.len(), "every byte has a name");
+        self.out
+    }
+}
+
+pub(crate) fn little(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+pub(crate) fn leb128(bytes: &[u8]) -> (u64, usize) {
+    let len = bytes.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+    let value =
+        bytes[..len].iter().rev().fold(0, |value, &byte| value << 7 | u64::from(byte & 0x7f));
+    (value, len)
+}
+
+/// The seed of a place.
+pub(crate) fn place(file: u64, offset: u64) -> u64 {
+    file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset.wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
