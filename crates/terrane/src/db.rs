@@ -259,7 +259,7 @@ impl Db {
     }
 
     /// Removes a keyspace with everything in it; false if there is none of this name. Iterators
-    /// that are open on it go on.
+    /// that are open on it go on; handles of it find nothing from now on, in snapshots neither.
     ///
     /// # Errors
     /// It is the default keyspace, or the database does not take writes.

@@ -8,7 +8,9 @@
 //! | `source` | a memtable or a run |
 //! | `merge` | many sources as one |
 //! | `visible` | what of that a reader at a sequence number sees |
+//! | `dead_ranges` | where walks have found nothing |
 
+mod dead_ranges;
 mod merge;
 mod run;
 mod source;
@@ -16,6 +18,7 @@ mod source;
 mod tests;
 mod visible;
 
+pub(crate) use dead_ranges::DeadRanges;
 pub(crate) use merge::{Direction, MergeCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;

@@ -69,7 +69,7 @@ impl Iter {
                 cursor.seek(key)?;
                 cursor
             }
-            None => self.view.cursor_from(key)?,
+            None => self.view.cursor_from(key, self.end.as_deref())?,
         });
         self.is_front_fresh = true;
         self.is_done = self.end.as_ref().is_some_and(|end| *end <= self.start);
@@ -86,7 +86,7 @@ impl Iter {
         }
         self.is_done = true;
         match &mut self.front {
-            None => self.front = Some(self.view.cursor_from(&self.start)?),
+            None => self.front = Some(self.view.cursor_from(&self.start, self.end.as_deref())?),
             Some(_) if self.is_front_fresh => {}
             Some(cursor) => cursor.step()?,
         }
@@ -136,7 +136,7 @@ impl Iter {
     fn step_back(&mut self) -> Result<()> {
         match &mut self.back {
             None => {
-                self.back = Some(self.view.cursor_before(self.end.as_deref())?);
+                self.back = Some(self.view.cursor_before(self.end.as_deref(), &self.start)?);
                 Ok(())
             }
             Some(_) if self.is_back_fresh => Ok(()),

@@ -5,15 +5,16 @@
 //! end that it has at one moment. The copy is what a crash at that moment would have left, and is
 //! opened like that.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
-use crate::manifest::{FileManifest, Found, Manifest, ManifestState};
+use crate::manifest::{FileManifest, Found, Manifest, ManifestState, manifest_file_number};
 use crate::storage::{Access, Storage};
+use crate::table::TableFileId;
 use crate::version::Version;
-use crate::wal::{LogCopy, clear_note};
+use crate::wal::{LogCopy, clear_note, segment_file_number};
 
 /// What a checkpoint is made of, as it was at one moment. Holding the versions keeps their files.
 struct Cut {
@@ -36,15 +37,17 @@ impl Engine {
             let found = format!("{}, which holds files", target.display());
             return Err(Error::invalid("checkpoint directory", found, "a new or empty directory"));
         }
-        let mut made = Vec::new();
         self.pin_log(true);
         let cut = self.cut();
-        let copied = cut.and_then(|cut| self.copy(&cut, target, &mut made));
+        let copied = cut.and_then(|cut| self.copy(&cut, target));
         self.pin_log(false);
         self.release_log();
         if copied.is_err() {
             // Half a checkpoint is of no use.
-            made.iter().for_each(|path| drop(storage.remove(path)));
+            let names = storage.list(target).unwrap_or_default();
+            for name in names.iter().filter(|name| is_made_here(name)) {
+                let _ = storage.remove(&target.join(name));
+            }
         }
         copied
     }
@@ -70,13 +73,12 @@ impl Engine {
         })
     }
 
-    fn copy(&self, cut: &Cut, target: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
+    fn copy(&self, cut: &Cut, target: &Path) -> Result<()> {
         let storage = &self.storage;
         let keyspaces = cut.state.keyspaces.values();
         for table in keyspaces.flat_map(|keyspace| keyspace.tables.values()) {
             let name = table.file.file_name();
             let (from, to) = (self.dir.join(&name), target.join(&name));
-            made.push(to.clone());
             if storage.hard_link(&from, &to).is_err() {
                 copy_file(&**storage, &from, &to, None)?;
             }
@@ -84,7 +86,6 @@ impl Engine {
         for part in &cut.log {
             let name = part.path.file_name().unwrap_or_default();
             let to = target.join(name);
-            made.push(to.clone());
             copy_file(&**storage, &part.path, &to, Some(part.bytes))?;
         }
         storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
@@ -92,8 +93,21 @@ impl Engine {
         let store = FileManifest::new(Arc::clone(storage), target, cut.version)?;
         let found = Found { state: cut.state.clone(), version: cut.version, ..Found::default() };
         Manifest::begin(found, &[], Box::new(store))?;
+        if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            // The name of the directory; not all parents can be synced, nor need be.
+            let _ = storage.sync_dir(parent);
+        }
         Ok(())
     }
+}
+
+/// Whether a file of this name is part of a checkpoint.
+fn is_made_here(name: &str) -> bool {
+    // The pointer to the manifest, or one that was not finished.
+    name.starts_with("CURRENT")
+        || manifest_file_number(name).is_some()
+        || segment_file_number(name).is_some()
+        || TableFileId::of_file_name(name).is_some()
 }
 
 /// Copies a file, or its first `bytes` and some zeros, and makes the copy durable.

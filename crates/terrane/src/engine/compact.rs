@@ -103,6 +103,9 @@ impl Engine {
             self.abandon(paths);
             return Err(error);
         }
+        if !outcome.consumed.is_empty() {
+            tree.dead().clear();
+        }
         self.count(&outcome, start);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Which files of a directory the database needs, and the end of the others.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Engine;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ pub(super) fn discard_table(environment: &TableEnvironment, path: &Path) {
 impl Engine {
     /// Removes what a crash or a failed job left behind. Names that are not of the database are
     /// left alone.
-    pub(super) fn remove_unneeded(&self, unused_logs: &[std::path::PathBuf]) -> Result<()> {
+    pub(super) fn remove_unneeded(&self, unused_logs: &[PathBuf]) -> Result<()> {
         let needed: BTreeSet<TableFileId> = {
             let guard = self.lock_manifest();
             let keyspaces = guard.iter().flat_map(|manifest| manifest.state().keyspaces.values());
@@ -55,6 +55,7 @@ impl Engine {
                 .collect()
         };
         let names = self.storage.list(&self.dir);
+        let mut unneeded = Vec::new();
         for name in names.map_err(|error| Error::io("list", &self.dir, error))? {
             let path = self.dir.join(&name);
             let is_unneeded = match TableFileId::of_file_name(&name) {
@@ -62,10 +63,23 @@ impl Engine {
                 None => unused_logs.contains(&path),
             };
             if is_unneeded {
-                // Not being able to tidy up is no reason not to open.
-                let _ = self.storage.remove(&path);
+                unneeded.push(path);
             }
         }
+        if self.is_inline() {
+            self.remove_files(unneeded);
+        } else {
+            // Removing a large file takes milliseconds, for which nobody need wait.
+            self.work.remove_later(unneeded);
+        }
         Ok(())
+    }
+
+    /// Removes files that nothing needs. Their names are not given again while they are there.
+    pub(super) fn remove_files(&self, paths: Vec<PathBuf>) {
+        for path in paths {
+            // Not being able to tidy up is no reason not to go on; the next opening tries again.
+            let _ = self.storage.remove(&path);
+        }
     }
 }

@@ -55,15 +55,16 @@ impl Engine {
         let storage = Arc::clone(&options.components.storage);
         if options.open_mode != OpenMode::MustExist {
             storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
-            if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                // The name of the directory; not all parents can be synced, nor need be.
-                let _ = storage.sync_dir(parent);
-            }
         }
         let lock = take_lock(&*storage, dir)?;
         let loaded = manifest::load(&*storage, dir)?;
         let is_new = loaded.edits.is_empty();
         check_mode(options.open_mode, is_new, dir)?;
+        if let Some(parent) = dir.parent().filter(|parent| is_new && !parent.as_os_str().is_empty())
+        {
+            // The name of the directory; not all parents can be synced, nor need be.
+            let _ = storage.sync_dir(parent);
+        }
         let found = manifest::replay(&loaded, dir)?;
         let settings = settings(options, &found.state, is_new)?;
         check_tables(&*storage, dir, &found.state)?;

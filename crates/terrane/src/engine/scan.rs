@@ -6,7 +6,9 @@ use super::parallel_read::{Start, position_runs};
 use super::read_pool::ReadPool;
 use super::{Engine, Tree, TreeState};
 use crate::error::Result;
-use crate::iter::{DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor};
+use crate::iter::{
+    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
+};
 use crate::stats::Counter;
 use crate::types::SeqNo;
 
@@ -14,6 +16,7 @@ use crate::types::SeqNo;
 #[derive(Debug, Clone)]
 pub(crate) struct ReadView {
     state: Arc<TreeState>,
+    dead: Arc<DeadRanges>,
     seq: SeqNo,
     pool: Option<Arc<ReadPool>>,
 }
@@ -26,38 +29,41 @@ impl Engine {
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.visible());
         self.counters.add(Counter::Scans, 1);
-        Ok(ReadView { state, seq, pool: self.read_pool.clone() })
+        let dead = Arc::clone(tree.dead());
+        Ok(ReadView { state, dead, seq, pool: self.read_pool.clone() })
     }
 }
 
 impl ReadView {
-    /// A cursor on the first key at or after `key`.
-    pub(crate) fn cursor_from(&self, key: &[u8]) -> Result<VisibleCursor> {
+    /// A cursor on the first key at or after `key`, where none from `end` on is asked for.
+    pub(crate) fn cursor_from(&self, key: &[u8], end: Option<&[u8]>) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = Start::From(key.into(), self.seq);
-            return self.positioned(pool, start, Direction::Forward);
+            return self.positioned(pool, start, Direction::Forward, end);
         }
-        let mut cursor = self.cursor()?;
+        let mut cursor = self.cursor(end)?;
         cursor.seek(key)?;
         Ok(cursor)
     }
 
-    /// A cursor on the last key before `key`; of all keys, if there is none to be before.
-    pub(crate) fn cursor_before(&self, key: Option<&[u8]>) -> Result<VisibleCursor> {
+    /// A cursor on the last key before `key`, or of all keys if there is none to be before; where
+    /// none before `first` is asked for.
+    pub(crate) fn cursor_before(&self, key: Option<&[u8]>, first: &[u8]) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
-            return self.positioned(pool, start, Direction::Backward);
+            return self.positioned(pool, start, Direction::Backward, Some(first));
         }
-        let mut cursor = self.cursor()?;
+        let mut cursor = self.cursor(Some(first))?;
         cursor.seek_before(key)?;
         Ok(cursor)
     }
 
     /// A cursor on no entry yet.
-    fn cursor(&self) -> Result<VisibleCursor> {
+    fn cursor(&self, limit: Option<&[u8]>) -> Result<VisibleCursor> {
         let mut sources = self.memtables();
         sources.extend(self.runs().map(Source::Run));
-        Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?))
+        let limit = limit.map(<[u8]>::to_vec);
+        Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?, limit))
     }
 
     /// The pool, where there is something to be done at the same time.
@@ -70,12 +76,13 @@ impl ReadView {
         pool: &ReadPool,
         start: Start,
         direction: Direction,
+        limit: Option<&[u8]>,
     ) -> Result<VisibleCursor> {
         let mut sources = self.memtables();
         sources.iter_mut().try_for_each(|source| start.position(source))?;
         sources.extend(position_runs(pool, self.runs().collect(), start)?);
         let merge = MergeCursor::positioned(sources, direction);
-        VisibleCursor::positioned(merge, self.seq, self.deleted()?)
+        VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(<[u8]>::to_vec))
     }
 
     fn memtables(&self) -> Vec<Source> {
@@ -88,7 +95,8 @@ impl ReadView {
     }
 
     fn deleted(&self) -> Result<DeletedRanges> {
-        DeletedRanges::new(self.state.memtables(), &self.state.version, self.seq)
+        let TreeState { version, .. } = &*self.state;
+        DeletedRanges::new(self.state.memtables(), version, &self.dead, self.seq)
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

@@ -1,6 +1,6 @@
 //! One tree: the memtables and the tables of a keyspace.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -8,6 +8,7 @@ use terrane_memtable::{Config, Memtable, Pool};
 use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
 
 use super::drop_covered::Covered;
+use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::version::Version;
 
@@ -64,8 +65,8 @@ pub(crate) struct Tree {
     replacing: Mutex<()>,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
-    /// The largest sequence number that was given to a write of this tree.
-    last_seq: AtomicU64,
+    /// Up to where the tree is written, and where walks have found nothing.
+    dead: Arc<DeadRanges>,
 }
 
 impl Tree {
@@ -87,7 +88,7 @@ impl Tree {
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
             is_dropped: AtomicBool::new(false),
-            last_seq: AtomicU64::new(0),
+            dead: Arc::default(),
         })
     }
 
@@ -149,13 +150,18 @@ impl Tree {
     /// A write of this tree is given sequence numbers up to `seq`; under the writer's lock.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
-        // Relaxed: read and written under the writer's lock.
-        self.last_seq.store(seq, Ordering::Relaxed);
+        self.dead.set_last_seq(seq);
     }
 
     /// The largest sequence number that was given to a write of this tree.
     pub(crate) fn last_seq(&self) -> SeqNo {
-        self.last_seq.load(Ordering::Relaxed)
+        self.dead.last_seq()
+    }
+
+    /// Where walks have found nothing.
+    #[inline]
+    pub(crate) fn dead(&self) -> &Arc<DeadRanges> {
+        &self.dead
     }
 
     pub(crate) fn mark_dropped(&self) {

@@ -4,6 +4,7 @@
 //! something to do, does it, and sleeps when there is nothing until it is woken by a change. With
 //! inline background work there are no threads, and whoever waits does the work.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -48,6 +49,8 @@ struct WorkState {
     spare: Option<WantedSpare>,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
+    /// Files that nothing needs.
+    unneeded: Vec<PathBuf>,
 }
 
 impl Work {
@@ -73,6 +76,12 @@ impl Work {
     /// Has the flushing thread make a spare segment of the log.
     pub(super) fn make_spare(&self, spare: WantedSpare) {
         self.lock().spare = Some(spare);
+        self.wake();
+    }
+
+    /// Has the flushing thread remove files.
+    pub(super) fn remove_later(&self, paths: Vec<PathBuf>) {
+        self.lock().unneeded.extend(paths);
         self.wake();
     }
 
@@ -168,7 +177,11 @@ impl Engine {
                         let result = self.drop_tables(&tree, &tables);
                         self.judge(result, &mut failures);
                     }
-                    None => self.work.sleep(seen),
+                    None => {
+                        let unneeded = std::mem::take(&mut self.work.lock().unneeded);
+                        self.remove_files(unneeded);
+                        self.work.sleep(seen);
+                    }
                 },
             }
         }

@@ -22,25 +22,14 @@ pub(crate) enum Write<'a> {
 
 /// The memtables that a write goes into.
 enum Targets {
-    One(KeyspaceId, Arc<Memtable>),
-    Many(Vec<(KeyspaceId, Arc<Memtable>)>),
+    One(Arc<Memtable>),
+    Many(Vec<(Arc<Tree>, Arc<Memtable>)>),
 }
 
-/// A tree that a write goes into, and its memtable.
-fn target(tree: &Tree, last: SeqNo) -> (KeyspaceId, Arc<Memtable>) {
+/// The memtable of a tree that is written to, up to `last`.
+fn target(tree: &Tree, last: SeqNo) -> Arc<Memtable> {
     tree.set_last_seq(last);
-    (tree.id, Arc::clone(&tree.state().active.memtable))
-}
-
-impl Targets {
-    fn get(&self, keyspace: KeyspaceId) -> Option<&Arc<Memtable>> {
-        match self {
-            Self::One(id, memtable) => (*id == keyspace).then_some(memtable),
-            Self::Many(all) => {
-                all.iter().find(|(id, _)| *id == keyspace).map(|(_, memtable)| memtable)
-            }
-        }
-    }
+    Arc::clone(&tree.state().active.memtable)
 }
 
 impl Engine {
@@ -107,15 +96,12 @@ impl Engine {
     fn targets(&self, write: &Write<'_>, last: SeqNo) -> Result<Targets> {
         match write {
             Write::One(tree, _) if tree.is_dropped() => Err(dropped(tree.id)),
-            Write::One(tree, _) => {
-                let (id, memtable) = target(tree, last);
-                Ok(Targets::One(id, memtable))
-            }
+            Write::One(tree, _) => Ok(Targets::One(target(tree, last))),
             Write::Batch(batch) => {
                 let trees = self.trees();
                 let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));
                 let found: Vec<_> = batch.keyspaces().iter().map(find).collect::<Result<_>>()?;
-                let targets = found.iter().map(|tree| target(tree, last));
+                let targets = found.into_iter().map(|tree| (Arc::clone(tree), target(tree, last)));
                 Ok(Targets::Many(targets.collect()))
             }
         }
@@ -141,21 +127,32 @@ fn log(
 
 /// Puts the operations into their memtables.
 fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
-    match write {
-        Write::One(tree, op) => {
-            if let Some(memtable) = targets.get(tree.id) {
-                insert_one(memtable, op, first);
-            }
+    match (write, targets) {
+        (Write::One(tree, op), Targets::One(memtable)) => {
+            tell_put(tree, op);
+            insert_one(memtable, op, first);
         }
-        Write::Batch(batch) => {
+        (Write::Batch(batch), Targets::Many(targets)) => {
             // Encoded by this process, and checked before.
             let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
             for (seq, (keyspace, op)) in (first..).zip(ops) {
-                if let Some(memtable) = targets.get(keyspace) {
+                let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
+                if let Some((tree, memtable)) = target {
+                    tell_put(tree, &op);
                     insert_one(memtable, &op, seq);
                 }
             }
         }
+        // Targets are found for the write that they are used with.
+        (Write::One(..), Targets::Many(_)) | (Write::Batch(_), Targets::One(_)) => {}
+    }
+}
+
+/// Where walks have found nothing, there may be something now.
+#[inline]
+fn tell_put(tree: &Tree, op: &Op<'_>) {
+    if let Op::Put { key, .. } = op {
+        tree.dead().before_put(key);
     }
 }
 

@@ -132,6 +132,17 @@ impl MergeCursor {
         Ok(())
     }
 
+    /// Goes forward to the first entry at or after `end`, or past the last one.
+    pub(crate) fn skip_to(&mut self, end: Option<&[u8]>) -> Result<()> {
+        match end {
+            Some(end) => self.seek(end, MAX_SEQ),
+            None => {
+                self.order.clear();
+                Ok(())
+            }
+        }
+    }
+
     fn each(
         &mut self,
         direction: Direction,

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use terrane_memtable::{Fragment, Memtable};
+use terrane_policy::key_range::successor;
 
+use super::dead_ranges::DeadRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
 use crate::types::{EntryKind, SeqNo};
@@ -13,21 +15,27 @@ use crate::version::Version;
 
 /// After so many entries in a row that are not for this reader, a walk asks whether it can jump
 /// over the rest.
-const BEFORE_JUMP: u32 = 8;
+const BEFORE_JUMP: u64 = 8;
+
+/// So many dead keys in a row are worth to be remembered.
+const WORTH_ENTERING: u64 = 64;
 
 /// The deleted ranges that a reader must consider.
 #[derive(Debug, Clone)]
 pub(crate) struct DeletedRanges {
     memtables: Vec<Arc<Memtable>>,
     version: Option<Arc<Version>>,
+    dead: Arc<DeadRanges>,
     seq: SeqNo,
 }
 
 impl DeletedRanges {
-    /// The ranges in these places that were deleted not later than `seq`.
+    /// The ranges in these places that were deleted not later than `seq`; `dead` are those of the
+    /// tree.
     pub(crate) fn new<'a>(
         memtables: impl Iterator<Item = &'a Arc<Memtable>>,
         version: &Arc<Version>,
+        dead: &Arc<DeadRanges>,
         seq: SeqNo,
     ) -> Result<Self> {
         let deletes = |memtable: &&Arc<Memtable>| !memtable.range_tombstones().is_empty();
@@ -35,6 +43,7 @@ impl DeletedRanges {
         Ok(Self {
             memtables: memtables.filter(deletes).cloned().collect(),
             version: has_tombstones.then(|| Arc::clone(version)),
+            dead: Arc::clone(dead),
             seq,
         })
     }
@@ -72,10 +81,26 @@ pub(crate) struct VisibleCursor {
     backward_value: Option<Value>,
     is_forward: bool,
     is_valid: bool,
+    /// Keys past this are not asked for: forward from it on, backward before it. Only walks over
+    /// dead keys look at it, for others end there anyway.
+    limit: Option<Vec<u8>>,
+}
+
+/// Dead keys that a walk goes over.
+#[derive(Debug, Default)]
+struct DeadKeys {
+    count: u64,
+    /// One of the first, in the direction of the walk; empty before there are many.
+    first: Vec<u8>,
 }
 
 impl VisibleCursor {
-    pub(crate) fn new(merge: MergeCursor, seq: SeqNo, deleted: DeletedRanges) -> Self {
+    pub(crate) fn new(
+        merge: MergeCursor,
+        seq: SeqNo,
+        deleted: DeletedRanges,
+        limit: Option<Vec<u8>>,
+    ) -> Self {
         Self {
             merge,
             seq,
@@ -84,6 +109,7 @@ impl VisibleCursor {
             backward_value: None,
             is_forward: true,
             is_valid: false,
+            limit,
         }
     }
 
@@ -92,9 +118,10 @@ impl VisibleCursor {
         merge: MergeCursor,
         seq: SeqNo,
         deleted: DeletedRanges,
+        limit: Option<Vec<u8>>,
     ) -> Result<Self> {
         let is_forward = merge.direction() == Direction::Forward;
-        let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted) };
+        let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted, limit) };
         if is_forward {
             cursor.find_forward()?
         } else {
@@ -135,13 +162,6 @@ impl VisibleCursor {
         self.find_forward()
     }
 
-    /// The first key of all.
-    pub(crate) fn seek_first(&mut self) -> Result<()> {
-        self.begin(true);
-        self.merge.seek_first()?;
-        self.find_forward()
-    }
-
     /// The last key before `key`; of all keys, if there is none to be before.
     pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
         self.begin(false);
@@ -178,7 +198,7 @@ impl VisibleCursor {
     #[inline]
     fn find_forward(&mut self) -> Result<()> {
         let mut hidden = 0;
-        let mut dead = 0;
+        let mut dead = DeadKeys::default();
         while self.merge.is_valid() {
             let seq = self.merge.seq();
             if seq > self.seq {
@@ -190,8 +210,11 @@ impl VisibleCursor {
                 self.is_valid = true;
                 return Ok(());
             }
-            if !self.skip_dead(seq, is_value, &mut dead)? {
+            if !self.is_dead(seq, is_value, &mut dead)? {
                 self.is_valid = true;
+                return Ok(());
+            }
+            if dead.count == 0 {
                 return Ok(());
             }
         }
@@ -200,7 +223,7 @@ impl VisibleCursor {
 
     /// Goes on from an entry that is newer than the reader.
     #[cold]
-    fn skip_hidden(&mut self, hidden: &mut u32) -> Result<()> {
+    fn skip_hidden(&mut self, hidden: &mut u64) -> Result<()> {
         *hidden += 1;
         if *hidden <= BEFORE_JUMP {
             return self.merge.next();
@@ -211,24 +234,37 @@ impl VisibleCursor {
         self.merge.seek(&key, self.seq)
     }
 
-    /// Goes on from an entry if its key is deleted; answers whether it was.
-    fn skip_dead(&mut self, seq: SeqNo, is_value: bool, dead: &mut u32) -> Result<bool> {
-        let covering = if self.deleted.is_empty() {
-            None
-        } else {
-            self.deleted.covering(self.merge.key(), seq)?
-        };
+    /// Whether the key of an entry is deleted; if so, goes on from it. No dead keys are counted
+    /// when the walk is over.
+    fn is_dead(&mut self, seq: SeqNo, is_value: bool, dead: &mut DeadKeys) -> Result<bool> {
+        let key = self.merge.key();
+        let covering =
+            if self.deleted.is_empty() { None } else { self.deleted.covering(key, seq)? };
         if is_value && covering.is_none() {
             return Ok(false);
         }
-        *dead += 1;
-        match covering {
-            Some((fragment, deleted)) if *dead > BEFORE_JUMP => {
-                *dead = 0;
-                self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
+        dead.count += 1;
+        if dead.count.is_multiple_of(BEFORE_JUMP) {
+            if dead.first.is_empty() {
+                dead.first = key.to_vec();
             }
-            _ => self.merge.next_key()?,
+            if self.limit.as_ref().is_some_and(|limit| key >= &limit[..]) {
+                dead.count = 0;
+                return Ok(true);
+            }
+            if dead.count.is_multiple_of(WORTH_ENTERING) {
+                self.deleted.dead.enter(&dead.first, Some(key), self.seq);
+            }
+            if let Some((fragment, deleted)) = covering {
+                self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
+                return Ok(true);
+            }
+            if let Some(range) = self.deleted.dead.around(key, self.seq) {
+                self.merge.skip_to(range.end.as_deref())?;
+                return Ok(true);
+            }
         }
+        self.merge.next_key()?;
         Ok(true)
     }
 
@@ -236,6 +272,7 @@ impl VisibleCursor {
     /// all versions of it.
     fn find_backward(&mut self) -> Result<()> {
         self.backward_value = None;
+        let mut dead = DeadKeys::default();
         while self.merge.is_valid() {
             self.backward_key.clear();
             self.backward_key.extend_from_slice(self.merge.key());
@@ -248,14 +285,41 @@ impl VisibleCursor {
                 }
                 self.merge.previous()?;
             }
-            let Some((seq, EntryKind::Value, value)) = newest else { continue };
-            if self.deleted.is_empty() || self.deleted.covering(&self.backward_key, seq)?.is_none()
-            {
-                self.backward_value = Some(value);
-                self.is_valid = true;
+            if let Some((seq, EntryKind::Value, value)) = newest {
+                let is_alive = self.deleted.is_empty()
+                    || self.deleted.covering(&self.backward_key, seq)?.is_none();
+                if is_alive {
+                    self.backward_value = Some(value);
+                    self.is_valid = true;
+                    return Ok(());
+                }
+            }
+            if self.is_past_dead(&mut dead)? {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Goes on backward from a key that is dead; answers whether the walk is over.
+    fn is_past_dead(&mut self, dead: &mut DeadKeys) -> Result<bool> {
+        let key = &self.backward_key;
+        dead.count += 1;
+        if !dead.count.is_multiple_of(BEFORE_JUMP) {
+            return Ok(false);
+        }
+        if dead.first.is_empty() {
+            dead.first = successor(key).to_vec();
+        }
+        if self.limit.as_ref().is_some_and(|limit| key < limit) {
+            return Ok(true);
+        }
+        if dead.count.is_multiple_of(WORTH_ENTERING) {
+            self.deleted.dead.enter(key, Some(&dead.first), self.seq);
+        }
+        if let Some(range) = self.deleted.dead.around(key, self.seq) {
+            self.merge.seek_before(&range.start)?;
+        }
+        Ok(false)
     }
 }

@@ -79,18 +79,20 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
 fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let runs =
         version.runs().iter().map(|run| Source::Run(crate::iter::RunCursor::new(Arc::clone(run))));
-    let deleted = DeletedRanges::new(std::iter::empty(), version, seq).unwrap();
-    read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted))
+    let deleted = DeletedRanges::new(std::iter::empty(), version, &Arc::default(), seq).unwrap();
+    read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted, None))
 }
 
 fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let sources = vec![Source::Memtable(memtable.cursor())];
-    let deleted = DeletedRanges::new(std::iter::once(memtable), &Arc::default(), seq).unwrap();
-    read(VisibleCursor::new(MergeCursor::new(sources), seq, deleted))
+    let deleted =
+        DeletedRanges::new(std::iter::once(memtable), &Arc::default(), &Arc::default(), seq)
+            .unwrap();
+    read(VisibleCursor::new(MergeCursor::new(sources), seq, deleted, None))
 }
 
 fn read(mut cursor: VisibleCursor) -> Vec<(Vec<u8>, Vec<u8>)> {
-    cursor.seek_first().unwrap();
+    cursor.seek(b"").unwrap();
     let mut all = Vec::new();
     while cursor.is_valid() {
         all.push((cursor.key().to_vec(), cursor.value().to_vec()));

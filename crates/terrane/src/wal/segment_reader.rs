@@ -14,6 +14,9 @@ use crate::types::{Lsn, SeqNo};
 /// What is read at once, unless a record is longer.
 const WINDOW_BYTES: u64 = 1 << 20;
 
+/// What is read at first: a log that was closed in order has little more to say.
+const FIRST_WINDOW_BYTES: u64 = 64 << 10;
+
 /// A segment that is being read.
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
@@ -136,7 +139,8 @@ impl SegmentReader {
         if inside && self.rest().len() as u64 >= wanted {
             return Ok(());
         }
-        let len = wanted.max(WINDOW_BYTES.min(left)) as usize;
+        let usual = if self.window.is_empty() { FIRST_WINDOW_BYTES } else { WINDOW_BYTES };
+        let len = wanted.max(usual.min(left)) as usize;
         self.window.resize(len, 0);
         self.window_start = self.offset;
         self.file

@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; who holds a database; what is persisted |
+//! | `reopening` | what an opening leaves of the log of the one before |
 //! | `limits`, `errors` | how long keys and values may be; what an error says |
 //! | `iterators` | both ends, seeking, bounds of all kinds |
 //! | `parallel_reads` | threads that help readers change no answer |
@@ -10,6 +11,7 @@
 //! | `dropped_tables` | whole tables that go with them |
 //! | `keyspaces`, `batches` | trees of their own, and writes across them |
 //! | `checkpoint` | a second database, made while the first one is written |
+//! | `log_in_a_copy` | and whose log goes round meanwhile |
 //! | `designs` | another design on a live database |
 //! | `durability` | what survives, for a database and for one write |
 //! | `figures` | counters and sizes that add up |
@@ -33,9 +35,11 @@ mod figures;
 mod iterators;
 mod keyspaces;
 mod limits;
+mod log_in_a_copy;
 mod open;
 mod options;
 mod parallel_reads;
+mod reopening;
 mod snapshots;
 mod support;
 mod traits;

@@ -131,11 +131,20 @@ impl Table<'_> {
         assert_eq!(walk.at(), handle.offset);
         let count = walk.number(4, "blocks") as usize;
         let prefix = walk.number(4, "prefix length") as usize;
-        (0..count).for_each(|_| drop(walk.take(8, "head")));
-        (0..count).for_each(|at| drop(walk.number(8, &format!("block {at} at"))));
+        for _ in 0..count {
+            walk.take(8, "head");
+        }
+        for block in 0..count {
+            walk.number(8, &format!("block {block} at"));
+        }
         walk.number(8, "blocks end at");
-        let rests = (0..count).map(|_| walk.number(4, "rest ends at")).last().unwrap_or(0);
-        (0..count).for_each(|_| drop(walk.number(1, "head length")));
+        let mut rests = 0;
+        for _ in 0..count {
+            rests = walk.number(4, "rest ends at");
+        }
+        for _ in 0..count {
+            walk.number(1, "head length");
+        }
         walk.take(prefix, "prefix");
         walk.take(rests as usize, "rests");
         self.trailer(handle.offset);

@@ -1,0 +1,116 @@
+//! The part of the log that a checkpoint copies stays as it is until it is copied.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use terrane::storage::{
+    Access, Appender, Lock, Mapping, MemoryStorage, RandomReader, Segment, Storage,
+};
+use terrane::{Background, Options};
+
+use crate::support::{DIR, small_design};
+
+/// Something to be done once.
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// Files in memory. Before a file gets a second name, something else happens.
+#[derive(Clone)]
+struct Hooked {
+    inner: MemoryStorage,
+    before_link: Arc<Mutex<Option<Hook>>>,
+}
+
+impl fmt::Debug for Hooked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Storage for Hooked {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir_all(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(dir)
+    }
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        self.inner.len(path)
+    }
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
+        self.inner.create(path)
+    }
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
+        self.inner.open(path, access)
+    }
+    fn map(&self, path: &Path) -> io::Result<Mapping> {
+        self.inner.map(path)
+    }
+    fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
+        self.inner.create_segment(path, len)
+    }
+    fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        self.inner.open_segment(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let hook = self.before_link.lock().unwrap().take();
+        hook.into_iter().for_each(|hook| hook());
+        self.inner.hard_link(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.inner.lock(path)
+    }
+    fn boot_id(&self) -> Option<u128> {
+        self.inner.boot_id()
+    }
+    fn entropy(&self) -> u64 {
+        self.inner.entropy()
+    }
+}
+
+#[test]
+fn segments_are_not_freed_or_used_again_while_a_checkpoint_copies_them() {
+    let storage = Hooked { inner: MemoryStorage::new(1), before_link: Arc::default() };
+    let options = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Inline)
+        .log_segment_bytes(64 << 10);
+    let db = options.clone().design(small_design()).open(DIR).unwrap();
+    for number in 0..300u32 {
+        db.put(number.to_be_bytes(), [1; 100]).unwrap();
+    }
+    // While the tables are linked, the log goes round: all of it is flushed, freed and used again.
+    let other = db.clone();
+    let go_round = move || {
+        for number in 0..3000u32 {
+            other.put(number.to_be_bytes(), [2; 100]).unwrap();
+            if number % 500 == 0 {
+                other.flush().unwrap();
+            }
+        }
+    };
+    *storage.before_link.lock().unwrap() = Some(Box::new(go_round));
+    db.checkpoint("copy").unwrap();
+    assert!(storage.before_link.lock().unwrap().is_none(), "the log went round");
+    let copy = options.open("copy").unwrap();
+    let found: Vec<u8> = copy.iter().unwrap().map(|entry| entry.unwrap().1[0]).collect();
+    assert_eq!(found, [1; 300], "as it was when the checkpoint was made");
+    assert_eq!(db.iter().unwrap().count(), 3000);
+    // And afterwards it is freed.
+    db.flush().unwrap();
+    let logs = |dir: &str| {
+        let names = storage.list(Path::new(dir)).unwrap();
+        names.iter().filter(|name| name.ends_with(".log")).count()
+    };
+    assert!(logs(DIR) <= 4, "{} files of log", logs(DIR));
+}

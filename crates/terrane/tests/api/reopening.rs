@@ -1,0 +1,91 @@
+//! Opening again and again: nothing is read twice, and nothing is left behind.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane::storage::{Crash, MemoryStorage, Storage, Survival};
+use terrane::{Background, Options};
+
+use crate::support::{DIR, fill, in_memory, value};
+
+fn logs(storage: &MemoryStorage) -> Vec<String> {
+    let names = storage.list(Path::new(DIR)).unwrap();
+    names.into_iter().filter(|name| name.ends_with(".log")).collect()
+}
+
+#[test]
+fn logs_of_earlier_openings_go_though_nothing_is_written() {
+    let (options, storage) = in_memory();
+    let db = options.open(DIR).unwrap();
+    // Several segments.
+    for round in 0..20 {
+        fill(&db, 100, round);
+    }
+    db.close().unwrap();
+    for _ in 0..5 {
+        let db = options.open(DIR).unwrap();
+        assert_eq!(db.stats().replayed_writes, 0);
+        assert_eq!(db.get("050").unwrap().unwrap(), value(50, 19).as_str());
+        db.close().unwrap();
+    }
+    assert!(logs(&storage).len() <= 2, "{:?}", logs(&storage));
+}
+
+#[test]
+fn threads_remove_what_an_opening_finds_unneeded() {
+    let (options, storage) = in_memory();
+    let db = options.open(DIR).unwrap();
+    for round in 0..20 {
+        fill(&db, 100, round);
+    }
+    db.close().unwrap();
+    let before = logs(&storage);
+    let db = options.background(Background::Threads).open(DIR).unwrap();
+    let start = std::time::Instant::now();
+    // The current one, and at most two to be written again.
+    while logs(&storage).len() > 3 || logs(&storage).contains(&before[0]) {
+        assert!(start.elapsed().as_secs() < 10, "{before:?} {:?}", logs(&storage));
+        std::thread::yield_now();
+    }
+    db.put("new", "value").unwrap();
+    db.flush().unwrap();
+}
+
+#[test]
+fn a_log_that_is_in_tables_is_not_needed_after_any_crash_of_an_opening() {
+    let (options, storage) = in_memory();
+    let db = options.open(DIR).unwrap();
+    let other = db.keyspace("other", terrane::KeyspaceOptions::new()).unwrap();
+    for round in 0..10 {
+        fill(&db, 100, round);
+        other.put("round", value(0, round)).unwrap();
+    }
+    db.close().unwrap();
+    storage.record_crash_points();
+    // Opened twice, the second time with a write that is not flushed.
+    options.open(DIR).unwrap().close().unwrap();
+    let db = options.open(DIR).unwrap();
+    db.put("050", "later").unwrap();
+    db.sync().unwrap();
+    storage.mark(1);
+    drop(db);
+    drop(options.open(DIR).unwrap());
+    for point in storage.take_crash_points() {
+        for (percent, seed) in [(0, 1), (50, 2), (50, 3), (100, 4)] {
+            let image = point.image(Crash::Power(Survival { percent, seed }));
+            check(&options.clone().storage(Arc::new(image)), point.mark() > 0, point.operation());
+        }
+    }
+}
+
+/// Opens twice and looks at everything.
+fn check(options: &Options, is_later: bool, when: &str) {
+    for _ in 0..2 {
+        let db = options.open(DIR).unwrap_or_else(|error| panic!("{when}: {error}"));
+        assert_eq!(db.iter().unwrap().count(), 100, "{when}");
+        let found = db.get("050").unwrap().unwrap();
+        assert!(found == "later" || (!is_later && found == value(50, 9).as_str()), "{when}");
+        let other = db.keyspace("other", terrane::KeyspaceOptions::new()).unwrap();
+        assert_eq!(other.get("round").unwrap().unwrap(), value(0, 9).as_str());
+    }
+}
