@@ -59,6 +59,9 @@ mod keyspace;
 mod manifest;
 mod memory;
 mod merge;
+#[cfg(feature = "micro")]
+#[doc(hidden)]
+pub mod micro;
 mod options;
 mod range;
 mod snapshot;

@@ -19,6 +19,8 @@ mod cursor;
 mod filter;
 mod footer;
 mod index;
+#[cfg(feature = "micro")]
+mod micro;
 mod properties;
 mod range_block;
 mod read_ahead;
@@ -34,6 +36,8 @@ mod writer;
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::filter_hash;
 pub(crate) use footer::{FOOTER_BYTES, Footer};
+#[cfg(feature = "micro")]
+pub(crate) use micro::{MicroBlock, MicroFilter};
 pub(crate) use reader::{Found, ReadPath, Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use stored::TableFileId;

@@ -179,28 +179,34 @@ impl Engine {
 
     /// Keeps memtables and cache within the budget, and the log within its length.
     fn keep_to_budget(&self, writer: &mut Writer) {
+        let total = self.size_cache();
         let trees = self.trees();
-        let mut total = 0;
         let mut largest: Option<(usize, &Arc<Tree>)> = None;
         for tree in trees.values() {
             let state = tree.state();
-            total += state.memtable_bytes();
             let active = state.active.memtable.filled_bytes();
             let can_rotate = !matches!(state.admission, Admission::Stop(_));
             if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
                 largest = Some((active, tree));
             }
         }
-        total += self.pool.free_bytes();
-        self.ledger.memtables.store(total, Ordering::Relaxed);
-        let budget = self.settings.memory_budget_bytes();
         // Many small trees: flush the largest, before each of them is full.
-        if total as u64 > budget / 2
+        if total as u64 > self.settings.memory_budget_bytes() / 2
             && trees.len() > 1
             && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES)
         {
             self.rotate(writer, tree);
         }
+        self.shorten_log(writer, &trees);
+    }
+
+    /// Gives the cache what memtables and jobs leave of the budget. Returns what memtables take.
+    fn size_cache(&self) -> usize {
+        let trees = self.trees();
+        let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+        let total = memtables + self.pool.free_bytes();
+        self.ledger.memtables.store(total, Ordering::Relaxed);
+        let budget = self.settings.memory_budget_bytes();
         let jobs = self.ledger.jobs.load(Ordering::Relaxed) as u64;
         let blocks = self.ledger.blocks.load(Ordering::Relaxed) as u64;
         let cached = self.tables.cache.used_bytes();
@@ -211,7 +217,7 @@ impl Engine {
         if room.abs_diff(self.tables.cache.capacity()) > budget / 64 {
             self.tables.cache.set_capacity(room);
         }
-        self.shorten_log(writer, &trees);
+        total
     }
 
     /// Flushes the trees that keep the oldest part of a log that has become too long.
@@ -228,8 +234,9 @@ impl Engine {
         }
     }
 
-    /// Has writers that wait look again.
+    /// Has writers that wait look again, and the cache take what a job has given back.
     pub(super) fn tell_room(&self) {
+        self.size_cache();
         // Taken so that no writer is between looking and waiting.
         drop(self.lock_writer());
         self.room.notify_all();

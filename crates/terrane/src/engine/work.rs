@@ -85,6 +85,10 @@ impl Work {
         self.wake();
     }
 
+    fn next_unneeded(&self) -> Option<PathBuf> {
+        self.lock().unneeded.pop()
+    }
+
     /// Has the log synced within `interval`.
     #[inline]
     pub(super) fn sync_within(&self, interval: Duration) {
@@ -177,11 +181,10 @@ impl Engine {
                         let result = self.drop_tables(&tree, &tables);
                         self.judge(result, &mut failures);
                     }
-                    None => {
-                        let unneeded = std::mem::take(&mut self.work.lock().unneeded);
-                        self.remove_files(unneeded);
-                        self.work.sleep(seen);
-                    }
+                    None => match self.work.next_unneeded() {
+                        Some(path) => self.remove_files(vec![path]),
+                        None => self.work.sleep(seen),
+                    },
                 },
             }
         }

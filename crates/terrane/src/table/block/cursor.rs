@@ -89,18 +89,6 @@ impl BlockCursor {
         self.go_to(index)
     }
 
-    /// The last entry before `(key, seq)`.
-    pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
-        let Some(block) = &self.block else { return Ok(()) };
-        match Block::new(block, &self.layout).search(key, seq)? {
-            0 => {
-                self.kind = None;
-                Ok(())
-            }
-            index => self.go_to(index - 1),
-        }
-    }
-
     #[inline]
     pub(crate) fn next(&mut self) -> Decoded<()> {
         self.go_to(self.index + 1)

@@ -1,0 +1,143 @@
+//! The inner loops, one by one, for `benches/micro.rs`. Not part of the interface.
+//!
+//! Each function prepares what it needs and answers with an operation that takes a number, so that
+//! what is measured is the loop alone.
+#![expect(clippy::expect_used, reason = "a benchmark that cannot be set up has no result")]
+#![allow(missing_docs, reason = "names say it")]
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_memtable::{Config, Memtable, Pool};
+use terrane_policy::Compression;
+
+use crate::cache::BlockCache;
+use crate::clock::SystemClock;
+use crate::iter::{MergeCursor, RunCursor, Source};
+use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
+use crate::stats::Counters;
+use crate::storage::{DiskStorage, MemoryStorage};
+use crate::table::{
+    FinishedTable, MicroBlock, MicroFilter, ReadPath, Table, TableConfig, TableEnvironment,
+    TableFileId,
+};
+use crate::types::{EntryKind, Lsn};
+use crate::version::OpenRun;
+use crate::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
+
+pub const ENTRIES_MERGED: u64 = 100_000;
+
+/// A key of 16 bytes that looks random.
+pub fn key(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Finds an entry in one of some blocks of 4 KiB, which together are larger than any cache.
+pub fn block_search() -> impl FnMut(u64) {
+    const BLOCKS: u64 = 20_000;
+    const ENTRIES: u64 = 34;
+    let blocks: Vec<MicroBlock> = (0..BLOCKS)
+        .map(|block| {
+            let mut keys: Vec<_> = (0..ENTRIES).map(|entry| key(block * ENTRIES + entry)).collect();
+            keys.sort_unstable();
+            MicroBlock::new(&keys, &[7; 100])
+        })
+        .collect();
+    move |number| {
+        let wanted = number.wrapping_mul(7919) % (BLOCKS * ENTRIES);
+        assert!(blocks[(wanted / ENTRIES) as usize].holds(&key(wanted)));
+    }
+}
+
+/// Asks a filter of a million keys for one that is not there.
+pub fn filter_probe() -> impl FnMut(u64) {
+    let filter = MicroFilter::new((0..1_000_000).map(key), 10.0);
+    move |number| {
+        black_box(filter.may_hold(&key(number + (1 << 40))));
+    }
+}
+
+/// Appends a put of 16 and 100 bytes to a log in `dir`, which is written anew as it fills.
+pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
+    let storage = Arc::new(DiskStorage);
+    let recovery = Recovery::open(&*storage, dir, 1).expect("the directory is empty");
+    let replayed = recovery
+        .replay(&*storage, dir, Lsn(0), 0, |_, _, _| Ok(()))
+        .expect("there is nothing to replay");
+    let counters = Arc::new(Counters::default());
+    let environment = LogEnvironment {
+        storage,
+        clock: Arc::new(SystemClock),
+        counters: Arc::clone(&counters),
+        dir: PathBuf::from(dir),
+        database: 1,
+    };
+    let config = LogConfig { segment_bytes: 64 << 20 };
+    let sync = Arc::new(LogSync::new(counters));
+    let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))
+        .expect("there is room for a log");
+    let payload = [7; 16 + 100 + 8];
+    move |number| {
+        let end = log.append(number, &[&payload], false).expect("there is room for a log");
+        if number.is_multiple_of(100_000) {
+            log.release(end);
+        }
+    }
+}
+
+/// Merges [`ENTRIES_MERGED`] entries of two tables, which take turns, into one; all in memory.
+pub fn merge_two() -> impl FnMut(u64) {
+    let storage = MemoryStorage::new(1);
+    let environment = Arc::new(TableEnvironment {
+        storage: Arc::new(storage.clone()),
+        read_path: ReadPath::Mapped,
+        cache: BlockCache::new(1 << 20),
+        ledger: Arc::default(),
+        counters: Arc::default(),
+        discard: |_, _| {},
+    });
+    let pool = Pool::new(0);
+    let runs = [1, 2].map(|part| {
+        let memtable = Memtable::new(Config::BTree, &pool);
+        for number in 0..ENTRIES_MERGED / 2 {
+            let number = number * 2 + part;
+            memtable.insert(&key(number), number, EntryKind::Value, &[7; 100]);
+        }
+        let table = write(&storage, vec![Source::Memtable(memtable.cursor())], part);
+        let table = Table::new(table.id, Arc::clone(&table.info), Path::new("db"), &environment);
+        Arc::new(OpenRun::of_tables(vec![table]))
+    });
+    move |round| {
+        let sources = runs.iter().map(|run| Source::Run(RunCursor::new(Arc::clone(run))));
+        write(&MemoryStorage::new(round), sources.collect(), 1);
+    }
+}
+
+/// Merges sources into one table.
+fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> FinishedTable {
+    let mut input = MergeCursor::new(sources);
+    input.seek_first().expect("memory does not fail");
+    let id = TableFileId { number, writer: 1 };
+    let mut next_table = || (id, Path::new("db").join(id.file_name()));
+    let mut output = Output::new(OutputConfig {
+        storage,
+        table: TableConfig {
+            block_bytes: 4096,
+            filter_bits: 10.0,
+            compression: Compression::None,
+            keyspace: 0,
+        },
+        table_bytes: 1 << 30,
+        grandparents: Vec::new(),
+        next_table: &mut next_table,
+        now_micros: 1,
+        oldest_tombstone_micros: None,
+    });
+    let rules = DropRules::new(Vec::new(), OlderTables::default());
+    let made = merge(input, Vec::new(), rules, &mut output, &|| false);
+    made.ok().and_then(|mut tables| tables.pop()).expect("memory does not fail")
+}
