@@ -51,6 +51,8 @@ mod db_stats;
 mod durability;
 mod engine;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod handle;
 pub mod inspect;
 mod iter;

@@ -12,6 +12,8 @@
 
 mod edit;
 mod file;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod state;
 mod store;
 
@@ -27,6 +29,10 @@ use crate::error::{Error, Result};
 /// A rewrite is due once the edits take this much, and more than a few times the snapshot.
 const REWRITE_BYTES: u64 = 256 << 10;
 const REWRITE_RATIO: u64 = 4;
+
+/// No database counts as far as this. Numbers beyond it are damage, and counting on from them could
+/// overflow.
+const COUNT_MAX: u64 = 1 << 62;
 
 /// The state of a database and its durable home, changed together.
 #[derive(Debug)]
@@ -61,6 +67,9 @@ pub(crate) fn replay(loaded: &Loaded, dir: &Path) -> Result<Found> {
             Error::corruption(path, None, "manifest", detail)
         };
         let edit = Edit::decode(&versioned.bytes).map_err(|error| corrupt(error.to_string()))?;
+        if edit.version.max(edit.epoch) > COUNT_MAX {
+            return Err(corrupt("a number that counts up is out of range".into()));
+        }
         if edit.epoch < found.epoch {
             return Err(corrupt("it is of an earlier writer than the one before".into()));
         }

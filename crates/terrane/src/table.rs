@@ -18,6 +18,8 @@ mod block;
 mod cursor;
 mod filter;
 mod footer;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod index;
 #[cfg(feature = "micro")]
 mod micro;

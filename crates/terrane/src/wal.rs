@@ -16,6 +16,8 @@
 //! | `segment_reader`, `recover` | read it back, and decide where it ends |
 
 mod format;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod recover;
 mod segment_reader;
 mod sync;

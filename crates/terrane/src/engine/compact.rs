@@ -161,17 +161,18 @@ impl Engine {
         let runs = chosen_runs(version, compaction, &read);
         let piece = piece_bytes(self.settings.memory_budget_bytes(), runs.len());
         let held = runs.iter().map(|run| piece.min(largest_table_bytes(run))).sum::<usize>();
-        let _pieces = Charge::new(&self.ledger, |ledger| &ledger.jobs, held);
+        let design = tree.design();
+        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, held + job_memory(&design));
+        // The job's memory comes from the cache, before it is taken.
+        self.size_cache();
         let sources = runs.into_iter().map(|run| Source::Run(RunCursor::read_ahead(run, piece)));
         let mut input = MergeCursor::new(sources.collect());
         input.seek_first()?;
         let older = OlderTables::new(compaction.older_tables(shape));
         let rules = DropRules::new(snapshots.to_vec(), older);
-        let design = tree.design();
         let level = compaction.output.level;
         let grandparents = grandparents(shape, level, tables);
         let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
-        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         let mut next_table = || self.next_table();
         let config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
         let mut output = Output::new(config);

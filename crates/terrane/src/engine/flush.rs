@@ -52,6 +52,7 @@ impl Engine {
         let rules = DropRules::new(self.snapshots.list(), OlderTables::new(older.collect()));
         let design = tree.design();
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
+        self.size_cache();
         let mut next_table = || self.next_table();
         let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
         let mut output = Output::new(config);

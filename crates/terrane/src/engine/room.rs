@@ -201,7 +201,7 @@ impl Engine {
     }
 
     /// Gives the cache what memtables and jobs leave of the budget. Returns what memtables take.
-    fn size_cache(&self) -> usize {
+    pub(super) fn size_cache(&self) -> usize {
         let trees = self.trees();
         let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
         let total = memtables + self.pool.free_bytes();
@@ -214,7 +214,9 @@ impl Engine {
         let pinned = blocks.saturating_sub(cached);
         let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
         let room = budget.saturating_sub(others).max(budget / 16);
-        if room.abs_diff(self.tables.cache.capacity()) > budget / 64 {
+        let capacity = self.tables.cache.capacity();
+        // What is needed elsewhere is needed now; what is left over can wait until it is worth it.
+        if room < capacity || room - capacity > budget / 64 {
             self.tables.cache.set_capacity(room);
         }
         total

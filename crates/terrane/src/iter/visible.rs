@@ -123,9 +123,9 @@ impl VisibleCursor {
         let is_forward = merge.direction() == Direction::Forward;
         let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted, limit) };
         if is_forward {
-            cursor.find_forward()?
+            cursor.find_forward()?;
         } else {
-            cursor.find_backward()?
+            cursor.find_backward()?;
         }
         Ok(cursor)
     }

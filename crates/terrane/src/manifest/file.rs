@@ -116,7 +116,7 @@ pub(crate) fn read_manifest(storage: &dyn Storage, path: &Path, number: u64) -> 
             break;
         };
         let version = payload.first_chunk::<8>().map(|version| u64::from_le_bytes(*version));
-        let expected = loaded.edits.last().map(|last| last.version + 1);
+        let expected = loaded.edits.last().map(|last| last.version.wrapping_add(1));
         let Some(version) = version.filter(|version| expected.is_none_or(|next| next == *version))
         else {
             let detail = "an edit is missing before this one";
@@ -188,7 +188,7 @@ fn check_nothing_follows(bytes: &[u8], number: u64, offset: usize, path: &Path) 
     Ok(())
 }
 
-fn put_frame(out: &mut Vec<u8>, number: u64, offset: u64, payload: &[u8]) -> Result<()> {
+pub(super) fn put_frame(out: &mut Vec<u8>, number: u64, offset: u64, payload: &[u8]) -> Result<()> {
     let len = u32::try_from(payload.len())
         .map_err(|_| Error::internal("an edit of the manifest is larger than 4 GiB"))?;
     let seed = place_seed(number, offset).wrapping_add(u64::from(len));

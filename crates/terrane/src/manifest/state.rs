@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
 
+use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
-use crate::types::{KeyspaceId, Lsn, SeqNo};
+use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
 /// The state after some edits.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,6 +53,9 @@ impl ManifestState {
                 keyspace.tables.remove(gone);
             }
         }
+        if next.next_table.max(next.next_run) > COUNT_MAX || next.last_seq > MAX_SEQ {
+            return Err("a number that counts up is out of range".into());
+        }
         *self = next;
         Ok(())
     }
@@ -85,8 +89,8 @@ impl ManifestState {
             }
             Change::AddTable { keyspace, level, run, table } => {
                 let info = &table.info;
-                self.next_table = self.next_table.max(info.id.0 + 1);
-                self.next_run = self.next_run.max(run.0 + 1);
+                self.next_table = self.next_table.max(info.id.0.saturating_add(1));
+                self.next_run = self.next_run.max(run.0.saturating_add(1));
                 self.last_seq = self.last_seq.max(info.largest_seq);
                 let level = usize::try_from(*level).unwrap_or(usize::MAX);
                 if level >= 64 {

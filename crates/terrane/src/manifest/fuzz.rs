@@ -1,0 +1,127 @@
+//! The decoders of a manifest, fed with anything.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
+
+use super::file::{manifest_file_name, put_frame};
+use super::{Change, Edit, ManifestState, TableRecord, read_manifest, replay};
+use crate::error::{Error, ErrorKind};
+use crate::storage::{MemoryStorage, Storage};
+use crate::table::TableFileId;
+use crate::types::{KeyspaceId, Lsn};
+
+const NUMBER: u64 = 3;
+
+/// Bad bytes are told as what they are.
+fn check(error: &Error) {
+    let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
+    assert!(kinds.contains(&error.kind()), "{error}");
+}
+
+/// One edit: decoded, applied to nothing and to itself, and told again.
+pub(crate) fn edit(bytes: &[u8]) {
+    let Ok(edit) = Edit::decode(bytes) else { return };
+    assert_eq!(Edit::decode(&edit.encode()), Ok(edit.clone()));
+    let mut state = ManifestState::default();
+    if state.apply(&edit.changes).is_ok() {
+        let _ = state.log_needed_from(Lsn(0));
+        let mut again = ManifestState::default();
+        let told = again.apply(&state.snapshot());
+        assert_eq!(told, Ok(()), "a snapshot of a good state is refused");
+        assert_eq!(again.snapshot(), state.snapshot());
+        let _ = state.apply(&edit.changes);
+    }
+}
+
+/// A file of any bytes.
+pub(crate) fn file(bytes: &[u8]) {
+    let storage = MemoryStorage::new(1);
+    let path = Path::new("db").join(manifest_file_name(NUMBER));
+    let written = storage.create(&path).and_then(|mut file| file.append(bytes));
+    assert!(written.is_ok());
+    let found =
+        read_manifest(&storage, &path, NUMBER).and_then(|loaded| replay(&loaded, Path::new("db")));
+    if let Err(error) = found {
+        check(&error);
+    }
+}
+
+/// A file of edits with checksums that fit; of each the first two bytes say how long it is, and
+/// the third whether the frame or its copy is damaged. What is read must be what was put in.
+pub(crate) fn sealed_file(bytes: &[u8]) {
+    let storage = MemoryStorage::new(1);
+    let path = Path::new("db").join(manifest_file_name(NUMBER));
+    let mut file = Vec::new();
+    let mut payloads = Vec::new();
+    let mut rest = bytes;
+    while let [low, high, damage, tail @ ..] = rest {
+        let len = usize::from(u16::from_le_bytes([*low, *high]));
+        let (payload, tail) = tail.split_at(len.min(tail.len()));
+        rest = tail;
+        payloads.push(payload.to_vec());
+        for copy in 0..2u8 {
+            let at = file.len();
+            assert!(put_frame(&mut file, NUMBER, at as u64, payload).is_ok());
+            if damage & 3 == copy + 1 {
+                let hit = at + usize::from(damage >> 2) % (file.len() - at);
+                file[hit] ^= 0x40;
+            }
+        }
+    }
+    let written = storage.create(&path).and_then(|mut out| out.append(&file));
+    assert!(written.is_ok());
+    match read_manifest(&storage, &path, NUMBER) {
+        Ok(loaded) => {
+            let read = loaded.edits.iter().map(|edit| &edit.bytes);
+            assert!(read.eq(&payloads), "edits that were not written");
+            let _ = replay(&loaded, Path::new("db")).inspect_err(check);
+        }
+        Err(error) => check(&error),
+    }
+}
+
+fn record(number: u64) -> TableRecord {
+    let range = KeyRange::new(&number.to_be_bytes(), Some(b"x"));
+    let info = Arc::new(TableInfo::new(number, range, 1000));
+    TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
+}
+
+/// A good edit.
+pub(crate) fn good_edit() -> Vec<u8> {
+    let design = "leveling T=10".to_owned();
+    let keyspace = KeyspaceId(0);
+    let changes = vec![
+        Change::Database(9),
+        Change::Option { name: "durability".into(), value: "sync".into() },
+        Change::Keyspace { keyspace, name: "default".into(), design },
+        Change::Flushed { keyspace, upto: Lsn(77) },
+        Change::AddTable { keyspace, level: 1, run: RunId(2), table: record(3) },
+        Change::AddTable { keyspace, level: 0, run: RunId(4), table: record(4) },
+        Change::NextTable(5),
+        Change::LastSeq(1000),
+    ];
+    Edit { version: 1, epoch: 1, changes }.encode()
+}
+
+/// A good edit of a state that has what it takes away.
+pub(crate) fn good_change() -> Vec<u8> {
+    let keyspace = KeyspaceId(0);
+    let changes = vec![
+        Change::Keyspace { keyspace, name: "a".into(), design: "tiering T=3".into() },
+        Change::RemoveTable { keyspace, table: TableId(9) },
+        Change::DropKeyspace(keyspace),
+    ];
+    Edit { version: 1, epoch: 1, changes }.encode()
+}
+
+/// A good file.
+pub(crate) fn good_file() -> Vec<u8> {
+    let mut file = Vec::new();
+    for _ in 0..2 {
+        let at = file.len() as u64;
+        assert!(put_frame(&mut file, NUMBER, at, &good_edit()).is_ok());
+    }
+    file
+}
