@@ -1,3 +1,15 @@
 //! The subcommands, a module each: arguments, and a `run` that carries them out.
 
 pub(crate) mod bench;
+pub(crate) mod checkpoint;
+pub(crate) mod compact;
+pub(crate) mod cs265;
+pub(crate) mod design;
+pub(crate) mod dump;
+pub(crate) mod generate;
+pub(crate) mod inspect;
+pub(crate) mod load;
+pub(crate) mod options;
+pub(crate) mod repair;
+pub(crate) mod shell;
+pub(crate) mod verify;

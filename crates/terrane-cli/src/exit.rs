@@ -69,12 +69,24 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// An error with its causes, without saying anything twice: some say their cause themselves.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 /// The exit that an error asks for.
 pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
     }
-    if error.chain().any(|cause| cause.is::<UsageError>()) {
+    if error.chain().any(<dyn std::error::Error>::is::<UsageError>) {
         return Exit::Usage;
     }
     error
@@ -102,6 +114,14 @@ fn exit_of_engine(error: &Error) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let cause = || anyhow::anyhow!("no such file");
+        assert_eq!(sentence(&cause().context("cannot open x")), "cannot open x: no such file");
+        let told = cause().context("cannot open x: no such file").context("line 3");
+        assert_eq!(sentence(&told), "line 3: cannot open x: no such file");
+    }
 
     #[test]
     fn errors_become_the_exit_codes_that_scripts_rely_on() {

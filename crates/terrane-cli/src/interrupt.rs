@@ -26,9 +26,9 @@ fn install() {
     HANDLER.call_once(|| {
         // Without a handler Ctrl-C ends the program as it always did.
         let _ = ctrlc::set_handler(|| {
-            if CANCELS.load(Ordering::SeqCst) {
-                IS_CANCELLED.store(true, Ordering::SeqCst);
-            } else {
+            let cancels = CANCELS.load(Ordering::SeqCst);
+            // Who asks twice wants to be gone.
+            if !cancels || IS_CANCELLED.swap(true, Ordering::SeqCst) {
                 end();
             }
         });
@@ -72,18 +72,27 @@ pub(crate) fn wait_if_ending() {
     }
 }
 
-/// From now on Ctrl-C does not end the program, but is answered by [`is_cancelled`].
-pub(crate) fn cancel_instead_of_ending() {
-    install();
-    CANCELS.store(true, Ordering::SeqCst);
+/// Something that Ctrl-C cancels, instead of ending the program, for as long as this exists.
+#[derive(Debug)]
+pub(crate) struct Cancellable(());
+
+impl Cancellable {
+    /// Begins it.
+    pub(crate) fn begin() -> Self {
+        install();
+        IS_CANCELLED.store(false, Ordering::SeqCst);
+        CANCELS.store(true, Ordering::SeqCst);
+        Self(())
+    }
 }
 
-/// Begins something that can be cancelled.
-pub(crate) fn begin_cancellable() {
-    IS_CANCELLED.store(false, Ordering::SeqCst);
+impl Drop for Cancellable {
+    fn drop(&mut self) {
+        CANCELS.store(false, Ordering::SeqCst);
+    }
 }
 
-/// Whether Ctrl-C was pressed since [`begin_cancellable`].
+/// Whether Ctrl-C was pressed since the last [`Cancellable`] began.
 pub(crate) fn is_cancelled() -> bool {
     IS_CANCELLED.load(Ordering::Relaxed)
 }

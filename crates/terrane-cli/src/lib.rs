@@ -9,6 +9,7 @@
 //! | [`commands`] | the subcommands |
 //! | [`engine_flags`] | a flag for every option of the engine |
 //! | [`open`] | opens databases and keyspaces for commands |
+//! | [`entries`] | files of keys and values |
 //! | [`literal`] | keys, values and ranges as people write them |
 //! | [`json`] | bytes and errors in JSON |
 //! | [`lines`] | reads lines, and says when it is about to wait for more |
@@ -26,6 +27,7 @@
 mod cli;
 mod commands;
 mod engine_flags;
+mod entries;
 mod exit;
 mod human;
 mod interrupt;
@@ -34,6 +36,7 @@ mod lines;
 mod literal;
 mod open;
 mod picture;
+mod problems;
 mod progress;
 mod scratch;
 mod table;
@@ -63,5 +66,5 @@ pub fn main() -> ExitCode {
 /// Says on standard error what went wrong. That no one listens there is no error.
 fn complain(error: &anyhow::Error) {
     let label = terminal::Paint::stderr().red("error:");
-    let _ = writeln!(std::io::stderr(), "{label} {error:#}");
+    let _ = writeln!(std::io::stderr(), "{label} {}", exit::sentence(error));
 }

@@ -3,10 +3,18 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use terrane::{Db, Keyspace, KeyspaceOptions, OpenMode, Options};
+use terrane::{Db, ErrorKind, Keyspace, KeyspaceOptions, OpenMode, Options, inspect};
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
+
+/// Whether there is a database in a directory, whole or damaged.
+pub(crate) fn is_there(dir: &Path) -> bool {
+    match inspect::manifest(dir) {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Io),
+    }
+}
 
 /// Opens a database that is there, for writing.
 pub(crate) fn existing(dir: &Path) -> Result<Db> {

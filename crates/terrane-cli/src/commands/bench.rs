@@ -33,7 +33,6 @@ mod process;
 mod row;
 mod runner;
 mod show;
-mod store;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

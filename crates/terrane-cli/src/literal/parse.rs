@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::entries::pairs;
+
 /// Why a text is no literal, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LiteralError(String);
@@ -67,7 +69,7 @@ fn word_bytes(word: &str) -> Result<Vec<u8>, LiteralError> {
         "u64" => number.parse::<u64>().ok().map(|number| number.to_be_bytes().to_vec()),
         "u32" => number.parse::<u32>().ok().map(|number| number.to_be_bytes().to_vec()),
         "i64" => number.parse::<i64>().ok().map(|number| ordered_i64(number).to_vec()),
-        "i32" => number.parse::<i32>().ok().map(|number| ordered_i32(number).to_vec()),
+        "i32" => number.parse::<i32>().ok().map(|number| pairs::encode(number).to_vec()),
         _ => return Ok(word.into()),
     };
     bytes.ok_or_else(|| {
@@ -77,13 +79,8 @@ fn word_bytes(word: &str) -> Result<Vec<u8>, LiteralError> {
 }
 
 /// Bytes that compare as the number does.
-pub(super) fn ordered_i64(number: i64) -> [u8; 8] {
+fn ordered_i64(number: i64) -> [u8; 8] {
     (number.cast_unsigned() ^ (1 << 63)).to_be_bytes()
-}
-
-/// Bytes that compare as the number does.
-pub(super) fn ordered_i32(number: i32) -> [u8; 4] {
-    (number.cast_unsigned() ^ (1 << 31)).to_be_bytes()
 }
 
 fn hexadecimal(digits: &str) -> Option<Vec<u8>> {

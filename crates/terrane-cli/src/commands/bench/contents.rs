@@ -132,7 +132,8 @@ mod tests {
         db.put("key", "value").unwrap();
         db.put("gone", "x").unwrap();
         db.delete("gone").unwrap();
-        let live = Contents::EMPTY.live(&db).unwrap().unwrap();
+        let mut contents = Contents::EMPTY;
+        let live = contents.live(&db).unwrap().unwrap();
         assert_eq!(live, Live { bytes: 8, source: "scan" });
     }
 }

@@ -12,9 +12,9 @@ use super::meter::Meter;
 use super::plan::{Candidate, Plan, loads};
 use super::process;
 use super::row::{Measured, Row};
-use super::store::TerraneStore;
 use crate::interrupt;
 use crate::progress;
+use terrane_workload::TerraneStore;
 
 /// A database in use by a benchmark.
 pub(super) struct Runner<'a> {

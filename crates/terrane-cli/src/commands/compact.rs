@@ -1,0 +1,117 @@
+//! `terrane compact`: merges what a database holds, so that no old version is left.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane::Keyspace;
+
+use crate::exit::{Exit, usage};
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+use crate::literal::{self, KeyBounds, LiteralError, all_keys, parse_range_argument};
+use crate::{open, progress};
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane compact ./db
+  terrane compact ./db user:a user:m     keys from user:a up to, not including, user:m
+  terrane compact ./db user:a..=user:m --keyspace people";
+
+/// Merge a range of keys into the last level that holds any of them.
+///
+/// Afterwards no overwritten or deleted value is left of it. Without --keyspace and a range, all
+/// of the database is merged.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompactArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// The first key, or a range such as a..m [default: all keys]
+    from: Option<String>,
+
+    /// The first key after the range
+    to: Option<String>,
+
+    /// The keyspace [default: all of them; the default one if a range is given]
+    #[arg(long, value_name = "NAME")]
+    keyspace: Option<String>,
+
+    /// Tell what was done as an object for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonCompacted {
+    schema: u32,
+    table_bytes_before: u64,
+    table_bytes: u64,
+    tables: usize,
+    compaction_bytes_read: u64,
+    compaction_bytes_written: u64,
+}
+
+impl CompactArgs {
+    /// Merges the range.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let range = self.range()?;
+        let db = open::existing(&self.db)?;
+        let names = match (&self.keyspace, &self.from) {
+            (Some(name), _) => vec![name.clone()],
+            (None, Some(_)) => vec![open::DEFAULT_KEYSPACE.to_owned()],
+            (None, None) => db.keyspaces(),
+        };
+        let keyspaces =
+            names.iter().map(|name| open::keyspace(&db, name)).collect::<Result<Vec<_>>>()?;
+        // What is in memory counts as much as what is in tables.
+        let flushed = keyspaces.iter().try_for_each(Keyspace::flush);
+        let bytes = || keyspaces.iter().map(|one| one.tree().shape.size_bytes()).sum::<u64>();
+        let before = bytes();
+        let spinner = progress::spinner("compacting");
+        let compacted = flushed.and_then(|()| {
+            keyspaces.iter().try_for_each(|keyspace| keyspace.compact_range(range.clone()))
+        });
+        spinner.finish_and_clear();
+        let after = bytes();
+        let tables = keyspaces.iter().map(|one| one.tree().shape.table_count()).sum::<usize>();
+        let stats = db.stats();
+        let closed = db.close();
+        compacted?;
+        closed?;
+        if self.json {
+            let compacted = JsonCompacted {
+                schema: SCHEMA,
+                table_bytes_before: before,
+                table_bytes: after,
+                tables,
+                compaction_bytes_read: stats.compaction_bytes_read,
+                compaction_bytes_written: stats.compaction_bytes_written,
+            };
+            write_line(&mut io::stdout(), &compacted)?;
+        } else {
+            let (before, after) = (human::bytes(before), human::bytes(after));
+            let tables = human::counted(tables as u64, "table");
+            let written = human::bytes(stats.compaction_bytes_written);
+            let told = format!("{before} of tables became {after} in {tables}; wrote {written}");
+            let _ = writeln!(io::stderr(), "{told}");
+        }
+        Ok(Exit::Done)
+    }
+
+    fn range(&self) -> Result<KeyBounds> {
+        use std::ops::Bound::{Excluded, Included};
+        let bad = |error: LiteralError| usage(error.to_string());
+        match (&self.from, &self.to) {
+            (None, _) => Ok(all_keys()),
+            (Some(range), None) => parse_range_argument(range).map_err(bad),
+            (Some(from), Some(to)) => Ok((
+                Included(literal::parse_all(from).map_err(bad)?),
+                Excluded(literal::parse_all(to).map_err(bad)?),
+            )),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The commands, read from lines.
+
+/// The value that Dent's tree keeps for deleted keys, so that no one may put it.
+pub(super) const TOMBSTONE: i32 = i32::MIN;
+
+/// Why a value is refused.
+pub(super) const VALUE_RANGE: &str = "the value must be from -2147483647 to 2147483647";
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    Put { key: i32, value: i32 },
+    Get { key: i32 },
+    Range { start: i32, end: i32 },
+    Delete { key: i32 },
+    Load { path: String },
+    Statistics,
+}
+
+/// The command of a line; `None` for an empty one.
+///
+/// # Errors
+/// What is wrong with it, in a sentence.
+pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
+    let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8")?.trim_ascii();
+    let (name, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
+    let command = match name {
+        "" => return Ok(None),
+        "p" => {
+            let [key, value] = numbers("p KEY VALUE", rest)?;
+            if value == TOMBSTONE {
+                return Err(VALUE_RANGE.into());
+            }
+            Command::Put { key, value }
+        }
+        "g" => {
+            let [key] = numbers("g KEY", rest)?;
+            Command::Get { key }
+        }
+        "r" => {
+            let [start, end] = numbers("r KEY KEY", rest)?;
+            Command::Range { start, end }
+        }
+        "d" => {
+            let [key] = numbers("d KEY", rest)?;
+            Command::Delete { key }
+        }
+        "l" => Command::Load { path: quoted(rest)?.to_owned() },
+        "s" if rest.is_empty() => Command::Statistics,
+        "s" => return Err("nothing is expected after 's'".into()),
+        other => return Err(format!("'{other}' is no command; there are p, g, r, d, l and s")),
+    };
+    Ok(Some(command))
+}
+
+fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[i32; N], String> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    if words.len() != N {
+        return Err(format!("'{usage}' is expected"));
+    }
+    let mut numbers = [0; N];
+    for (number, word) in numbers.iter_mut().zip(words) {
+        *number = word
+            .parse()
+            .map_err(|_| format!("'{word}' is no whole number from -2147483648 to 2147483647"))?;
+    }
+    Ok(numbers)
+}
+
+fn quoted(text: &str) -> Result<&str, String> {
+    let path = text.trim_ascii().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    path.filter(|path| !path.is_empty()).ok_or_else(|| "'l \"PATH\"' is expected".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_read() {
+        let read = |line: &str| parse(line.as_bytes()).unwrap();
+        assert_eq!(read("p 10 -7"), Some(Command::Put { key: 10, value: -7 }));
+        assert_eq!(read(" g\t-2147483648 \r"), Some(Command::Get { key: i32::MIN }));
+        assert_eq!(read("r 5 5"), Some(Command::Range { start: 5, end: 5 }));
+        assert_eq!(read("d +1"), Some(Command::Delete { key: 1 }));
+        assert_eq!(read("l \"a b.dat\""), Some(Command::Load { path: "a b.dat".into() }));
+        assert_eq!(read("s"), Some(Command::Statistics));
+        assert_eq!(read("  "), None);
+    }
+
+    #[test]
+    fn bad_lines_say_what_is_wrong() {
+        for (line, part) in [
+            (&b"p 1"[..], "'p KEY VALUE' is expected"),
+            (b"p 1 2 3", "'p KEY VALUE' is expected"),
+            (b"p 1 -2147483648", "from -2147483647"),
+            (b"p 1 2147483648", "'2147483648' is no whole number"),
+            (b"p 1 2.5", "'2.5' is no whole number"),
+            (b"g", "'g KEY' is expected"),
+            (b"x 1", "'x' is no command"),
+            (b"get 1", "'get' is no command"),
+            (b"l a.dat", "l \"PATH\""),
+            (b"l \"\"", "l \"PATH\""),
+            (b"l \"", "l \"PATH\""),
+            (b"s 3", "nothing is expected"),
+            (b"p \xff 1", "UTF-8"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(part), "{line:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `terrane dump`: writes what is in a database as `load` reads it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use terrane::{Db, Keyspace};
+
+use crate::entries::{Format, jsonl, pairs, tsv};
+use crate::exit::{Exit, usage};
+use crate::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
+use crate::open::{self, DEFAULT_KEYSPACE};
+use crate::{human, progress};
+
+const OUT_BYTES: usize = 256 << 10;
+
+/// Entries after which the progress is told.
+const TELL_EVERY: u64 = 4096;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane dump ./db > all.tsv
+  terrane dump ./db users.jsonl --prefix user:
+  terrane dump ./db numbers.dat --keyspace numbers";
+
+/// Write the entries of a database, in order, as `terrane load` reads them.
+///
+/// The database is opened to be read only, and may be in use meanwhile.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DumpArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// The file; it must not exist yet, unless --force is given [default: standard output]
+    file: Option<PathBuf>,
+
+    /// How it is written [default: by the end of its name; tsv for standard output]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// The keyspace
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
+    keyspace: String,
+
+    /// Only the keys of a range, such as a..m
+    #[arg(long, value_name = "RANGE", conflicts_with = "prefix")]
+    range: Option<String>,
+
+    /// Only the keys that begin with this
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl DumpArgs {
+    /// Writes the entries.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let format = self.format()?;
+        let bounds = self.bounds()?;
+        let db = Db::open_read_only(&self.db)?;
+        let keyspace = open::keyspace(&db, &self.keyspace)?;
+        let to_file = self.file.as_deref().filter(|path| path.as_os_str() != "-");
+        let entries = match to_file {
+            None => write(&keyspace, bounds, format, &mut io::stdout().lock())?,
+            Some(path) => {
+                let mut file = self.create(path)?;
+                let entries = write(&keyspace, bounds, format, &mut file)
+                    .with_context(|| format!("{} is not whole", path.display()))?;
+                let about = human::counted(entries, "entry");
+                let _ = writeln!(io::stderr(), "wrote {about} to {}", path.display());
+                entries
+            }
+        };
+        let others = open::other_keyspaces(&db, &self.keyspace);
+        if !others.is_empty() && entries > 0 {
+            let others = others.join(", ");
+            let _ = writeln!(
+                io::stderr(),
+                "note: not written are the keyspaces {others}; see --keyspace"
+            );
+        }
+        Ok(Exit::Done)
+    }
+
+    fn create(&self, path: &Path) -> Result<File> {
+        let is_taken = !self.force && std::fs::metadata(path).is_ok_and(|found| found.is_file());
+        if is_taken {
+            return Err(anyhow!("{} is there already; --force writes over it", path.display()));
+        }
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).open(path);
+        file.with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn format(&self) -> Result<Format> {
+        let path = self.file.as_deref().filter(|path| path.as_os_str() != "-");
+        match (self.format, path) {
+            (Some(format), _) => Ok(format),
+            (None, None) => Ok(Format::Tsv),
+            (None, Some(path)) => Format::of_path(path).ok_or_else(|| {
+                let path = path.display();
+                usage(format!("the name of {path} does not tell its format; add --format"))
+            }),
+        }
+    }
+
+    fn bounds(&self) -> Result<KeyBounds> {
+        let bad = |error: literal::LiteralError| usage(error.to_string());
+        match (&self.range, &self.prefix) {
+            (Some(range), _) => parse_range_argument(range).map_err(bad),
+            (None, Some(prefix)) => Ok(prefix_bounds(&literal::parse_all(prefix).map_err(bad)?)),
+            (None, None) => Ok(all_keys()),
+        }
+    }
+}
+
+/// Writes the entries, and counts them.
+fn write(
+    keyspace: &Keyspace,
+    bounds: KeyBounds,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let mut out = BufWriter::with_capacity(OUT_BYTES, out);
+    let mut entries = keyspace.range(bounds)?;
+    let bar = progress::spinner("dumping");
+    let mut count = 0;
+    let done = loop {
+        match entries.advance() {
+            Ok(true) => {}
+            Ok(false) => break Ok(count),
+            Err(error) => break Err(error.into()),
+        }
+        write_entry(&mut out, format, entries.key(), entries.value())?;
+        count += 1;
+        if count % TELL_EVERY == 0 {
+            bar.set_message(human::counted(count, "entry"));
+        }
+    };
+    bar.finish_and_clear();
+    // What is before an error is of use, too.
+    out.flush()?;
+    done
+}
+
+fn write_entry(out: &mut dyn Write, format: Format, key: &[u8], value: &[u8]) -> Result<()> {
+    match format {
+        Format::Tsv => tsv::write(out, key, value)?,
+        Format::Jsonl => jsonl::write(out, key, value)?,
+        Format::Pairs => {
+            if !pairs::write(out, key, value)? {
+                let key = literal::print(key);
+                return Err(anyhow!(
+                    "the entry of {key} is no pair of 32-bit numbers; use another --format"
+                ));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `terrane completions` and `terrane man`: files that are made from the command line's own
+//! description.
+
+use std::io::{self, Write};
+
+use anyhow::{Result, anyhow};
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane completions bash > ~/.local/share/bash-completion/completions/terrane
+  terrane completions zsh > ~/.zfunc/_terrane
+  terrane completions fish > ~/.config/fish/completions/terrane.fish";
+
+/// Write the completions of a shell.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+impl CompletionsArgs {
+    /// Writes them.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "terrane", &mut text);
+        io::stdout().write_all(&text)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Write the manual page of the command, or of one of its subcommands.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ManArgs {
+    /// The subcommand, such as `bench` or `inspect table`
+    subcommand: Vec<String>,
+}
+
+impl ManArgs {
+    /// Writes the page.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let mut command = Cli::command();
+        command.build();
+        for name in &self.subcommand {
+            let found = command.find_subcommand(name).cloned();
+            command = found.ok_or_else(|| anyhow!("there is no subcommand '{name}'"))?;
+        }
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        io::stdout().write_all(&page)?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,247 @@
+//! `terrane load`: puts what is in a file into a database.
+//!
+//! Entries are written in batches. What is before a bad line stays, and so does, but for the last
+//! batch, what was read when the program is interrupted.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use indicatif::ProgressBar;
+use serde::Serialize;
+use terrane::{Db, Design, Keyspace, KeyspaceOptions, WriteBatch};
+
+use crate::engine_flags::EngineFlags;
+use crate::entries::{Entry, Format, jsonl, pairs, tsv};
+use crate::exit::{Exit, usage};
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+use crate::lines::Lines;
+use crate::open::DEFAULT_KEYSPACE;
+use crate::progress;
+
+/// Bytes of keys and values that are written at a time: enough that the cost of a write does not
+/// count, and little beside a memtable.
+const BATCH_BYTES: usize = 256 << 10;
+
+const EXAMPLES: &str = "\
+Formats:
+  tsv     key, tab, value; \\t \\n \\r \\0 \\\\ and \\xff stand for what would break the line
+  jsonl   {\"key\":\"a\",\"value\":\"1\"}; bytes that are no text are {\"hex\":\"ff00\"}
+  pairs   two 32-bit little-endian numbers each, as the `l` command of CS 265 reads them
+
+Examples:
+  terrane load ./db users.tsv
+  terrane dump ./old | terrane load ./new -
+  terrane load ./db 0.dat --keyspace numbers";
+
+/// Put the entries of a file into a database, which is made if there is none.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LoadArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// The file, or - for standard input
+    file: PathBuf,
+
+    /// How it is written [default: by the end of its name; tsv for standard input]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// The keyspace, which is made if there is none
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
+    keyspace: String,
+
+    /// The design of a new database; see `terrane design list`
+    #[arg(long, value_name = "SPEC")]
+    design: Option<String>,
+
+    /// Tell what was loaded as an object for programs
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    engine: EngineFlags,
+}
+
+#[derive(Serialize)]
+struct JsonLoaded {
+    schema: u32,
+    entries: u64,
+    user_bytes: u64,
+    seconds: f64,
+    durability: String,
+}
+
+impl LoadArgs {
+    /// Loads the file.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let format = self.format()?;
+        let (input, total_bytes) = open_input(&self.file)?;
+        let mut options = self.engine.options()?;
+        if let Some(text) = &self.design {
+            let design: Design = text.parse().map_err(|error| usage(format!("{error}")))?;
+            options = options.design(design);
+        }
+        let db = options.open(&self.db)?;
+        let begun = Instant::now();
+        let bar = match total_bytes {
+            Some(total_bytes) => progress::bytes(total_bytes, "loading"),
+            None => progress::spinner("loading"),
+        };
+        let keyspace = db.keyspace(&self.keyspace, KeyspaceOptions::new())?;
+        let mut loader = Loader::new(db, keyspace, bar);
+        let read = match format {
+            Format::Tsv => loader.lines(input, tsv::parse),
+            Format::Jsonl => loader.lines(input, jsonl::parse),
+            Format::Pairs => loader.pairs(input),
+        };
+        // What is before a bad line stays.
+        let written = loader.write();
+        loader.bar.finish_and_clear();
+        let Loader { db, entries, user_bytes, .. } = loader;
+        let durability = db.durability();
+        let closed = db.close();
+        let seconds = begun.elapsed();
+        let before = || format!("{} before it", human::counted(entries, "entry"));
+        written.and(read).with_context(|| {
+            format!("cannot load all of {}; there are {}", self.file.display(), before())
+        })?;
+        closed?;
+        if self.json {
+            let durability = durability.to_string();
+            let seconds = seconds.as_secs_f64();
+            let loaded = JsonLoaded { schema: SCHEMA, entries, user_bytes, seconds, durability };
+            write_line(&mut io::stdout(), &loaded)?;
+        } else {
+            let (entries, bytes) = (human::counted(entries, "entry"), human::bytes(user_bytes));
+            let time = human::duration(seconds);
+            let told = format!("loaded {entries}, {bytes}, in {time} · durability {durability}");
+            let _ = writeln!(io::stderr(), "{told}");
+        }
+        Ok(Exit::Done)
+    }
+
+    fn format(&self) -> Result<Format> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        if is_standard_input(&self.file) {
+            return Ok(Format::Tsv);
+        }
+        Format::of_path(&self.file).ok_or_else(|| {
+            let file = self.file.display();
+            usage(format!("the name of {file} does not tell its format; add --format"))
+        })
+    }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A file, and its length where that is known.
+fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
+    if is_standard_input(path) {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let opened = File::open(path).and_then(|file| {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok((file, metadata.is_file().then_some(metadata.len())))
+    });
+    let (file, length) = opened.with_context(|| format!("cannot open {}", path.display()))?;
+    Ok((Box::new(file), length))
+}
+
+/// A load that is going on.
+struct Loader {
+    db: Db,
+    keyspace: Keyspace,
+    batch: WriteBatch,
+    batch_bytes: usize,
+    entries: u64,
+    user_bytes: u64,
+    bar: ProgressBar,
+}
+
+impl Loader {
+    fn new(db: Db, keyspace: Keyspace, bar: ProgressBar) -> Self {
+        let batch = WriteBatch::new();
+        Self { db, keyspace, batch, batch_bytes: 0, entries: 0, user_bytes: 0, bar }
+    }
+
+    fn lines(&mut self, input: impl Read, parse: fn(&[u8]) -> Result<Entry, String>) -> Result<()> {
+        let mut lines = Lines::new(input);
+        loop {
+            while let Some(line) = lines.take() {
+                let text = lines.text(line);
+                if text.trim_ascii().is_empty() && !text.contains(&b'\t') {
+                    continue;
+                }
+                let number = lines.number();
+                let (key, value) = parse(text).map_err(|what| anyhow!("line {number}: {what}"))?;
+                self.add(&key, &value).with_context(|| format!("line {number}"))?;
+            }
+            self.write()?;
+            self.bar.set_position(lines.taken_bytes());
+            if !lines.wait()? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn pairs(&mut self, input: impl Read) -> Result<()> {
+        let mut reader = pairs::PairReader::new(input);
+        loop {
+            let pairs = reader.read()?;
+            if pairs.is_empty() {
+                break;
+            }
+            for pair in pairs {
+                let (key, value) = pairs::entry(pair);
+                self.add(&key, &value)?;
+            }
+            self.write()?;
+            self.bar.set_position(self.entries * 8);
+        }
+        match reader.left_over_bytes() {
+            0 => Ok(()),
+            bytes => {
+                Err(anyhow!("the last {} are no whole pair", human::counted(bytes as u64, "byte")))
+            }
+        }
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        // A batch with one entry that cannot be written is not written at all.
+        if key.len() > terrane::MAX_KEY_LEN {
+            let (found, most) = (human::bytes(key.len() as u64), terrane::MAX_KEY_LEN);
+            return Err(anyhow!("the key has {found}; keys have at most {most} bytes"));
+        }
+        if value.len() > terrane::MAX_VALUE_LEN {
+            let (found, most) = (human::bytes(value.len() as u64), terrane::MAX_VALUE_LEN);
+            return Err(anyhow!("the value has {found}; values have at most {most} bytes"));
+        }
+        self.batch.put_in(&self.keyspace, key, value);
+        self.batch_bytes += key.len() + value.len();
+        if self.batch_bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let entries = self.batch.len() as u64;
+        let done = if entries == 0 { Ok(()) } else { self.db.write(&self.batch) };
+        self.batch.clear();
+        let bytes = std::mem::take(&mut self.batch_bytes);
+        done?;
+        self.entries += entries;
+        self.user_bytes += bytes as u64;
+        Ok(())
+    }
+}

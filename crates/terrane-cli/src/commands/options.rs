@@ -1,0 +1,95 @@
+//! `terrane options`: the options of the engine.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use terrane::{OptionInfo, Options};
+
+use crate::engine_flags::plain;
+use crate::exit::Exit;
+use crate::json::{SCHEMA, write_line};
+use crate::terminal::Paint;
+
+/// The options of the engine.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OptionsArgs {
+    #[command(subcommand)]
+    command: Option<OptionsCommand>,
+
+    /// Write an object a line for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum OptionsCommand {
+    /// List them all: what each decides, its default, what is accepted, what it costs
+    List,
+}
+
+#[derive(Serialize)]
+struct JsonOption<'a> {
+    schema: u32,
+    name: &'a str,
+    flag: String,
+    about: String,
+    default: &'a str,
+    accepts: String,
+    trade_off: String,
+    takes_effect: String,
+}
+
+impl OptionsArgs {
+    /// Writes the options.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let mut out = io::stdout().lock();
+        // There is nothing else to be done with options yet, so the word may be left out.
+        let OptionsCommand::List = self.command.clone().unwrap_or(OptionsCommand::List);
+        for (number, info) in Options::table().iter().enumerate() {
+            if self.json {
+                write_line(&mut out, &JsonOption::of(info))?;
+            } else {
+                if number > 0 {
+                    writeln!(out)?;
+                }
+                write_option(&mut out, info)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn flag(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
+}
+
+fn write_option(out: &mut impl Write, info: &OptionInfo) -> io::Result<()> {
+    let paint = Paint::stdout();
+    writeln!(
+        out,
+        "{}  {}",
+        paint.bold(&flag(info.name)),
+        paint.dim(&format!("[{}]", info.default))
+    )?;
+    writeln!(out, "  {}", plain(info.about))?;
+    writeln!(out, "  accepts {}", plain(info.accepted))?;
+    writeln!(out, "  {}", plain(info.trade_off))?;
+    writeln!(out, "  takes effect {}", plain(info.takes_effect))
+}
+
+impl<'a> JsonOption<'a> {
+    fn of(info: &'a OptionInfo) -> Self {
+        Self {
+            schema: SCHEMA,
+            name: info.name,
+            flag: flag(info.name),
+            about: plain(info.about),
+            default: &info.default,
+            accepts: plain(info.accepted),
+            trade_off: plain(info.trade_off),
+            takes_effect: plain(info.takes_effect),
+        }
+    }
+}

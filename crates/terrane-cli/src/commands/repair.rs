@@ -1,0 +1,92 @@
+//! `terrane repair`: salvages what can be read of a damaged database into a new one.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane::inspect;
+
+use crate::exit::{Exit, usage};
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+use crate::problems::{JsonProblem, tell};
+use crate::progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane verify ./db            what is wrong
+  terrane repair ./db            makes ./db.repaired
+  terrane verify ./db.repaired && mv ./db ./db.damaged && mv ./db.repaired ./db";
+
+/// Salvage what can be read of a damaged database into a new one, and list what cannot.
+///
+/// The damaged database is not changed. Of each key the newest version that can be read is kept.
+/// Ends with 4 if anything could not be read.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RepairArgs {
+    /// The directory of the damaged database
+    db: PathBuf,
+
+    /// The directory of the new one, which must not exist or be empty [default: DB.repaired]
+    target: Option<PathBuf>,
+
+    /// Tell what was saved as an object for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonRepair {
+    schema: u32,
+    target: String,
+    tables: u64,
+    log_operations: u64,
+    keys: u64,
+    problems: Vec<JsonProblem>,
+}
+
+impl RepairArgs {
+    /// Salvages what can be read.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let target = self.target()?;
+        let spinner = progress::spinner("repairing");
+        let repaired = inspect::repair(&self.db, &target);
+        spinner.finish_and_clear();
+        let report = repaired?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            let repair = JsonRepair {
+                schema: SCHEMA,
+                target: target.display().to_string(),
+                tables: report.tables,
+                log_operations: report.log_operations,
+                keys: report.keys,
+                problems: report.problems.iter().map(JsonProblem::of).collect(),
+            };
+            write_line(&mut out, &repair)?;
+        } else {
+            tell(&mut out, &report.problems)?;
+            let keys = human::counted(report.keys, "key");
+            let tables = human::counted(report.tables, "table");
+            let operations = human::counted(report.log_operations, "operation");
+            let target = target.display();
+            writeln!(out, "saved {keys} from {tables} and {operations} of the log to {target}")?;
+        }
+        out.flush()?;
+        Ok(if report.problems.is_empty() { Exit::Done } else { Exit::CorruptionFound })
+    }
+
+    fn target(&self) -> Result<PathBuf> {
+        if let Some(target) = &self.target {
+            return Ok(target.clone());
+        }
+        let mut name = self.db.file_name().map(ToOwned::to_owned).ok_or_else(|| {
+            usage(format!("{} has no name; say where to salvage to", self.db.display()))
+        })?;
+        name.push(".repaired");
+        Ok(self.db.with_file_name(name))
+    }
+}

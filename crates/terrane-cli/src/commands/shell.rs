@@ -1,0 +1,161 @@
+//! `terrane shell`: an interactive store, which reads scripts too.
+//!
+//! A command is a line, but for `batch … end`. Each answers on standard output in order, after
+//! what it promises is true under the durability of the database; what was answered is out before
+//! the program waits for more input. An error goes to standard error with the number of its line,
+//! the rest is carried out all the same, and the exit status tells of it.
+//!
+//! With `--json` every answer is an object a line, errors too: `{"schema":1,"ok":true}`,
+//! `{"schema":1,"value":…}` (null if there is none), `{"schema":1,"count":3}`,
+//! `{"schema":1,"error":…,"line":7}`. Scans write a line `{"key":…,"value":…}` for each entry, and
+//! then `{"schema":1,"entries":2}`, which says that they were whole.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`command`] | commands, and what there is to know about them |
+//! | [`parse`] | reads them |
+//! | [`session`] | carries them out |
+//! | [`answer`] | answers, as text and as JSON |
+//! | [`statistics`] | the figures of `stats` in JSON |
+//! | [`prompt`] | a person at a terminal: line editing, history, completion |
+
+mod answer;
+mod command;
+mod parse;
+mod prompt;
+mod session;
+mod statistics;
+
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use terrane::{Db, Design, OpenMode};
+
+use self::answer::Answers;
+use self::session::{Next, Session};
+use crate::engine_flags::EngineFlags;
+use crate::exit::{Exit, usage};
+use crate::lines::Lines;
+use crate::open::{self, DEFAULT_KEYSPACE};
+use crate::terminal::{is_input_from_person, is_output_for_people};
+
+/// Answers that are held back while there is input at hand, in bytes.
+const OUT_BYTES: usize = 64 << 10;
+
+const EXAMPLES: &str = "\
+Commands: put get del scan prefix count batch…end stats tree flush compact keyspaces use help exit
+
+Keys and values: word  'single quoted'  \"esc\\n\\x00\"  0xdeadbeef  u64:42  i32:-1  @file
+Ranges: a..m  a..=m  ..m  a..  ..
+
+Examples:
+  terrane shell ./db
+  terrane shell ./db -c 'put user:1 Ada' -c 'prefix user:'
+  terrane shell ./db --durability sync < script.txt
+  echo 'scan ..' | terrane shell ./db --read-only --json";
+
+/// Store and look up keys, interactively or from a script on standard input.
+///
+/// A new database is made if there is none, unless --read-only is given.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ShellArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// Carry out a command instead of reading them from standard input; may be given several
+    /// times
+    #[arg(short, long, value_name = "COMMAND")]
+    command: Vec<String>,
+
+    /// Read only; works while another process has the database open, and shows it as it is now
+    #[arg(long)]
+    read_only: bool,
+
+    /// The keyspace to begin with
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
+    keyspace: String,
+
+    /// The design of a new database; see `terrane design list`
+    #[arg(long, value_name = "SPEC", conflicts_with = "read_only")]
+    design: Option<String>,
+
+    /// Answer with an object a line for programs
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    engine: EngineFlags,
+}
+
+impl ShellArgs {
+    /// Runs the shell until the end of its input.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let db = self.open()?;
+        let keyspace = open::keyspace(&db, &self.keyspace)?;
+        let is_for_person = self.command.is_empty()
+            && is_input_from_person()
+            && is_output_for_people()
+            && !self.json;
+        let out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
+        let answers = Answers::new(out, self.json, is_for_person);
+        let mut session = Session::new(db.clone(), keyspace, answers);
+        let done = if is_for_person {
+            prompt::run(&mut session, &db)
+        } else if self.command.is_empty() {
+            run_script(&mut session)
+        } else {
+            self.run_commands(&mut session)
+        };
+        // A person has seen what failed; who started a script is told by its exit status.
+        let has_failed = session.has_failed() && !is_for_person;
+        drop(session);
+        // What was written must be safe, also when an answer could not be.
+        let closed = if self.read_only { Ok(()) } else { db.close() };
+        done?;
+        closed?;
+        Ok(if has_failed { Exit::Failed } else { Exit::Done })
+    }
+
+    fn open(&self) -> Result<Db> {
+        let mut options = self.engine.options()?;
+        if self.read_only {
+            return Ok(options.open_mode(OpenMode::MustExist).open_read_only(&self.db)?);
+        }
+        if let Some(text) = &self.design {
+            let design: Design = text.parse().map_err(|error| usage(format!("{error}")))?;
+            options = options.design(design);
+        }
+        Ok(options.open(&self.db)?)
+    }
+
+    fn run_commands(&self, session: &mut Session) -> Result<()> {
+        for (index, text) in self.command.iter().enumerate() {
+            let lines = text.lines().map(str::as_bytes);
+            for line in lines {
+                if session.line(line, index as u64 + 1)? == Next::End {
+                    return session.finish();
+                }
+            }
+        }
+        session.finish()
+    }
+}
+
+fn run_script(session: &mut Session) -> Result<()> {
+    let mut lines = Lines::new(io::stdin().lock());
+    loop {
+        while let Some(line) = lines.take() {
+            let number = lines.number();
+            if session.line(lines.text(line), number)? == Next::End {
+                return session.finish();
+            }
+        }
+        session.answers().flush()?;
+        if !lines.wait().context("cannot read standard input")? {
+            return session.finish();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Answers on standard output, as text and as JSON.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::entries::jsonl;
+use crate::exit;
+use crate::human;
+use crate::json::{JsonBytes, SCHEMA, write_line};
+use crate::literal;
+use crate::terminal::Paint;
+
+/// Where answers go, and how they look.
+pub(super) struct Answers {
+    out: BufWriter<StdoutLock<'static>>,
+    is_json: bool,
+    is_for_person: bool,
+}
+
+#[derive(Serialize)]
+struct JsonOk {
+    schema: u32,
+    ok: bool,
+}
+
+#[derive(Serialize)]
+struct JsonValue<'a> {
+    schema: u32,
+    value: Option<JsonBytes<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonCount {
+    schema: u32,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct JsonEntries {
+    schema: u32,
+    entries: u64,
+}
+
+#[derive(Serialize)]
+struct JsonKeyspaces<'a> {
+    schema: u32,
+    keyspaces: &'a [String],
+}
+
+#[derive(Serialize)]
+struct JsonHelp<'a> {
+    schema: u32,
+    help: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonError<'a> {
+    schema: u32,
+    error: &'a str,
+    line: u64,
+}
+
+impl Answers {
+    /// Answers to `out`.
+    pub(super) fn new(
+        out: BufWriter<StdoutLock<'static>>,
+        is_json: bool,
+        is_for_person: bool,
+    ) -> Self {
+        Self { out, is_json, is_for_person }
+    }
+
+    pub(super) fn is_for_person(&self) -> bool {
+        self.is_for_person
+    }
+
+    pub(super) fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// A person sees what is there; a program is to get what was answered before it is waited for.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.write_all(b"\n")
+    }
+
+    /// It was done.
+    pub(super) fn ok(&mut self) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonOk { schema: SCHEMA, ok: true });
+        }
+        self.line("ok")
+    }
+
+    /// An answer in JSON.
+    pub(super) fn json(&mut self, answer: &impl Serialize) -> io::Result<()> {
+        write_line(&mut self.out, answer)
+    }
+
+    /// A value, if there is one.
+    pub(super) fn value(&mut self, value: Option<&[u8]>) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonValue { schema: SCHEMA, value: value.map(JsonBytes) });
+        }
+        match value {
+            Some(value) => self.line(&literal::print(value)),
+            None => self.line("(nil)"),
+        }
+    }
+
+    /// A number of keys.
+    pub(super) fn count(&mut self, count: u64) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonCount { schema: SCHEMA, count });
+        }
+        self.line(&count.to_string())
+    }
+
+    /// An entry of a scan.
+    pub(super) fn entry(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        if self.is_json {
+            return jsonl::write(&mut self.out, key, value);
+        }
+        let gap = if self.is_for_person { "   " } else { "\t" };
+        let (key, value) = (literal::print(key), literal::print(value));
+        writeln!(self.out, "{key}{gap}{value}")
+    }
+
+    /// The end of a scan.
+    pub(super) fn entries(&mut self, entries: u64, begun: Instant) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonEntries { schema: SCHEMA, entries });
+        }
+        if self.is_for_person {
+            let (count, time) =
+                (human::counted(entries, "entry"), human::duration(begun.elapsed()));
+            let text = Paint::stdout().dim(&format!("{count} ({time})"));
+            self.line(&text)?;
+        }
+        Ok(())
+    }
+
+    /// The names of keyspaces.
+    pub(super) fn keyspaces(&mut self, keyspaces: &[String]) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonKeyspaces { schema: SCHEMA, keyspaces });
+        }
+        keyspaces.iter().try_for_each(|name| self.line(&literal::print(name.as_bytes())))
+    }
+
+    /// Text that is there to be read.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonHelp { schema: SCHEMA, help: text });
+        }
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// What went wrong; after everything that was answered before.
+    pub(super) fn error(&mut self, error: &anyhow::Error, line: u64) -> io::Result<()> {
+        if self.is_json {
+            let text = exit::sentence(error);
+            self.json(&JsonError { schema: SCHEMA, error: &text, line })?;
+        }
+        self.flush()?;
+        if self.is_for_person {
+            crate::complain(error);
+        } else {
+            crate::complain(&anyhow::anyhow!("line {line}: {}", exit::sentence(error)));
+        }
+        Ok(())
+    }
+}

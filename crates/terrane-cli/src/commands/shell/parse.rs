@@ -1,0 +1,233 @@
+//! From a line to a command.
+
+use super::command::{self, Command, Order};
+use crate::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
+
+/// The command of a line; `None` for an empty one or a comment.
+///
+/// # Errors
+/// What is wrong with it, in a sentence.
+pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
+    let line = std::str::from_utf8(line).map_err(|error| {
+        format!("byte {} is not UTF-8; write bytes as \"\\xff\" or 0xff", error.valid_up_to() + 1)
+    })?;
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let name = name.to_ascii_lowercase();
+    // Tools with dot commands are in many fingers.
+    let name = name.strip_prefix('.').unwrap_or(&name);
+    let mut words = Words { rest: rest.trim_start() };
+    let command = words.command(name)?;
+    words.end(name)?;
+    Ok(Some(command))
+}
+
+/// What follows the name of a command.
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Words<'a> {
+    fn command(&mut self, name: &str) -> Result<Command, String> {
+        Ok(match name {
+            "put" => Command::Put { key: self.literal(name)?, value: self.literal(name)? },
+            "get" => Command::Get { key: self.literal(name)? },
+            "del" | "delete" => self.delete()?,
+            "scan" => {
+                let range = self.range_unless(&["limit", "reverse"])?;
+                self.scan(range)?
+            }
+            "prefix" => {
+                let range = prefix_bounds(&self.literal(name)?);
+                self.scan(range)?
+            }
+            "count" => Command::Count { range: self.counted_range()? },
+            "batch" => Command::Batch,
+            "end" => Command::End,
+            "abort" => Command::Abort,
+            "stats" => Command::Stats,
+            "tree" => Command::Tree,
+            "flush" => Command::Flush,
+            "compact" => Command::Compact(self.range_unless(&[])?),
+            "keyspaces" => Command::Keyspaces,
+            "use" => {
+                let name = String::from_utf8(self.literal(name)?);
+                Command::Use { keyspace: name.map_err(|_| "names of keyspaces are text")? }
+            }
+            "help" | "?" => Command::Help { about: self.word().map(str::to_ascii_lowercase) },
+            "exit" | "quit" => Command::Exit,
+            other => return Err(unknown(other)),
+        })
+    }
+
+    fn take(&mut self, taken: Result<(Vec<u8>, &'a str), LiteralError>) -> Result<Vec<u8>, String> {
+        let (bytes, rest) = taken.map_err(|error| error.to_string())?;
+        self.rest = rest.trim_start();
+        Ok(bytes)
+    }
+
+    /// The next key or value.
+    fn literal(&mut self, command: &str) -> Result<Vec<u8>, String> {
+        if self.rest.is_empty() {
+            return Err(usage(command));
+        }
+        self.take(literal::parse(self.rest))
+    }
+
+    fn range(&mut self) -> Result<KeyBounds, String> {
+        let (range, rest) = parse_range(self.rest).map_err(|error| error.to_string())?;
+        self.rest = rest.trim_start();
+        Ok(range)
+    }
+
+    /// A range, or all keys if there is nothing but these words.
+    fn range_unless(&mut self, words: &[&str]) -> Result<KeyBounds, String> {
+        let next = self.rest.split_whitespace().next();
+        if next.is_none_or(|next| words.contains(&next)) { Ok(all_keys()) } else { self.range() }
+    }
+
+    /// `prefix P`, a range, or nothing.
+    fn counted_range(&mut self) -> Result<KeyBounds, String> {
+        match self.keyword("prefix") {
+            true => Ok(prefix_bounds(&self.literal("count")?)),
+            false => self.range_unless(&[]),
+        }
+    }
+
+    fn delete(&mut self) -> Result<Command, String> {
+        if self.rest.starts_with("..") {
+            return self.range().map(Command::DeleteRange);
+        }
+        let whole = self.rest;
+        let key = self.literal("del")?;
+        if self.rest.starts_with("..") {
+            // It was the first key of a range.
+            self.rest = whole;
+            return self.range().map(Command::DeleteRange);
+        }
+        Ok(Command::Delete { key })
+    }
+
+    /// `limit N` and `reverse`, in any order.
+    fn scan(&mut self, range: KeyBounds) -> Result<Command, String> {
+        let (mut limit, mut order) = (u64::MAX, Order::Ascending);
+        loop {
+            if self.keyword("reverse") {
+                order = Order::Descending;
+            } else if self.keyword("limit") {
+                let word = self.word().unwrap_or_default();
+                limit = crate::human::parse_count(word)
+                    .map_err(|error| format!("the limit is '{word}'; {error}"))?;
+            } else {
+                return Ok(Command::Scan { range, limit, order });
+            }
+        }
+    }
+
+    /// Takes a word if it is the next one.
+    fn keyword(&mut self, keyword: &str) -> bool {
+        let is_next = self.rest.split_whitespace().next() == Some(keyword);
+        if is_next {
+            self.rest = self.rest[keyword.len()..].trim_start();
+        }
+        is_next
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        let word = self.rest.split_whitespace().next()?;
+        self.rest = self.rest[word.len()..].trim_start();
+        Some(word)
+    }
+
+    fn end(&self, command: &str) -> Result<(), String> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        let rest = self.rest;
+        let usage = usage(command);
+        Err(format!("'{rest}' is too much: {usage}; quote a text with blanks in it"))
+    }
+}
+
+fn usage(name: &str) -> String {
+    let arguments = command::find(name).map_or("", |about| about.arguments);
+    format!("the form is '{}'", format!("{name} {arguments}").trim_end())
+}
+
+fn unknown(name: &str) -> String {
+    match command::nearest(name) {
+        Some(near) => format!("'{name}' is no command; did you mean '{near}'?"),
+        None => format!("'{name}' is no command; 'help' lists them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+
+    use super::*;
+
+    fn read(line: &str) -> Command {
+        parse(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}")).expect(line)
+    }
+
+    #[test]
+    fn every_command_is_read() {
+        assert_eq!(read("put a 'b c'"), Command::Put { key: b"a".into(), value: b"b c".into() });
+        assert_eq!(read(" GET\t0xff "), Command::Get { key: vec![0xff] });
+        assert_eq!(read("del a"), Command::Delete { key: b"a".into() });
+        let range = (Included(b"a".to_vec()), Excluded(b"c".to_vec()));
+        assert_eq!(read("del a..c"), Command::DeleteRange(range.clone()));
+        assert_eq!(read("del .."), Command::DeleteRange(all_keys()));
+        let scan = |range, limit, order| Command::Scan { range, limit, order };
+        assert_eq!(read("scan"), scan(all_keys(), u64::MAX, Order::Ascending));
+        assert_eq!(read("scan a..c limit 2"), scan(range.clone(), 2, Order::Ascending));
+        assert_eq!(read("scan reverse limit 1K"), scan(all_keys(), 1000, Order::Descending));
+        let users = (Included(b"u:".to_vec()), Excluded(b"u;".to_vec()));
+        assert_eq!(read("prefix u: reverse"), scan(users.clone(), u64::MAX, Order::Descending));
+        assert_eq!(read("count"), Command::Count { range: all_keys() });
+        assert_eq!(read("count prefix u:"), Command::Count { range: users });
+        assert_eq!(
+            read("count 'a'..=b"),
+            Command::Count { range: (Included(b"a".into()), Included(b"b".into())) }
+        );
+        assert_eq!(read("compact b.."), Command::Compact((Included(b"b".into()), Unbounded)));
+        assert_eq!(read("use logs"), Command::Use { keyspace: "logs".into() });
+        assert_eq!(read(".help Put"), Command::Help { about: Some("put".into()) });
+        assert_eq!(read(".quit"), Command::Exit);
+        assert_eq!(parse(b" # a comment"), Ok(None));
+        assert_eq!(parse(b""), Ok(None));
+    }
+
+    #[test]
+    fn every_command_of_the_help_is_read_and_so_is_its_example() {
+        for about in command::ALL {
+            assert!(parse(about.example.as_bytes()).is_ok_and(|read| read.is_some()), "{about:?}");
+        }
+    }
+
+    #[test]
+    fn bad_lines_say_what_is_wrong() {
+        for (line, part) in [
+            (&b"put a"[..], "the form is 'put KEY VALUE'"),
+            (b"put a b c", "'c' is too much: the form is 'put KEY VALUE'"),
+            (b"get", "the form is 'get KEY'"),
+            (b"gte a", "no command"),
+            (b"gett a", "did you mean 'get'"),
+            (b"scan a", "a range such as"),
+            (b"scan limit x", "the limit is 'x'"),
+            (b"scan limit", "the limit is ''"),
+            (b"count prefix", "the form is 'count"),
+            (b"put a 'b", "closing '"),
+            (b"put \xff b", "byte 5 is not UTF-8"),
+            (b"stats now", "'now' is too much"),
+            (b"del", "the form is 'del KEY | RANGE'"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(part), "{line:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Carries out the commands.
+
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
+
+use super::answer::Answers;
+use super::command::{self, Command, Order};
+use super::parse::parse;
+use super::statistics::JsonStats;
+use crate::exit::is_broken_pipe;
+use crate::interrupt;
+use crate::literal::KeyBounds;
+use crate::picture::{JsonTree, Work, by_key, by_size};
+use crate::terminal::Paint;
+
+/// The state of a shell.
+pub(super) struct Session {
+    db: Db,
+    keyspace: Keyspace,
+    answers: Answers,
+    batch: Option<Batch>,
+    has_failed: bool,
+}
+
+/// A batch that is being put together.
+struct Batch {
+    writes: WriteBatch,
+    /// Commands in it that could not be carried out, which is why it must not be written.
+    errors: u64,
+}
+
+/// Whether there is to be another line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    GoOn,
+    End,
+}
+
+impl Session {
+    /// A shell on a keyspace.
+    pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
+        Self { db, keyspace, answers, batch: None, has_failed: false }
+    }
+
+    pub(super) fn answers(&mut self) -> &mut Answers {
+        &mut self.answers
+    }
+
+    pub(super) fn keyspace(&self) -> &Keyspace {
+        &self.keyspace
+    }
+
+    /// Whether lines belong to a batch.
+    pub(super) fn is_in_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    /// Whether a command could not be carried out.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// The end of the input.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.batch.take().is_some() {
+            let error = anyhow!("the input ends before the 'end' of a batch; it was not written");
+            self.fail(&error, 0)?;
+        }
+        Ok(self.answers.flush()?)
+    }
+
+    /// Carries out a line.
+    ///
+    /// # Errors
+    /// Answers cannot be written. What else goes wrong is an answer.
+    pub(super) fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
+        let done = match parse(line) {
+            Ok(None) => return Ok(Next::GoOn),
+            Ok(Some(Command::Exit)) => return Ok(Next::End),
+            Ok(Some(command)) if self.batch.is_some() => self.in_batch(command),
+            Ok(Some(command)) => self.command(command),
+            Err(message) => Err(anyhow!(message)),
+        };
+        if let Err(error) = done {
+            if is_broken_pipe(&error) {
+                return Err(error);
+            }
+            if let Some(batch) = &mut self.batch {
+                batch.errors += 1;
+            }
+            self.fail(&error, number)?;
+        }
+        Ok(Next::GoOn)
+    }
+
+    fn fail(&mut self, error: &anyhow::Error, line: u64) -> Result<()> {
+        self.has_failed = true;
+        Ok(self.answers.error(error, line)?)
+    }
+
+    fn command(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Put { key, value } => {
+                self.keyspace.put(key, value)?;
+                self.answers.ok()?;
+            }
+            Command::Get { key } => {
+                let value = self.keyspace.get(key)?;
+                self.answers.value(value.as_deref())?;
+            }
+            Command::Delete { key } => {
+                self.keyspace.delete(key)?;
+                self.answers.ok()?;
+            }
+            Command::DeleteRange(range) => {
+                self.keyspace.delete_range(range)?;
+                self.answers.ok()?;
+            }
+            Command::Scan { range, limit, order } => self.scan(range, limit, order)?,
+            Command::Count { range } => self.count(range)?,
+            Command::Batch => self.batch = Some(Batch { writes: WriteBatch::new(), errors: 0 }),
+            Command::End | Command::Abort => return Err(anyhow!("there is no batch; see 'batch'")),
+            Command::Stats => self.stats()?,
+            Command::Tree => self.tree()?,
+            Command::Flush => {
+                self.keyspace.flush()?;
+                self.answers.ok()?;
+            }
+            Command::Compact(range) => {
+                self.keyspace.compact_range(range)?;
+                self.answers.ok()?;
+            }
+            Command::Keyspaces => self.answers.keyspaces(&self.db.keyspaces())?,
+            Command::Use { keyspace } => {
+                self.keyspace = self.db.keyspace(&keyspace, KeyspaceOptions::new())?;
+                self.answers.ok()?;
+            }
+            Command::Help { about } => self.help(about.as_deref())?,
+            Command::Exit => {}
+        }
+        Ok(())
+    }
+
+    /// A command between `batch` and `end`. None answers but these two, for nothing is true before.
+    fn in_batch(&mut self, command: Command) -> Result<()> {
+        let Some(batch) = &mut self.batch else { return Ok(()) };
+        let keyspace = &self.keyspace;
+        match command {
+            Command::Put { key, value } => {
+                batch.writes.put_in(keyspace, key, value);
+            }
+            Command::Delete { key } => {
+                batch.writes.delete_in(keyspace, key);
+            }
+            Command::DeleteRange(range) => {
+                batch.writes.delete_range_in(keyspace, range);
+            }
+            Command::End => return self.end_batch(),
+            Command::Abort => {
+                self.batch = None;
+                self.answers.ok()?;
+            }
+            Command::Help { about } => self.help(about.as_deref())?,
+            Command::Use { keyspace } => {
+                self.keyspace = self.db.keyspace(&keyspace, KeyspaceOptions::new())?;
+            }
+            _ => {
+                let known = "put, del, use, help, end and abort";
+                return Err(anyhow!("within a batch there are {known}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn end_batch(&mut self) -> Result<()> {
+        let Some(batch) = self.batch.take() else { return Ok(()) };
+        if batch.errors > 0 {
+            let errors = crate::human::counted(batch.errors, "error");
+            return Err(anyhow!("nothing of the batch was written; it has {errors}"));
+        }
+        self.db.write(&batch.writes)?;
+        Ok(self.answers.ok()?)
+    }
+
+    fn scan(&mut self, range: KeyBounds, limit: u64, order: Order) -> Result<()> {
+        let cancellable = self.cancellable();
+        let begun = Instant::now();
+        let mut entries = self.keyspace.range(range)?;
+        let mut count = 0;
+        while count < limit {
+            match order {
+                Order::Ascending => {
+                    if !entries.advance()? {
+                        break;
+                    }
+                    self.answers.entry(entries.key(), entries.value())?;
+                }
+                Order::Descending => {
+                    let Some(entry) = entries.next_back() else { break };
+                    let (key, value) = entry?;
+                    self.answers.entry(&key, &value)?;
+                }
+            }
+            count += 1;
+            if cancellable.is_some() && interrupt::is_cancelled() {
+                return Err(anyhow!("cancelled after {}", crate::human::counted(count, "entry")));
+            }
+        }
+        Ok(self.answers.entries(count, begun)?)
+    }
+
+    fn count(&mut self, range: KeyBounds) -> Result<()> {
+        let cancellable = self.cancellable();
+        let mut entries = self.keyspace.range(range)?;
+        let mut count = 0;
+        while entries.advance()? {
+            count += 1;
+            if cancellable.is_some() && interrupt::is_cancelled() {
+                return Err(anyhow!("cancelled after {}", crate::human::counted(count, "key")));
+            }
+        }
+        Ok(self.answers.count(count)?)
+    }
+
+    /// A person may cancel what takes long; a script is ended as any program is.
+    fn cancellable(&self) -> Option<interrupt::Cancellable> {
+        self.answers.is_for_person().then(interrupt::Cancellable::begin)
+    }
+
+    fn stats(&mut self) -> Result<()> {
+        let stats = self.db.stats();
+        if self.answers.is_json() {
+            return Ok(self.answers.json(&JsonStats::of(&stats))?);
+        }
+        Ok(self.answers.text(&format!("{stats}\n"))?)
+    }
+
+    fn tree(&mut self) -> Result<()> {
+        let view = self.keyspace.tree();
+        if self.answers.is_json() {
+            return Ok(self.answers.json(&JsonTree::of(&view))?);
+        }
+        let paint = Paint::stdout();
+        // The counters are those of all trees together.
+        let is_alone = self.db.keyspaces().len() == 1;
+        let work = is_alone.then(|| Work::of(&self.db.stats()));
+        self.answers.text(&by_size(&view, work, paint))?;
+        if view.shape.run_count() > 0 {
+            self.answers.text(&format!("\n{}", by_key(&view, paint)))?;
+        }
+        Ok(())
+    }
+
+    fn help(&mut self, about: Option<&str>) -> Result<()> {
+        let text = match about {
+            None => command::help(),
+            Some(name) => {
+                let found = command::find(name);
+                let found = found.ok_or_else(|| anyhow!("'{name}' is no command; see 'help'"))?;
+                command::help_about(found)
+            }
+        };
+        Ok(self.answers.text(&text)?)
+    }
+}

@@ -1,0 +1,80 @@
+//! `terrane verify`: checks every checksum, every order and every reference of a database.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane::inspect;
+
+use crate::exit::Exit;
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+use crate::problems::{JsonProblem, tell};
+use crate::progress;
+
+/// Check everything that a database has on disk.
+///
+/// Checked are the manifest, the order of runs and tables, every table that is referred to with
+/// its length and its checksums, the order of its entries, its index and its filter, and the log.
+/// Nothing is changed. A database that is being written may change while it is read: verify one
+/// that is not. Ends with 4 if anything is wrong.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct VerifyArgs {
+    /// The directory of the database
+    db: PathBuf,
+
+    /// Tell what was found as an object for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonVerification {
+    schema: u32,
+    tables: u64,
+    table_bytes: u64,
+    entries: u64,
+    log_writes: u64,
+    problems: Vec<JsonProblem>,
+}
+
+impl VerifyArgs {
+    /// Checks the database.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let bar = progress::bytes(0, "verifying");
+        let verified = inspect::verify(&self.db, &mut |progress| {
+            bar.set_length(progress.total_bytes);
+            bar.set_position(progress.done_bytes);
+        });
+        bar.finish_and_clear();
+        let found = verified?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            let verification = JsonVerification {
+                schema: SCHEMA,
+                tables: found.tables,
+                table_bytes: found.table_bytes,
+                entries: found.entries,
+                log_writes: found.log_writes,
+                problems: found.problems.iter().map(JsonProblem::of).collect(),
+            };
+            write_line(&mut out, &verification)?;
+        } else {
+            tell(&mut out, &found.problems)?;
+            let (tables, bytes) =
+                (human::counted(found.tables, "table"), human::bytes(found.table_bytes));
+            let entries = human::counted(found.entries, "entry");
+            let writes = human::counted(found.log_writes, "write");
+            let verdict = if found.problems.is_empty() {
+                "ok".to_owned()
+            } else {
+                human::counted(found.problems.len() as u64, "problem")
+            };
+            writeln!(out, "{verdict}: {tables} ({bytes}) with {entries}, {writes} in the log")?;
+        }
+        out.flush()?;
+        Ok(if found.problems.is_empty() { Exit::Done } else { Exit::CorruptionFound })
+    }
+}

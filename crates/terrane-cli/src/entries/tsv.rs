@@ -1,0 +1,139 @@
+//! Lines of key, tab, value.
+//!
+//! Tabs, ends of lines, backslashes and bytes that are no text are written as `\t`, `\n`, `\r`,
+//! `\0`, `\\` and `\x` with two digits, so that a file is text whatever the database holds. In a
+//! value a tab may stand for itself: only the first one of a line separates.
+
+use std::io::{self, Write};
+
+use super::Entry;
+use crate::json::hex;
+
+/// The entry of a line, which is not empty.
+///
+/// # Errors
+/// There is no tab, or an escape is not one, in a sentence.
+pub(crate) fn parse(line: &[u8]) -> Result<Entry, String> {
+    // A line that ends as they do on Windows.
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let tab = line.iter().position(|&byte| byte == b'\t');
+    let tab = tab.ok_or("there is no tab between key and value")?;
+    Ok((unescape(&line[..tab])?, unescape(&line[tab + 1..])?))
+}
+
+/// Writes an entry as a line.
+pub(crate) fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+    write_escaped(out, key)?;
+    out.write_all(b"\t")?;
+    write_escaped(out, value)?;
+    out.write_all(b"\n")
+}
+
+fn write_escaped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    for chunk in bytes.utf8_chunks() {
+        let text = chunk.valid();
+        let mut plain_from = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if !byte.is_ascii_control() && byte != b'\\' {
+                continue;
+            }
+            out.write_all(&text.as_bytes()[plain_from..at])?;
+            plain_from = at + 1;
+            match byte {
+                b'\t' => out.write_all(b"\\t")?,
+                b'\n' => out.write_all(b"\\n")?,
+                b'\r' => out.write_all(b"\\r")?,
+                b'\0' => out.write_all(b"\\0")?,
+                b'\\' => out.write_all(b"\\\\")?,
+                other => write!(out, "\\x{other:02x}")?,
+            }
+        }
+        out.write_all(&text.as_bytes()[plain_from..])?;
+        for byte in chunk.invalid() {
+            write!(out, "\\x{byte:02x}")?;
+        }
+    }
+    Ok(())
+}
+
+fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
+        bytes.extend_from_slice(&rest[..at]);
+        let (byte, length) = escaped(&rest[at + 1..])?;
+        bytes.push(byte);
+        rest = &rest[at + 1 + length..];
+    }
+    bytes.extend_from_slice(rest);
+    Ok(bytes)
+}
+
+/// The byte that is meant by what follows a backslash, and the length of that.
+fn escaped(text: &[u8]) -> Result<(u8, usize), String> {
+    let byte = match text {
+        [b't', ..] => b'\t',
+        [b'n', ..] => b'\n',
+        [b'r', ..] => b'\r',
+        [b'0', ..] => 0,
+        [b'\\', ..] => b'\\',
+        [b'x', high, low, ..] => {
+            let digit = |byte: &u8| char::from(*byte).to_digit(16);
+            let (Some(high), Some(low)) = (digit(high), digit(low)) else {
+                return Err(bad_escape(&text[..3]));
+            };
+            return Ok(((high * 16 + low) as u8, 3));
+        }
+        _ => return Err(bad_escape(&text[..text.len().min(1)])),
+    };
+    Ok((byte, 1))
+}
+
+fn bad_escape(found: &[u8]) -> String {
+    let found = match std::str::from_utf8(found) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("0x{}", hex(found)),
+    };
+    format!("'\\{found}' is no escape; write \\\\ for a backslash, or \\t \\n \\r \\0 \\x00")
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_testkit::Rng;
+
+    use super::*;
+
+    fn line_of(key: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out, key, value).unwrap();
+        out
+    }
+
+    #[test]
+    fn lines_are_text_and_foreign_ones_are_read() {
+        assert_eq!(line_of(b"a", "caf\u{e9} x".as_bytes()), "a\tcaf\u{e9} x\n".as_bytes());
+        assert_eq!(line_of(b"\t\\\xff", b"\n\x07"), b"\\t\\\\\\xff\t\\n\\x07\n");
+        assert_eq!(parse(b"a\tb\tc\r"), Ok((b"a".into(), b"b\tc".into())));
+        assert_eq!(parse(b"\t"), Ok((b"".into(), b"".into())));
+        assert!(parse(b"no tab").is_err());
+        for bad in ["C:\\dir\tv", "k\t\\", "k\t\\x1", "k\t\\xzz"] {
+            assert!(parse(bad.as_bytes()).unwrap_err().contains("no escape"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn random_bytes_survive() {
+        let mut rng = Rng::new(11);
+        let alphabet = b"ab\\tnrx0 \t\n\r\0\x7f\xff\xc3\xa9";
+        for _ in 0..20_000 {
+            let mut bytes =
+                || -> Vec<u8> { (0..rng.index(9)).map(|_| *rng.pick(alphabet)).collect() };
+            let (key, value) = (bytes(), bytes());
+            let line = line_of(&key, &value);
+            let (end, line) = line.split_last().unwrap();
+            assert_eq!(*end, b'\n');
+            assert!(!line.contains(&b'\n'));
+            assert_eq!(parse(line), Ok((key, value)), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Every subcommand, run as a user runs it.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn terrane(args: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that reads nothing may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of a command that must end well.
+fn done(args: &[&str], input: &str) -> String {
+    let output = terrane(args, input);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Exit code and standard error of a command that must not.
+fn fails(args: &[&str], input: &str) -> (i32, String) {
+    let output = terrane(args, input);
+    assert!(!output.status.success(), "{args:?}: {}", text(&output.stdout));
+    (output.status.code().unwrap(), text(&output.stderr))
+}
+
+fn path(dir: &Path, name: &str) -> String {
+    dir.join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_script_of_the_shell_is_answered_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let script = "put a 1\nput b 2\nput 'c d' 0xff00\nget a\nget none\ncount\nscan\ndel a\ncount\n";
+    assert_eq!(
+        done(&["shell", &db], script),
+        "ok\nok\nok\n1\n(nil)\n3\na\t1\nb\t2\n'c d'\t0xff00\nok\n2\n"
+    );
+    let output = terrane(&["shell", &db], "get b\nbogus\nget b\n");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), "2\n2\n".into()));
+    assert!(text(&output.stderr).contains("line 2"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_cs265_language_answers_as_its_paper_says() {
+    let script = "p 10 7\np -63 222\np 76 -4\ng 10\ng 11\nr -100 76\nd 10\ng 10\nr -100 100\n";
+    assert_eq!(done(&["cs265"], script), "7\n\n-63:222 10:7\n\n-63:222 76:-4\n");
+    let output = terrane(&["cs265"], "p 1 2\nx\ng 1\n");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), "2\n".into()));
+    assert!(text(&output.stderr).contains("line 2"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_dumped_can_be_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (path(dir.path(), "first"), path(dir.path(), "second"));
+    done(&["shell", &first], "put a 1\nput \"tab\\there\" \"line\\nhere\"\nput 0xff00 ''\n");
+    for name in ["all.tsv", "all.jsonl"] {
+        let file = path(dir.path(), name);
+        done(&["dump", &first, &file], "");
+        done(&["load", &second, &file], "");
+        assert_eq!(done(&["shell", &second], "scan\n"), done(&["shell", &first], "scan\n"));
+        std::fs::remove_dir_all(&second).unwrap();
+    }
+    let (code, error) = fails(&["load", &second, &path(dir.path(), "none.tsv")], "");
+    assert!(code == 1 && error.contains("none.tsv"), "{code} {error}");
+}
+
+#[test]
+fn files_can_be_looked_into_verified_and_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    done(&["shell", &db], "put a 1\nput b 2\ndel a\n");
+    assert!(done(&["verify", &db], "").starts_with("ok: "));
+    assert!(done(&["inspect", "log", &db, "--operations"], "").contains("put b, 1 bytes"));
+    done(&["compact", &db], "");
+    assert!(done(&["inspect", "tree", &db], "").contains("1 table"));
+    assert!(done(&["inspect", "manifest", &db], "").contains("edit 1"));
+    let tables = std::fs::read_dir(&db).unwrap().map(|entry| entry.unwrap().path());
+    let table = tables.filter(|path| path.extension().is_some_and(|end| end == "sst")).last();
+    let table = table.unwrap();
+    let name = table.to_str().unwrap();
+    let told = done(&["inspect", "table", name, "--entries", "--json"], "");
+    assert!(told.contains(r#"{"key":"b","sequence_number":2,"value":"2"}"#), "{told}");
+
+    let copy = path(dir.path(), "copy");
+    done(&["checkpoint", &db, &copy], "");
+    assert_eq!(done(&["shell", &copy], "scan\n"), "b\t2\n");
+
+    // Not in place: the table of the checkpoint is the same file.
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[20] ^= 1;
+    std::fs::remove_file(&table).unwrap();
+    std::fs::write(&table, bytes).unwrap();
+    assert_eq!(terrane(&["verify", &db], "").status.code(), Some(4));
+    assert_eq!(terrane(&["repair", &db], "").status.code(), Some(4));
+    assert!(done(&["verify", &format!("{db}.repaired")], "").starts_with("ok: "));
+    assert!(done(&["verify", &copy], "").starts_with("ok: "));
+}
+
+#[test]
+fn designs_options_and_completions_are_told() {
+    assert!(done(&["design", "list"], "").contains("lazy-leveling"));
+    assert!(done(&["design", "show", "dent"], "").contains("tiering"));
+    assert_eq!(fails(&["design", "show", "nonsense"], "").0, 2);
+    assert!(done(&["options"], "").contains("memory_budget"));
+    assert!(done(&["completions", "bash"], "").contains("checkpoint"));
+    assert!(done(&["man", "inspect", "table"], "").contains("entries"));
+}
+
+#[test]
+fn a_short_benchmark_tells_its_figures_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "bench");
+    let workloads = "fillrandom,readrandom,readseq,ycsb-f";
+    let args = ["bench", "--num", "2000", "--workload", workloads, "--db", &db, "--json"];
+    let told = done(&args, "");
+    for workload in workloads.split(',') {
+        assert!(told.contains(&format!(r#""workload":"{workload}""#)), "{told}");
+    }
+    assert!(told.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{told}");
+    assert!(!Path::new(&db).exists());
+}
+
+#[test]
+fn bad_usage_and_locked_databases_have_codes_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    assert_eq!(fails(&["nonsense"], "").0, 2);
+    assert_eq!(fails(&["bench", "--num", "many"], "").0, 2);
+    assert_eq!(fails(&["verify", &path(dir.path(), "none")], "").0, 1);
+    let held = terrane_db(&db);
+    let (code, error) = fails(&["shell", &db], "put a 1\n");
+    assert_eq!(code, 5, "{error}");
+    assert!(error.contains(&std::process::id().to_string()), "{error}");
+    drop(held);
+    assert_eq!(done(&["shell", &db], "put a 1\n"), "ok\n");
+}
+
+fn terrane_db(dir: &str) -> terrane::Db {
+    terrane::Db::open(dir).unwrap()
+}
