@@ -83,7 +83,7 @@ fn files_can_be_looked_into_verified_and_repaired() {
     assert!(done(&["inspect", "log", &db, "--operations"], "").contains("put b, 1 bytes"));
     done(&["compact", &db], "");
     assert!(done(&["inspect", "tree", &db], "").contains("1 table"));
-    assert!(done(&["inspect", "manifest", &db], "").contains("edit 1"));
+    assert!(done(&["inspect", "manifest", &db], "").contains("keyspace 0"));
     let tables = std::fs::read_dir(&db).unwrap().map(|entry| entry.unwrap().path());
     let table = tables.filter(|path| path.extension().is_some_and(|end| end == "sst")).last();
     let table = table.unwrap();
@@ -111,7 +111,7 @@ fn designs_options_and_completions_are_told() {
     assert!(done(&["design", "list"], "").contains("lazy-leveling"));
     assert!(done(&["design", "show", "dent"], "").contains("tiering"));
     assert_eq!(fails(&["design", "show", "nonsense"], "").0, 2);
-    assert!(done(&["options"], "").contains("memory_budget"));
+    assert!(done(&["options"], "").contains("--memory-budget"));
     assert!(done(&["completions", "bash"], "").contains("checkpoint"));
     assert!(done(&["man", "inspect", "table"], "").contains("entries"));
 }
@@ -142,7 +142,12 @@ fn bad_usage_and_locked_databases_have_codes_of_their_own() {
     assert_eq!(code, 5, "{error}");
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
-    assert_eq!(done(&["shell", &db], "put a 1\n"), "ok\n");
+    // A process that another test starts right now holds the lock as well, until it is itself.
+    let is_free = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        terrane(&["shell", &db], "put a 1\n").stdout == b"ok\n"
+    });
+    assert!(is_free);
 }
 
 fn terrane_db(dir: &str) -> terrane::Db {
