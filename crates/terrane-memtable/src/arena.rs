@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use crate::pool::{Block, LARGEST_BYTES, Pool};
-use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
 /// All allocations are multiples of this, and aligned to it.
 pub(crate) const ALIGN: usize = 8;
@@ -24,6 +24,7 @@ struct Chunk {
     memory: Block,
     /// Bytes asked for; above the capacity once the chunk is full.
     asked: AtomicUsize,
+    all: WrittenOnce,
 }
 
 /// A growing region of memory that is freed as a whole.
@@ -95,7 +96,8 @@ impl Arena {
 
     fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
         self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
-        let chunk = Chunk { memory, asked: AtomicUsize::new(0) };
+        let chunk = Chunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
+        chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
         chunks.push(chunk);
         chunk
@@ -114,6 +116,7 @@ impl Arena {
 
 impl Chunk {
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
+        self.all.read();
         let capacity = self.memory.len();
         // Looked at first, so that a large allocation that does not fit leaves the rest of the
         // chunk to small ones.

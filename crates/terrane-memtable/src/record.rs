@@ -13,6 +13,7 @@ use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
+use crate::sync::WrittenOnce;
 
 /// The header of an entry; key and value follow it in memory.
 #[repr(C)]
@@ -20,6 +21,7 @@ pub(crate) struct Record {
     packed: u64,
     key_len: u32,
     value_len: u32,
+    all: WrittenOnce,
 }
 
 impl Record {
@@ -38,6 +40,7 @@ impl Record {
             packed: pack(seq, kind),
             key_len: key.len() as u32,
             value_len: value.len() as u32,
+            all: WrittenOnce::new(),
         };
         // SAFETY: freshly allocated for an entry of this size, and aligned to 8.
         unsafe { record.write(header) };
@@ -49,6 +52,8 @@ impl Record {
         let value_start = unsafe { key_start.add(key.len()) };
         // SAFETY: `value.len()` bytes were allocated there.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), value_start.as_ptr(), value.len()) };
+        // SAFETY: the header was just written.
+        unsafe { record.as_ref() }.all.write();
         record
     }
 }
@@ -76,7 +81,9 @@ impl<'a> RecordRef<'a> {
     #[inline]
     fn header(self) -> &'a Record {
         // SAFETY: by `new`, and entries are never written again.
-        unsafe { self.record.as_ref() }
+        let header: &'a Record = unsafe { self.record.as_ref() };
+        header.all.read();
+        header
     }
 
     #[inline]
@@ -101,7 +108,7 @@ impl<'a> RecordRef<'a> {
 
     #[inline]
     pub(crate) fn entry(self) -> Entry<'a> {
-        let Record { packed, key_len, value_len } = self.header();
+        let Record { packed, key_len, value_len, .. } = self.header();
         let value = self.bytes(*key_len as usize, *value_len as usize);
         Entry { key: self.key(), seq: seq_of(*packed), kind: kind_of(*packed), value }
     }

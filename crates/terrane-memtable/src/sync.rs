@@ -31,6 +31,38 @@ pub(crate) fn relax(tries: &mut u32) {
     }
 }
 
+/// Stands beside what is written once and then reached through an atomic pointer. Loom learns from
+/// it whether who reads has seen what was written; otherwise it is nothing.
+#[derive(Debug)]
+pub(crate) struct WrittenOnce {
+    #[cfg(loom)]
+    cell: loom::cell::UnsafeCell<()>,
+}
+
+impl WrittenOnce {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self {
+            #[cfg(loom)]
+            cell: loom::cell::UnsafeCell::new(()),
+        }
+    }
+
+    /// Everything is written, and about to be published.
+    #[inline]
+    pub(crate) fn write(&self) {
+        #[cfg(loom)]
+        self.cell.with_mut(|_| ());
+    }
+
+    /// Something is about to be read.
+    #[inline]
+    pub(crate) fn read(&self) {
+        #[cfg(loom)]
+        self.cell.with(|_| ());
+    }
+}
+
 #[cfg(not(loom))]
 pub(crate) type Guard<'a, T> = std::sync::MutexGuard<'a, T>;
 #[cfg(loom)]

@@ -19,7 +19,7 @@ use std::ptr::{self, NonNull};
 
 use crate::arena::{ALIGN, Arena};
 use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory, WrittenOnce};
 
 const HEIGHT_SHIFT: u32 = 24;
 const KEY_LEN_MASK: u32 = (1 << HEIGHT_SHIFT) - 1;
@@ -39,6 +39,7 @@ pub(super) struct Node {
     packed: u64,
     height_and_key_len: u32,
     value_len: u32,
+    all: WrittenOnce,
 }
 
 /// A link to the next node of a height, with a bound of that node's head.
@@ -106,6 +107,7 @@ impl Node {
             packed: pack(seq, kind),
             height_and_key_len: ((height as u32) << HEIGHT_SHIFT) | key.len() as u32,
             value_len: value.len() as u32,
+            all: WrittenOnce::new(),
         };
         // SAFETY: freshly allocated for a node of this size, and aligned to 8.
         unsafe { node.write(header) };
@@ -117,6 +119,8 @@ impl Node {
         let value_start = unsafe { key_start.add(key.len()) };
         // SAFETY: `value.len()` bytes were allocated there.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), value_start.as_ptr(), value.len()) };
+        // SAFETY: the header was just written.
+        unsafe { node.as_ref() }.all.write();
         node
     }
 }
@@ -144,7 +148,9 @@ impl<'a> NodeRef<'a> {
     #[inline]
     fn header(self) -> &'a Node {
         // SAFETY: by `new`, and headers are never written again (rule 2 of the crate).
-        unsafe { self.node.as_ref() }
+        let header: &'a Node = unsafe { self.node.as_ref() };
+        header.all.read();
+        header
     }
 
     fn height(self) -> usize {

@@ -48,10 +48,12 @@ impl fmt::Display for TableInfo {
             ("tombstones", self.tombstones),
             ("range-tombstones", self.range_tombstones),
             ("created", self.created_micros),
-            ("oldest-tombstone", self.oldest_tombstone_micros.unwrap_or(0)),
         ];
         for (name, value) in attributes.iter().filter(|(_, value)| *value != 0) {
             write!(f, ",{name}={value}")?;
+        }
+        if let Some(micros) = self.oldest_tombstone_micros {
+            write!(f, ",oldest-tombstone={micros}")?;
         }
         if self.largest_seq != 0 {
             write!(f, ",seq={}-{}", self.smallest_seq, self.largest_seq)?;

@@ -1,0 +1,238 @@
+//! Small tests of every kind of memtable, under all orders of their threads and all values that
+//! their atomics may show: `cargo xtask loom`.
+//!
+//! Under `--cfg loom` a node of the B-link tree holds three entries, so that few of them split it.
+#![cfg(loom)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use loom::thread::spawn;
+use terrane_memtable::{Config, EntryKind, MAX_SEQ, Memtable, Pool};
+
+const SKIP_LIST: Config = Config::SkipList { branching: 2, height: 2 };
+const B_TREE: Config = Config::BTree;
+
+/// More steps than loom allows by default: splitting a node takes some hundred.
+fn model(test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 100_000;
+    builder.check(test);
+}
+
+fn empty(config: Config) -> Arc<Memtable> {
+    Memtable::new(config, &Pool::new(0))
+}
+
+fn put(memtable: &Memtable, key: &str, seq: u64) {
+    memtable.insert(key.as_bytes(), seq, EntryKind::Value, &value(key, seq));
+}
+
+fn value(key: &str, seq: u64) -> Vec<u8> {
+    format!("{key}@{seq}").into_bytes()
+}
+
+/// The version of `key` that is seen at `seq`, whole.
+fn get(memtable: &Memtable, key: &str, seq: u64) -> Option<u64> {
+    let entry = memtable.get(key.as_bytes(), seq)?;
+    assert_eq!((entry.key, entry.value), (key.as_bytes(), &value(key, entry.seq)[..]));
+    Some(entry.seq)
+}
+
+fn scan(memtable: &Arc<Memtable>) -> Vec<(String, u64)> {
+    let mut cursor = memtable.cursor();
+    let mut found = Vec::new();
+    cursor.seek_first();
+    while let Some(entry) = cursor.entry() {
+        let key = String::from_utf8(entry.key.to_vec()).unwrap();
+        assert_eq!(entry.value, value(&key, entry.seq));
+        found.push((key, entry.seq));
+        cursor.next();
+    }
+    found
+}
+
+fn scan_backward(memtable: &Arc<Memtable>) -> Vec<(String, u64)> {
+    let mut cursor = memtable.cursor();
+    let mut found = Vec::new();
+    cursor.seek_last();
+    while let Some(entry) = cursor.entry() {
+        let key = String::from_utf8(entry.key.to_vec()).unwrap();
+        assert_eq!(entry.value, value(&key, entry.seq));
+        found.push((key, entry.seq));
+        cursor.previous();
+    }
+    found.reverse();
+    found
+}
+
+/// Sorted by key, each once, and with all of `must`.
+fn assert_scan(found: &[(String, u64)], must: &[&str]) {
+    assert!(found.is_sorted_by(|a, b| a.0 < b.0), "{found:?}");
+    assert!(must.iter().all(|key| found.iter().any(|(other, _)| other == key)), "{found:?}");
+}
+
+/// A memtable with `before` in it takes the keys of `first` and `second` from two threads.
+fn two_writers(
+    config: Config,
+    before: &'static [&str],
+    first: &'static [&str],
+    second: &'static [&str],
+) {
+    model(move || {
+        let memtable = empty(config);
+        let fill = |memtable: &Memtable, keys: &[&str], from: u64| {
+            keys.iter().zip(from..).for_each(|(key, seq)| put(memtable, key, seq));
+        };
+        fill(&memtable, before, 1);
+        let other = Arc::clone(&memtable);
+        let writer = spawn(move || {
+            fill(&other, first, 20);
+            assert!(first.iter().all(|key| get(&other, key, MAX_SEQ).is_some()));
+        });
+        fill(&memtable, second, 40);
+        assert!(second.iter().all(|key| get(&memtable, key, MAX_SEQ).is_some()));
+        writer.join().unwrap();
+        let all = [before, first, second].concat();
+        let found = scan(&memtable);
+        assert_scan(&found, &all);
+        assert_eq!(found.len(), all.len());
+        assert_eq!(scan_backward(&memtable), found);
+        assert!(all.iter().all(|key| get(&memtable, key, MAX_SEQ).is_some()));
+        assert_eq!(memtable.len(), all.len());
+    });
+}
+
+/// A memtable with `before` in it is read by one thread while another one adds `added`.
+fn writer_and_reader(
+    config: Config,
+    before: &'static [&str],
+    added: &'static [&str],
+    read: fn(&Arc<Memtable>, &[&str], &[&str]),
+) {
+    model(move || {
+        let memtable = empty(config);
+        before.iter().zip(1..).for_each(|(key, seq)| put(&memtable, key, seq));
+        let other = Arc::clone(&memtable);
+        let writer = spawn(move || {
+            added.iter().zip(20..).for_each(|(key, seq)| put(&other, key, seq));
+        });
+        read(&memtable, before, added);
+        writer.join().unwrap();
+        assert_scan(&scan(&memtable), &[before, added].concat());
+    });
+}
+
+fn read_by_gets(memtable: &Arc<Memtable>, before: &[&str], added: &[&str]) {
+    for key in added {
+        get(memtable, key, MAX_SEQ);
+    }
+    assert!(before.iter().all(|key| get(memtable, key, MAX_SEQ).is_some()));
+}
+
+fn read_by_scan(memtable: &Arc<Memtable>, before: &[&str], _added: &[&str]) {
+    assert_scan(&scan(memtable), before);
+}
+
+fn read_by_scan_backward(memtable: &Arc<Memtable>, before: &[&str], _added: &[&str]) {
+    assert_scan(&scan_backward(memtable), before);
+}
+
+#[test]
+fn skip_list_inserts_of_neighbours() {
+    two_writers(SKIP_LIST, &[], &["a"], &["b"]);
+    two_writers(SKIP_LIST, &["a", "d"], &["b"], &["c"]);
+}
+
+#[test]
+fn skip_list_appends() {
+    two_writers(SKIP_LIST, &["a"], &["b"], &["c"]);
+    two_writers(SKIP_LIST, &["a"], &["d"], &["c"]);
+}
+
+#[test]
+fn skip_list_insert_and_get() {
+    writer_and_reader(SKIP_LIST, &["a", "c"], &["b"], read_by_gets);
+    writer_and_reader(SKIP_LIST, &["b"], &["a", "c"], read_by_gets);
+}
+
+#[test]
+fn skip_list_insert_and_scan() {
+    writer_and_reader(SKIP_LIST, &["b", "d"], &["c", "a"], read_by_scan);
+    writer_and_reader(SKIP_LIST, &["b", "d"], &["c", "e"], read_by_scan_backward);
+}
+
+#[test]
+fn b_tree_inserts_into_one_leaf() {
+    two_writers(B_TREE, &[], &["a"], &["b"]);
+    two_writers(B_TREE, &["b"], &["a"], &["c"]);
+}
+
+#[test]
+fn b_tree_inserts_that_split_a_leaf() {
+    two_writers(B_TREE, &["b", "d"], &["a"], &["c"]);
+    two_writers(B_TREE, &["b", "d", "f"], &["c"], &["e"]);
+    two_writers(B_TREE, &["b", "d", "f"], &["g"], &["h"]);
+}
+
+#[test]
+fn b_tree_inserts_that_split_an_inner_node() {
+    const FULL: &[&str] = &["a", "c", "e", "g", "i", "k", "m", "o", "q", "s", "u"];
+    two_writers(B_TREE, FULL, &["v", "x"], &["w"]);
+    two_writers(B_TREE, FULL, &["v"], &["b", "d"]);
+}
+
+#[test]
+fn b_tree_insert_and_get() {
+    writer_and_reader(B_TREE, &["a", "c"], &["b"], read_by_gets);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["c"], read_by_gets);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_by_gets);
+}
+
+#[test]
+fn b_tree_insert_and_scan() {
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["c"], read_by_scan);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["a"], read_by_scan_backward);
+    writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_by_scan_backward);
+}
+
+/// A new version of a key may be seen or not, but one of them is, and always the same order.
+#[test]
+fn versions_of_a_key_are_never_missing() {
+    for config in [SKIP_LIST, B_TREE] {
+        model(move || {
+            let memtable = empty(config);
+            put(&memtable, "k", 5);
+            let other = Arc::clone(&memtable);
+            let writer = spawn(move || put(&other, "k", 9));
+            let first = get(&memtable, "k", MAX_SEQ).unwrap();
+            let second = get(&memtable, "k", MAX_SEQ).unwrap();
+            assert!(first <= second, "a version that was seen is gone");
+            assert_eq!(get(&memtable, "k", 7), Some(5));
+            writer.join().unwrap();
+            assert_eq!(get(&memtable, "k", MAX_SEQ), Some(9));
+        });
+    }
+}
+
+/// Two threads find the last chunk of an arena full, and one of them adds another.
+#[test]
+fn arenas_grow_under_two_threads() {
+    for config in [SKIP_LIST, B_TREE] {
+        model(move || {
+            const LARGE: usize = 15 << 10;
+            let memtable = empty(config);
+            for seq in 1..4 {
+                memtable.insert(&[seq as u8], seq, EntryKind::Value, &[seq as u8; LARGE]);
+            }
+            let other = Arc::clone(&memtable);
+            let writer = spawn(move || other.insert(b"x", 20, EntryKind::Value, &[20; LARGE]));
+            memtable.insert(b"y", 21, EntryKind::Value, &[21; LARGE]);
+            writer.join().unwrap();
+            for (key, seq) in [(&[1u8][..], 1), (&[3], 3), (b"x", 20), (b"y", 21)] {
+                let entry = memtable.get(key, MAX_SEQ).unwrap();
+                assert!(entry.value.len() == LARGE && entry.value.iter().all(|&byte| byte == seq));
+            }
+        });
+    }
+}

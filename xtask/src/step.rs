@@ -1,0 +1,61 @@
+//! Runs commands in the root of the workspace, and says how long they took.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::Outcome;
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
+}
+
+/// This toolchain's cargo, in the root of the workspace.
+pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// The cargo of the nightly toolchain, in a folder of the workspace.
+pub(crate) fn nightly_cargo<'a>(
+    dir: &str,
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo"]).args(arguments).current_dir(root().join(dir));
+    // What this program was started with names the tools of another toolchain.
+    for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs a step to its end.
+pub(crate) fn step(name: &str, command: &mut Command) -> Outcome {
+    println!("==> {name}: {}", text(command));
+    let start = Instant::now();
+    let status = command.status().map_err(|error| format!("{name}: {error}"))?;
+    let seconds = start.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(format!("{name} failed after {seconds:.1} s: {}", text(command)));
+    }
+    println!("==> {name}: {seconds:.1} s");
+    Ok(())
+}
+
+/// A command as one would type it, with the variables that were set for it.
+pub(crate) fn text(command: &Command) -> String {
+    let mut words = Vec::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            words.push(format!("{}={:?}", name.to_string_lossy(), value.to_string_lossy()));
+        }
+    }
+    let program = Path::new(command.get_program());
+    words.push(program.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
