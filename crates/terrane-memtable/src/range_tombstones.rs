@@ -86,13 +86,17 @@ impl RangeTombstones {
             return;
         }
         let mut map = self.write();
+        // Only what lies around the range changes.
+        let before = map.range::<[u8], _>((Unbounded, Included(start))).next_back();
+        let from: Box<[u8]> = before.map_or(start, |(start, _)| start).into();
+        let bytes_before = bytes_between(&map, &from, end);
         split_at(&mut map, start);
         if let Some(end) = end {
             split_at(&mut map, end);
         }
         cover(&mut map, start, end, seq);
-        let bytes = map.iter().map(|(start, covered)| covered.bytes(start)).sum();
-        self.bytes.store(bytes, Ordering::Relaxed);
+        let added = bytes_between(&map, &from, end).saturating_sub(bytes_before);
+        self.bytes.fetch_add(added, Ordering::Relaxed);
         // Release pairs with the acquire in `len`.
         self.count.store(map.len(), Ordering::Release);
     }
@@ -102,7 +106,12 @@ impl RangeTombstones {
         if self.is_empty() {
             return None;
         }
-        self.at(key).and_then(|fragment| fragment.newest_visible(seq))
+        let map = self.read();
+        let (_, covered) = map.range::<[u8], _>((Unbounded, Included(key))).next_back()?;
+        if covered.end.as_ref().is_some_and(|end| **end <= *key) {
+            return None;
+        }
+        covered.seqs.iter().copied().find(|&deleted| deleted <= seq)
     }
 
     /// The fragment that holds `key`.
@@ -142,6 +151,13 @@ impl Covered {
         let end = self.end.as_ref().map_or(0, |end| end.len());
         start.len() + end + self.seqs.len() * size_of::<SeqNo>() + FRAGMENT_OVERHEAD_BYTES
     }
+}
+
+/// The bytes of the fragments that begin from `from` on and not after `end`.
+fn bytes_between(map: &BTreeMap<Box<[u8]>, Covered>, from: &[u8], end: Option<&[u8]>) -> usize {
+    let upper = end.map_or(Unbounded, Included);
+    let fragments = map.range::<[u8], _>((Included(from), upper));
+    fragments.map(|(start, covered)| covered.bytes(start)).sum()
 }
 
 /// Cuts the fragment that holds `key` into one before it and one from it on.
@@ -226,6 +242,9 @@ mod tests {
                 let start = rng.below(20) as u8;
                 let end = (!rng.percent(10)).then(|| rng.below(24) as u8);
                 tombstones.insert(&[start], end.as_ref().map(std::slice::from_ref), seq);
+                let counted: usize =
+                    tombstones.read().iter().map(|(start, covered)| covered.bytes(start)).sum();
+                assert_eq!(tombstones.bytes(), counted, "seed {seed}");
                 oracle.push((start, end, seq));
             }
             for key in 0..24u8 {

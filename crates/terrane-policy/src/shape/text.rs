@@ -133,6 +133,9 @@ fn set_attribute(table: &mut TableInfo, name: &str, value: &str) -> Option<()> {
             let (smallest, largest) = value.split_once('-')?;
             (table.smallest_seq, table.largest_seq) =
                 (smallest.parse().ok()?, largest.parse().ok()?);
+            if table.smallest_seq > table.largest_seq {
+                return None;
+            }
         }
         _ => return None,
     }

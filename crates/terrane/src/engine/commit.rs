@@ -15,16 +15,27 @@
 //! 2. A slot is marked for ticket `t` once, by the writer that entered with it.
 //! 3. `visible` is the last sequence number of some published ticket, and never falls.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
+
+#[cfg(loom)]
+use loom::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+};
+#[cfg(not(loom))]
+use std::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+};
 
 use crate::types::SeqNo;
 
-/// More than there ever are writers at once; a writer that finds none free waits for one.
-const SLOTS: usize = 1024;
+/// More than there ever are writers at once; a writer that finds none free waits for one. Under
+/// loom so few that slots are used again.
+const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// How long a writer spins before it sleeps, in loops of a few nanoseconds.
-const SPINS: u32 = 200;
+const SPINS: u32 = if cfg!(loom) { 0 } else { 200 };
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -138,7 +149,7 @@ impl CommitQueue {
         // Sequentially consistent with `sleep_until`: either a sleeper is seen here, or it sees
         // what was published here.
         if has_moved {
-            std::sync::atomic::fence(Ordering::SeqCst);
+            fence(Ordering::SeqCst);
             if self.sleepers.load(Ordering::Relaxed) > 0 {
                 drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
                 self.moved.notify_all();
@@ -162,7 +173,7 @@ impl CommitQueue {
     fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) {
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         while !is_reached(self) {
             guard = self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
@@ -170,7 +181,7 @@ impl CommitQueue {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;

@@ -1,0 +1,108 @@
+//! The order in which writes become visible, under all orders of the threads that make them and all
+//! values that their atomics may show: `cargo xtask loom`.
+//!
+//! The module under test is compiled into this test. Under `--cfg loom` its ring has two slots, so
+//! that three writers use one of them again.
+#![cfg(loom)]
+#![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
+
+#[path = "../src/engine/commit.rs"]
+mod commit;
+
+/// What the module under test takes from the crate.
+mod types {
+    pub(crate) type SeqNo = u64;
+}
+
+use std::sync::Arc;
+
+use commit::{CommitQueue, Entrance};
+use loom::sync::Mutex;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread::spawn;
+
+fn model(test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 100_000;
+    builder.check(test);
+}
+
+/// A queue, who gives out its sequence numbers, and what was inserted. As with a memtable, what is
+/// inserted is stored without any ordering of its own.
+struct Database {
+    queue: CommitQueue,
+    entrance: Mutex<(Entrance, u64)>,
+    inserted: [AtomicU64; 4],
+}
+
+impl Database {
+    fn new() -> Arc<Self> {
+        let inserted = std::array::from_fn(|_| AtomicU64::new(0));
+        let entrance = Mutex::new((Entrance::default(), 0));
+        Arc::new(Self { queue: CommitQueue::new(0), entrance, inserted })
+    }
+
+    fn write(&self) -> u64 {
+        let (ticket, seq) = {
+            let mut guard = self.entrance.lock().unwrap();
+            let (entrance, last) = &mut *guard;
+            *last += 1;
+            (self.queue.enter(entrance, *last), *last)
+        };
+        self.inserted[seq as usize].store(1, Ordering::Relaxed);
+        self.queue.finish(ticket, seq);
+        assert!(self.queue.visible() >= seq, "a write returned before it was visible");
+        seq
+    }
+
+    /// What a reader sees: everything up to the visible position is there.
+    fn read(&self) -> u64 {
+        let visible = self.queue.visible();
+        for seq in 1..=visible {
+            let inserted = self.inserted[seq as usize].load(Ordering::Relaxed);
+            assert_eq!(inserted, 1, "{seq} of {visible} is visible and not there");
+        }
+        visible
+    }
+}
+
+#[test]
+fn what_is_visible_is_there() {
+    model(|| {
+        let database = Database::new();
+        let other = Arc::clone(&database);
+        let writer = spawn(move || other.write());
+        let before = database.read();
+        database.write();
+        let after = database.read();
+        assert!(before <= after && after >= 1);
+        writer.join().unwrap();
+        assert_eq!(database.read(), 2);
+    });
+}
+
+#[test]
+fn readers_see_writes_of_two_others_in_order() {
+    model(|| {
+        let database = Database::new();
+        let writers = [Arc::clone(&database), Arc::clone(&database)];
+        let writers = writers.map(|database| spawn(move || database.write()));
+        let (first, second) = (database.read(), database.read());
+        assert!(first <= second, "the visible position fell");
+        writers.map(|writer| writer.join().unwrap());
+        assert_eq!(database.read(), 2);
+    });
+}
+
+/// Three writes through two slots: one is entered again, and may have to be waited for.
+#[test]
+fn slots_are_used_again_only_after_they_were_published() {
+    model(|| {
+        let database = Database::new();
+        let other = Arc::clone(&database);
+        let writer = spawn(move || (other.write(), other.write()));
+        database.write();
+        writer.join().unwrap();
+        assert_eq!(database.read(), 3);
+    });
+}
