@@ -30,7 +30,6 @@ impl Sink {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.sum.update(bytes);
         self.offset += bytes.len() as u64;
         if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.write_buffer()?;
@@ -51,6 +50,8 @@ impl Sink {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        // In large pieces: many small ones would cost more than the sum itself.
+        self.sum.update(bytes);
         self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))
     }
 
