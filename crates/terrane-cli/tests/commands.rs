@@ -1,4 +1,5 @@
 //! Every subcommand, run as a user runs it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::io::Write;
 use std::path::Path;

@@ -140,6 +140,7 @@ fn manifest_seeds() -> Vec<Vec<u8>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test reads its corpus and its settings")]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //!
 //! The ranks are those of the table in `docs/ARCHITECTURE.md`. Code for tests may import what it
 //! likes, and is left out: what is under `#[cfg(test)]`, and files named `tests.rs`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the sources are files")]
 
 use std::collections::{BTreeMap, BTreeSet};

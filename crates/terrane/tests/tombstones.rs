@@ -1,4 +1,5 @@
 //! Scans over long runs of tombstones: right, and not slow.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ fn scans_over_runs_of_tombstones_agree_with_the_model() {
                     db.delete_range(key(from)..key(from + len)).unwrap();
                     model.retain(|k, _| *k < key(from) || *k >= key(from + len));
                 }
-                7 => drop(db.flush().unwrap()),
+                7 => db.flush().unwrap(),
                 8 if len < 40 => db.compact_range(key(from)..key(from + len)).unwrap(),
                 9 => {
                     snapshots.truncate(3);

@@ -121,15 +121,33 @@ impl CommitQueue {
         }
     }
 
-    /// Moves the visible position over everything that is inserted.
+    /// Moves the visible position over everything that is seen to be inserted, and wakes who waits
+    /// for that.
+    ///
+    /// Two writers that mark neighbouring slots at the same time may each miss the mark of the
+    /// other. The later one then is not visible, and goes to sleep: see [`Self::sleep_until`].
     #[inline]
     fn publish(&self) {
+        // Sequentially consistent with `sleep_until`: either a sleeper is seen here, or it sees
+        // what was published here.
+        if self.advance() {
+            fence(Ordering::SeqCst);
+            if self.sleepers.load(Ordering::Relaxed) > 0 {
+                drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+                self.moved.notify_all();
+            }
+        }
+    }
+
+    /// True if the visible position was moved.
+    #[inline]
+    fn advance(&self) -> bool {
         let mut has_moved = false;
         loop {
             let ticket = self.published.load(Ordering::Acquire);
             let slot = self.slot(ticket);
             if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
-                break;
+                return has_moved;
             }
             // Read before the slot is given up. If it was given up and entered again by then, the
             // exchange fails and the value is not used.
@@ -146,15 +164,6 @@ impl CommitQueue {
                 has_moved = true;
             }
         }
-        // Sequentially consistent with `sleep_until`: either a sleeper is seen here, or it sees
-        // what was published here.
-        if has_moved {
-            fence(Ordering::SeqCst);
-            if self.sleepers.load(Ordering::Relaxed) > 0 {
-                drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
-                self.moved.notify_all();
-            }
-        }
     }
 
     /// Returns once `seq` is visible.
@@ -169,12 +178,21 @@ impl CommitQueue {
         self.sleep_until(|queue| queue.visible() >= seq);
     }
 
+    /// Sleeps until what is waited for is published. A sleeper publishes what it can itself, when it
+    /// goes to sleep and whenever it is woken: whoever published the slot before its own either saw
+    /// its mark, or sees that it sleeps.
     #[cold]
     fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) {
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        while !is_reached(self) {
+        loop {
+            if self.advance() {
+                self.moved.notify_all();
+            }
+            if is_reached(self) {
+                break;
+            }
             guard = self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
