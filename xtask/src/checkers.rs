@@ -24,7 +24,7 @@ impl Fuzz {
 /// between threads that are not waiting: nearly all bugs show with two (Musuvathi and Qadeer 2007).
 pub(crate) fn loom() -> Outcome {
     let test = |package: &str, target: &[&str]| {
-        let arguments = ["test", "--release", "--package", package];
+        let arguments = ["test", "--profile", "loom", "--package", package];
         let mut command = cargo(arguments.into_iter().chain(target.iter().copied()));
         command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", "2");
         step(&format!("loom, {package}"), &mut command)

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use crate::Outcome;
 use crate::step::{cargo, step};
-use crate::{Outcome, checkers};
 
 /// Runs all steps, up to the first that fails.
 pub(crate) fn run() -> Outcome {
@@ -14,7 +14,6 @@ pub(crate) fn run() -> Outcome {
     step("test", &mut cargo(["test", "--workspace"]))?;
     let doc = ["doc", "--workspace", "--no-deps"];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    checkers::loom()?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }
