@@ -1,22 +1,22 @@
 //! The `terrane` command: benchmark, inspect and operate LSM databases.
 //!
-//! A subcommand is a module of [`commands`] with its arguments and a `run`; what several of them
+//! A subcommand is a module of `commands` with its arguments and a `run`; what several of them
 //! need lies beside it.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`cli`] | the command line as a whole |
-//! | [`commands`] | the subcommands |
-//! | [`engine_flags`] | a flag for every option of the engine |
-//! | [`open`] | opens databases and keyspaces for commands |
-//! | [`entries`] | files of keys and values |
-//! | [`literal`] | keys, values and ranges as people write them |
-//! | [`json`] | bytes and errors in JSON |
-//! | [`lines`] | reads lines, and says when it is about to wait for more |
-//! | [`picture`] | a tree as people see it |
-//! | [`human`], [`table`], [`terminal`], [`progress`] | numbers, tables, colours, progress |
-//! | [`exit`] | exit codes |
-//! | [`interrupt`], [`scratch`] | Ctrl-C, and directories that are removed |
+//! | `cli` | the command line as a whole |
+//! | `commands` | the subcommands |
+//! | `engine_flags` | a flag for every option of the engine |
+//! | `open` | opens databases and keyspaces for commands |
+//! | `entries` | files of keys and values |
+//! | `literal` | keys, values and ranges as people write them |
+//! | `json` | bytes and errors in JSON |
+//! | `lines` | reads lines, and says when it is about to wait for more |
+//! | `picture` | a tree as people see it |
+//! | `human`, `table`, `terminal`, `progress` | numbers, tables, colours, progress |
+//! | `exit` | exit codes |
+//! | `interrupt`, `scratch` | Ctrl-C, and directories that are removed |
 //!
 //! Manners: standard output carries data only, progress and messages go to standard error. Output
 //! is for people on a terminal, plain when piped, and JSON with `--json`. Exit codes: 0 done,

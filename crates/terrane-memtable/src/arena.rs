@@ -161,7 +161,12 @@ mod tests {
             let spawn = || {
                 scope.spawn(|| {
                     let take = |size| (arena.allocate(size).as_ptr().addr(), size);
-                    sizes.iter().cycle().take(60).map(|&size| take(size)).collect::<Vec<_>>()
+                    sizes
+                        .iter()
+                        .cycle()
+                        .take(if cfg!(miri) { 10 } else { 60 })
+                        .map(|&size| take(size))
+                        .collect::<Vec<_>>()
                 })
             };
             let threads: Vec<_> = (0..3).map(|_| spawn()).collect();

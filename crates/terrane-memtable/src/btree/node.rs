@@ -29,10 +29,10 @@ use crate::record::{Record, RecordRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 
 /// Entries in a node.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 pub(super) const SLOTS: usize = 64;
-/// Few, so that loom sees splits.
-#[cfg(loom)]
+/// Few, so that the small tests of loom and Miri see splits.
+#[cfg(any(loom, miri))]
 pub(super) const SLOTS: usize = 3;
 
 /// A node; an inner one is followed by its children.
