@@ -18,9 +18,12 @@ use crate::commands::shell::ShellArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::exit::Exit;
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 error, 2 usage, 4 corruption found, 5 database in use, 130 interrupted";
+
 /// Benchmark, inspect and operate LSM databases.
 #[derive(Debug, Parser)]
-#[command(name = "terrane", version, max_term_width = 100)]
+#[command(name = "terrane", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -42,7 +45,6 @@ pub(crate) enum Command {
     Design(DesignArgs),
     Options(OptionsArgs),
     Completions(CompletionsArgs),
-    #[command(about = "Write the manual page of the command, or of one of its subcommands")]
     Man(ManArgs),
 }
 

@@ -41,6 +41,7 @@ mod progress;
 mod scratch;
 mod table;
 mod terminal;
+mod time;
 
 use std::io::Write;
 use std::process::ExitCode;

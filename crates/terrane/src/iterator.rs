@@ -64,6 +64,8 @@ impl Iter {
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref().max(&self.start[..]);
+        // Nothing follows an error.
+        self.is_done = true;
         self.front = Some(match self.front.take() {
             Some(mut cursor) => {
                 cursor.seek(key)?;

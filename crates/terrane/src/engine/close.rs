@@ -23,7 +23,7 @@ impl Engine {
         if let Some(log) = &mut self.lock_writer().log {
             result = result.and(log.close());
         }
-        self.release_lock();
+        self.let_go();
         result
     }
 
@@ -31,6 +31,14 @@ impl Engine {
     pub(crate) fn abandon_database(&self) {
         self.health.close();
         self.stop_threads();
+        self.let_go();
+    }
+
+    /// Lets go of the directory. What still goes on in threads of the caller can keep nothing from
+    /// here on: the files may be another opening's.
+    fn let_go(&self) {
+        *self.lock_manifest() = None;
+        self.lock_writer().log = None;
         self.release_lock();
     }
 

@@ -90,14 +90,19 @@ impl Engine {
             required,
             |lsn, seq, operations| {
                 let mut next = seq;
+                if may_flush {
+                    // Before a batch, never within one.
+                    for tree in self.trees().values() {
+                        if self.replay_target(state, tree.id, lsn).is_some() {
+                            self.flush_if_full(tree, lsn, last_seq)?;
+                        }
+                    }
+                }
                 for operation in Ops::new(operations) {
                     let (keyspace, op) = operation.map_err(|error| {
                         Error::corruption(&self.dir, None, "log record", error.to_string())
                     })?;
                     if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        if may_flush {
-                            self.flush_if_full(&tree, lsn, last_seq)?;
-                        }
                         insert_one(&tree.state().active.memtable, &op, next);
                     }
                     next += 1;
@@ -125,8 +130,23 @@ impl Engine {
         if filled < limit || tree.state().active.begins == lsn {
             return Ok(());
         }
+        // No table may survive what the log it comes from does not.
+        self.sync_replayed()?;
         self.replace_replayed(tree, lsn, last_seq);
         self.flush_oldest(tree)
+    }
+
+    /// Makes all files of the log durable; they are complete, so that one time each is enough.
+    fn sync_replayed(&self) -> Result<()> {
+        let names = self.storage.list(&self.dir);
+        for name in names.map_err(|error| Error::io("list", &self.dir, error))? {
+            if crate::wal::segment_file_number(&name).is_some() {
+                let path = self.dir.join(name);
+                let synced = self.storage.open_segment(&path).and_then(|file| file.syncer().sync());
+                synced.map_err(|error| Error::io("sync", &path, error))?;
+            }
+        }
+        Ok(())
     }
 
     fn replace_replayed(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) {

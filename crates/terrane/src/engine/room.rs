@@ -37,6 +37,8 @@ impl Engine {
     ) -> Result<MutexGuard<'_, Writer>> {
         self.slow_down(write, user_bytes);
         let mut writer = self.lock_writer();
+        // Closing says so before it takes this lock: a write that is past here is before the end.
+        self.health.check_writable()?;
         loop {
             match self.check_room(&mut writer, write)? {
                 None => break,

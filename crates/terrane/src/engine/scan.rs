@@ -17,6 +17,8 @@ use crate::types::SeqNo;
 pub(crate) struct ReadView {
     state: Arc<TreeState>,
     dead: Arc<DeadRanges>,
+    /// The state holds everything that was written up to this.
+    known: SeqNo,
     seq: SeqNo,
     pool: Option<Arc<ReadPool>>,
 }
@@ -25,12 +27,14 @@ impl Engine {
     /// What a reader sees of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
         self.health.check_open()?;
+        // Of what becomes visible from here on, the state may miss some.
+        let known = seq.unwrap_or_else(|| self.visible());
         // The state first: then nothing that is visible can have left it.
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.visible());
         self.counters.add(Counter::Scans, 1);
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, seq, pool: self.read_pool.clone() })
+        Ok(ReadView { state, dead, known, seq, pool: self.read_pool.clone() })
     }
 }
 
@@ -96,7 +100,8 @@ impl ReadView {
 
     fn deleted(&self) -> Result<DeletedRanges> {
         let TreeState { version, .. } = &*self.state;
-        DeletedRanges::new(self.state.memtables(), version, &self.dead, self.seq)
+        let dead = (&self.dead, self.known);
+        DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

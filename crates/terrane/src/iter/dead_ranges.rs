@@ -87,9 +87,11 @@ impl DeadRanges {
         ranges.iter().find(|range| range.seq <= seq && range.contains(key)).cloned()
     }
 
-    /// A reader at `seq`, which is visible, has found nothing from `start` to before `end`.
-    pub(crate) fn enter(&self, start: &[u8], end: Option<&[u8]>, seq: SeqNo) {
-        if start.len().max(end.map_or(0, <[u8]>::len)) > KEY_BYTES_MAX || self.last_seq() > seq {
+    /// A reader at `seq`, which is visible, has found nothing from `start` to before `end`, in
+    /// places that hold all that was written up to `known`. A memtable that took the place of one
+    /// of those meanwhile may hold more.
+    pub(crate) fn enter(&self, start: &[u8], end: Option<&[u8]>, known: SeqNo, seq: SeqNo) {
+        if start.len().max(end.map_or(0, <[u8]>::len)) > KEY_BYTES_MAX || self.last_seq() > known {
             return;
         }
         let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), seq };
@@ -111,7 +113,7 @@ impl DeadRanges {
         }
         ranges.push(range);
         self.count.store(ranges.len(), Ordering::SeqCst);
-        if self.last_seq() > seq {
+        if self.last_seq() > known {
             // Whoever writes now may have looked for ranges before this one was there.
             ranges.pop();
             self.count.store(ranges.len(), Ordering::SeqCst);
@@ -150,11 +152,11 @@ mod tests {
     fn ranges_grow_and_end_with_a_put() {
         let ranges = DeadRanges::default();
         ranges.set_last_seq(10);
-        ranges.enter(b"b", Some(b"d"), 10);
+        ranges.enter(b"b", Some(b"d"), 10, 10);
         assert_eq!(around(&ranges, "b", 9), None, "an older reader");
         assert_eq!(around(&ranges, "d", 10), None);
         ranges.set_last_seq(11);
-        ranges.enter(b"d", Some(b"f"), 11);
+        ranges.enter(b"d", Some(b"f"), 11, 11);
         let grown = Some(("b".into(), Some("f".into())));
         assert_eq!(around(&ranges, "c", 11), grown);
         assert_eq!(around(&ranges, "c", 10), None, "the whole is known as of the later one");
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(around(&ranges, "c", 20), grown);
         ranges.before_put(b"e");
         assert_eq!(around(&ranges, "c", 20), None);
-        ranges.enter(b"x", None, 11);
+        ranges.enter(b"x", None, 11, 11);
         ranges.clear();
         assert_eq!(around(&ranges, "y", 20), None);
     }
@@ -171,7 +173,8 @@ mod tests {
     fn what_was_written_since_is_not_known() {
         let ranges = DeadRanges::default();
         ranges.set_last_seq(12);
-        ranges.enter(b"a", None, 11);
+        ranges.enter(b"a", None, 11, 11);
+        ranges.enter(b"a", None, 11, 12);
         assert_eq!(around(&ranges, "b", 20), None);
     }
 
@@ -179,7 +182,7 @@ mod tests {
     fn ranges_are_few() {
         let ranges = DeadRanges::default();
         for number in 0..200u8 {
-            ranges.enter(&[number, 0], Some(&[number, 1]), 5);
+            ranges.enter(&[number, 0], Some(&[number, 1]), 5, 5);
         }
         assert_eq!(ranges.lock().len(), RANGES_MAX);
         assert!(ranges.around(&[199, 0], 5).is_some());

@@ -33,9 +33,13 @@ fn oracle(events: &[Event], seq: SeqNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 fn cursor(memtables: &[Arc<Memtable>], seq: SeqNo) -> VisibleCursor {
     let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor())).collect();
-    let deleted =
-        DeletedRanges::new(memtables.iter(), &Arc::new(Version::default()), &Arc::default(), seq)
-            .unwrap();
+    let deleted = DeletedRanges::new(
+        memtables.iter(),
+        &Arc::new(Version::default()),
+        (&Arc::default(), seq),
+        seq,
+    )
+    .unwrap();
     VisibleCursor::new(MergeCursor::new(sources), seq, deleted, None)
 }
 

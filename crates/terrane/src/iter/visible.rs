@@ -26,16 +26,18 @@ pub(crate) struct DeletedRanges {
     memtables: Vec<Arc<Memtable>>,
     version: Option<Arc<Version>>,
     dead: Arc<DeadRanges>,
+    /// Everything that was written up to this is in these places.
+    known: SeqNo,
     seq: SeqNo,
 }
 
 impl DeletedRanges {
     /// The ranges in these places that were deleted not later than `seq`; `dead` are those of the
-    /// tree.
+    /// tree, with the number up to which these places hold all that was written.
     pub(crate) fn new<'a>(
         memtables: impl Iterator<Item = &'a Arc<Memtable>>,
         version: &Arc<Version>,
-        dead: &Arc<DeadRanges>,
+        (dead, known): (&Arc<DeadRanges>, SeqNo),
         seq: SeqNo,
     ) -> Result<Self> {
         let deletes = |memtable: &&Arc<Memtable>| !memtable.range_tombstones().is_empty();
@@ -44,12 +46,18 @@ impl DeletedRanges {
             memtables: memtables.filter(deletes).cloned().collect(),
             version: has_tombstones.then(|| Arc::clone(version)),
             dead: Arc::clone(dead),
+            known,
             seq,
         })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.memtables.is_empty() && self.version.is_none()
+    }
+
+    /// Nothing was found from `start` to before `end`.
+    fn enter(&self, start: &[u8], end: &[u8]) {
+        self.dead.enter(start, Some(end), self.known, self.seq);
     }
 
     /// The fragment that deletes the version of `key` written at `seq`, and its newest tombstone
@@ -253,7 +261,7 @@ impl VisibleCursor {
                 return Ok(true);
             }
             if dead.count.is_multiple_of(WORTH_ENTERING) {
-                self.deleted.dead.enter(&dead.first, Some(key), self.seq);
+                self.deleted.enter(&dead.first, key);
             }
             if let Some((fragment, deleted)) = covering {
                 self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
@@ -315,7 +323,7 @@ impl VisibleCursor {
             return Ok(true);
         }
         if dead.count.is_multiple_of(WORTH_ENTERING) {
-            self.deleted.dead.enter(key, Some(&dead.first), self.seq);
+            self.deleted.enter(key, &dead.first);
         }
         if let Some(range) = self.deleted.dead.around(key, self.seq) {
             self.merge.seek_before(&range.start)?;

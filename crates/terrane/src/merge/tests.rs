@@ -79,14 +79,15 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
 fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let runs =
         version.runs().iter().map(|run| Source::Run(crate::iter::RunCursor::new(Arc::clone(run))));
-    let deleted = DeletedRanges::new(std::iter::empty(), version, &Arc::default(), seq).unwrap();
+    let deleted =
+        DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), seq).unwrap();
     read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted, None))
 }
 
 fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let sources = vec![Source::Memtable(memtable.cursor())];
     let deleted =
-        DeletedRanges::new(std::iter::once(memtable), &Arc::default(), &Arc::default(), seq)
+        DeletedRanges::new(std::iter::once(memtable), &Arc::default(), (&Arc::default(), seq), seq)
             .unwrap();
     read(VisibleCursor::new(MergeCursor::new(sources), seq, deleted, None))
 }

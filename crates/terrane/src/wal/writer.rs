@@ -316,7 +316,15 @@ impl LogWriter {
             previous_end: base,
             base,
         };
-        let next = begin(&self.environment, path, segment, place)?;
+        let next = match begin(&self.environment, path, segment, place) {
+            Ok(next) => next,
+            Err(error) => {
+                // Its header may be there, and say that this segment ends here. So it does: what
+                // is written next begins a segment that comes after both.
+                self.current.len = self.current.offset + record_bytes(0) as u64;
+                return Err(error);
+            }
+        };
         self.write_record(RecordKind::Continued, 0, &[], false)?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);

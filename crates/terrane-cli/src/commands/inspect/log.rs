@@ -1,17 +1,33 @@
-//! `terrane inspect log`: the segments and records of a log.
+//! `terrane inspect log`: the records of a log.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use clap::Args;
 use serde::Serialize;
 use terrane::inspect::{self, LogRecord, RecordOperation, SegmentReport};
 
 use crate::exit::Exit;
-use crate::human;
+use crate::human::{self, parse_count};
 use crate::json::{JsonBytes, SCHEMA, write_line};
-use crate::literal::print;
-use crate::terminal::Paint;
+use crate::literal;
+use crate::time::utc;
+
+/// The log of a database, or one file of it: every record with its operations.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LogArgs {
+    /// The directory of the database, or a file which ends in .log
+    path: PathBuf,
+
+    /// Records to be written at most
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    limit: Option<u64>,
+
+    /// Write an object a line for programs: files, and the records of each after it
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
 struct JsonSegment {
@@ -36,92 +52,103 @@ struct JsonRecord<'a> {
 
 #[derive(Serialize)]
 struct JsonOperation<'a> {
-    kind: &'a str,
     keyspace: u32,
+    kind: &'a str,
     key: JsonBytes<'a>,
-    value_bytes: u64,
+    /// The end of a range, not included; null for none.
     end: Option<JsonBytes<'a>>,
+    value_bytes: u64,
 }
 
-/// Ends with the exit of corruption if a file of the log does not begin as one.
-pub(super) fn run(path: &Path, json: bool, operations: bool) -> Result<Exit> {
-    let report = inspect::log(path)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for segment in &report.segments {
-        if json {
-            write_line(&mut out, &describe(segment))?;
-        } else {
-            tell(&mut out, segment)?;
+impl LogArgs {
+    /// Writes the records.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let report = inspect::log(&self.path)?;
+        if report.segments.is_empty() && report.unreadable.is_empty() {
+            return Err(anyhow!("there is no log in {}", self.path.display()));
         }
-        for record in segment.records.iter().filter(|_| operations) {
-            if json {
-                write_line(&mut out, &describe_record(record))?;
-            } else {
-                tell_record(&mut out, record)?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        for segment in &report.segments {
+            self.write_segment(&mut out, segment)?;
+            for record in &segment.records {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+                self.write_record(&mut out, record)?;
             }
         }
+        out.flush()?;
+        for path in &report.unreadable {
+            let path = path.display();
+            let _ = writeln!(io::stderr(), "note: {path} does not begin as a file of a log does");
+        }
+        Ok(Exit::Done)
     }
-    out.flush()?;
-    for path in &report.unreadable {
-        let problem = Paint::stderr().red("problem:");
-        let path = path.display();
-        let _ = writeln!(io::stderr(), "{problem} {path} does not begin as a segment of a log");
+
+    fn write_segment(&self, out: &mut impl Write, segment: &SegmentReport) -> io::Result<()> {
+        if self.json {
+            return write_line(out, &JsonSegment::of(segment));
+        }
+        let SegmentReport { path, segment: number, base, end, .. } = segment;
+        let records = human::counted(segment.records.len() as u64, "record");
+        let (path, made) = (path.display(), utc(segment.created_micros));
+        let garbage = if segment.ends_in_garbage { ", then garbage" } else { "" };
+        writeln!(out, "{path}: segment {number} from position {base}, made {made}")?;
+        writeln!(out, "{records} up to byte {end}{garbage}")
     }
-    Ok(if report.unreadable.is_empty() { Exit::Done } else { Exit::CorruptionFound })
+
+    fn write_record(&self, out: &mut impl Write, record: &LogRecord) -> io::Result<()> {
+        if self.json {
+            return write_line(out, &JsonRecord::of(record));
+        }
+        let LogRecord { position, kind, sequence_number, .. } = record;
+        writeln!(out, "  {position:>10}  {kind}  sequence number {sequence_number}")?;
+        record.operations.iter().try_for_each(|operation| {
+            let RecordOperation { keyspace, kind, key, value_bytes, end, .. } = operation;
+            let key = literal::print(key);
+            let what = match (*kind, end) {
+                ("delete-range", Some(end)) => format!("{key}..{}", literal::print(end)),
+                ("delete-range", None) => format!("{key}.."),
+                ("put", _) => format!("{key} = {}", human::bytes(*value_bytes)),
+                _ => key,
+            };
+            writeln!(out, "              keyspace {keyspace}  {kind} {what}")
+        })
+    }
 }
 
-fn describe(segment: &SegmentReport) -> JsonSegment {
-    JsonSegment {
-        schema: SCHEMA,
-        path: segment.path.display().to_string(),
-        segment: segment.segment,
-        previous: segment.previous,
-        base: segment.base,
-        created_micros: segment.created_micros,
-        records: segment.records.len(),
-        end: segment.end,
-        ends_in_garbage: segment.ends_in_garbage,
-    }
-}
-
-fn describe_record(record: &LogRecord) -> JsonRecord<'_> {
-    let operations = record.operations.iter().map(|operation| JsonOperation {
-        kind: operation.kind,
-        keyspace: operation.keyspace,
-        key: JsonBytes(&operation.key),
-        value_bytes: operation.value_bytes,
-        end: operation.end.as_deref().map(JsonBytes),
-    });
-    JsonRecord {
-        position: record.position,
-        kind: record.kind,
-        sequence_number: record.sequence_number,
-        operations: operations.collect(),
-    }
-}
-
-fn tell(out: &mut dyn Write, segment: &SegmentReport) -> io::Result<()> {
-    let records = human::counted(segment.records.len() as u64, "record");
-    let (number, path) = (segment.segment, segment.path.display());
-    let (base, bytes) = (segment.base, human::bytes(segment.end));
-    let end =
-        if segment.ends_in_garbage { "then something that is no record" } else { "then zeros" };
-    writeln!(out, "segment {number} in {path}: {records} from position {base}, {bytes}, {end}")
-}
-
-fn tell_record(out: &mut dyn Write, record: &LogRecord) -> io::Result<()> {
-    let LogRecord { position, kind, sequence_number, .. } = record;
-    writeln!(out, "  {position} {kind} {sequence_number}")?;
-    for RecordOperation { keyspace, kind, key, value_bytes, end, .. } in &record.operations {
-        let key = print(key);
-        match (*kind, end) {
-            ("put", _) => writeln!(out, "    {keyspace}: put {key}, {value_bytes} bytes")?,
-            ("delete", _) => writeln!(out, "    {keyspace}: delete {key}")?,
-            (kind, end) => {
-                let end = end.as_deref().map_or_else(String::new, print);
-                writeln!(out, "    {keyspace}: {kind} {key}..{end}")?;
-            }
+impl JsonSegment {
+    fn of(segment: &SegmentReport) -> Self {
+        Self {
+            schema: SCHEMA,
+            path: segment.path.display().to_string(),
+            segment: segment.segment,
+            previous: segment.previous,
+            base: segment.base,
+            created_micros: segment.created_micros,
+            records: segment.records.len(),
+            end: segment.end,
+            ends_in_garbage: segment.ends_in_garbage,
         }
     }
-    Ok(())
+}
+
+impl<'a> JsonRecord<'a> {
+    fn of(record: &'a LogRecord) -> Self {
+        let operations = record.operations.iter().map(|operation| JsonOperation {
+            keyspace: operation.keyspace,
+            kind: operation.kind,
+            key: JsonBytes(&operation.key),
+            end: operation.end.as_deref().map(JsonBytes),
+            value_bytes: operation.value_bytes,
+        });
+        Self {
+            position: record.position,
+            kind: record.kind,
+            sequence_number: record.sequence_number,
+            operations: operations.collect(),
+        }
+    }
 }

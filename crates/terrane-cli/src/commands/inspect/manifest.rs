@@ -1,13 +1,27 @@
-//! `terrane inspect manifest`: the edits that made a tree what it is.
+//! `terrane inspect manifest`: the edits of a manifest.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Args;
 use serde::Serialize;
 use terrane::inspect;
 
+use crate::exit::Exit;
 use crate::json::{SCHEMA, write_line};
+use crate::terminal::Paint;
+
+/// The manifest of a database, or a manifest file: every edit with its changes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ManifestArgs {
+    /// The directory of the database, or a manifest file
+    path: PathBuf,
+
+    /// Write an object a line for programs
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
 struct JsonEdit<'a> {
@@ -17,19 +31,25 @@ struct JsonEdit<'a> {
     changes: &'a [String],
 }
 
-pub(super) fn run(path: &Path, json: bool) -> Result<()> {
-    let edits = inspect::manifest(path)?;
-    let mut out = io::stdout().lock();
-    for edit in &edits {
-        let (version, epoch, changes) = (edit.version, edit.epoch, &edit.changes[..]);
-        if json {
-            write_line(&mut out, &JsonEdit { schema: SCHEMA, version, epoch, changes })?;
-            continue;
+impl ManifestArgs {
+    /// Writes the edits.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let edits = inspect::manifest(&self.path)?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let paint = Paint::stdout();
+        for edit in &edits {
+            let (version, epoch, changes) = (edit.version, edit.epoch, &edit.changes);
+            if self.json {
+                write_line(&mut out, &JsonEdit { schema: SCHEMA, version, epoch, changes })?;
+                continue;
+            }
+            let name = paint.bold(&format!("version {version}"));
+            writeln!(out, "{name}, by opening {epoch}")?;
+            for change in changes {
+                writeln!(out, "  {change}")?;
+            }
         }
-        writeln!(out, "edit {version}, opening {epoch}")?;
-        for change in changes {
-            writeln!(out, "  {change}")?;
-        }
+        out.flush()?;
+        Ok(Exit::Done)
     }
-    Ok(out.flush()?)
 }

@@ -1,120 +1,161 @@
-//! `terrane inspect table`: a table file.
+//! `terrane inspect table`: what a table file tells about itself, and its entries.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Args;
 use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 
-use crate::human;
+use crate::exit::Exit;
+use crate::human::{self, parse_count};
 use crate::json::{JsonBytes, SCHEMA, write_line};
-use crate::literal::print;
+use crate::literal;
+use crate::time::utc;
+
+/// A table file: its properties, and its entries if they are asked for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TableArgs {
+    /// The file, which ends in .sst
+    path: PathBuf,
+
+    /// Write the entries, too: key, sequence number, value or (deleted)
+    #[arg(long)]
+    entries: bool,
+
+    /// Entries to be written at most
+    #[arg(long, value_name = "N", value_parser = parse_count, requires = "entries")]
+    limit: Option<u64>,
+
+    /// Write an object a line for programs
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
-struct JsonTable<'a> {
+struct JsonTableReport<'a> {
     schema: u32,
     path: String,
     table: u64,
     writer: u64,
     bytes: u64,
-    blocks: u64,
     entries: u64,
     keys: u64,
     tombstones: u64,
+    range_tombstones: Vec<JsonRangeTombstone<'a>>,
     key_bytes: u64,
     value_bytes: u64,
+    blocks: u64,
     smallest_sequence_number: u64,
     largest_sequence_number: u64,
     created_micros: u64,
-    range_tombstones: Vec<JsonRange<'a>>,
+    range: &'a str,
 }
 
 #[derive(Serialize)]
-struct JsonRange<'a> {
+struct JsonRangeTombstone<'a> {
     start: JsonBytes<'a>,
+    /// Not included; null for none.
     end: Option<JsonBytes<'a>>,
     sequence_numbers: &'a [u64],
 }
 
 #[derive(Serialize)]
-struct JsonEntry<'a> {
+struct JsonTableEntry<'a> {
     key: JsonBytes<'a>,
     sequence_number: u64,
     /// Null for a tombstone.
     value: Option<JsonBytes<'a>>,
 }
 
-pub(super) fn run(path: &Path, json: bool, entries: bool) -> Result<()> {
-    let report = inspect::table(path)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    if json {
-        write_line(&mut out, &describe(&report))?;
-    } else {
-        tell(&mut out, &report)?;
-    }
-    if entries {
-        for entry in report.iter() {
-            tell_entry(&mut out, &entry?, json)?;
+impl TableArgs {
+    /// Writes what is known of the table.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let report = inspect::table(&self.path)?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        if self.json {
+            write_line(&mut out, &JsonTableReport::of(&report))?;
+        } else {
+            write_report(&mut out, &report)?;
         }
+        if self.entries {
+            let done = self.write_entries(&mut out, &report);
+            // What is before a damaged block is of use, too.
+            out.flush()?;
+            done?;
+        }
+        out.flush()?;
+        Ok(Exit::Done)
     }
-    Ok(out.flush()?)
+
+    fn write_entries(&self, out: &mut impl Write, report: &TableReport) -> Result<()> {
+        if !self.json {
+            writeln!(out)?;
+        }
+        let limit = usize::try_from(self.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        for entry in report.iter().take(limit) {
+            let TableEntry { key, sequence_number, value, .. } = &entry?;
+            if self.json {
+                let value = value.as_deref().map(JsonBytes);
+                let sequence_number = *sequence_number;
+                write_line(out, &JsonTableEntry { key: JsonBytes(key), sequence_number, value })?;
+                continue;
+            }
+            let value = value.as_deref().map_or("(deleted)".to_owned(), literal::print);
+            writeln!(out, "{}\t{sequence_number}\t{value}", literal::print(key))?;
+        }
+        Ok(())
+    }
 }
 
-fn describe(report: &TableReport) -> JsonTable<'_> {
-    let ranges = report.range_tombstones.iter().map(|(start, end, seqs)| JsonRange {
-        start: JsonBytes(start),
-        end: end.as_deref().map(JsonBytes),
-        sequence_numbers: seqs,
-    });
-    JsonTable {
-        schema: SCHEMA,
-        path: report.path.display().to_string(),
-        table: report.number,
-        writer: report.writer,
-        bytes: report.size_bytes,
-        blocks: report.blocks,
-        entries: report.entries,
-        keys: report.keys,
-        tombstones: report.tombstones,
-        key_bytes: report.key_bytes,
-        value_bytes: report.value_bytes,
-        smallest_sequence_number: report.smallest_sequence_number,
-        largest_sequence_number: report.largest_sequence_number,
-        created_micros: report.created_micros,
-        range_tombstones: ranges.collect(),
-    }
-}
-
-fn tell(out: &mut dyn Write, report: &TableReport) -> io::Result<()> {
-    let entries = human::counted(report.entries, "entry");
-    let blocks = human::counted(report.blocks, "block");
-    writeln!(out, "{}", report.path.display())?;
-    writeln!(out, "table             {}, of opening {:016x}", report.number, report.writer)?;
-    writeln!(out, "size              {}, {blocks}", human::bytes(report.size_bytes))?;
-    writeln!(out, "entries           {entries} of {}", human::counted(report.keys, "key"))?;
-    writeln!(out, "tombstones        {}", human::count(report.tombstones))?;
-    writeln!(out, "keys              {}", human::bytes(report.key_bytes))?;
-    writeln!(out, "values            {}", human::bytes(report.value_bytes))?;
+fn write_report(out: &mut impl Write, report: &TableReport) -> io::Result<()> {
+    let TableReport { number, writer, entries, keys, tombstones, blocks, .. } = report;
+    let (first, last) = (report.smallest_sequence_number, report.largest_sequence_number);
+    let count = |number: &u64| human::count(*number);
+    writeln!(out, "table             {number}, written by opening {writer}")?;
+    writeln!(out, "size              {}", human::bytes(report.size_bytes))?;
+    writeln!(out, "entries           {}", count(entries))?;
+    writeln!(out, "keys              {}", count(keys))?;
+    writeln!(out, "tombstones        {}", count(tombstones))?;
+    writeln!(out, "bytes of keys     {}", human::bytes(report.key_bytes))?;
+    writeln!(out, "bytes of values   {}", human::bytes(report.value_bytes))?;
+    writeln!(out, "blocks            {}", count(blocks))?;
+    writeln!(out, "sequence numbers  {first} to {last}")?;
+    writeln!(out, "made              {}", utc(report.created_micros))?;
     writeln!(out, "range             {}", report.range)?;
-    let (from, to) = (report.smallest_sequence_number, report.largest_sequence_number);
-    writeln!(out, "sequence numbers  {from} to {to}")?;
-    for (start, end, seqs) in &report.range_tombstones {
-        let end = end.as_deref().map_or_else(String::new, print);
-        writeln!(out, "range tombstone   {}..{end} at {seqs:?}", print(start))?;
+    for (start, end, sequence_numbers) in &report.range_tombstones {
+        let end = end.as_deref().map(literal::print).unwrap_or_default();
+        let numbers: Vec<String> = sequence_numbers.iter().map(ToString::to_string).collect();
+        let (start, numbers) = (literal::print(start), numbers.join(", "));
+        writeln!(out, "range tombstone   {start}..{end} at {numbers}")?;
     }
     Ok(())
 }
 
-fn tell_entry(out: &mut dyn Write, entry: &TableEntry, json: bool) -> io::Result<()> {
-    let TableEntry { key, sequence_number, value, .. } = entry;
-    if json {
-        let value = value.as_deref().map(JsonBytes);
-        let sequence_number = *sequence_number;
-        return write_line(out, &JsonEntry { key: JsonBytes(key), sequence_number, value });
-    }
-    match value {
-        Some(value) => writeln!(out, "{sequence_number}\t{}\t{}", print(key), print(value)),
-        None => writeln!(out, "{sequence_number}\t{}\t(deleted)", print(key)),
+impl<'a> JsonTableReport<'a> {
+    fn of(report: &'a TableReport) -> Self {
+        let tombstones = report.range_tombstones.iter().map(|(start, end, numbers)| {
+            let end = end.as_deref().map(JsonBytes);
+            JsonRangeTombstone { start: JsonBytes(start), end, sequence_numbers: numbers }
+        });
+        Self {
+            schema: SCHEMA,
+            path: report.path.display().to_string(),
+            table: report.number,
+            writer: report.writer,
+            bytes: report.size_bytes,
+            entries: report.entries,
+            keys: report.keys,
+            tombstones: report.tombstones,
+            range_tombstones: tombstones.collect(),
+            key_bytes: report.key_bytes,
+            value_bytes: report.value_bytes,
+            blocks: report.blocks,
+            smallest_sequence_number: report.smallest_sequence_number,
+            largest_sequence_number: report.largest_sequence_number,
+            created_micros: report.created_micros,
+            range: &report.range,
+        }
     }
 }
