@@ -1,0 +1,123 @@
+//! What goes on beside closing, and after failures that leave something half done.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
+use terrane::{Background, Durability, KeyspaceOptions, Options, ReadMode};
+
+#[test]
+fn a_compaction_of_the_caller_ends_with_the_database() {
+    for round in 1..=5u64 {
+        let options = Options::new().storage(Arc::new(MemoryStorage::new(round)));
+        let db = options.clone().open("db").unwrap();
+        for part in 0..3 {
+            for i in 0..5_000 {
+                db.put(format!("{i:06}"), format!("{part} {}", "x".repeat(100))).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+        let compacting = std::thread::spawn(move || keyspace.compact_range::<&str>(..));
+        std::thread::sleep(Duration::from_millis(round));
+        db.close().unwrap();
+        let db = options.clone().open("db").unwrap();
+        let _ = compacting.join().unwrap();
+        db.put("one more", "x").unwrap();
+        assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), 5_001);
+        db.close().unwrap();
+        let db = options.open("db").unwrap();
+        assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), 5_001);
+    }
+}
+
+#[test]
+fn puts_beside_closing_are_kept_if_they_were_acknowledged() {
+    for round in 1..=200 {
+        let storage = Arc::new(MemoryStorage::new(round));
+        let options = Options::new().storage(storage).background(Background::Inline);
+        let options = options.log_segment_bytes(64 << 10u64);
+        let db = options.clone().open("db").unwrap();
+        let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+        let counts: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+        std::thread::scope(|scope| {
+            for (thread, count) in counts.iter().enumerate() {
+                let keyspace = keyspace.clone();
+                scope.spawn(move || {
+                    let mut i = 0;
+                    while keyspace.put(format!("{thread} {i:06}"), "x").is_ok() {
+                        i += 1;
+                        count.store(i, Ordering::SeqCst);
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_micros(300));
+            db.close().unwrap();
+        });
+        let again = options.open("db").unwrap();
+        for (thread, count) in counts.iter().enumerate() {
+            for i in 0..count.load(Ordering::SeqCst) {
+                let key = format!("{thread} {i:06}");
+                assert!(again.contains(&key).unwrap(), "round {round}: {key} is lost");
+            }
+        }
+    }
+}
+
+#[test]
+fn writes_after_a_segment_that_failed_to_begin_are_kept() {
+    let power = Crash::Power(Survival { percent: 100, seed: 1 });
+    for (durability, crash) in [(Durability::Process, Crash::Process), (Durability::Sync, power)] {
+        let memory = MemoryStorage::new(1);
+        let storage = FaultStorage::new(Arc::new(memory.clone()));
+        let options = Options::new().background(Background::Inline).durability(durability);
+        let options = options.log_segment_bytes(64 << 10u64);
+        let db = options.clone().storage(Arc::new(storage.clone())).open("db").unwrap();
+        db.put("a", [1; 100]).unwrap();
+        storage.set(Some(fault(Operation::Sync, ".log")));
+        assert!(db.put("large", vec![2; 70_000]).is_err());
+        storage.set(None);
+        for part in ["b", "c"] {
+            for number in 0..20 {
+                db.put(format!("{part}{number}"), [1; 100]).unwrap();
+            }
+            if part == "b" {
+                db.flush().unwrap();
+            }
+        }
+        let image = memory.crash_point().image(crash);
+        let db = options.storage(Arc::new(image)).open("db").unwrap();
+        assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), 41);
+    }
+}
+
+#[test]
+fn nothing_follows_an_error_of_a_seek() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone()));
+    let options = options.background(Background::Inline).read_mode(ReadMode::Cached);
+    let db = options.open("db").unwrap();
+    for i in 0..5000 {
+        db.put(format!("{i:06}"), [1; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    let mut iter = db.iter().unwrap();
+    iter.next().unwrap().unwrap();
+    storage.set(Some(fault(Operation::Read, "")));
+    assert!(iter.seek("004000").is_err());
+    storage.set(None);
+    assert!(iter.next().is_none());
+}
+
+fn fault(operation: Operation, path: &str) -> Fault {
+    Fault {
+        operation: Some(operation),
+        path_contains: path.into(),
+        after: 0,
+        is_permanent: false,
+        error: std::io::ErrorKind::Other,
+    }
+}
