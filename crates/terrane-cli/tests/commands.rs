@@ -81,7 +81,7 @@ fn files_can_be_looked_into_verified_and_repaired() {
     let db = path(dir.path(), "db");
     done(&["shell", &db], "put a 1\nput b 2\ndel a\n");
     assert!(done(&["verify", &db], "").starts_with("ok: "));
-    assert!(done(&["inspect", "log", &db, "--operations"], "").contains("put b, 1 bytes"));
+    assert!(done(&["inspect", "log", &db], "").contains("put b = 1 B"));
     done(&["compact", &db], "");
     assert!(done(&["inspect", "tree", &db], "").contains("1 table"));
     assert!(done(&["inspect", "manifest", &db], "").contains("keyspace 0"));

@@ -1,0 +1,29 @@
+//! Moments as people read them.
+
+use std::time::{Duration, SystemTime};
+
+/// The first second that has five digits of a year, which RFC 3339 cannot write.
+const YEAR_10000_SECONDS: u64 = 253_402_300_800;
+
+/// A moment in UTC, as RFC 3339 writes it; as it is in the file if no such moment can be.
+pub(crate) fn utc(micros: u64) -> String {
+    let since_epoch = Duration::from_micros(micros);
+    if since_epoch.as_secs() >= YEAR_10000_SECONDS {
+        return format!("{micros} us after 1970");
+    }
+    let moment = SystemTime::UNIX_EPOCH + since_epoch;
+    humantime::format_rfc3339_seconds(moment).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_moment_in_utc_or_what_the_file_says() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(1_795_255_722_999_999), "2026-11-21T10:08:42Z");
+        assert_eq!(utc((YEAR_10000_SECONDS - 1) * 1_000_000), "9999-12-31T23:59:59Z");
+        assert_eq!(utc(u64::MAX), "18446744073709551615 us after 1970");
+    }
+}
