@@ -50,6 +50,18 @@ impl Block {
     pub(crate) fn len(&self) -> usize {
         self.layout.size()
     }
+
+    /// Has the system put memory behind all of it.
+    fn touch(&mut self) {
+        /// No system has smaller pages.
+        const PAGE_BYTES: usize = 4096;
+        for offset in (0..self.len()).step_by(PAGE_BYTES) {
+            // SAFETY: within the block.
+            let page = unsafe { self.start.add(offset) };
+            // SAFETY: the block is borrowed for changes.
+            unsafe { page.write_volatile(0) };
+        }
+    }
 }
 
 impl Drop for Block {
@@ -101,6 +113,16 @@ impl Pool {
         lock(&self.free).clear();
     }
 
+    /// Has a block ready for whoever asks next, its pages there already. To be called beside those
+    /// who write, whom a fresh page would hold up.
+    pub fn prepare(&self) {
+        if self.blocks_max > 0 && lock(&self.free).is_empty() {
+            let mut block = Block::allocate(LARGEST_BYTES);
+            block.touch();
+            self.give(block);
+        }
+    }
+
     pub(crate) fn take(&self, bytes: usize) -> Block {
         let kept = if bytes == LARGEST_BYTES { lock(&self.free).pop() } else { None };
         kept.unwrap_or_else(|| Block::allocate(bytes))
@@ -133,5 +155,12 @@ mod tests {
         pool.give(Block::allocate(LARGEST_BYTES));
         pool.clear();
         assert_eq!(pool.free_bytes(), 0);
+        // One is ready, however often it is asked for.
+        pool.prepare();
+        pool.prepare();
+        assert_eq!(pool.free_bytes(), LARGEST_BYTES);
+        let none = Pool::new(0);
+        none.prepare();
+        assert_eq!(none.free_bytes(), 0);
     }
 }

@@ -133,6 +133,18 @@ pub trait Segment: Send + fmt::Debug {
 
     /// A handle that makes written data durable while others go on writing.
     fn syncer(&self) -> Arc<dyn Syncer>;
+
+    /// A handle that readies parts to be written to, where that is of use.
+    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        None
+    }
+}
+
+/// Readies parts of a segment to be written to, while others write.
+pub trait Preparer: Send + Sync + fmt::Debug {
+    /// Has the memory of a part there before it is needed, and changes nothing in it. What lies
+    /// outside of the segment is left out.
+    fn prepare(&self, offset: u64, len: u64);
 }
 
 /// Makes what was written to a segment durable.

@@ -15,7 +15,7 @@ use terrane_policy::{Compaction, PickInput, pick};
 use super::compact::busy;
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
-use crate::wal::WantedSpare;
+use crate::wal::{WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -30,6 +30,8 @@ pub(super) struct Work {
     state: Mutex<WorkState>,
     /// Something may have come up.
     came_up: Condvar,
+    /// Something may have come up for the thread of the log.
+    log_came_up: Condvar,
     /// Something was done.
     done: Condvar,
     is_stopping: AtomicBool,
@@ -47,6 +49,8 @@ struct WorkState {
     /// Rises whenever something may have come up.
     changes: u64,
     spare: Option<WantedSpare>,
+    /// What of the log will be written to soon.
+    pages: Option<WantedPages>,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
     /// Files that nothing needs.
@@ -79,6 +83,12 @@ impl Work {
         self.wake();
     }
 
+    /// Has the thread of the log make pages ready.
+    pub(super) fn make_pages(&self, pages: WantedPages) {
+        self.lock().pages = Some(pages);
+        self.log_came_up.notify_all();
+    }
+
     /// Has the flushing thread remove files.
     pub(super) fn remove_later(&self, paths: Vec<PathBuf>) {
         self.lock().unneeded.extend(paths);
@@ -96,7 +106,7 @@ impl Work {
         // before that sync.
         if !self.is_sync_due.swap(true, Ordering::AcqRel) {
             self.lock().sync_due = Some(Instant::now() + interval);
-            self.wake();
+            self.log_came_up.notify_all();
         }
     }
 
@@ -141,7 +151,7 @@ impl Engine {
             Ok(())
         };
         start("terrane-flush".into(), Self::flush_loop)?;
-        start("terrane-sync".into(), Self::sync_loop)?;
+        start("terrane-log".into(), Self::log_loop)?;
         for number in 0..self.settings.compaction_threads {
             start(format!("terrane-compact-{number}"), Self::compact_loop)?;
         }
@@ -153,6 +163,7 @@ impl Engine {
         self.work.is_stopping.store(true, Ordering::Release);
         self.work.wake();
         self.work.tell_done();
+        self.work.log_came_up.notify_all();
         self.room.notify_all();
         let threads =
             std::mem::take(&mut *self.work.threads.lock().unwrap_or_else(PoisonError::into_inner));
@@ -200,15 +211,25 @@ impl Engine {
         }
     }
 
-    /// Syncs the log when that is due.
-    fn sync_loop(&self) {
+    /// Syncs the log when that is due, and readies what of it will be written to next.
+    fn log_loop(&self) {
         while !self.work.is_stopping() {
-            let guard = self.work.lock();
+            let mut guard = self.work.lock();
+            if let Some(pages) = guard.pages.take() {
+                drop(guard);
+                pages.make();
+                self.pool.prepare();
+                continue;
+            }
             let left = guard.sync_due.map(|due| due.saturating_duration_since(Instant::now()));
             match left {
-                None => drop(self.work.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner)),
+                // Told to stop since this was asked, or not: no one tells it twice.
+                _ if self.work.is_stopping() => {}
+                None => {
+                    let waited = self.work.log_came_up.wait(guard);
+                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                }
                 Some(Duration::ZERO) => {
-                    let mut guard = guard;
                     guard.sync_due = None;
                     drop(guard);
                     self.work.is_sync_due.store(false, Ordering::Release);
@@ -216,7 +237,7 @@ impl Engine {
                     let _ = self.sync_log();
                 }
                 Some(left) => {
-                    let waited = self.work.came_up.wait_timeout(guard, left);
+                    let waited = self.work.log_came_up.wait_timeout(guard, left);
                     drop(waited.unwrap_or_else(PoisonError::into_inner));
                 }
             }

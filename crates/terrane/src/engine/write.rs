@@ -10,6 +10,7 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ, SeqNo};
+use crate::wal::LogWriter;
 
 /// Operations that are written together.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +63,18 @@ impl Engine {
         };
         writer.next_seq = last + 1;
         let ticket = self.commits.enter(&mut writer.entrance, last);
-        let wants_spare = writer.log.as_mut().and_then(crate::wal::LogWriter::wanted_spare);
+        let wants_spare = writer.log.as_mut().and_then(LogWriter::wanted_spare);
+        // What is synced goes by system call, and needs no pages.
+        let wants_pages = match durability {
+            Durability::Process | Durability::Interval(_) => {
+                writer.log.as_mut().and_then(LogWriter::wanted_pages)
+            }
+            Durability::None | Durability::Sync => None,
+        };
         drop(writer);
+        if let Some(pages) = wants_pages {
+            self.work.make_pages(pages);
+        }
         // What is promised to survive must do so before anyone can see it.
         let synced = match (durability, end) {
             (Durability::Sync, Some(end)) => self.log_sync.sync(end),

@@ -16,15 +16,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::MmapMut;
-
-use super::mapping::map_writable;
-use super::{Segment, Syncer};
+use super::mapping::{Populator, WritableMapping};
+use super::{Preparer, Segment, Syncer};
 
 /// A file of fixed length, mapped to be written.
 #[derive(Debug)]
 pub(super) struct DiskSegment {
-    map: MmapMut,
+    map: WritableMapping,
     file: Arc<DiskSyncer>,
 }
 
@@ -49,7 +47,7 @@ impl DiskSegment {
     }
 
     fn over(file: File, len: u64) -> io::Result<Self> {
-        Ok(Self { map: map_writable(&file, len)?, file: Arc::new(DiskSyncer(file)) })
+        Ok(Self { map: WritableMapping::of_file(&file, len)?, file: Arc::new(DiskSyncer(file)) })
     }
 }
 
@@ -90,11 +88,7 @@ impl Segment for DiskSegment {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let outside = || io::Error::from(io::ErrorKind::InvalidInput);
-        let start = usize::try_from(offset).map_err(|_| outside())?;
-        let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
-        self.map.get_mut(start..end).ok_or_else(outside)?.copy_from_slice(bytes);
-        Ok(())
+        self.map.write(offset, bytes)
     }
 
     #[cfg(unix)]
@@ -107,6 +101,16 @@ impl Segment for DiskSegment {
 
     fn syncer(&self) -> Arc<dyn Syncer> {
         Arc::clone(&self.file) as Arc<dyn Syncer>
+    }
+
+    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        Some(Arc::new(self.map.populator()))
+    }
+}
+
+impl Preparer for Populator {
+    fn prepare(&self, offset: u64, len: u64) {
+        self.populate(offset, len);
     }
 }
 
@@ -144,6 +148,9 @@ mod tests {
         segment.write(0, b"map").unwrap();
         segment.write_through(3, b"call").unwrap();
         segment.write(7, b"map").unwrap();
-        assert_eq!(&segment.map[..10], b"mapcallmap");
+        // What is there already stays as it is.
+        segment.preparer().unwrap().prepare(0, u64::MAX);
+        let bytes = std::fs::read(dir.path().join("both")).unwrap();
+        assert_eq!((bytes.len(), &bytes[..11]), (8192, &b"mapcallmap\0"[..]));
     }
 }

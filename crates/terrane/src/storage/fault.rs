@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage, Syncer};
+use super::{Access, Appender, Lock, Mapping, Preparer, RandomReader, Segment, Storage, Syncer};
 
 /// What is done to a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -234,6 +234,10 @@ impl Segment for Faulty<Box<dyn Segment>> {
 
     fn syncer(&self) -> Arc<dyn Syncer> {
         Arc::new(Faulty::new(&self.storage, &self.path, self.file.syncer()))
+    }
+
+    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        self.file.preparer()
     }
 }
 

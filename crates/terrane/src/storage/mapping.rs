@@ -14,7 +14,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapMut, MmapOptions};
+use memmap2::{Mmap, MmapOptions, MmapRaw};
 
 /// The contents of a file, in memory.
 #[derive(Clone)]
@@ -75,10 +75,64 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// A writable mapping of the first `len` bytes of a file.
-pub(super) fn map_writable(file: &File, len: u64) -> io::Result<MmapMut> {
-    let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-    // SAFETY: the only slice of this mapping is the one that its owner borrows to write; other
-    // openers of the log file read it by system calls.
-    unsafe { MmapOptions::new().len(len).map_mut(file) }
+/// The first bytes of a file, mapped to be written by its one owner, and not to be read.
+#[derive(Debug)]
+pub(super) struct WritableMapping(Arc<MmapRaw>);
+
+/// Readies parts of a [`WritableMapping`] for its owner.
+#[derive(Debug)]
+pub(super) struct Populator(Arc<MmapRaw>);
+
+impl WritableMapping {
+    /// Maps the first `len` bytes of a file.
+    pub(super) fn of_file(file: &File, len: u64) -> io::Result<Self> {
+        let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        Ok(Self(Arc::new(MmapOptions::new().len(len).map_raw(file)?)))
+    }
+
+    pub(super) fn populator(&self) -> Populator {
+        Populator(Arc::clone(&self.0))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Errors
+    /// The range is not within the mapping.
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let outside = || io::Error::from(io::ErrorKind::InvalidInput);
+        let start = usize::try_from(offset).map_err(|_| outside())?;
+        let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+        if end > self.len() {
+            return Err(outside());
+        }
+        // SAFETY: within the mapping.
+        let to = unsafe { self.0.as_mut_ptr().add(start) };
+        // SAFETY: the range was checked; no reference to it is ever made, and only the owner
+        // writes, who is borrowed.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+}
+
+impl Populator {
+    /// Has the pages of a part there, ready to be written; their contents stay as they are.
+    pub(super) fn populate(&self, offset: u64, len: u64) {
+        #[cfg(target_os = "linux")]
+        {
+            let all = self.0.len() as u64;
+            let start = offset.min(all);
+            let len = len.min(all - start);
+            if len > 0 {
+                // A hint: without it, each page is made ready when it is first written.
+                let advice = memmap2::Advice::PopulateWrite;
+                let _ = self.0.advise_range(advice, start as usize, len as usize);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (offset, len);
+    }
 }

@@ -13,7 +13,7 @@ use crate::batch::Op;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::{Counter, Counters};
-use crate::storage::{Segment, Storage};
+use crate::storage::{Preparer, Segment, Storage};
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
 /// How the log is kept.
@@ -30,6 +30,13 @@ const GROWTH: u64 = 4;
 
 /// Segments that are kept to be written again.
 const SPARES_MAX: usize = 2;
+
+/// So much of a segment is ready to be written, at most, before it is: twice what a writer at full
+/// speed fills while the next part is made ready.
+const READY_BYTES: u64 = 4 << 20;
+
+/// A segment that is written to up to here is worth being made ready.
+const READY_FROM: u64 = 256 << 10;
 
 /// Payloads up to this size are put together in memory, and written at once.
 const COPIED_BYTES: usize = 16 << 10;
@@ -91,12 +98,32 @@ impl WantedSpare {
     }
 }
 
+/// A part of a segment that will be written to soon: pages that are made by another thread do not
+/// hold up the writer.
+#[derive(Debug)]
+pub(crate) struct WantedPages {
+    preparer: Arc<dyn Preparer>,
+    offset: u64,
+    len: u64,
+}
+
+impl WantedPages {
+    /// Has them there.
+    pub(crate) fn make(self) {
+        self.preparer.prepare(self.offset, self.len);
+    }
+}
+
 struct Current {
     header: SegmentHeader,
     path: PathBuf,
     segment: Box<dyn Segment>,
     offset: u64,
     len: u64,
+    /// Once it is written up to here, more is to be made ready.
+    ready_at: u64,
+    /// Up to where it is ready, or is being made so.
+    ready: u64,
 }
 
 struct FullSegment {
@@ -250,7 +277,7 @@ impl LogWriter {
         if self.current.offset + (total + reserved) as u64 > self.current.len {
             self.next_segment((total + reserved) as u64)?;
         }
-        let Current { header, segment, offset, len, path } = &mut self.current;
+        let Current { header, segment, offset, len, path, .. } = &mut self.current;
         let head = record_header(header.nonce, *offset, kind, seq, payload);
         self.scratch.clear();
         self.scratch.extend_from_slice(&head);
@@ -316,7 +343,7 @@ impl LogWriter {
             previous_end: base,
             base,
         };
-        let next = match begin(&self.environment, path, segment, place) {
+        let mut next = match begin(&self.environment, path, segment, place) {
             Ok(next) => next,
             Err(error) => {
                 // Its header may be there, and say that this segment ends here. So it does: what
@@ -325,6 +352,8 @@ impl LogWriter {
                 return Err(error);
             }
         };
+        // Who has filled a segment will not stop at the beginning of the next one.
+        next.ready_at = 0;
         self.write_record(RecordKind::Continued, 0, &[], false)?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
@@ -358,6 +387,22 @@ impl LogWriter {
         let path = self.environment.dir.join(segment_file_name(self.next_file));
         self.next_file += 1;
         Some(WantedSpare { path, len: self.config.segment_bytes })
+    }
+
+    /// The next part of the segment to be made ready, if it is time to.
+    #[inline]
+    pub(crate) fn wanted_pages(&mut self) -> Option<WantedPages> {
+        if self.current.offset < self.current.ready_at { None } else { self.next_pages() }
+    }
+
+    #[cold]
+    fn next_pages(&mut self) -> Option<WantedPages> {
+        let Current { segment, offset, len, ready_at, ready, .. } = &mut self.current;
+        let from = (*ready).max(*offset);
+        *ready = (*offset + READY_BYTES).min(*len);
+        *ready_at = if *ready < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
+        let preparer = segment.preparer()?;
+        Some(WantedPages { preparer, offset: from, len: ready.saturating_sub(from) })
     }
 
     /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
@@ -452,7 +497,8 @@ fn begin(
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
     segment.syncer().sync().map_err(|error| Error::io("sync", &path, error))?;
     let len = segment.len();
-    Ok(Current { header, path, segment, offset: HEADER_BYTES, len })
+    let offset = HEADER_BYTES;
+    Ok(Current { header, path, segment, offset, len, ready_at: READY_FROM, ready: 0 })
 }
 
 impl std::fmt::Debug for LogWriter {
