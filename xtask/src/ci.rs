@@ -14,6 +14,7 @@ pub(crate) fn run() -> Outcome {
     step("test", &mut cargo(["test", "--workspace"]))?;
     let doc = ["doc", "--workspace", "--no-deps"];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    crate::checkers::loom()?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -31,16 +31,6 @@ pub(crate) fn relax(tries: &mut u32) {
     }
 }
 
-/// What an exchange is to be tried on. Loom forgets the loads of other threads at the next load of
-/// the same atomic, and then does not try the exchange before them: adding nothing is no load.
-#[inline]
-pub(crate) fn load_to_exchange(atomic: &AtomicU64) -> u64 {
-    #[cfg(not(loom))]
-    return atomic.load(Ordering::Relaxed);
-    #[cfg(loom)]
-    atomic.fetch_add(0, Ordering::Relaxed)
-}
-
 /// Stands beside what is written once and then reached through an atomic pointer. Loom learns from
 /// it whether who reads has seen what was written; otherwise it is nothing.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
 use crate::record::{Record, RecordRef};
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, load_to_exchange, relax};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 
 /// Entries in a node.
 #[cfg(not(any(loom, miri)))]
@@ -193,7 +193,7 @@ impl<'a> NodeRef<'a> {
         let version = &self.node().version;
         let mut tries = 0;
         loop {
-            let current = load_to_exchange(version);
+            let current = version.load(Ordering::Relaxed);
             let lock = || {
                 version.compare_exchange_weak(
                     current,
