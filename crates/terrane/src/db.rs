@@ -171,6 +171,8 @@ impl Db {
     /// - [`Io`](crate::ErrorKind::Io): the disk is full or refuses; nothing was changed.
     /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may be there after
     ///   the database is opened again.
+    /// - [`Corruption`](crate::ErrorKind::Corruption): the tree is so far behind that writers must
+    ///   wait, and a table that cannot be read keeps it there; nothing was changed.
     /// - [`Closed`](crate::ErrorKind::Closed): the database was closed.
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.write_with(batch, WriteOptions::new())
@@ -294,7 +296,8 @@ impl Db {
     /// [`Keyspace::compact_range`].
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
+    /// take writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.default.compact_range(range)
     }
@@ -302,7 +305,8 @@ impl Db {
     /// Returns once no memtable waits to be flushed and no tree needs a compaction.
     ///
     /// # Errors
-    /// The disk is full, or the database does not take writes.
+    /// The disk is full, a compaction that is needed cannot be done as a table cannot be read, or the
+    /// database does not take writes.
     pub fn wait_for_compactions(&self) -> Result<()> {
         self.engine().wait_for_compactions()
     }

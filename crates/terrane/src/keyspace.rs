@@ -181,7 +181,8 @@ impl Keyspace {
     /// done.
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
+    /// take writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let (start, end) = bounds_of(&range);
         let range = KeyRange::new(&start, end.as_deref());

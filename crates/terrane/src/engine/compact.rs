@@ -44,12 +44,8 @@ impl Engine {
         let result = self.carry_out(tree, compaction);
         let mut jobs = tree.jobs();
         jobs.compactions.retain(|other| other != compaction);
-        if let Err(Error::Corruption(place)) = &result {
-            // A table that cannot be read is left alone, and the others go on.
-            let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-            if let Some(id) = crate::table::TableFileId::of_file_name(name) {
-                jobs.unreadable.push(TableId(id.number));
-            }
+        if let Err(error) = &result {
+            jobs.leave_alone(compaction, error);
         }
         drop(jobs);
         self.tell_room();
@@ -225,6 +221,11 @@ impl Engine {
                     level += 1;
                     continue;
                 }
+                // What is going on comes to its end; a table that cannot be read stays.
+                let stuck = if job.is_none() { pick(&ending(shape, &jobs)) } else { None };
+                if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
+                    return Err(error);
+                }
                 jobs.compactions.extend(job.clone());
                 (job, level == last && level > 0)
             };
@@ -239,7 +240,7 @@ impl Engine {
                     }
                     level += 1;
                 }
-                // What is in the way will be done with.
+                // What is in the way is going on, and will be done with.
                 None => self.work_a_little()?,
             }
         }
@@ -249,8 +250,21 @@ impl Engine {
 /// Everything that a new compaction must stay clear of: those in progress, tables that are being
 /// dropped, and tables that cannot be read.
 pub(super) fn busy(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
+    let is_out = |id: &TableId| jobs.unreadable.contains_key(id) || jobs.dropping.contains(id);
+    clear_of(shape, jobs, is_out)
+}
+
+/// Of what a new compaction must stay clear of, that which is on its way out.
+pub(super) fn ending(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
+    clear_of(shape, jobs, |id| jobs.dropping.contains(id))
+}
+
+fn clear_of(
+    shape: &TreeShape,
+    jobs: &TreeJobs,
+    is_out: impl Fn(&TableId) -> bool,
+) -> Vec<Compaction> {
     let mut all = jobs.compactions.clone();
-    let is_out = |id: &TableId| jobs.unreadable.contains(id) || jobs.dropping.contains(id);
     for place in shape.places().filter(|place| is_out(&place.table.id)) {
         let input = terrane_policy::compaction::Input {
             level: place.level,

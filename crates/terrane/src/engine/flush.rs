@@ -7,7 +7,7 @@ use terrane_policy::RunId;
 
 use super::install::Installed;
 use super::tree::FullBuffer;
-use super::{Engine, Tree};
+use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, Source};
 use crate::manifest::Change;
@@ -150,12 +150,12 @@ impl Engine {
             }
         }
         let is_flushed = || {
-            targets.iter().all(|(tree, last_seq)| {
+            Ok(targets.iter().all(|(tree, last_seq)| {
                 tree.is_dropped()
                     || !tree.state().full.iter().any(|full| full.last_seq <= *last_seq)
-            })
+            }))
         };
-        self.work_until(is_flushed)
+        self.work_until(&[JobKind::Flush], is_flushed)
     }
 }
 
