@@ -284,11 +284,7 @@ fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Frag
     let all = RangeTombstones::new();
     for info in tables.iter().filter(|info| info.range_tombstones > 0) {
         let Some(table) = version.tables().get(&info.id) else { continue };
-        for fragment in table.fragments()?.iter() {
-            for &seq in &fragment.seqs {
-                all.insert(&fragment.start, fragment.end.as_deref(), seq);
-            }
-        }
+        table.fragments()?.iter().for_each(|fragment| all.add(fragment));
     }
     Ok(all.fragments())
 }

@@ -56,7 +56,7 @@ impl Engine {
         let mut next_table = || self.next_table();
         let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
         let mut output = Output::new(config);
-        let fragments = memtable.range_tombstones().fragments();
+        let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
         let stop = || self.work.is_stopping();
         let tables = merge(input, fragments, rules, &mut output, &stop);
         paths.extend_from_slice(output.paths());

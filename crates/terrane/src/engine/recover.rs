@@ -103,7 +103,7 @@ impl Engine {
                         Error::corruption(&self.dir, None, "log record", error.to_string())
                     })?;
                     if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        insert_one(&tree.state().active.memtable, &op, next);
+                        insert_one(&tree.state().active.memtable, &op, next, seq);
                     }
                     next += 1;
                 }

@@ -130,7 +130,7 @@ fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
     match (write, targets) {
         (Write::One(tree, op), Targets::One(memtable)) => {
             tell_put(tree, op);
-            insert_one(memtable, op, first);
+            insert_one(memtable, op, first, first);
         }
         (Write::Batch(batch), Targets::Many(targets)) => {
             // Encoded by this process, and checked before.
@@ -139,7 +139,7 @@ fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
                 let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
                 if let Some((tree, memtable)) = target {
                     tell_put(tree, &op);
-                    insert_one(memtable, &op, seq);
+                    insert_one(memtable, &op, seq, first);
                 }
             }
         }
@@ -156,12 +156,12 @@ fn tell_put(tree: &Tree, op: &Op<'_>) {
     }
 }
 
-/// Puts one operation into a memtable.
+/// Puts one operation, of a batch that began at `first`, into a memtable.
 #[inline]
-pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo) {
+pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
     match *op {
         Op::Put { key, value } => memtable.insert(key, seq, EntryKind::Value, value),
         Op::Delete { key } => memtable.insert(key, seq, EntryKind::Tombstone, &[]),
-        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq),
+        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq, first),
     }
 }
