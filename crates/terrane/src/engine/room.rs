@@ -104,7 +104,7 @@ impl Engine {
 
     /// The size at which a memtable is full: that of the design, but no more than a quarter of the
     /// memory budget, so that one can be filled while others are flushed.
-    fn buffer_bytes(&self, tree: &Tree) -> u64 {
+    pub(super) fn buffer_bytes(&self, tree: &Tree) -> u64 {
         let quarter = self.settings.memory_budget_bytes() / 4;
         tree.buffer_bytes().min(quarter)
     }
