@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use terrane_testkit::{Rng, seed_from_env};
 
+use super::format::HEADER_BYTES;
 use super::*;
 use crate::clock::ManualClock;
 use crate::error::{ErrorKind, Result};
 use crate::stats::Counters;
-use crate::storage::{Crash, MemoryStorage, Storage, Survival};
+use crate::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use crate::types::{Lsn, SeqNo};
 
 const DATABASE: u64 = 42;
@@ -39,10 +40,19 @@ fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Rec
 
 impl Log {
     fn open(storage: &MemoryStorage, segment_bytes: u64) -> Result<Self> {
+        Self::open_by(storage, Arc::new(storage.clone()), segment_bytes)
+    }
+
+    /// Opens it by way of `shared`, which leads to `storage`.
+    fn open_by(
+        storage: &MemoryStorage,
+        shared: Arc<dyn Storage>,
+        segment_bytes: u64,
+    ) -> Result<Self> {
         let (batches, replayed, recovery) = recover(storage, Lsn(0))?;
         let counters = Arc::new(Counters::default());
         let environment = LogEnvironment {
-            storage: Arc::new(storage.clone()),
+            storage: shared,
             clock: Arc::new(ManualClock::new(5)),
             counters: Arc::clone(&counters),
             dir: PathBuf::from(DIR),
@@ -253,6 +263,45 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     log.written.push((seq, b"again".to_vec()));
     let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
     assert_prefix(&batches, &log.written, log.written.len());
+}
+
+/// A write that failed between the end of a segment and the first record of the next left the one
+/// out of those that are freed, or let it go on past the place where the next one says it ends.
+#[test]
+fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() {
+    let mut failures = 0;
+    for after in 0..40 {
+        let storage = MemoryStorage::new(1);
+        let fault = FaultStorage::new(Arc::new(storage.clone()));
+        let mut log = Log::open_by(&storage, Arc::new(fault.clone()), 1024).unwrap();
+        fault.set(Some(Fault {
+            operation: Some(Operation::Write),
+            path_contains: String::new(),
+            after,
+            is_permanent: false,
+            error: std::io::ErrorKind::Other,
+        }));
+        for number in 0..30u8 {
+            let seq = log.written.len() as u64 + 1;
+            let payload = vec![number; if number % 3 == 0 { 300 } else { 20 }];
+            match log.writer.append(seq, &[&payload], false) {
+                Ok(_) => log.written.push((seq, payload)),
+                Err(_) => failures += 1,
+            }
+        }
+        assert_eq!(fault.fired(), 1);
+        let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
+        assert_prefix(&batches, &log.written, log.written.len());
+        // Every file with records is known, to be freed or to be written again.
+        let known = log.writer.files();
+        for name in storage.list(Path::new(DIR)).unwrap() {
+            let path = Path::new(DIR).join(name);
+            let records = storage.read(&path).unwrap().split_off(HEADER_BYTES as usize);
+            let is_empty = records.iter().all(|&byte| byte == 0);
+            assert!(is_empty || known.contains(&path), "{path:?} after failure {after}");
+        }
+    }
+    assert_eq!(failures, 40);
 }
 
 #[test]
