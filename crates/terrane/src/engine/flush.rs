@@ -7,6 +7,7 @@ use terrane_policy::RunId;
 
 use super::install::Installed;
 use super::tree::FullBuffer;
+use super::write::given_up;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, Source};
@@ -22,7 +23,9 @@ impl Engine {
         let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
         let start = Instant::now();
         // Writers that have a place in it may still be inserting.
-        self.commits.wait_visible(full.last_seq);
+        if !self.commits.wait_visible(full.last_seq) {
+            return Err(given_up());
+        }
         let mut paths = Vec::new();
         let written = self.write_memtable(tree, &full, &mut paths);
         let installed = written.and_then(|tables| self.install_flush(tree, &full, &tables));

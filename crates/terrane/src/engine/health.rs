@@ -75,6 +75,21 @@ impl Health {
         state.failure.clone().map_or(Ok(()), Err)
     }
 
+    /// Refuses if a sync has failed: what was written before may not be there, although the write
+    /// itself went well.
+    #[inline]
+    pub(super) fn check_synced(&self) -> Result<()> {
+        if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
+    }
+
+    #[cold]
+    fn refuse_unsynced(&self) -> Result<()> {
+        match &self.lock().failure {
+            Some(error @ Error::Poisoned(_)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses if the database was closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {

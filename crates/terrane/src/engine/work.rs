@@ -127,6 +127,20 @@ impl Work {
     }
 }
 
+/// A thread at its work. If a panic ends it, its work is left for ever, and who waits is told.
+struct Working<'a> {
+    engine: &'a Engine,
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let what = "a thread of the database panicked; see the panic".into();
+        self.engine.health.fail(Error::Internal { what });
+        self.engine.work.tell_done();
+        self.engine.tell_room();
+    }
+}
+
 impl Engine {
     /// Starts the threads of a database that has them.
     pub(super) fn start_threads(self: &Arc<Self>) -> Result<()> {
@@ -137,7 +151,12 @@ impl Engine {
         let mut start = |name: String, run: fn(&Engine)| -> Result<()> {
             let engine = Arc::clone(self);
             #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
-            let thread = std::thread::Builder::new().name(name).spawn(move || run(&engine));
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let working = Working { engine: &engine };
+                run(&engine);
+                // Ended without a panic.
+                std::mem::forget(working);
+            });
             threads
                 .push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
             Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrane_memtable::Memtable;
 
+use super::commit::Ticket;
 use super::{Engine, Tree, Writer};
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
@@ -18,6 +19,39 @@ pub(crate) enum Write<'a> {
     One(&'a Arc<Tree>, Op<'a>),
     /// Any number of operations on any trees.
     Batch(&'a Batch),
+}
+
+/// A place in the order of writes, for as long as the write is not inserted. A panic in between
+/// leaves it so for ever: then no write is taken any more, nothing after it becomes visible, and
+/// no one waits for that. What is in the log is there when the database is opened again.
+pub(super) struct Entered<'a> {
+    engine: &'a Engine,
+    ticket: Option<Ticket>,
+    last: SeqNo,
+}
+
+impl Entered<'_> {
+    /// The write is inserted; returns once it is visible.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let ticket = self.ticket.take();
+        let is_visible = ticket.is_some_and(|ticket| self.engine.commits.finish(ticket, self.last));
+        if is_visible { Ok(()) } else { Err(given_up()) }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            self.engine.health.fail(given_up());
+            self.engine.commits.break_off();
+        }
+    }
+}
+
+/// What is told where a write panicked.
+pub(super) fn given_up() -> Error {
+    // Made by hand, as it is also made during a panic.
+    Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
 /// The memtables that a write goes into.
@@ -61,7 +95,7 @@ impl Engine {
             _ => Some(log(&mut writer, &write, first, durability == Durability::Sync)?),
         };
         writer.next_seq = last + 1;
-        let ticket = self.commits.enter(&mut writer.entrance, last);
+        let entered = self.enter(&mut writer, last)?;
         let wants_spare = writer.log.as_mut().and_then(crate::wal::LogWriter::wanted_spare);
         drop(writer);
         // What is promised to survive must do so before anyone can see it.
@@ -73,7 +107,7 @@ impl Engine {
         if synced.is_ok() {
             insert(&write, first, &targets);
         }
-        self.commits.finish(ticket, last);
+        entered.finish()?;
         self.counters.add(Counter::Writes, count);
         self.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
@@ -82,7 +116,14 @@ impl Engine {
         if let Some(spare) = wants_spare {
             self.work.make_spare(spare);
         }
-        synced.inspect_err(|error| self.health.fail(error.clone()))
+        synced.inspect_err(|error| self.health.fail(error.clone()))?;
+        // A sync that failed after this write was let in may have lost it.
+        if durability == Durability::None { Ok(()) } else { self.health.check_synced() }
+    }
+
+    pub(super) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
+        let ticket = self.commits.enter(&mut writer.entrance, last).ok_or_else(given_up)?;
+        Ok(Entered { engine: self, ticket: Some(ticket), last })
     }
 
     /// Makes everything that was written to the log durable.

@@ -329,3 +329,21 @@ fn writers_share_syncs() {
     let (batches, ..) = recover(&storage.crash_point().image(crash), Lsn(0)).unwrap();
     assert_eq!(batches.len(), 200);
 }
+
+/// A sync panicked, and all later ones waited for it.
+#[test]
+fn a_sync_that_panics_fails_the_others() {
+    #[derive(Debug)]
+    struct Panics;
+    impl crate::storage::Syncer for Panics {
+        fn sync(&self) -> std::io::Result<()> {
+            panic!("a sync that panics, as this test wants it");
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    sync.begin_segment(PathBuf::from("1.log"), Arc::new(Panics), Lsn(0));
+    std::thread::scope(|scope| {
+        assert!(scope.spawn(|| sync.sync(Lsn(1))).join().is_err());
+    });
+    assert_eq!(sync.sync(Lsn(1)).unwrap_err().kind(), ErrorKind::Poisoned);
+}
