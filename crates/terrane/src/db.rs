@@ -167,7 +167,7 @@ impl Db {
     ///
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): a key, a value or the batch is too long, a
-    ///   keyspace was dropped, or the database is open for reading only.
+    ///   keyspace was dropped or is of another database, or the database is open for reading only.
     /// - [`Io`](crate::ErrorKind::Io): the disk is full or refuses; nothing was changed.
     /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may be there after
     ///   the database is opened again.
@@ -184,6 +184,7 @@ impl Db {
     /// See [`Db::write`].
     pub fn write_with(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
         let engine = self.engine();
+        batch.check_of(engine)?;
         engine.write(Write::Batch(&batch.operations), options.durability_or(engine.durability()))
     }
 

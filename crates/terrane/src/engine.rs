@@ -78,6 +78,8 @@ pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
 /// An open database.
 #[derive(Debug)]
 pub(crate) struct Engine {
+    /// Given to no other opening of a database by this process.
+    pub(crate) number: u64,
     pub(crate) dir: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) storage: Arc<dyn Storage>,

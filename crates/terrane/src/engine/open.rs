@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
@@ -29,6 +30,9 @@ use crate::wal::{LogSync, Recovery};
 
 /// The name of the keyspace that every database has.
 pub(crate) const DEFAULT_NAME: &str = "default";
+
+/// How many databases this process has opened.
+static OPENINGS: AtomicU64 = AtomicU64::new(0);
 
 /// What was found when a database was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -155,6 +159,7 @@ impl Engine {
             }
         };
         Ok(Self {
+            number: OPENINGS.fetch_add(1, Ordering::Relaxed),
             dir: dir.to_owned(),
             writer_id: components.storage.entropy(),
             background: components.background,
