@@ -93,15 +93,22 @@ impl Memtable {
     }
 
     /// Deletes all versions of all keys in `[start, end)` that are older than `seq`; without an
-    /// end, of all keys from `start` on.
+    /// end, of all keys from `start` on. It is part of a batch that began at `first`, which readers
+    /// see whole or not at all; see [`RangeTombstones::insert`].
     ///
     /// # Panics
     /// When a key or the sequence number is larger than the limits of this crate.
-    pub fn insert_range_tombstone(&self, start: &[u8], end: Option<&[u8]>, seq: SeqNo) {
+    pub fn insert_range_tombstone(
+        &self,
+        start: &[u8],
+        end: Option<&[u8]>,
+        seq: SeqNo,
+        first: SeqNo,
+    ) {
         // An end may be the successor of a longest key.
         let end_len = end.map_or(0, <[u8]>::len);
         assert!(start.len() <= MAX_KEY_LEN + 1 && end_len <= MAX_KEY_LEN + 1 && seq <= MAX_SEQ);
-        self.range_tombstones.insert(start, end, seq);
+        self.range_tombstones.insert(start, end, seq, first);
     }
 
     /// The newest version of `key` that is not newer than `seq`, tombstones included. Range

@@ -221,7 +221,7 @@ fn memory_is_counted(config: Config) {
     assert_eq!(memory.data_bytes, data);
     assert!(memory.metadata_bytes > 0);
     assert_eq!(memory.total_bytes(), memory.used_bytes() + memory.unused_bytes);
-    memtable.insert_range_tombstone(b"a", Some(b"b"), 2000);
+    memtable.insert_range_tombstone(b"a", Some(b"b"), 2000, 2000);
     assert!(memtable.memory().metadata_bytes > memory.metadata_bytes);
     assert!(!memtable.is_empty());
 }

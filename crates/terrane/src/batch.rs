@@ -180,10 +180,13 @@ impl Batch {
                     self.keyspaces.push(keyspace);
                 }
             }
-            Err(error) => {
-                self.refused.get_or_insert(error);
-            }
+            Err(error) => self.refuse(error),
         }
+    }
+
+    /// Refuses the whole batch, unless it is already.
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
     }
 
     /// The operations, or why the batch is refused.

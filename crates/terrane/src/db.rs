@@ -167,10 +167,12 @@ impl Db {
     ///
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): a key, a value or the batch is too long, a
-    ///   keyspace was dropped, or the database is open for reading only.
+    ///   keyspace was dropped or is of another database, or the database is open for reading only.
     /// - [`Io`](crate::ErrorKind::Io): the disk is full or refuses; nothing was changed.
     /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may be there after
     ///   the database is opened again.
+    /// - [`Corruption`](crate::ErrorKind::Corruption): the tree is so far behind that writers must
+    ///   wait, and a table that cannot be read keeps it there; nothing was changed.
     /// - [`Closed`](crate::ErrorKind::Closed): the database was closed.
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.write_with(batch, WriteOptions::new())
@@ -182,6 +184,7 @@ impl Db {
     /// See [`Db::write`].
     pub fn write_with(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
         let engine = self.engine();
+        batch.check_of(engine)?;
         engine.write(Write::Batch(&batch.operations), options.durability_or(engine.durability()))
     }
 
@@ -294,7 +297,8 @@ impl Db {
     /// [`Keyspace::compact_range`].
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
+    /// take writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.default.compact_range(range)
     }
@@ -302,7 +306,8 @@ impl Db {
     /// Returns once no memtable waits to be flushed and no tree needs a compaction.
     ///
     /// # Errors
-    /// The disk is full, or the database does not take writes.
+    /// The disk is full, a compaction that is needed cannot be done as a table cannot be read, or the
+    /// database does not take writes.
     pub fn wait_for_compactions(&self) -> Result<()> {
         self.engine().wait_for_compactions()
     }

@@ -203,7 +203,7 @@ impl Stats {
             snapshots: engine.snapshots.list().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,
-            error: engine.health.failure().or_else(|| engine.health.trouble()),
+            error: engine.health.problem().or_else(|| engine.damage()),
         }
     }
 

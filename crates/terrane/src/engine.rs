@@ -8,7 +8,7 @@
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `drop_covered` | tables that range tombstones cover go unread |
-//! | `work` | who does what next in the background |
+//! | `work`, `unreadable` | who does what next in the background; what damaged tables hold up |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
 //! | `files` | which files are needed, and the end of the others |
@@ -40,10 +40,11 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unreadable;
 mod work;
 mod write;
 
-pub(crate) use health::Health;
+pub(crate) use health::{Health, JobKind};
 pub(crate) use open::Opened;
 pub(crate) use scan::ReadView;
 pub(crate) use tree::{Tree, TreeState};
@@ -77,6 +78,8 @@ pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
 /// An open database.
 #[derive(Debug)]
 pub(crate) struct Engine {
+    /// Given to no other opening of a database by this process.
+    pub(crate) number: u64,
     pub(crate) dir: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) storage: Arc<dyn Storage>,

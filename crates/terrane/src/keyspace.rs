@@ -7,7 +7,7 @@ use terrane_policy::{Design, KeyRange};
 
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
@@ -49,6 +49,21 @@ pub struct Keyspace {
 impl Keyspace {
     pub(crate) fn id(&self) -> KeyspaceId {
         self.tree.id
+    }
+
+    /// Refuses a keyspace of another database, or of another opening of this one: its number may be
+    /// that of a different keyspace here.
+    pub(crate) fn check_of(&self, handle: &Handle) -> Result<()> {
+        if self.handle.engine.number == handle.engine.number {
+            return Ok(());
+        }
+        Err(self.foreign())
+    }
+
+    pub(crate) fn foreign(&self) -> Error {
+        let found =
+            format!("'{}' of another database, or of another opening of this one", self.name());
+        Error::invalid("keyspace", found, "one of this database")
     }
 
     /// The name.
@@ -181,7 +196,8 @@ impl Keyspace {
     /// done.
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
+    /// take writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let (start, end) = bounds_of(&range);
         let range = KeyRange::new(&start, end.as_deref());

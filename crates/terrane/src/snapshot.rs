@@ -39,8 +39,9 @@ impl Snapshot {
     /// The value that a key of a keyspace had.
     ///
     /// # Errors
-    /// A table could not be read, or the database was closed.
+    /// A table could not be read, the database was closed, or the keyspace is of another one.
     pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        keyspace.check_of(&self.handle)?;
         self.handle.engine.get(&keyspace.tree, key.as_ref(), Some(self.held.seq()))
     }
 
@@ -83,12 +84,13 @@ impl Snapshot {
     /// The keys of a range of a keyspace that there were, with their values, in order.
     ///
     /// # Errors
-    /// The database was closed.
+    /// The database was closed, or the keyspace is of another one.
     pub fn range_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> Result<Iter> {
+        keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, bounds_of(&range))
     }
 

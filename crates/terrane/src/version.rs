@@ -123,11 +123,7 @@ impl Version {
         }
         let all = RangeTombstones::new();
         for table in self.tables.values().filter(|table| table.info().range_tombstones > 0) {
-            for fragment in table.fragments()?.iter() {
-                for &seq in &fragment.seqs {
-                    all.insert(&fragment.start, fragment.end.as_deref(), seq);
-                }
-            }
+            table.fragments()?.iter().for_each(|fragment| all.add(fragment));
         }
         Ok(Some(self.range_tombstones.get_or_init(|| all)))
     }

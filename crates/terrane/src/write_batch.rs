@@ -3,6 +3,8 @@
 use std::ops::RangeBounds;
 
 use crate::batch::{Batch, Op};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use crate::range::bounds_of;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
@@ -10,7 +12,8 @@ use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 /// Operations that are written together or not at all, to any keyspaces.
 ///
 /// Later operations of a batch take precedence over earlier ones on the same key. A batch is given
-/// to [`Db::write`](crate::Db::write), and can be used again.
+/// to [`Db::write`](crate::Db::write), and can be used again: by the database whose keyspaces were
+/// given to it, as long as that is open, or by any if there were none.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -25,6 +28,8 @@ use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 #[derive(Debug, Clone, Default)]
 pub struct WriteBatch {
     pub(crate) operations: Batch,
+    /// The opening of a database that the given keyspaces are of.
+    engine: Option<u64>,
 }
 
 impl WriteBatch {
@@ -57,12 +62,12 @@ impl WriteBatch {
         value: impl AsRef<[u8]>,
     ) -> &mut Self {
         let (key, value) = (key.as_ref(), value.as_ref());
-        self.add(keyspace.id(), Op::Put { key, value })
+        self.of(keyspace).add(keyspace.id(), Op::Put { key, value })
     }
 
     /// Removes a key of a keyspace.
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(keyspace.id(), Op::Delete { key: key.as_ref() })
+        self.of(keyspace).add(keyspace.id(), Op::Delete { key: key.as_ref() })
     }
 
     /// Removes all keys of a range of a keyspace.
@@ -71,7 +76,25 @@ impl WriteBatch {
         keyspace: &Keyspace,
         range: impl RangeBounds<K>,
     ) -> &mut Self {
-        self.add_range(keyspace.id(), range)
+        self.of(keyspace).add_range(keyspace.id(), range)
+    }
+
+    /// Refuses the batch if it is of two databases.
+    fn of(&mut self, keyspace: &Keyspace) -> &mut Self {
+        let number = keyspace.handle.engine.number;
+        if *self.engine.get_or_insert(number) != number {
+            self.operations.refuse(keyspace.foreign());
+        }
+        self
+    }
+
+    /// Refuses a batch with keyspaces of another database, or of another opening of this one.
+    pub(crate) fn check_of(&self, engine: &Engine) -> Result<()> {
+        if self.engine.is_none_or(|number| number == engine.number) {
+            return Ok(());
+        }
+        let found = "with keyspaces of another database, or of another opening of this one";
+        Err(Error::invalid("batch", found, "with keyspaces of this database"))
     }
 
     fn add(&mut self, keyspace: KeyspaceId, op: Op<'_>) -> &mut Self {
@@ -106,5 +129,6 @@ impl WriteBatch {
     /// Removes all operations, and keeps the memory.
     pub fn clear(&mut self) {
         self.operations.clear();
+        self.engine = None;
     }
 }

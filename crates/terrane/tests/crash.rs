@@ -302,3 +302,48 @@ fn databases_go_on_after_crash_upon_crash() {
         }
     }
 }
+
+/// A replay that filled a memtable flushed it in the middle of a batch, and before the log that it
+/// came from was durable: after the loss of power in the middle of an opening, a part of a batch
+/// was there.
+#[test]
+fn a_batch_is_whole_after_a_loss_of_power_while_its_log_is_replayed() {
+    const BATCHES: usize = 4;
+    const EACH: usize = 100;
+    const BUDGET: u64 = 1 << 20;
+    let storage = MemoryStorage::new(1);
+    // Memtables are full at a quarter of the budget: when it is opened again, after each batch.
+    let options = |storage: &MemoryStorage, budget| {
+        terrane::Options::new()
+            .storage(Arc::new(storage.clone()))
+            .background(Background::Inline)
+            .memory_budget(budget)
+            .log_segment_bytes(256 << 10)
+    };
+    let db = options(&storage, 16 << 20).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    for number in 0..BATCHES {
+        let mut batch = WriteBatch::new();
+        for key in 0..EACH {
+            batch.put(format!("{number} {key}"), [b'x'; 3000]);
+            batch.put_in(&other, format!("{number} {key}"), [b'x'; 3000]);
+        }
+        db.write(&batch).unwrap();
+    }
+    let after_death = storage.crash_point().image(Crash::Process);
+    drop((other, db));
+    after_death.record_crash_points();
+    drop(options(&after_death, BUDGET).open(DIR).unwrap());
+    let points = after_death.take_crash_points();
+    let mut found_all = 0;
+    for point in &points {
+        let image = point.image(Crash::Power(Survival { percent: 0, seed: 1 }));
+        let db = options(&image, BUDGET).open(DIR).unwrap();
+        let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+        let (count, others) = (db.iter().unwrap().count(), other.iter().unwrap().count());
+        assert_eq!(count, others, "before {}", point.operation());
+        assert!(count.is_multiple_of(EACH), "{count} entries before {}", point.operation());
+        found_all += usize::from(count == BATCHES * EACH);
+    }
+    assert!(found_all > 0 && points.len() > found_all, "{found_all} of {}", points.len());
+}

@@ -3,11 +3,11 @@
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
-use terrane::{Background, Durability, KeyspaceOptions, Options, ReadMode};
+use terrane::{Background, Clock, Durability, ErrorKind, KeyspaceOptions, Options, ReadMode};
 
 #[test]
 fn a_compaction_of_the_caller_ends_with_the_database() {
@@ -110,6 +110,84 @@ fn nothing_follows_an_error_of_a_seek() {
     assert!(iter.seek("004000").is_err());
     storage.set(None);
     assert!(iter.next().is_none());
+}
+
+/// A clock that panics when it is told to.
+#[derive(Debug, Default)]
+struct Panics(AtomicBool);
+
+impl Clock for Panics {
+    fn now_micros(&self) -> u64 {
+        assert!(!self.0.load(Ordering::SeqCst), "a clock that panics, as this test wants it");
+        7
+    }
+}
+
+/// The thread that flushes was gone, and who waited for a flush waited for ever.
+#[test]
+fn a_thread_that_panics_is_told_to_those_that_wait_for_it() {
+    let clock = Arc::new(Panics::default());
+    let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
+    let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
+    db.put("key", "value").unwrap();
+    clock.0.store(true, Ordering::SeqCst);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let flushing = db.clone();
+    std::thread::spawn(move || sender.send(flushing.flush()));
+    let flushed = receiver.recv_timeout(Duration::from_secs(15)).unwrap();
+    assert_eq!(flushed.unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(db.put("key", "other").unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(db.get("key").unwrap().unwrap(), "value");
+    assert!(db.close().is_err());
+    let db = options.open("db").unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), "value");
+}
+
+/// A clock that stops whoever asks it first, once it is armed, until it is let go.
+#[derive(Debug, Default)]
+struct Stops {
+    is_armed: AtomicBool,
+    has_stopped: AtomicBool,
+    goes_on: AtomicBool,
+}
+
+impl Clock for Stops {
+    fn now_micros(&self) -> u64 {
+        if self.is_armed.swap(false, Ordering::SeqCst) {
+            self.has_stopped.store(true, Ordering::SeqCst);
+            while !self.goes_on.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+        7
+    }
+}
+
+/// Closing flushed what a caller was flushing already, and let go of the directory while the caller
+/// made and removed files in it.
+#[test]
+fn closing_waits_for_callers_that_do_the_work_themselves() {
+    let clock = Arc::new(Stops::default());
+    let storage = Arc::new(MemoryStorage::new(1));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
+    db.put("key", "value").unwrap();
+    clock.is_armed.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let flushing = db.clone();
+        scope.spawn(move || flushing.flush());
+        while !clock.has_stopped.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let closing = scope.spawn(move || db.close());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(options.clone().open("db").is_err(), "the directory is let go of");
+        clock.goes_on.store(true, Ordering::SeqCst);
+        closing.join().unwrap().unwrap();
+    });
+    let db = options.open("db").unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), "value");
+    assert_eq!(db.tree().shape.table_count(), 1);
 }
 
 fn fault(operation: Operation, path: &str) -> Fault {

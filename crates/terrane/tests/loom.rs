@@ -47,10 +47,10 @@ impl Database {
             let mut guard = self.entrance.lock().unwrap();
             let (entrance, last) = &mut *guard;
             *last += 1;
-            (self.queue.enter(entrance, *last), *last)
+            (self.queue.enter(entrance, *last).unwrap(), *last)
         };
         self.inserted[seq as usize].store(1, Ordering::Relaxed);
-        self.queue.finish(ticket, seq);
+        assert!(self.queue.finish(ticket, seq));
         assert!(self.queue.visible() >= seq, "a write returned before it was visible");
         seq
     }
@@ -106,5 +106,24 @@ fn slots_are_used_again_only_after_they_were_published() {
         database.write();
         writer.join().unwrap();
         assert_eq!(database.read(), 3);
+    });
+}
+
+/// A write is given up, and another one comes after it: whatever the order, it is told.
+#[test]
+fn a_queue_that_is_broken_off_leaves_no_one_asleep() {
+    model(|| {
+        let database = Database::new();
+        let (lost, next) = {
+            let mut guard = database.entrance.lock().unwrap();
+            let lost = database.queue.enter(&mut guard.0, 1).unwrap();
+            (lost, database.queue.enter(&mut guard.0, 2).unwrap())
+        };
+        let other = Arc::clone(&database);
+        let writer = spawn(move || other.queue.finish(next, 2));
+        let _ = lost;
+        database.queue.break_off();
+        assert!(!writer.join().unwrap());
+        assert_eq!(database.queue.visible(), 0);
     });
 }

@@ -9,6 +9,9 @@
 //! others. A writer whose predecessors are not done yet waits: first by spinning, for inserting
 //! takes less than a microsecond, then asleep, for its predecessor may be waiting for a sync.
 //!
+//! A write that panics in its slot never marks it. What comes after it must not become visible, and
+//! does not: the queue is broken off, and whoever waits is told so.
+//!
 //! Invariants:
 //! 1. `published <= entered <= published + SLOTS`; a slot is entered again only after it was
 //!    published.
@@ -20,12 +23,12 @@ use std::sync::PoisonError;
 #[cfg(loom)]
 use loom::sync::{
     Condvar, Mutex,
-    atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
 };
 #[cfg(not(loom))]
 use std::sync::{
     Condvar, Mutex,
-    atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 use crate::types::SeqNo;
@@ -57,6 +60,8 @@ pub(crate) struct CommitQueue {
     published: AtomicU64,
     visible: AtomicU64,
     sleepers: AtomicUsize,
+    /// Set once, and told to those that sleep.
+    is_broken: AtomicBool,
     mutex: Mutex<()>,
     moved: Condvar,
 }
@@ -75,6 +80,7 @@ impl CommitQueue {
             published: AtomicU64::new(0),
             visible: AtomicU64::new(visible),
             sleepers: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
             mutex: Mutex::new(()),
             moved: Condvar::new(),
         }
@@ -92,33 +98,44 @@ impl CommitQueue {
         self.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Takes the next place. Callers enter one at a time, in the order of sequence numbers.
-    pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Ticket {
+    /// Takes the next place. Callers enter one at a time, in the order of sequence numbers. `None`
+    /// if there will be none, as the queue was broken off.
+    #[must_use = "a ticket that is not finished holds up all later writes"]
+    pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Option<Ticket> {
         let ticket = entrance.next;
-        entrance.next += 1;
-        if ticket - self.published.load(Ordering::Acquire) >= SLOTS as u64 {
-            self.sleep_until(|queue| {
-                ticket - queue.published.load(Ordering::Acquire) < SLOTS as u64
-            });
+        let is_free =
+            |queue: &Self| ticket - queue.published.load(Ordering::Acquire) < SLOTS as u64;
+        if !is_free(self) && !self.sleep_until(is_free) {
+            return None;
         }
+        entrance.next += 1;
         // Relaxed: read only after `inserted`, which is stored with release.
         self.slot(ticket).last.store(last, Ordering::Relaxed);
-        Ticket(ticket)
+        Some(Ticket(ticket))
+    }
+
+    /// Some write will never be inserted. Nothing after it becomes visible any more.
+    #[cold]
+    pub(crate) fn break_off(&self) {
+        // Relaxed: who sleeps looks at it with the mutex, which is taken here after it was set.
+        self.is_broken.store(true, Ordering::Relaxed);
+        drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        self.moved.notify_all();
     }
 
     fn slot(&self, ticket: u64) -> &Slot {
         &self.slots[(ticket % SLOTS as u64) as usize]
     }
 
-    /// The write of `ticket`, up to `last`, is inserted. Returns once it is visible.
+    /// The write of `ticket`, up to `last`, is inserted. Returns once it is visible; false if it
+    /// never will be, as the queue was broken off before it.
     #[inline]
-    pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) {
+    #[must_use = "a write may never become visible"]
+    pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) -> bool {
         // Release: who publishes the ticket has what was inserted before it.
         self.slot(ticket.0).inserted.store(ticket.0 + 1, Ordering::Release);
         self.publish();
-        if self.visible() < last {
-            self.wait_visible(last);
-        }
+        self.visible() >= last || self.wait_visible(last)
     }
 
     /// Moves the visible position over everything that is seen to be inserted, and wakes who waits
@@ -166,36 +183,41 @@ impl CommitQueue {
         }
     }
 
-    /// Returns once `seq` is visible.
+    /// Returns once `seq` is visible; false if it never will be.
     #[cold]
-    pub(crate) fn wait_visible(&self, seq: SeqNo) {
+    #[must_use = "a write may never become visible"]
+    pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
         for _ in 0..SPINS {
             if self.visible() >= seq {
-                return;
+                return true;
             }
             std::hint::spin_loop();
         }
-        self.sleep_until(|queue| queue.visible() >= seq);
+        self.sleep_until(|queue| queue.visible() >= seq)
     }
 
     /// Sleeps until what is waited for is published. A sleeper publishes what it can itself, when it
     /// goes to sleep and whenever it is woken: whoever published the slot before its own either saw
-    /// its mark, or sees that it sleeps.
+    /// its mark, or sees that it sleeps. False if the queue was broken off before that.
     #[cold]
-    fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) {
+    fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        loop {
+        let is_done = loop {
             if self.advance() {
                 self.moved.notify_all();
             }
             if is_reached(self) {
-                break;
+                break true;
+            }
+            if self.is_broken.load(Ordering::Relaxed) {
+                break false;
             }
             guard = self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
+        };
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        is_done
     }
 }
 
@@ -209,18 +231,39 @@ mod tests {
     fn writes_become_visible_in_order_whoever_finishes_first() {
         let queue = Arc::new(CommitQueue::new(10));
         let mut entrance = Entrance::default();
-        let first = queue.enter(&mut entrance, 11);
-        let second = queue.enter(&mut entrance, 14);
+        let first = queue.enter(&mut entrance, 11).unwrap();
+        let second = queue.enter(&mut entrance, 14).unwrap();
         let waiting = Arc::clone(&queue);
         let later = std::thread::spawn(move || {
-            waiting.finish(second, 14);
+            assert!(waiting.finish(second, 14));
             waiting.visible()
         });
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(queue.visible(), 10);
-        queue.finish(first, 11);
+        assert!(queue.finish(first, 11));
         assert_eq!(later.join().unwrap(), 14);
         assert_eq!(queue.visible(), 14);
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
+    fn what_comes_after_a_write_that_is_never_inserted_is_told_so() {
+        let queue = Arc::new(CommitQueue::new(0));
+        let mut entrance = Entrance::default();
+        let [before, lost, after] = [1, 2, 3].map(|seq| queue.enter(&mut entrance, seq).unwrap());
+        let waiting = Arc::clone(&queue);
+        let later = std::thread::spawn(move || waiting.finish(after, 3));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let _ = lost;
+        queue.break_off();
+        assert!(!later.join().unwrap());
+        assert!(queue.finish(before, 1), "what is before it goes on");
+        assert_eq!(queue.visible(), 1);
+        for seq in 4..=1 + SLOTS as u64 {
+            let ticket = queue.enter(&mut entrance, seq).unwrap();
+            assert!(!queue.finish(ticket, seq));
+        }
+        assert!(queue.enter(&mut entrance, 9999).is_none(), "no slot will be free");
     }
 
     #[test]
@@ -235,10 +278,10 @@ mod tests {
                         let (ticket, seq) = {
                             let (entrance, last) = &mut *entrance.lock().unwrap();
                             *last += 1;
-                            (queue.enter(entrance, *last), *last)
+                            (queue.enter(entrance, *last).unwrap(), *last)
                         };
                         inserted[seq as usize].store(1, Ordering::Relaxed);
-                        queue.finish(ticket, seq);
+                        assert!(queue.finish(ticket, seq));
                         let visible = queue.visible();
                         assert!(visible >= seq);
                         let all = inserted[1..=visible as usize].iter();

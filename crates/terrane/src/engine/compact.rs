@@ -44,16 +44,22 @@ impl Engine {
         let result = self.carry_out(tree, compaction);
         let mut jobs = tree.jobs();
         jobs.compactions.retain(|other| other != compaction);
-        if let Err(Error::Corruption(place)) = &result {
-            // A table that cannot be read is left alone, and the others go on.
-            let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-            if let Some(id) = crate::table::TableFileId::of_file_name(name) {
-                jobs.unreadable.push(TableId(id.number));
-            }
+        if let Err(error) = &result {
+            jobs.leave_alone(compaction, error);
         }
         drop(jobs);
         self.tell_room();
         result
+    }
+
+    /// Carries out a compaction in a thread of the caller.
+    fn help_to_compact(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
+        let _helping = self.work.help();
+        if let Err(error) = self.health.check_open() {
+            tree.jobs().compactions.retain(|other| other != compaction);
+            return Err(error);
+        }
+        self.compact(tree, compaction)
     }
 
     fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
@@ -225,12 +231,17 @@ impl Engine {
                     level += 1;
                     continue;
                 }
+                // What is going on comes to its end; a table that cannot be read stays.
+                let stuck = if job.is_none() { pick(&ending(shape, &jobs)) } else { None };
+                if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
+                    return Err(error);
+                }
                 jobs.compactions.extend(job.clone());
                 (job, level == last && level > 0)
             };
             match job {
                 Some(job) => {
-                    match self.compact(tree, &job) {
+                    match self.help_to_compact(tree, &job) {
                         Err(Error::Closed) if tree.is_dropped() => return Ok(()),
                         other => other?,
                     }
@@ -239,7 +250,7 @@ impl Engine {
                     }
                     level += 1;
                 }
-                // What is in the way will be done with.
+                // What is in the way is going on, and will be done with.
                 None => self.work_a_little()?,
             }
         }
@@ -249,8 +260,21 @@ impl Engine {
 /// Everything that a new compaction must stay clear of: those in progress, tables that are being
 /// dropped, and tables that cannot be read.
 pub(super) fn busy(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
+    let is_out = |id: &TableId| jobs.unreadable.contains_key(id) || jobs.dropping.contains(id);
+    clear_of(shape, jobs, is_out)
+}
+
+/// Of what a new compaction must stay clear of, that which is on its way out.
+pub(super) fn ending(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
+    clear_of(shape, jobs, |id| jobs.dropping.contains(id))
+}
+
+fn clear_of(
+    shape: &TreeShape,
+    jobs: &TreeJobs,
+    is_out: impl Fn(&TableId) -> bool,
+) -> Vec<Compaction> {
     let mut all = jobs.compactions.clone();
-    let is_out = |id: &TableId| jobs.unreadable.contains(id) || jobs.dropping.contains(id);
     for place in shape.places().filter(|place| is_out(&place.table.id)) {
         let input = terrane_policy::compaction::Input {
             level: place.level,
@@ -270,11 +294,7 @@ fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Frag
     let all = RangeTombstones::new();
     for info in tables.iter().filter(|info| info.range_tombstones > 0) {
         let Some(table) = version.tables().get(&info.id) else { continue };
-        for fragment in table.fragments()?.iter() {
-            for &seq in &fragment.seqs {
-                all.insert(&fragment.start, fragment.end.as_deref(), seq);
-            }
-        }
+        table.fragments()?.iter().for_each(|fragment| all.add(fragment));
     }
     Ok(all.fragments())
 }

@@ -104,7 +104,7 @@ impl Engine {
         let snapshots = self.snapshots.list();
         let is_free = |id| {
             !jobs.dropping.contains(&id)
-                && !jobs.unreadable.contains(&id)
+                && !jobs.unreadable.contains_key(&id)
                 && !jobs.compactions.iter().any(|compaction| compaction.takes(id))
         };
         let due = covered.iter().filter(|table| table.is_unseen(&snapshots) && is_free(table.id));

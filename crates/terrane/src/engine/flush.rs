@@ -7,7 +7,8 @@ use terrane_policy::RunId;
 
 use super::install::Installed;
 use super::tree::FullBuffer;
-use super::{Engine, Tree};
+use super::write::given_up;
+use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, Source};
 use crate::manifest::Change;
@@ -22,7 +23,9 @@ impl Engine {
         let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
         let start = Instant::now();
         // Writers that have a place in it may still be inserting.
-        self.commits.wait_visible(full.last_seq);
+        if !self.commits.wait_visible(full.last_seq) {
+            return Err(given_up());
+        }
         let mut paths = Vec::new();
         let written = self.write_memtable(tree, &full, &mut paths);
         let installed = written.and_then(|tables| self.install_flush(tree, &full, &tables));
@@ -56,7 +59,7 @@ impl Engine {
         let mut next_table = || self.next_table();
         let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
         let mut output = Output::new(config);
-        let fragments = memtable.range_tombstones().fragments();
+        let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
         let stop = || self.work.is_stopping();
         let tables = merge(input, fragments, rules, &mut output, &stop);
         paths.extend_from_slice(output.paths());
@@ -150,12 +153,12 @@ impl Engine {
             }
         }
         let is_flushed = || {
-            targets.iter().all(|(tree, last_seq)| {
+            Ok(targets.iter().all(|(tree, last_seq)| {
                 tree.is_dropped()
                     || !tree.state().full.iter().any(|full| full.last_seq <= *last_seq)
-            })
+            }))
         };
-        self.work_until(is_flushed)
+        self.work_until(&[JobKind::Flush], is_flushed)
     }
 }
 

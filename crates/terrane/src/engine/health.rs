@@ -19,8 +19,30 @@ struct State {
     is_read_only: bool,
     /// Final: a failed sync, or background work that cannot go on.
     failure: Option<Error>,
-    /// Passes: background work that is tried again.
-    trouble: Option<Error>,
+    /// Passes: background work that is tried again, by kind.
+    troubles: [Option<Trouble>; JobKind::COUNT],
+    /// How often background work has failed.
+    failures: u64,
+}
+
+/// What background work can fail without the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobKind {
+    Flush,
+    Drop,
+    Compaction,
+}
+
+impl JobKind {
+    const COUNT: usize = Self::Compaction as usize + 1;
+}
+
+/// Background work that failed, and is tried again.
+#[derive(Debug, Clone)]
+pub(crate) struct Trouble {
+    pub(crate) error: Error,
+    /// How many failures there were, with this one.
+    pub(crate) number: u64,
 }
 
 impl Health {
@@ -53,6 +75,21 @@ impl Health {
         state.failure.clone().map_or(Ok(()), Err)
     }
 
+    /// Refuses if a sync has failed: what was written before may not be there, although the write
+    /// itself went well.
+    #[inline]
+    pub(super) fn check_synced(&self) -> Result<()> {
+        if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
+    }
+
+    #[cold]
+    fn refuse_unsynced(&self) -> Result<()> {
+        match &self.lock().failure {
+            Some(error @ Error::Poisoned(_)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses if the database was closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
@@ -79,23 +116,55 @@ impl Health {
         });
     }
 
-    pub(crate) fn failure(&self) -> Option<Error> {
-        self.lock().failure.clone()
+    /// What is wrong: a failure that is final, or else one that may pass.
+    pub(crate) fn problem(&self) -> Option<Error> {
+        let state = self.lock();
+        let trouble =
+            || state.troubles.iter().flatten().next().map(|trouble| trouble.error.clone());
+        state.failure.clone().or_else(trouble)
     }
 
-    /// Background work failed and is tried again; `None` when it has succeeded.
-    pub(crate) fn set_trouble(&self, trouble: Option<Error>) {
-        self.lock().trouble = trouble;
+    /// Background work of this kind failed, and is tried again.
+    pub(super) fn set_trouble(&self, kind: JobKind, error: Error) {
+        let mut state = self.lock();
+        state.failures += 1;
+        let number = state.failures;
+        state.troubles[kind as usize] = Some(Trouble { error, number });
     }
 
-    pub(crate) fn trouble(&self) -> Option<Error> {
-        self.lock().trouble.clone()
+    /// Background work of this kind has succeeded, or there is none left to be tried again.
+    pub(super) fn end_trouble(&self, kind: JobKind) {
+        self.lock().troubles[kind as usize] = None;
+    }
+
+    /// The last failure of background work of this kind, if it has not succeeded since.
+    pub(super) fn trouble(&self, kind: JobKind) -> Option<Trouble> {
+        self.lock().troubles[kind as usize].clone()
+    }
+
+    /// How often background work has failed.
+    pub(super) fn failures(&self) -> u64 {
+        self.lock().failures
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fails_a_compaction_is_not_told_of_flushes() {
+        let health = Health::default();
+        let full = std::io::ErrorKind::StorageFull;
+        let error = Error::io("append to", std::path::Path::new("7.sst"), full.into());
+        health.set_trouble(JobKind::Compaction, error);
+        assert!(health.trouble(JobKind::Flush).is_none());
+        health.end_trouble(JobKind::Flush);
+        assert_eq!(health.trouble(JobKind::Compaction).unwrap().number, health.failures());
+        assert!(matches!(health.problem(), Some(Error::DiskFull(_))));
+        health.end_trouble(JobKind::Compaction);
+        assert!(health.problem().is_none());
+    }
 
     #[test]
     fn the_first_failure_stays_and_reads_go_on() {

@@ -83,6 +83,7 @@ impl Engine {
     ) -> Result<(Replayed, SeqNo)> {
         let from = state.log_needed_from(Lsn(0));
         let mut last_seq = state.last_seq;
+        let mut is_synced = false;
         let replayed = recovery.replay(
             &*self.storage,
             &self.dir,
@@ -93,9 +94,16 @@ impl Engine {
                 if may_flush {
                     // Before a batch, never within one.
                     for tree in self.trees().values() {
-                        if self.replay_target(state, tree.id, lsn).is_some() {
-                            self.flush_if_full(tree, lsn, last_seq)?;
+                        let takes_it = self.replay_target(state, tree.id, lsn).is_some();
+                        if !takes_it || !self.is_full_before(tree, lsn) {
+                            continue;
                         }
+                        // No table may survive what the log it comes from does not.
+                        if !std::mem::replace(&mut is_synced, true) {
+                            self.sync_replayed()?;
+                        }
+                        self.replace_replayed(tree, lsn, last_seq);
+                        self.flush_oldest(tree)?;
                     }
                 }
                 for operation in Ops::new(operations) {
@@ -103,7 +111,7 @@ impl Engine {
                         Error::corruption(&self.dir, None, "log record", error.to_string())
                     })?;
                     if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        insert_one(&tree.state().active.memtable, &op, next);
+                        insert_one(&tree.state().active.memtable, &op, next, seq);
                     }
                     next += 1;
                 }
@@ -122,21 +130,15 @@ impl Engine {
         if lsn < keyspace.flushed { None } else { self.tree(id) }
     }
 
-    /// Flushes a memtable that replay has filled; everything before `lsn` is in it.
-    fn flush_if_full(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) -> Result<()> {
-        let filled = tree.state().active.memtable.filled_bytes() as u64;
-        let limit = tree.buffer_bytes().min(self.settings.memory_budget_bytes() / 4);
+    /// Whether replay has filled a memtable of a tree with what is before `lsn`.
+    fn is_full_before(&self, tree: &Arc<Tree>, lsn: Lsn) -> bool {
+        let state = tree.state();
         // A batch is not parted: its operations share a position.
-        if filled < limit || tree.state().active.begins == lsn {
-            return Ok(());
-        }
-        // No table may survive what the log it comes from does not.
-        self.sync_replayed()?;
-        self.replace_replayed(tree, lsn, last_seq);
-        self.flush_oldest(tree)
+        state.active.memtable.filled_bytes() as u64 >= self.buffer_bytes(tree)
+            && state.active.begins != lsn
     }
 
-    /// Makes all files of the log durable; they are complete, so that one time each is enough.
+    /// Makes all files of the log durable; nothing is added to them while they are replayed.
     fn sync_replayed(&self) -> Result<()> {
         let names = self.storage.list(&self.dir);
         for name in names.map_err(|error| Error::io("list", &self.dir, error))? {

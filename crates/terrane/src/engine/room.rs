@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::{Admission, Pressure, StallCause};
 
+use super::health::Trouble;
 use super::tree::{Buffer, FullBuffer, Tree};
-use super::{Engine, Write, Writer};
+use super::{Engine, JobKind, Write, Writer};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 
@@ -20,6 +21,12 @@ const COUNT_EVERY_BYTES: usize = 256 << 10;
 
 /// A stopped writer looks again at least this often, in case it missed to be told.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A tree that writers must wait for, and why.
+struct Stop {
+    tree: Arc<Tree>,
+    pressure: Pressure,
+}
 
 /// Sleeps shorter than this take longer than they say; they are saved up.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
@@ -42,8 +49,8 @@ impl Engine {
         loop {
             match self.check_room(&mut writer, write)? {
                 None => break,
-                Some(pressure) => {
-                    writer = self.wait_for_room(writer, pressure)?;
+                Some(stop) => {
+                    writer = self.wait_for_room(writer, &stop)?;
                     self.health.check_writable()?;
                 }
             }
@@ -57,15 +64,15 @@ impl Engine {
     }
 
     /// Replaces full memtables. Answers what the write must wait for, if anything.
-    fn check_room(&self, writer: &mut Writer, write: &Write<'_>) -> Result<Option<Pressure>> {
+    fn check_room(&self, writer: &mut Writer, write: &Write<'_>) -> Result<Option<Stop>> {
         match write {
             Write::One(tree, _) => Ok(self.check_room_of(writer, tree)),
             Write::Batch(batch) => {
                 let trees = self.trees();
                 for id in batch.keyspaces() {
                     let Some(tree) = trees.get(id) else { continue };
-                    if let Some(pressure) = self.check_room_of(writer, tree) {
-                        return Ok(Some(pressure));
+                    if let Some(stop) = self.check_room_of(writer, tree) {
+                        return Ok(Some(stop));
                     }
                 }
                 Ok(None)
@@ -74,20 +81,21 @@ impl Engine {
     }
 
     #[inline]
-    fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Pressure> {
+    fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Stop> {
         let state = tree.state();
+        let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
         // Stopped writers wait even if the active memtable has room: what is behind is merging.
         if let Admission::Stop(pressure) = state.admission
             && pressure.cause == StallCause::Level0Runs
         {
-            return Some(pressure);
+            return stop(pressure);
         }
         let filled = state.active.memtable.filled_bytes() as u64;
         if filled < self.buffer_bytes(tree) {
             return None;
         }
         if let Admission::Stop(pressure) = state.admission {
-            return Some(pressure);
+            return stop(pressure);
         }
         drop(state);
         self.rotate(writer, tree);
@@ -96,7 +104,7 @@ impl Engine {
 
     /// The size at which a memtable is full: that of the design, but no more than a quarter of the
     /// memory budget, so that one can be filled while others are flushed.
-    fn buffer_bytes(&self, tree: &Tree) -> u64 {
+    pub(super) fn buffer_bytes(&self, tree: &Tree) -> u64 {
         let quarter = self.settings.memory_budget_bytes() / 4;
         tree.buffer_bytes().min(quarter)
     }
@@ -121,20 +129,38 @@ impl Engine {
     fn wait_for_room<'a>(
         &'a self,
         writer: MutexGuard<'a, Writer>,
-        pressure: Pressure,
+        stop: &Stop,
     ) -> Result<MutexGuard<'a, Writer>> {
+        let Stop { tree, pressure } = stop;
+        let kind = match pressure.cause {
+            StallCause::Level0Runs => JobKind::Compaction,
+            StallCause::ImmutableMemtables => JobKind::Flush,
+        };
         // Waiting would not help as long as work cannot be done.
-        if let Some(error @ Error::DiskFull(_)) = self.health.trouble() {
+        if let Some(Trouble { error: error @ Error::DiskFull(_), .. }) = self.health.trouble(kind) {
             return Err(error);
         }
         let start = Instant::now();
-        let writer = if self.is_inline() {
+        let has_damage = !tree.jobs().unreadable.is_empty();
+        let writer = if has_damage || self.is_inline() {
             drop(writer);
+            // What cannot be read will not be merged, however long one waits. Looked at without
+            // the lock, as it may read range tombstones.
+            if let Some(error) = self.stuck_by(tree) {
+                return Err(error);
+            }
+            None
+        } else {
+            Some(writer)
+        };
+        let writer = if self.is_inline() {
             if !self.run_one_job()? {
                 return Err(Error::internal(format!("nothing to do about {pressure}")));
             }
             self.lock_writer()
         } else {
+            // Who is told in between looks again after a while.
+            let writer = writer.unwrap_or_else(|| self.lock_writer());
             let waited = self.room.wait_timeout(writer, LOOK_AGAIN);
             waited.unwrap_or_else(PoisonError::into_inner).0
         };

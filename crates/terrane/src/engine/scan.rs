@@ -108,3 +108,39 @@ impl ReadView {
         self.seq
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryStorage;
+    use crate::{Background, Options};
+
+    /// A scan took the tree's state, then the memtable was replaced, a key was put into the next
+    /// one, and the scan took its number. It found nothing where the key is, as its state does not
+    /// hold it, and entered the range as dead for all later scans, which jumped over the key.
+    #[test]
+    fn a_scan_says_nothing_of_keys_that_were_put_after_its_state_was_taken() {
+        let storage = Arc::new(MemoryStorage::new(1));
+        let options = Options::new().storage(storage).background(Background::Inline);
+        let db = options.open("db").unwrap();
+        for number in 0..300 {
+            db.put(format!("k{number:03}"), "value").unwrap();
+        }
+        for number in 0..300 {
+            db.delete(format!("k{number:03}")).unwrap();
+        }
+        let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
+        let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
+        // Known to be dead before; the put says otherwise.
+        assert_eq!(db.iter().unwrap().count(), 0);
+        assert!(tree.dead().around(b"k150", engine.visible()).is_some());
+        let before = engine.view(tree, None).unwrap();
+        engine.rotate(&mut engine.lock_writer(), tree);
+        db.put("k150", "there").unwrap();
+        let late = ReadView { seq: engine.visible(), ..before };
+        assert!(!late.cursor_from(b"k", None).unwrap().is_valid(), "its state is the old one");
+        assert!(!late.cursor_before(None, b"k").unwrap().is_valid());
+        assert_eq!(db.iter().unwrap().count(), 1);
+        assert_eq!(db.iter().unwrap().rev().count(), 1);
+    }
+}

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use terrane_policy::{PickInput, pick};
 
+use super::{Engine, JobKind};
+use crate::durability::Durability;
 use crate::error::Error;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
-use crate::{Background, Db, Design, KeyspaceOptions, Options};
+use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result};
 
 fn open() -> Db {
     let storage = Arc::new(MemoryStorage::new(1));
@@ -69,4 +71,69 @@ fn a_keyspace_whose_drop_was_not_kept_is_still_there() {
     let db = options.open("db").unwrap();
     assert_eq!(db.keyspaces(), ["default", "kept"]);
     assert_eq!(db.keyspace("kept", KeyspaceOptions::new()).unwrap().iter().unwrap().count(), 3);
+}
+
+/// What a put answers that was let in behind a write that goes on, while `meanwhile` happens.
+#[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
+fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, super::write::Entered<'_>)) -> Result<()> {
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let engine = &keyspace.handle.engine;
+    let first = {
+        let mut writer = engine.lock_writer();
+        let seq = writer.next_seq;
+        writer.next_seq += 1;
+        engine.enter(&mut writer, seq).unwrap()
+    };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| db.put("key", "value"));
+        while engine.lock_writer().next_seq == engine.visible() + 2 {
+            std::thread::yield_now();
+        }
+        meanwhile(engine, first);
+        waiting.join().unwrap()
+    })
+}
+
+/// A write panicked after it had its place in the order: all later ones waited for it for ever.
+#[test]
+fn writes_behind_one_that_panicked_are_refused() {
+    let db = open();
+    db.put("before", "1").unwrap();
+    // As it is dropped by a panic.
+    let outcome = put_behind(&db, |_, first| drop(first));
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(db.put("later", "1").unwrap_err().kind(), ErrorKind::Internal);
+    assert!(db.flush().is_err());
+    assert_eq!(db.get("before").unwrap().unwrap(), "1");
+    assert!(db.get("key").unwrap().is_none(), "it comes after what is not there");
+    assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Internal);
+}
+
+/// A sync failed after a write was let in, which then was acknowledged as one that survives.
+#[test]
+fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
+    let db = open();
+    let poisoned = || Error::Poisoned(Box::new(Error::Closed));
+    let outcome = put_behind(&db, |engine, first| {
+        engine.health.fail(poisoned());
+        first.finish().unwrap();
+    });
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(db.durability(), Durability::Process);
+}
+
+/// A full disk that a compaction had met failed flushes for which there was room; and one that was
+/// over by then, whoever had met it.
+#[test]
+fn flushes_are_not_failed_by_what_others_have_met_or_what_is_over() {
+    let db = open();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let health = &keyspace.handle.engine.health;
+    let full = std::io::ErrorKind::StorageFull;
+    for kind in [JobKind::Compaction, JobKind::Flush] {
+        health.set_trouble(kind, Error::io("append to", "db/7.sst".as_ref(), full.into()));
+        db.put("key", "value").unwrap();
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! One tree: the memtables and the tables of a keyspace.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,7 @@ use terrane_memtable::{Config, Memtable, Pool};
 use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
 
 use super::drop_covered::Covered;
+use crate::error::Error;
 use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::version::Version;
@@ -47,8 +49,8 @@ pub(crate) struct TreeJobs {
     pub(crate) is_flushing: bool,
     pub(crate) compactions: Vec<Compaction>,
     pub(crate) cursors: Cursors,
-    /// Tables that could not be read: they are left alone.
-    pub(crate) unreadable: Vec<TableId>,
+    /// Tables that could not be read, and why: they are left alone.
+    pub(crate) unreadable: BTreeMap<TableId, Error>,
     /// Tables that are being dropped, as range tombstones cover them.
     pub(super) dropping: Vec<TableId>,
     pub(super) covered: Covered,

@@ -10,10 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use terrane_policy::{Compaction, PickInput, pick};
+use terrane_policy::{Compaction, PickInput, TreeShape, pick};
 
-use super::compact::busy;
-use super::{Engine, Tree};
+use super::compact::{busy, ending};
+use super::health::Trouble;
+use super::tree::TreeJobs;
+use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
 use crate::wal::{WantedPages, WantedSpare};
 
@@ -36,6 +38,10 @@ pub(super) struct Work {
     done: Condvar,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// How many callers are at work for the database, in threads of their own.
+    helpers: Mutex<usize>,
+    /// Told when there is none left.
+    no_helpers: Condvar,
     /// By how much writers should have been slowed down, and were not yet.
     pub(super) delay_owed_nanos: AtomicU64,
     /// A sync of the log is due at some time.
@@ -60,6 +66,25 @@ struct WorkState {
 impl Work {
     fn lock(&self) -> MutexGuard<'_, WorkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_helpers(&self) -> MutexGuard<'_, usize> {
+        self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller is at work until it lets go of the answer. Whether the database is still open is
+    /// asked afterwards.
+    pub(super) fn help(&self) -> Helping<'_> {
+        *self.lock_helpers() += 1;
+        Helping { work: self }
+    }
+
+    /// Returns once no caller is at work.
+    pub(super) fn wait_for_helpers(&self) {
+        let mut helpers = self.lock_helpers();
+        while *helpers > 0 {
+            helpers = self.no_helpers.wait(helpers).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -135,6 +160,36 @@ impl Work {
     }
 }
 
+/// A caller that does work of the database itself. Closing waits for it: it may be making or
+/// removing files, which may be those of the next opening afterwards.
+pub(super) struct Helping<'a> {
+    work: &'a Work,
+}
+
+impl Drop for Helping<'_> {
+    fn drop(&mut self) {
+        *self.work.lock_helpers() -= 1;
+        self.work.no_helpers.notify_all();
+    }
+}
+
+/// A thread at its work. If a panic ends it, its work is left for ever, and who waits is told.
+struct Working<'a> {
+    engine: &'a Engine,
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let what = "a thread of the database panicked; see the panic".into();
+        self.engine.health.fail(Error::Internal { what });
+        self.engine.work.tell_done();
+        self.engine.tell_room();
+    }
+}
+
 impl Engine {
     /// Starts the threads of a database that has them.
     pub(super) fn start_threads(self: &Arc<Self>) -> Result<()> {
@@ -145,7 +200,10 @@ impl Engine {
         let mut start = |name: String, run: fn(&Engine)| -> Result<()> {
             let engine = Arc::clone(self);
             #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
-            let thread = std::thread::Builder::new().name(name).spawn(move || run(&engine));
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let _working = Working { engine: &engine };
+                run(&engine);
+            });
             threads
                 .push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
             Ok(())
@@ -184,20 +242,26 @@ impl Engine {
             match self.find_flush() {
                 Some(tree) => {
                     let result = self.flush_found(&tree);
-                    self.judge(result, &mut failures);
+                    self.judge(JobKind::Flush, result, &mut failures);
                 }
-                // Quickly done, and so not left to a thread that may be at a long compaction.
-                None => match self.find_drop() {
-                    Some((tree, tables)) => {
-                        let result = self.drop_tables(&tree, &tables);
-                        self.judge(result, &mut failures);
-                    }
-                    None => match self.work.next_unneeded() {
-                        Some(path) => self.remove_files(vec![path]),
-                        None => self.work.sleep(seen),
-                    },
-                },
+                None => {
+                    self.health.end_trouble(JobKind::Flush);
+                    self.do_small_work(seen, &mut failures);
+                }
             }
+        }
+    }
+
+    /// What is quickly done, and so not left to a thread that may be at a long compaction.
+    fn do_small_work(&self, seen: u64, failures: &mut u32) {
+        if let Some((tree, tables)) = self.find_drop() {
+            let result = self.drop_tables(&tree, &tables);
+            return self.judge(JobKind::Drop, result, failures);
+        }
+        self.health.end_trouble(JobKind::Drop);
+        match self.work.next_unneeded() {
+            Some(path) => self.remove_files(vec![path]),
+            None => self.work.sleep(seen),
         }
     }
 
@@ -256,19 +320,22 @@ impl Engine {
             match self.find_compaction() {
                 Some((tree, compaction)) => {
                     let result = self.compact(&tree, &compaction);
-                    self.judge(result, &mut failures);
+                    self.judge(JobKind::Compaction, result, &mut failures);
                 }
-                None => self.work.sleep(seen),
+                None => {
+                    self.health.end_trouble(JobKind::Compaction);
+                    self.work.sleep(seen);
+                }
             }
         }
     }
 
     /// What the outcome of a job means for the database.
-    fn judge(&self, result: Result<()>, failures: &mut u32) {
+    fn judge(&self, kind: JobKind, result: Result<()>, failures: &mut u32) {
         match result {
             Ok(()) => {
                 *failures = 0;
-                self.health.set_trouble(None);
+                self.health.end_trouble(kind);
                 self.work.tell_done();
             }
             // Told to stop, or the tree is gone.
@@ -279,17 +346,14 @@ impl Engine {
                 if !is_full && *failures > TRIES_MAX {
                     self.health.fail(error);
                 } else {
-                    self.health.set_trouble(Some(error));
+                    self.health.set_trouble(kind, error);
                 }
                 self.work.tell_done();
                 self.tell_room();
                 self.work.rest();
             }
-            // The tables are left alone; the rest goes on.
-            Err(error @ Error::Corruption(_)) => {
-                self.health.set_trouble(Some(error));
-                self.work.tell_done();
-            }
+            // The tables are left alone, and the tree says why; the rest goes on.
+            Err(Error::Corruption(_)) if kind == JobKind::Compaction => self.work.tell_done(),
             Err(error) => {
                 self.health.fail(error);
                 self.work.tell_done();
@@ -345,6 +409,8 @@ impl Engine {
     }
 
     fn do_one_job(&self) -> Result<bool> {
+        let _helping = self.work.help();
+        self.health.check_open()?;
         self.make_spare();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);
@@ -354,20 +420,32 @@ impl Engine {
         }
         let Some((tree, compaction)) = self.find_compaction() else { return Ok(false) };
         match self.compact(&tree, &compaction) {
-            // The tables are left alone from now on; the rest goes on.
-            Err(error @ Error::Corruption(_)) => {
-                self.health.set_trouble(Some(error));
-                Ok(true)
-            }
+            // The tables are left alone from now on, and the tree says why; the rest goes on.
+            Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),
         }
     }
 
     /// Waits, or works where background work is inline, until `is_done`.
-    pub(super) fn work_until(&self, is_done: impl Fn() -> bool) -> Result<()> {
-        while !is_done() {
+    ///
+    /// # Errors
+    /// There was no room on the disk for work of these kinds, since the wait began.
+    pub(super) fn work_until(
+        &self,
+        kinds: &[JobKind],
+        is_done: impl Fn() -> Result<bool>,
+    ) -> Result<()> {
+        let before = self.health.failures();
+        while !is_done()? {
             self.health.check_writable()?;
-            if let Some(error @ Error::DiskFull(_)) = self.health.trouble() {
+            let mut troubles = kinds.iter().filter_map(|kind| self.health.trouble(*kind));
+            let full = troubles.find_map(|trouble| match trouble {
+                Trouble { error: error @ Error::DiskFull(_), number } if number > before => {
+                    Some(error)
+                }
+                _ => None,
+            });
+            if let Some(error) = full {
                 return Err(error);
             }
             self.work_a_little()?;
@@ -387,25 +465,53 @@ impl Engine {
     }
 
     /// Returns once there is nothing left to flush, to drop or to compact.
+    ///
+    /// # Errors
+    /// What is left cannot be done, as a table cannot be read.
     pub(crate) fn wait_for_compactions(&self) -> Result<()> {
-        self.work_until(|| {
-            self.trees().values().all(|tree| {
+        self.work_until(&[JobKind::Flush, JobKind::Drop, JobKind::Compaction], || {
+            let trees = self.trees();
+            let mut damage = None;
+            for tree in trees.values() {
                 let jobs = self.lock_jobs_with_covered(tree);
-                tree.state().full.is_empty()
-                    && !jobs.is_flushing
-                    && jobs.dropping.is_empty()
-                    && self.due_drop(&jobs).is_empty()
-                    && jobs.compactions.is_empty()
-                    && next_compaction(tree, &jobs).is_none()
-            })
+                if !self.is_quiet(tree, &jobs) || next_compaction(tree, &jobs).is_some() {
+                    return Ok(false);
+                }
+                let wanted = wanted_compaction(tree, &jobs);
+                damage = damage.or_else(|| jobs.damage_to(&wanted?));
+            }
+            damage.map_or(Ok(true), Err)
         })
+    }
+
+    /// Whether there is nothing to be flushed or dropped in a tree, and no job goes on.
+    pub(super) fn is_quiet(&self, tree: &Tree, jobs: &TreeJobs) -> bool {
+        tree.state().full.is_empty()
+            && !jobs.is_flushing
+            && jobs.dropping.is_empty()
+            && self.due_drop(jobs).is_empty()
+            && jobs.compactions.is_empty()
     }
 }
 
-fn next_compaction(tree: &Arc<Tree>, jobs: &super::tree::TreeJobs) -> Option<Compaction> {
+/// The compaction that a tree needs next, of those that can be done now.
+pub(super) fn next_compaction(tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
+    pick_clear_of(tree, jobs, busy)
+}
+
+/// The compaction that a tree needs next, were all of its tables readable.
+pub(super) fn wanted_compaction(tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
+    pick_clear_of(tree, jobs, ending)
+}
+
+fn pick_clear_of(
+    tree: &Tree,
+    jobs: &TreeJobs,
+    in_the_way: fn(&TreeShape, &TreeJobs) -> Vec<Compaction>,
+) -> Option<Compaction> {
     let state = tree.state();
     let shape = state.version.shape();
-    let in_progress = busy(shape, jobs);
+    let in_progress = in_the_way(shape, jobs);
     let design = tree.design();
     let input =
         PickInput { shape, design: &design, in_progress: &in_progress, cursors: &jobs.cursors };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrane_memtable::Memtable;
 
+use super::commit::Ticket;
 use super::{Engine, Tree, Writer};
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
@@ -19,6 +20,39 @@ pub(crate) enum Write<'a> {
     One(&'a Arc<Tree>, Op<'a>),
     /// Any number of operations on any trees.
     Batch(&'a Batch),
+}
+
+/// A place in the order of writes, for as long as the write is not inserted. A panic in between
+/// leaves it so for ever: then no write is taken any more, nothing after it becomes visible, and
+/// no one waits for that. What is in the log is there when the database is opened again.
+pub(super) struct Entered<'a> {
+    engine: &'a Engine,
+    ticket: Option<Ticket>,
+    last: SeqNo,
+}
+
+impl Entered<'_> {
+    /// The write is inserted; returns once it is visible.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let ticket = self.ticket.take();
+        let is_visible = ticket.is_some_and(|ticket| self.engine.commits.finish(ticket, self.last));
+        if is_visible { Ok(()) } else { Err(given_up()) }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            self.engine.health.fail(given_up());
+            self.engine.commits.break_off();
+        }
+    }
+}
+
+/// What is told where a write panicked.
+pub(super) fn given_up() -> Error {
+    // Made by hand, as it is also made during a panic.
+    Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
 /// The memtables that a write goes into.
@@ -62,7 +96,7 @@ impl Engine {
             _ => Some(log(&mut writer, &write, first, durability == Durability::Sync)?),
         };
         writer.next_seq = last + 1;
-        let ticket = self.commits.enter(&mut writer.entrance, last);
+        let entered = self.enter(&mut writer, last)?;
         let wants_spare = writer.log.as_mut().and_then(LogWriter::wanted_spare);
         // What is synced goes by system call, and needs no pages.
         let wants_pages = match durability {
@@ -84,7 +118,7 @@ impl Engine {
         if synced.is_ok() {
             insert(&write, first, &targets);
         }
-        self.commits.finish(ticket, last);
+        entered.finish()?;
         self.counters.add(Counter::Writes, count);
         self.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
@@ -93,7 +127,14 @@ impl Engine {
         if let Some(spare) = wants_spare {
             self.work.make_spare(spare);
         }
-        synced.inspect_err(|error| self.health.fail(error.clone()))
+        synced.inspect_err(|error| self.health.fail(error.clone()))?;
+        // A sync that failed after this write was let in may have lost it.
+        if durability == Durability::None { Ok(()) } else { self.health.check_synced() }
+    }
+
+    pub(super) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
+        let ticket = self.commits.enter(&mut writer.entrance, last).ok_or_else(given_up)?;
+        Ok(Entered { engine: self, ticket: Some(ticket), last })
     }
 
     /// Makes everything that was written to the log durable.
@@ -141,7 +182,7 @@ fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
     match (write, targets) {
         (Write::One(tree, op), Targets::One(memtable)) => {
             tell_put(tree, op);
-            insert_one(memtable, op, first);
+            insert_one(memtable, op, first, first);
         }
         (Write::Batch(batch), Targets::Many(targets)) => {
             // Encoded by this process, and checked before.
@@ -150,7 +191,7 @@ fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
                 let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
                 if let Some((tree, memtable)) = target {
                     tell_put(tree, &op);
-                    insert_one(memtable, &op, seq);
+                    insert_one(memtable, &op, seq, first);
                 }
             }
         }
@@ -167,12 +208,12 @@ fn tell_put(tree: &Tree, op: &Op<'_>) {
     }
 }
 
-/// Puts one operation into a memtable.
+/// Puts one operation, of a batch that began at `first`, into a memtable.
 #[inline]
-pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo) {
+pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
     match *op {
         Op::Put { key, value } => memtable.insert(key, seq, EntryKind::Value, value),
         Op::Delete { key } => memtable.insert(key, seq, EntryKind::Tombstone, &[]),
-        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq),
+        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq, first),
     }
 }

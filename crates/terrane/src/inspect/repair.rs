@@ -164,7 +164,8 @@ fn read_log(
     let problems = salvage_log(dir, state, |id, seq, op| {
         let kind = Config::SkipList { branching: 4, height: 12 };
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
-        crate::engine::insert_one(memtable, op, seq);
+        // Only what is newest will be asked for: all of the log is as one batch.
+        crate::engine::insert_one(memtable, op, seq, 0);
         report.log_operations += 1;
     })?;
     report.problems.extend(problems);
@@ -261,10 +262,6 @@ fn deleted_ranges(
             Err(error) => report.problems.push(Problem::of(&error, table.path())),
         }
     }
-    for fragment in fragments {
-        for &seq in &fragment.seqs {
-            all.insert(&fragment.start, fragment.end.as_deref(), seq);
-        }
-    }
+    fragments.iter().for_each(|fragment| all.add(fragment));
     all
 }

@@ -100,10 +100,15 @@ impl MergeCursor {
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         // What one source waits for from memory, it need not wait for after the others.
         self.order.clear();
-        for source in &mut self.sources {
-            source.approach(key)?;
+        let mut sources = self.sources.iter_mut();
+        let sought = sources
+            .try_for_each(|source| source.approach(key))
+            .and_then(|()| self.each(Direction::Forward, |source| source.seek(key, seq)));
+        if sought.is_err() {
+            // Those that were not sought any more.
+            self.sources.iter_mut().for_each(Source::forget_approach);
         }
-        self.each(Direction::Forward, |source| source.seek(key, seq))
+        sought
     }
 
     /// The last entry of the keys before `key`; steps go backward from there.

@@ -73,8 +73,18 @@ impl RunCursor {
 
     /// Asks for the memory that a seek of `key` will need.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
-        let Some(index) = self.run.index_at_or_before(key) else { return Ok(()) };
+        let Some(index) = self.run.index_at_or_before(key) else {
+            self.forget_approach();
+            return Ok(());
+        };
         self.open(index).map_or(Ok(()), |entries| entries.approach(key))
+    }
+
+    /// The next seek is of another key than the one that was approached.
+    pub(crate) fn forget_approach(&mut self) {
+        if let Some(entries) = &mut self.entries {
+            entries.forget_approach();
+        }
     }
 
     /// The first entry at or after `(key, seq)`.

@@ -98,6 +98,13 @@ impl Source {
         }
     }
 
+    /// The next seek is of another key than the one that was approached.
+    pub(crate) fn forget_approach(&mut self) {
+        if let Self::Run(cursor) = self {
+            cursor.forget_approach();
+        }
+    }
+
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         match self {

@@ -84,6 +84,7 @@ fn readers_see_the_state_at_their_sequence_number() {
                         &[key],
                         bytes.as_ref().map(|end| &end[..]),
                         seq,
+                        seq,
                     );
                     events.push(Event::DeleteRange(key, end));
                 }

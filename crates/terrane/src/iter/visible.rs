@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use terrane_memtable::{Fragment, Memtable};
+use terrane_memtable::{Memtable, RangeTombstones};
 use terrane_policy::key_range::successor;
 
 use super::dead_ranges::DeadRanges;
@@ -60,21 +60,18 @@ impl DeletedRanges {
         self.dead.enter(start, Some(end), self.known, self.seq);
     }
 
-    /// The fragment that deletes the version of `key` written at `seq`, and its newest tombstone
-    /// that this reader sees.
-    fn covering(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Fragment, SeqNo)>> {
+    /// The newest tombstone that this reader sees and that deletes the version of `key` written at
+    /// `seq`, and the set that it is in.
+    fn covering(&self, key: &[u8], seq: SeqNo) -> Result<Option<(&RangeTombstones, SeqNo)>> {
         let tables = match &self.version {
             Some(version) => version.range_tombstones()?,
             None => None,
         };
         let sets = self.memtables.iter().map(|memtable| memtable.range_tombstones()).chain(tables);
         let newest = sets
-            .filter_map(|set| set.at(key))
-            .filter_map(|fragment| Some((fragment.newest_visible(self.seq)?, fragment)))
-            .max_by_key(|(deleted, _)| *deleted);
-        Ok(newest
-            .filter(|(deleted, _)| *deleted > seq)
-            .map(|(deleted, fragment)| (fragment, deleted)))
+            .filter_map(|set| Some((set, set.newest_covering(key, self.seq)?)))
+            .max_by_key(|(_, deleted)| *deleted);
+        Ok(newest.filter(|(_, deleted)| *deleted > seq))
     }
 }
 
@@ -263,8 +260,10 @@ impl VisibleCursor {
             if dead.count.is_multiple_of(WORTH_ENTERING) {
                 self.deleted.enter(&dead.first, key);
             }
-            if let Some((fragment, deleted)) = covering {
-                self.merge.skip_deleted(fragment.end.as_deref(), deleted)?;
+            // What is deleted at this reader's number from the key on stays so.
+            let range = covering.and_then(|(set, deleted)| Some((set.end_of(key)?, deleted)));
+            if let Some((end, deleted)) = range {
+                self.merge.skip_deleted(end.as_deref(), deleted)?;
                 return Ok(true);
             }
             if let Some(range) = self.deleted.dead.around(key, self.seq) {

@@ -113,18 +113,24 @@ impl DropRules {
         fragment.seqs.iter().any(|&deleted| deleted > seq && self.stripe(deleted) == stripe)
     }
 
+    /// Of tombstones over the same keys, newest first, the newest of each stripe: the others make no
+    /// difference to any rule.
+    pub(crate) fn newest_of_each(&self, seqs: &[SeqNo]) -> Vec<SeqNo> {
+        let mut last_stripe = None;
+        let is_newest = |seq: &SeqNo| {
+            let stripe = self.stripe(*seq);
+            last_stripe.replace(stripe) != Some(stripe)
+        };
+        seqs.iter().copied().filter(is_newest).collect()
+    }
+
     /// Rule 4.
     pub(super) fn kept_fragments(&self, fragments: &[Fragment]) -> Vec<Fragment> {
         let kept = fragments.iter().filter_map(|fragment| {
             let range = KeyRange::new(&fragment.start, fragment.end.as_deref());
             let is_needed = self.older.overlap(&range);
-            let mut last_stripe = None;
-            let mut seqs = fragment.seqs.clone();
-            seqs.retain(|&seq| {
-                let stripe = self.stripe(seq);
-                let is_newest = last_stripe.replace(stripe) != Some(stripe);
-                is_newest && (stripe > 0 || is_needed)
-            });
+            let mut seqs = self.newest_of_each(&fragment.seqs);
+            seqs.retain(|&seq| is_needed || self.stripe(seq) > 0);
             (!seqs.is_empty()).then(|| Fragment { seqs, ..fragment.clone() })
         });
         kept.collect()

@@ -110,7 +110,12 @@ fn random_memtable(rng: &mut Rng, entries: u64) -> Arc<Memtable> {
         match rng.below(20) {
             0 => {
                 let end = [key[0] + rng.below(15) as u8];
-                memtable.insert_range_tombstone(&key, rng.percent(90).then_some(&end[..]), seq);
+                memtable.insert_range_tombstone(
+                    &key,
+                    rng.percent(90).then_some(&end[..]),
+                    seq,
+                    seq,
+                );
             }
             1..=5 => memtable.insert(&key, seq, EntryKind::Tombstone, &[]),
             _ => memtable.insert(&key, seq, EntryKind::Value, &vec![seq as u8; rng.index(40)]),
@@ -167,8 +172,8 @@ fn tombstones_stay_exactly_where_older_tables_lie() {
     for key in 0..10u8 {
         memtable.insert(&[key], u64::from(key) + 1, EntryKind::Tombstone, &[]);
     }
-    memtable.insert_range_tombstone(&[20], Some(&[30]), 50);
-    memtable.insert_range_tombstone(&[40], Some(&[50]), 51);
+    memtable.insert_range_tombstone(&[20], Some(&[30]), 50, 50);
+    memtable.insert_range_tombstone(&[40], Some(&[50]), 51, 51);
     let info = |number, start: u8, end: u8| {
         Arc::new(terrane_policy::TableInfo::new(number, KeyRange::new(&[start], Some(&[end])), 1))
     };
@@ -193,7 +198,7 @@ fn tables_are_cut_by_size_and_by_grandparents_never_within_a_key() {
             memtable.insert(&[key], seq, EntryKind::Value, &[key; 20]);
         }
     }
-    memtable.insert_range_tombstone(&[5], Some(&[55]), 1);
+    memtable.insert_range_tombstone(&[5], Some(&[55]), 1, 1);
     let storage = MemoryStorage::new(1);
     let snapshots: Vec<SeqNo> = (1..seq).collect();
     // One grandparent of 4000 bytes is more than ten tables of 300 bytes.

@@ -21,6 +21,8 @@ pub enum Operation {
     Read,
     /// Appending, or writing through to a segment. Half of the bytes are written before the failure.
     Append,
+    /// Writing to a segment in memory. Nothing is written before the failure.
+    Write,
     /// Making contents durable.
     Sync,
     /// Making names durable.
@@ -219,6 +221,7 @@ impl Segment for Faulty<Box<dyn Segment>> {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.storage.check(Operation::Write, &self.path)?;
         self.file.write(offset, bytes)
     }
 

@@ -65,6 +65,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_first(&mut self) -> Result<()> {
+        self.approached = None;
         if self.load(0)? {
             self.step(BlockCursor::seek_first)?;
         }
@@ -72,6 +73,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
+        self.approached = None;
         let count = self.table.block_count()?;
         if count > 0 && self.load(count - 1)? {
             self.step(BlockCursor::seek_last)?;
@@ -81,8 +83,15 @@ impl TableCursor {
 
     /// Asks for the memory that a seek of `key` will need, and remembers where it is.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+        // If it fails, the place of an earlier key is not that of this one.
+        self.approached = None;
         self.approached = Some(self.table.approach(key)?);
         Ok(())
+    }
+
+    /// The next seek is of another key than the one that was approached.
+    pub(crate) fn forget_approach(&mut self) {
+        self.approached = None;
     }
 
     /// The first entry at or after `(key, seq)`.

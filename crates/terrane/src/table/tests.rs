@@ -172,6 +172,42 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     table.verify().unwrap();
 }
 
+/// A seek that was announced and did not come, as that of another source failed, led a later one
+/// to the block of another key.
+#[test]
+fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
+    let storage = MemoryStorage::new(1);
+    let mut entries = Entries::new();
+    for number in 0..100u64 {
+        let key = format!("key{number:02}").into_bytes();
+        entries.insert((key, Reverse(1)), (EntryKind::Value, vec![b'x'; 30]));
+    }
+    let config = TableConfig {
+        block_bytes: 64,
+        filter_bits: 0.0,
+        compression: Compression::None,
+        keyspace: 0,
+    };
+    let finished = write(&storage, &entries, config);
+    let mut cursor = TableCursor::new(open(&storage, ReadPath::Mapped, &finished));
+    let between: [fn(&mut TableCursor) -> Result<()>; 5] = [
+        |cursor| cursor.seek_first(),
+        |cursor| cursor.seek_last(),
+        |cursor| cursor.seek_before(b"key50", 1),
+        |cursor| cursor.approach(b"key10"),
+        |cursor| {
+            cursor.forget_approach();
+            Ok(())
+        },
+    ];
+    for step in between {
+        cursor.approach(b"key90").unwrap();
+        step(&mut cursor).unwrap();
+        cursor.seek(b"key10", 1).unwrap();
+        assert_eq!(cursor.key(), b"key10");
+    }
+}
+
 #[test]
 fn obsolete_tables_are_discarded_with_their_last_user() {
     let storage = MemoryStorage::new(1);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use terrane_testkit::{Rng, seed_from_env};
 
+use super::format::HEADER_BYTES;
 use super::*;
 use crate::clock::ManualClock;
 use crate::error::{ErrorKind, Result};
 use crate::stats::Counters;
-use crate::storage::{Crash, MemoryStorage, Storage, Survival};
+use crate::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use crate::types::{Lsn, SeqNo};
 
 const DATABASE: u64 = 42;
@@ -39,10 +40,19 @@ fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Rec
 
 impl Log {
     fn open(storage: &MemoryStorage, segment_bytes: u64) -> Result<Self> {
+        Self::open_by(storage, Arc::new(storage.clone()), segment_bytes)
+    }
+
+    /// Opens it by way of `shared`, which leads to `storage`.
+    fn open_by(
+        storage: &MemoryStorage,
+        shared: Arc<dyn Storage>,
+        segment_bytes: u64,
+    ) -> Result<Self> {
         let (batches, replayed, recovery) = recover(storage, Lsn(0))?;
         let counters = Arc::new(Counters::default());
         let environment = LogEnvironment {
-            storage: Arc::new(storage.clone()),
+            storage: shared,
             clock: Arc::new(ManualClock::new(5)),
             counters: Arc::clone(&counters),
             dir: PathBuf::from(DIR),
@@ -255,6 +265,45 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     assert_prefix(&batches, &log.written, log.written.len());
 }
 
+/// A write that failed between the end of a segment and the first record of the next left the one
+/// out of those that are freed, or let it go on past the place where the next one says it ends.
+#[test]
+fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() {
+    let mut failures = 0;
+    for after in 0..40 {
+        let storage = MemoryStorage::new(1);
+        let fault = FaultStorage::new(Arc::new(storage.clone()));
+        let mut log = Log::open_by(&storage, Arc::new(fault.clone()), 1024).unwrap();
+        fault.set(Some(Fault {
+            operation: Some(Operation::Write),
+            path_contains: String::new(),
+            after,
+            is_permanent: false,
+            error: std::io::ErrorKind::Other,
+        }));
+        for number in 0..30u8 {
+            let seq = log.written.len() as u64 + 1;
+            let payload = vec![number; if number % 3 == 0 { 300 } else { 20 }];
+            match log.writer.append(seq, &[&payload], false) {
+                Ok(_) => log.written.push((seq, payload)),
+                Err(_) => failures += 1,
+            }
+        }
+        assert_eq!(fault.fired(), 1);
+        let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
+        assert_prefix(&batches, &log.written, log.written.len());
+        // Every file with records is known, to be freed or to be written again.
+        let known = log.writer.files();
+        for name in storage.list(Path::new(DIR)).unwrap() {
+            let path = Path::new(DIR).join(name);
+            let records = storage.read(&path).unwrap().split_off(HEADER_BYTES as usize);
+            let is_empty = records.iter().all(|&byte| byte == 0);
+            assert!(is_empty || known.contains(&path), "{path:?} after failure {after}");
+        }
+    }
+    assert_eq!(failures, 40);
+}
+
 #[test]
 fn writers_share_syncs() {
     let storage = MemoryStorage::new(1);
@@ -279,4 +328,22 @@ fn writers_share_syncs() {
     let crash = Crash::Power(Survival { percent: 0, seed: 0 });
     let (batches, ..) = recover(&storage.crash_point().image(crash), Lsn(0)).unwrap();
     assert_eq!(batches.len(), 200);
+}
+
+/// A sync panicked, and all later ones waited for it.
+#[test]
+fn a_sync_that_panics_fails_the_others() {
+    #[derive(Debug)]
+    struct Panics;
+    impl crate::storage::Syncer for Panics {
+        fn sync(&self) -> std::io::Result<()> {
+            panic!("a sync that panics, as this test wants it");
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    sync.begin_segment(PathBuf::from("1.log"), Arc::new(Panics), Lsn(0));
+    std::thread::scope(|scope| {
+        assert!(scope.spawn(|| sync.sync(Lsn(1))).join().is_err());
+    });
+    assert_eq!(sync.sync(Lsn(1)).unwrap_err().kind(), ErrorKind::Poisoned);
 }

@@ -343,24 +343,28 @@ impl LogWriter {
             previous_end: base,
             base,
         };
-        let mut next = match begin(&self.environment, path, segment, place) {
+        let end = self.current.offset + record_bytes(0) as u64;
+        let begun = begin(&self.environment, path, segment, place).and_then(|next| {
+            self.write_record(RecordKind::Continued, 0, &[], false)?;
+            Ok(next)
+        });
+        let mut next = match begun {
             Ok(next) => next,
             Err(error) => {
                 // Its header may be there, and say that this segment ends here. So it does: what
                 // is written next begins a segment that comes after both.
-                self.current.len = self.current.offset + record_bytes(0) as u64;
+                self.current.len = end;
                 return Err(error);
             }
         };
         // Who has filled a segment will not stop at the beginning of the next one.
         next.ready_at = 0;
-        self.write_record(RecordKind::Continued, 0, &[], false)?;
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
-        self.note_manifest(self.manifest_version)?;
+        // Before anything else can fail: a file that is not among them is never freed.
         let Current { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
-        Ok(())
+        self.note_manifest(self.manifest_version)
     }
 
     fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {

@@ -134,3 +134,62 @@ fn deleting_what_is_not_there_is_fine() {
     assert_eq!(db.iter().unwrap().count(), 0);
     assert_eq!(db.stats().table_bytes, 0);
 }
+
+/// Each range of a batch was kept with the numbers of all that it lies in: 275 MiB for these.
+#[test]
+fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_what_they_say() {
+    const COUNT: u32 = 6000;
+    let (options, _) = in_memory();
+    let db = options.memory_budget(256 << 20).open(DIR).unwrap();
+    let key = |number: u32| number.to_be_bytes();
+    for number in (0..2 * COUNT + 2).step_by(100) {
+        db.put(key(number), "before").unwrap();
+    }
+    let mut batch = terrane::WriteBatch::new();
+    for number in 1..=COUNT {
+        batch.delete_range(key(number)..key(2 * COUNT + 1 - number));
+    }
+    // After some of the ranges that it lies in, and before others.
+    batch.put(key(COUNT / 2), "between");
+    batch.delete_range(key(COUNT - 10)..key(COUNT + 10));
+    let before = db.snapshot();
+    db.write(&batch).unwrap();
+    let memtables = db.stats().memory.memtable_bytes;
+    assert!(memtables < 8 << 20, "{memtables} bytes");
+    let left = [key(0), key(COUNT / 2), key(2 * COUNT)];
+    let check = |when: &str| {
+        let found: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0.to_vec()).collect();
+        assert_eq!(found, left, "{when}");
+        assert_eq!(before.iter().unwrap().count(), 121, "{when}");
+        for number in (0..2 * COUNT + 2).step_by(50) {
+            let is_left = left.contains(&key(number));
+            assert_eq!(db.get(key(number)).unwrap().is_some(), is_left, "{when}: {number}");
+        }
+    };
+    check("in memory");
+    db.flush().unwrap();
+    check("in a table");
+    db.compact_range::<&[u8]>(..).unwrap();
+    check("compacted");
+}
+
+/// Ranges of many writes are as large as they are nested; a memtable ends when they fill it.
+#[test]
+fn nested_range_deletes_of_many_writes_fill_memtables() {
+    let (options, _) = in_memory();
+    let design: terrane::Design = "tiering T=4; buffer=256KiB".parse().unwrap();
+    let db = options.design(design).open(DIR).unwrap();
+    let key = |number: u32| number.to_be_bytes();
+    for number in 0..4001 {
+        db.put(key(number), "before").unwrap();
+    }
+    let mut most = 0;
+    for number in 0..2000 {
+        db.delete_range(key(number + 1)..key(4000 - number)).unwrap();
+        most = most.max(db.stats().memory.memtable_bytes);
+    }
+    assert!(most < 4 << 20, "{most} bytes");
+    assert!(db.stats().flushes > 0);
+    let found: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0.to_vec()).collect();
+    assert_eq!(found, [key(0), key(4000)]);
+}

@@ -147,3 +147,35 @@ fn batches_reach_several_keyspaces_and_survive_reopening() {
     open().close().unwrap();
     check(&open());
 }
+
+/// Keyspaces are written to by number, and the number was taken for that of another keyspace in
+/// another database.
+#[test]
+fn keyspaces_of_another_database_are_refused() {
+    let (db, other) = (small(), small());
+    let (mine, foreign) = (
+        db.keyspace("mine", KeyspaceOptions::new()).unwrap(),
+        other.keyspace("other", KeyspaceOptions::new()).unwrap(),
+    );
+    foreign.put("key", "foreign").unwrap();
+    let is_refused = |outcome: terrane::Result<()>| {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("another database"), "{error}");
+    };
+    let mut batch = WriteBatch::new();
+    batch.put("a", "1").put_in(&foreign, "a", "1");
+    is_refused(db.write(&batch));
+    other.write(&batch).unwrap();
+    batch.delete_in(&mine, "a");
+    is_refused(db.write(&batch));
+    is_refused(other.write(&batch));
+    batch.clear();
+    batch.delete_range_in(&mine, "a".."b");
+    db.write(&batch).unwrap();
+    let snapshot = db.snapshot();
+    is_refused(snapshot.get_in(&foreign, "key").map(drop));
+    is_refused(snapshot.range_in::<&str>(&foreign, ..).map(drop));
+    assert_eq!(snapshot.get_in(&mine, "key").unwrap(), None);
+    assert_eq!((db.iter().unwrap().count(), other.iter().unwrap().count()), (0, 1));
+}

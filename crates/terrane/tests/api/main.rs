@@ -16,6 +16,7 @@
 //! | `durability` | what survives, for a database and for one write |
 //! | `figures` | counters and sizes that add up |
 //! | `compaction_reads` | what compactions read, and what they leave to readers |
+//! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | no room, and room again |
 //! | `traits` | what handles may be used for, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
@@ -25,6 +26,7 @@ mod batches;
 mod checkpoint;
 mod close;
 mod compaction_reads;
+mod damaged_tables;
 mod deletes;
 mod designs;
 mod disk_full;

@@ -1,0 +1,88 @@
+//! A table that compactions cannot read: what waits for it is told of it, and the rest goes on.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use terrane::storage::{MemoryStorage, Storage};
+use terrane::{Background, Db, Error, ErrorKind};
+
+use crate::support::{DIR, in_memory};
+
+/// A database whose only table, of keys from `a` to `z`, has a damaged block.
+fn damaged(background: Background) -> Db {
+    let (options, storage) = in_memory();
+    let db = options.open(DIR).unwrap();
+    db.put("a", "0").unwrap();
+    db.put("z", "0").unwrap();
+    db.delete("b").unwrap();
+    db.close().unwrap();
+    let names = storage.list(DIR.as_ref()).unwrap();
+    let table = names.iter().find(|name| name.ends_with(".sst")).unwrap();
+    flip(&storage, table, 10);
+    options.background(background).open(DIR).unwrap()
+}
+
+fn flip(storage: &MemoryStorage, name: &str, at: usize) {
+    let path = std::path::Path::new(DIR).join(name);
+    let mut bytes = storage.read(&path).unwrap();
+    bytes[at] ^= 1;
+    storage.overwrite(&path, &bytes).unwrap();
+}
+
+/// What `work` answers about a database, which must not take longer than `seconds`.
+fn within<T: Send + 'static>(
+    seconds: u64,
+    db: &Db,
+    work: impl FnOnce(&Db) -> T + Send + 'static,
+) -> T {
+    let (db, (sender, receiver)) = (db.clone(), mpsc::channel());
+    std::thread::spawn(move || sender.send(work(&db)));
+    receiver.recv_timeout(Duration::from_secs(seconds)).expect("an answer, not an endless wait")
+}
+
+fn assert_tells_of_table(error: &Error) {
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    let text = error.to_string();
+    assert!(text.contains(".sst") && text.contains("repair"), "{text}");
+}
+
+/// Writers waited for ever for a compaction that would never be picked again.
+#[test]
+fn writers_that_a_damaged_table_stops_are_told_so() {
+    for background in [Background::Threads, Background::Inline] {
+        let db = damaged(background);
+        let round = |db: &Db, number: u32| {
+            db.put("a", number.to_string())?;
+            db.put("z", number.to_string())?;
+            db.flush()
+        };
+        let error = within(15, &db, move |db| (0..40).find_map(|number| round(db, number).err()));
+        assert_tells_of_table(&error.expect("writers were not stopped"));
+        assert_tells_of_table(&within(15, &db, |db| db.put("c", "1").unwrap_err()));
+        assert_tells_of_table(&within(15, &db, |db| db.wait_for_compactions().unwrap_err()));
+        assert_tells_of_table(&db.stats().error.unwrap());
+        // Reads of what is not damaged go on.
+        assert!(db.get("a").unwrap().is_some() && db.get("z").unwrap().is_some());
+        within(15, &db, |db| db.clone().close().unwrap());
+    }
+}
+
+/// The first call told of the damage; the next ones waited for what was in their way, which was
+/// the table that the first one had found.
+#[test]
+fn a_range_with_a_damaged_table_is_refused_each_time_it_is_compacted() {
+    for background in [Background::Threads, Background::Inline] {
+        let db = damaged(background);
+        // A table alone would be moved unread.
+        db.put("b", "1").unwrap();
+        for _ in 0..3 {
+            let refused = within(8, &db, |db| db.compact_range::<&str>(..));
+            assert_tells_of_table(&refused.unwrap_err());
+        }
+        db.put("c", "1").unwrap();
+        within(8, &db, |db| db.flush().unwrap());
+        assert_eq!(db.get("c").unwrap().unwrap(), "1");
+        // What was done since has not made the table whole.
+        assert_tells_of_table(&db.stats().error.unwrap());
+    }
+}
