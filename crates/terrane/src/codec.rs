@@ -4,6 +4,9 @@
 //! never allocates, and never panics; lengths that it is told are checked against what is left.
 
 use std::fmt;
+use std::path::Path;
+
+use crate::error::Error;
 
 /// Bytes that do not mean what was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,10 +15,35 @@ pub(crate) struct DecodeError {
     pub(crate) what: &'static str,
     /// Where in the slice, in bytes.
     pub(crate) at: usize,
+    /// The tag of what is not known and must not be passed over: not damage, but newer.
+    pub(crate) unknown: Option<u64>,
+}
+
+impl DecodeError {
+    pub(crate) fn new(what: &'static str, at: usize) -> Self {
+        Self { what, at, unknown: None }
+    }
+
+    /// An odd tag that is not known.
+    pub(crate) fn unknown(what: &'static str, tag: u64) -> Self {
+        Self { what, at: 0, unknown: Some(tag) }
+    }
+
+    /// What is wrong with a file whose checksums hold: `corrupt` makes it damage, unless a newer
+    /// library wrote it.
+    pub(crate) fn of_file(self, path: &Path, corrupt: impl FnOnce(String) -> Error) -> Error {
+        match self.unknown {
+            Some(tag) => Error::unknown(path, self.what, tag),
+            None => corrupt(self.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(tag) = self.unknown {
+            return write!(f, "unknown {} with tag {tag}, {} bytes in", self.what, self.at);
+        }
         write!(f, "{} is cut short or out of range, {} bytes in", self.what, self.at)
     }
 }
@@ -49,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn error(&self, what: &'static str) -> DecodeError {
-        DecodeError { what, at: self.at }
+        DecodeError::new(what, self.at)
     }
 
     /// The next `len` bytes.

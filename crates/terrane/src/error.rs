@@ -51,6 +51,16 @@ pub enum Error {
         /// The newest version that can be read.
         supported: u32,
     },
+    /// A file holds something that this library does not know and must not pass over: a newer one
+    /// wrote it.
+    Unknown {
+        /// The file.
+        path: Arc<Path>,
+        /// What it is, for example `change of the manifest`.
+        what: &'static str,
+        /// Its tag.
+        tag: u32,
+    },
     /// The operating system refused an operation on a file.
     Io(Box<IoFailure>),
     /// There is no room on the disk. Reads go on, and writes resume by themselves when there is
@@ -121,7 +131,7 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
-            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
             Self::Io(_) | Self::DiskFull(_) => ErrorKind::Io,
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Closed => ErrorKind::Closed,
@@ -147,6 +157,11 @@ impl Error {
     ) -> Self {
         let detail = detail.into();
         Self::Corruption(Box::new(Corruption { path: path.into(), offset, what, detail }))
+    }
+
+    /// Something with a tag that this library does not know, and must.
+    pub(crate) fn unknown(path: &Path, what: &'static str, tag: u64) -> Self {
+        Self::Unknown { path: path.into(), what, tag: u32::try_from(tag).unwrap_or(u32::MAX) }
     }
 
     /// An error of the operating system, told apart by whether the disk is full.
@@ -192,6 +207,11 @@ impl fmt::Display for Error {
             Self::Unsupported { path, found, supported } => write!(
                 f,
                 "{} has format version {found}, and this library reads up to {supported}; use a newer one",
+                path.display()
+            ),
+            Self::Unknown { path, what, tag } => write!(
+                f,
+                "{} holds a {what} with tag {tag}, which this library does not know; use a newer one",
                 path.display()
             ),
             Self::Io(failure) => write!(f, "cannot {failure}"),

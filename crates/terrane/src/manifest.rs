@@ -66,7 +66,7 @@ pub(crate) fn replay(loaded: &Loaded, dir: &Path) -> Result<Found> {
             let detail = format!("edit {}: {detail}", versioned.version);
             Error::corruption(path, None, "manifest", detail)
         };
-        let edit = Edit::decode(&versioned.bytes).map_err(|error| corrupt(error.to_string()))?;
+        let edit = Edit::decode(&versioned.bytes).map_err(|error| error.of_file(path, corrupt))?;
         if edit.version.max(edit.epoch) > COUNT_MAX {
             return Err(corrupt("a number that counts up is out of range".into()));
         }
@@ -185,5 +185,26 @@ impl Manifest {
             self.poisoned = Some(error.clone());
         }
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{put_slice, put_varint};
+    use crate::error::ErrorKind;
+
+    /// It was called damage, for which `terrane repair` would have been the wrong remedy.
+    #[test]
+    fn a_manifest_of_a_newer_library_is_unsupported_and_not_damaged() {
+        let mut bytes = Edit { version: 1, epoch: 1, changes: Vec::new() }.encode();
+        put_varint(&mut bytes, 1001);
+        put_slice(&mut bytes, b"from a later day");
+        let edits = vec![Versioned { version: 1, bytes }];
+        let loaded = Loaded { edits, path: Some("db/MANIFEST-000001".into()), healed: 0 };
+        let error = replay(&loaded, Path::new("db")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        let text = error.to_string();
+        assert!(text.contains("MANIFEST-000001") && text.contains("1001"), "{text}");
     }
 }

@@ -143,6 +143,53 @@ fn a_thread_that_panics_is_told_to_those_that_wait_for_it() {
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
 }
 
+/// A clock that stops whoever asks it first, once it is armed, until it is let go.
+#[derive(Debug, Default)]
+struct Stops {
+    is_armed: AtomicBool,
+    has_stopped: AtomicBool,
+    goes_on: AtomicBool,
+}
+
+impl Clock for Stops {
+    fn now_micros(&self) -> u64 {
+        if self.is_armed.swap(false, Ordering::SeqCst) {
+            self.has_stopped.store(true, Ordering::SeqCst);
+            while !self.goes_on.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+        7
+    }
+}
+
+/// Closing flushed what a caller was flushing already, and let go of the directory while the caller
+/// made and removed files in it.
+#[test]
+fn closing_waits_for_callers_that_do_the_work_themselves() {
+    let clock = Arc::new(Stops::default());
+    let storage = Arc::new(MemoryStorage::new(1));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
+    db.put("key", "value").unwrap();
+    clock.is_armed.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let flushing = db.clone();
+        scope.spawn(move || flushing.flush());
+        while !clock.has_stopped.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let closing = scope.spawn(move || db.close());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(options.clone().open("db").is_err(), "the directory is let go of");
+        clock.goes_on.store(true, Ordering::SeqCst);
+        closing.join().unwrap().unwrap();
+    });
+    let db = options.open("db").unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), "value");
+    assert_eq!(db.tree().shape.table_count(), 1);
+}
+
 fn fault(operation: Operation, path: &str) -> Fault {
     Fault {
         operation: Some(operation),

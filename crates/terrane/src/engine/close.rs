@@ -15,6 +15,7 @@ impl Engine {
         let was_writable = self.health.check_writable();
         self.health.close();
         self.stop_threads();
+        self.work.wait_for_helpers();
         let mut result = match was_writable {
             Ok(()) => self.flush_for_close(),
             Err(crate::error::Error::ReadOnly | crate::error::Error::Closed) => Ok(()),
@@ -34,11 +35,12 @@ impl Engine {
         self.let_go();
     }
 
-    /// Lets go of the directory. What still goes on in threads of the caller can keep nothing from
-    /// here on: the files may be another opening's.
+    /// Lets go of the directory, once no caller is at its files. What still goes on in threads of
+    /// callers can keep nothing from here on: the files may be another opening's.
     fn let_go(&self) {
         *self.lock_manifest() = None;
         self.lock_writer().log = None;
+        self.work.wait_for_helpers();
         self.release_lock();
     }
 

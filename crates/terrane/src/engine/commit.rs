@@ -250,8 +250,7 @@ mod tests {
     fn what_comes_after_a_write_that_is_never_inserted_is_told_so() {
         let queue = Arc::new(CommitQueue::new(0));
         let mut entrance = Entrance::default();
-        let [before, lost, after] =
-            [1, 2, 3].map(|seq| queue.enter(&mut entrance, seq).unwrap());
+        let [before, lost, after] = [1, 2, 3].map(|seq| queue.enter(&mut entrance, seq).unwrap());
         let waiting = Arc::clone(&queue);
         let later = std::thread::spawn(move || waiting.finish(after, 3));
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -52,6 +52,16 @@ impl Engine {
         result
     }
 
+    /// Carries out a compaction in a thread of the caller.
+    fn help_to_compact(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
+        let _helping = self.work.help();
+        if let Err(error) = self.health.check_open() {
+            tree.jobs().compactions.retain(|other| other != compaction);
+            return Err(error);
+        }
+        self.compact(tree, compaction)
+    }
+
     fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
         let start = Instant::now();
         let version = Arc::clone(&tree.state().version);
@@ -231,7 +241,7 @@ impl Engine {
             };
             match job {
                 Some(job) => {
-                    match self.compact(tree, &job) {
+                    match self.help_to_compact(tree, &job) {
                         Err(Error::Closed) if tree.is_dropped() => return Ok(()),
                         other => other?,
                     }

@@ -176,6 +176,8 @@ impl Engine {
 
     /// Frees the part of the log that no tree needs any more.
     pub(super) fn release_log(&self) {
+        // Files that are freed here are gone before another opening can have use for their names.
+        let _helping = self.work.help();
         let needed = {
             let guard = self.lock_manifest();
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {

@@ -57,7 +57,9 @@ impl Engine {
         // Those that are given are refused before anything is made for them.
         options.settings()?;
         let storage = Arc::clone(&options.components.storage);
-        if options.open_mode != OpenMode::MustExist {
+        if options.open_mode == OpenMode::MustExist {
+            check_there(&*storage, dir)?;
+        } else {
             storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
         }
         let lock = take_lock(&*storage, dir)?;
@@ -219,6 +221,19 @@ fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
 
 fn missing(dir: &Path) -> Error {
     Error::invalid("database", format!("missing in {}", dir.display()), "there to be opened")
+}
+
+/// Refuses a directory without a database before anything is left in it.
+fn check_there(storage: &dyn Storage, dir: &Path) -> Result<()> {
+    let names = storage.list(dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => missing(dir),
+        _ => Error::io("list", dir, error),
+    })?;
+    // Where someone has a lock file already, it is looked at with the lock.
+    if names.iter().any(|name| name == LOCK) {
+        return Ok(());
+    }
+    check_mode(OpenMode::MustExist, manifest::load(storage, dir)?.edits.is_empty(), dir)
 }
 
 fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()> {

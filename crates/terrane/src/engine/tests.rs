@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_policy::{PickInput, pick};
 
-use super::Engine;
+use super::{Engine, JobKind};
 use crate::durability::Durability;
 use crate::error::Error;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
@@ -120,4 +120,20 @@ fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
     });
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Poisoned);
     assert_eq!(db.durability(), Durability::Process);
+}
+
+/// A full disk that a compaction had met failed flushes for which there was room; and one that was
+/// over by then, whoever had met it.
+#[test]
+fn flushes_are_not_failed_by_what_others_have_met_or_what_is_over() {
+    let db = open();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let health = &keyspace.handle.engine.health;
+    let full = std::io::ErrorKind::StorageFull;
+    for kind in [JobKind::Compaction, JobKind::Flush] {
+        health.set_trouble(kind, Error::io("append to", "db/7.sst".as_ref(), full.into()));
+        db.put("key", "value").unwrap();
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+    }
 }

@@ -36,6 +36,10 @@ pub(super) struct Work {
     done: Condvar,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// How many callers are at work for the database, in threads of their own.
+    helpers: Mutex<usize>,
+    /// Told when there is none left.
+    no_helpers: Condvar,
     /// By how much writers should have been slowed down, and were not yet.
     pub(super) delay_owed_nanos: AtomicU64,
     /// A sync of the log is due at some time.
@@ -58,6 +62,25 @@ struct WorkState {
 impl Work {
     fn lock(&self) -> MutexGuard<'_, WorkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_helpers(&self) -> MutexGuard<'_, usize> {
+        self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller is at work until it lets go of the answer. Whether the database is still open is
+    /// asked afterwards.
+    pub(super) fn help(&self) -> Helping<'_> {
+        *self.lock_helpers() += 1;
+        Helping { work: self }
+    }
+
+    /// Returns once no caller is at work.
+    pub(super) fn wait_for_helpers(&self) {
+        let mut helpers = self.lock_helpers();
+        while *helpers > 0 {
+            helpers = self.no_helpers.wait(helpers).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -127,6 +150,19 @@ impl Work {
     }
 }
 
+/// A caller that does work of the database itself. Closing waits for it: it may be making or
+/// removing files, which may be those of the next opening afterwards.
+pub(super) struct Helping<'a> {
+    work: &'a Work,
+}
+
+impl Drop for Helping<'_> {
+    fn drop(&mut self) {
+        *self.work.lock_helpers() -= 1;
+        self.work.no_helpers.notify_all();
+    }
+}
+
 /// A thread at its work. If a panic ends it, its work is left for ever, and who waits is told.
 struct Working<'a> {
     engine: &'a Engine,
@@ -134,6 +170,9 @@ struct Working<'a> {
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
         let what = "a thread of the database panicked; see the panic".into();
         self.engine.health.fail(Error::Internal { what });
         self.engine.work.tell_done();
@@ -152,10 +191,8 @@ impl Engine {
             let engine = Arc::clone(self);
             #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                let working = Working { engine: &engine };
+                let _working = Working { engine: &engine };
                 run(&engine);
-                // Ended without a panic.
-                std::mem::forget(working);
             });
             threads
                 .push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
@@ -351,6 +388,8 @@ impl Engine {
     }
 
     fn do_one_job(&self) -> Result<bool> {
+        let _helping = self.work.help();
+        self.health.check_open()?;
         self.make_spare();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);

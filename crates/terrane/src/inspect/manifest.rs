@@ -35,8 +35,9 @@ pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
     }
     let file = loaded.path.as_deref().unwrap_or(path);
     let decode = |versioned: &crate::manifest::Versioned| {
-        let edit = Edit::decode(&versioned.bytes)
-            .map_err(|error| Error::corruption(file, None, "manifest", error.to_string()))?;
+        let edit = Edit::decode(&versioned.bytes).map_err(|error| {
+            error.of_file(file, |detail| Error::corruption(file, None, "manifest", detail))
+        })?;
         let changes = edit.changes.iter().map(describe).collect();
         Ok(ManifestEdit { version: edit.version, epoch: edit.epoch, changes })
     };

@@ -200,7 +200,7 @@ impl Change {
                 table: TableId(reader.varint("table")?),
             },
             unknown if unknown % 2 == 1 => {
-                return Err(reader.error("unknown change that must be understood"));
+                return Err(DecodeError::unknown("change of the manifest", unknown));
             }
             _ => return Ok(None),
         }))
@@ -308,6 +308,6 @@ pub(super) mod tests {
         assert_eq!(Edit::decode(&bytes).map(|edit| edit.changes), Ok(vec![]));
         put_varint(&mut bytes, 1001);
         put_slice(&mut bytes, b"x");
-        assert!(Edit::decode(&bytes).is_err());
+        assert_eq!(Edit::decode(&bytes).unwrap_err().unknown, Some(1001));
     }
 }

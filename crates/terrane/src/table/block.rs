@@ -112,7 +112,7 @@ impl<'a> Block<'a> {
     }
 
     fn error(&self, what: &'static str, at: usize) -> DecodeError {
-        DecodeError { what, at }
+        DecodeError::new(what, at)
     }
 
     #[inline]

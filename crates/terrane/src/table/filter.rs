@@ -80,7 +80,7 @@ pub(crate) struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Decoded<Self> {
-        let bad = DecodeError { what: "filter", at: bytes.len() };
+        let bad = DecodeError::new("filter", bytes.len());
         let (&probes, lines) = bytes.split_last().ok_or(bad)?;
         if lines.is_empty() || !lines.len().is_multiple_of(LINE_BYTES) || probes == 0 {
             return Err(bad);

@@ -117,10 +117,7 @@ impl Properties {
             START => self.start = value.to_vec(),
             END => self.end = Some(value.to_vec()),
             unknown if unknown % 2 == 1 => {
-                return Err(DecodeError {
-                    what: "unknown property that must be understood",
-                    at: 0,
-                });
+                return Err(DecodeError::unknown("property", unknown));
             }
             _ => {}
         }
@@ -157,7 +154,10 @@ mod tests {
         assert_eq!(Properties::decode(&bytes), Ok(properties));
         put_varint(&mut bytes, 1001);
         put_slice(&mut bytes, b"much later");
-        assert!(Properties::decode(&bytes).is_err());
+        let newer = Properties::decode(&bytes).unwrap_err();
+        let error = newer.of_file("7.sst".as_ref(), |_| panic!("it is not damage"));
+        assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("property with tag 1001"), "{error}");
         let empty = Properties::default();
         assert_eq!(Properties::decode(&empty.encode()), Ok(empty));
     }

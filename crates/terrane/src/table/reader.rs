@@ -194,7 +194,9 @@ impl Table {
     fn open_parts(&self, contents: Contents, footer: Footer) -> Result<Opened> {
         let properties = self.read_part(&contents, footer.properties, "properties")?;
         let properties = Properties::decode(&properties).map_err(|error| {
-            self.corrupt(footer.properties.offset, "properties", &error.to_string())
+            error.of_file(&self.path, |detail| {
+                self.corrupt(footer.properties.offset, "properties", &detail)
+            })
         })?;
         let mut fragments = Vec::new();
         if !footer.range_tombstones.is_none() {

@@ -45,10 +45,14 @@ struct Unsynced {
 /// Who syncs for all, as long as it does. A panic meanwhile is a failed sync for those that wait.
 struct Syncing<'a> {
     of: &'a LogSync,
+    is_over: bool,
 }
 
 impl Drop for Syncing<'_> {
     fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
         let mut state = self.of.lock();
         state.is_syncing = false;
         let what = "a sync panicked; see the panic".into();
@@ -125,14 +129,13 @@ impl LogSync {
                 continue;
             }
             state.is_syncing = true;
-            let syncing = Syncing { of: self };
+            let mut syncing = Syncing { of: self, is_over: false };
             // For all that were written, also by those that do not wait yet.
             let target = self.written().max(upto);
             let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
             drop(state);
             let result = self.sync_segments(&segments);
-            // Done without a panic.
-            std::mem::forget(syncing);
+            syncing.is_over = true;
             state = self.lock();
             state.is_syncing = false;
             match result {

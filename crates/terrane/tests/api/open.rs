@@ -190,3 +190,16 @@ fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
         drop(stop);
     });
 }
+
+/// The lock file was left in the directory, which then was not empty any more.
+#[test]
+fn an_opening_that_must_find_a_database_leaves_nothing_where_there_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().open_mode(OpenMode::MustExist);
+    assert_eq!(options.open(dir.path()).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    Options::new().open(dir.path()).unwrap().put("key", "value").unwrap();
+    // Copied without its lock file.
+    std::fs::remove_file(dir.path().join("LOCK")).unwrap();
+    assert_eq!(options.open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
+}
