@@ -3,7 +3,8 @@
 //! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
 //! large one needs few chunks. Taking memory is one atomic addition in the current chunk; only the
 //! thread that finds the chunk full takes a lock and adds the next one. Nothing is freed before
-//! the arena is.
+//! the arena is. An arena may be given memory in advance, which is written to once, so that later
+//! no allocation waits for a page.
 //!
 //! Invariants:
 //! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from `chunks`.
@@ -35,6 +36,8 @@ pub(crate) struct Arena {
     /// Bytes handed out from chunks that are not current.
     sealed_bytes: AtomicUsize,
     chunks: Mutex<Vec<NonNull<Chunk>>>,
+    /// Memory for the next chunks; counted in `capacity_bytes`.
+    reserved: Mutex<Vec<Block>>,
     pool: Arc<Pool>,
 }
 
@@ -50,8 +53,28 @@ impl Arena {
             capacity_bytes: AtomicUsize::new(0),
             sealed_bytes: AtomicUsize::new(0),
             chunks: Mutex::new(Vec::new()),
+            reserved: Mutex::new(Vec::new()),
             pool,
         }
+    }
+
+    /// An arena that has `bytes` at once, in pieces.
+    pub(crate) fn with_capacity(bytes: usize, pool: Arc<Pool>) -> Self {
+        let arena = Self::new(pool);
+        {
+            let mut reserved = lock(&arena.reserved);
+            let mut rest = bytes;
+            while rest > 0 {
+                let mut block = arena.pool.take(rest.min(LARGEST_BYTES));
+                block.touch();
+                rest -= rest.min(LARGEST_BYTES);
+                arena.capacity_bytes.fetch_add(block.len(), Ordering::Relaxed);
+                reserved.push(block);
+            }
+            // The last one is taken first.
+            reserved.reverse();
+        }
+        arena
     }
 
     /// `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
@@ -88,7 +111,10 @@ impl Arena {
             // SAFETY: invariants 1 and 3.
             let sealed = unsafe { full.as_ref() }.map_or(0, Chunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
-            let chunk = self.add(&mut chunks, self.pool.take(usual));
+            let chunk = match lock(&self.reserved).pop() {
+                Some(memory) => self.add_counted(&mut chunks, memory),
+                None => self.add(&mut chunks, self.pool.take(usual)),
+            };
             self.current.store(chunk.as_ptr(), Ordering::Release);
         }
         None
@@ -96,6 +122,10 @@ impl Arena {
 
     fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
         self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
+        self.add_counted(chunks, memory)
+    }
+
+    fn add_counted(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
         let chunk = Chunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
         chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
@@ -145,6 +175,9 @@ impl Drop for Arena {
             // SAFETY: made by `add` from a box, and freed only here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             self.pool.give(chunk.memory);
+        }
+        for memory in std::mem::take(&mut *lock(&self.reserved)) {
+            self.pool.give(memory);
         }
     }
 }
