@@ -7,7 +7,7 @@
 //! no allocation waits for a page.
 //!
 //! Invariants:
-//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from `chunks`.
+//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from there.
 //! 2. Every range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range.
 //! 3. `current` points to a chunk of `chunks`, or is null before the first one.
 
@@ -28,6 +28,14 @@ struct Chunk {
     all: WrittenOnce,
 }
 
+/// All that an arena owns.
+#[derive(Default)]
+struct Chunks {
+    all: Vec<NonNull<Chunk>>,
+    /// Memory for the next ones; counted in the capacity of the arena.
+    reserved: Vec<Block>,
+}
+
 /// A growing region of memory that is freed as a whole.
 pub(crate) struct Arena {
     current: AtomicPtr<Chunk>,
@@ -35,9 +43,7 @@ pub(crate) struct Arena {
     capacity_bytes: AtomicUsize,
     /// Bytes handed out from chunks that are not current.
     sealed_bytes: AtomicUsize,
-    chunks: Mutex<Vec<NonNull<Chunk>>>,
-    /// Memory for the next chunks; counted in `capacity_bytes`.
-    reserved: Mutex<Vec<Block>>,
+    chunks: Mutex<Chunks>,
     pool: Arc<Pool>,
 }
 
@@ -52,8 +58,7 @@ impl Arena {
             current: AtomicPtr::new(ptr::null_mut()),
             capacity_bytes: AtomicUsize::new(0),
             sealed_bytes: AtomicUsize::new(0),
-            chunks: Mutex::new(Vec::new()),
-            reserved: Mutex::new(Vec::new()),
+            chunks: Mutex::new(Chunks::default()),
             pool,
         }
     }
@@ -62,7 +67,7 @@ impl Arena {
     pub(crate) fn with_capacity(bytes: usize, pool: Arc<Pool>) -> Self {
         let arena = Self::new(pool);
         {
-            let mut reserved = lock(&arena.reserved);
+            let reserved = &mut lock(&arena.chunks).reserved;
             let mut rest = bytes;
             while rest > 0 {
                 let mut block = arena.pool.take(rest.min(LARGEST_BYTES));
@@ -111,7 +116,7 @@ impl Arena {
             // SAFETY: invariants 1 and 3.
             let sealed = unsafe { full.as_ref() }.map_or(0, Chunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
-            let chunk = match lock(&self.reserved).pop() {
+            let chunk = match chunks.reserved.pop() {
                 Some(memory) => self.add_counted(&mut chunks, memory),
                 None => self.add(&mut chunks, self.pool.take(usual)),
             };
@@ -120,16 +125,16 @@ impl Arena {
         None
     }
 
-    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
+    fn add(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
         self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
         self.add_counted(chunks, memory)
     }
 
-    fn add_counted(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
+    fn add_counted(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
         let chunk = Chunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
         chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
-        chunks.push(chunk);
+        chunks.all.push(chunk);
         chunk
     }
 
@@ -171,12 +176,13 @@ impl Chunk {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for chunk in std::mem::take(&mut *lock(&self.chunks)) {
+        let Chunks { all, reserved } = std::mem::take(&mut *lock(&self.chunks));
+        for chunk in all {
             // SAFETY: made by `add` from a box, and freed only here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             self.pool.give(chunk.memory);
         }
-        for memory in std::mem::take(&mut *lock(&self.reserved)) {
+        for memory in reserved {
             self.pool.give(memory);
         }
     }
