@@ -3,10 +3,11 @@
 //! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
 //! large one needs few chunks. Taking memory is one atomic addition in the current chunk; only the
 //! thread that finds the chunk full takes a lock and adds the next one. Nothing is freed before
-//! the arena is.
+//! the arena is. An arena may be given memory in advance, which is written to once, so that later
+//! no allocation waits for a page.
 //!
 //! Invariants:
-//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from `chunks`.
+//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from there.
 //! 2. Every range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range.
 //! 3. `current` points to a chunk of `chunks`, or is null before the first one.
 
@@ -27,6 +28,14 @@ struct Chunk {
     all: WrittenOnce,
 }
 
+/// All that an arena owns.
+#[derive(Default)]
+struct Chunks {
+    all: Vec<NonNull<Chunk>>,
+    /// Memory for the next ones; counted in the capacity of the arena.
+    reserved: Vec<Block>,
+}
+
 /// A growing region of memory that is freed as a whole.
 pub(crate) struct Arena {
     current: AtomicPtr<Chunk>,
@@ -34,7 +43,7 @@ pub(crate) struct Arena {
     capacity_bytes: AtomicUsize,
     /// Bytes handed out from chunks that are not current.
     sealed_bytes: AtomicUsize,
-    chunks: Mutex<Vec<NonNull<Chunk>>>,
+    chunks: Mutex<Chunks>,
     pool: Arc<Pool>,
 }
 
@@ -49,9 +58,28 @@ impl Arena {
             current: AtomicPtr::new(ptr::null_mut()),
             capacity_bytes: AtomicUsize::new(0),
             sealed_bytes: AtomicUsize::new(0),
-            chunks: Mutex::new(Vec::new()),
+            chunks: Mutex::new(Chunks::default()),
             pool,
         }
+    }
+
+    /// An arena that has `bytes` at once, in pieces.
+    pub(crate) fn with_capacity(bytes: usize, pool: Arc<Pool>) -> Self {
+        let arena = Self::new(pool);
+        {
+            let reserved = &mut lock(&arena.chunks).reserved;
+            let mut rest = bytes;
+            while rest > 0 {
+                let mut block = arena.pool.take(rest.min(LARGEST_BYTES));
+                block.touch();
+                rest -= rest.min(LARGEST_BYTES);
+                arena.capacity_bytes.fetch_add(block.len(), Ordering::Relaxed);
+                reserved.push(block);
+            }
+            // The last one is taken first.
+            reserved.reverse();
+        }
+        arena
     }
 
     /// `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
@@ -88,18 +116,25 @@ impl Arena {
             // SAFETY: invariants 1 and 3.
             let sealed = unsafe { full.as_ref() }.map_or(0, Chunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
-            let chunk = self.add(&mut chunks, self.pool.take(usual));
+            let chunk = match chunks.reserved.pop() {
+                Some(memory) => self.add_counted(&mut chunks, memory),
+                None => self.add(&mut chunks, self.pool.take(usual)),
+            };
             self.current.store(chunk.as_ptr(), Ordering::Release);
         }
         None
     }
 
-    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, memory: Block) -> NonNull<Chunk> {
+    fn add(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
         self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
+        self.add_counted(chunks, memory)
+    }
+
+    fn add_counted(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
         let chunk = Chunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
         chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
-        chunks.push(chunk);
+        chunks.all.push(chunk);
         chunk
     }
 
@@ -141,10 +176,14 @@ impl Chunk {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for chunk in std::mem::take(&mut *lock(&self.chunks)) {
+        let Chunks { all, reserved } = std::mem::take(&mut *lock(&self.chunks));
+        for chunk in all {
             // SAFETY: made by `add` from a box, and freed only here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             self.pool.give(chunk.memory);
+        }
+        for memory in reserved {
+            self.pool.give(memory);
         }
     }
 }

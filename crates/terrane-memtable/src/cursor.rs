@@ -1,52 +1,55 @@
 //! A position in a memtable that keeps the memtable alive.
 
+use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::btree::Position as BTreePosition;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::hash::{HashPosition, Range};
 use crate::memtable::{Kind, Memtable};
+use crate::ordered::ViewPosition;
 use crate::pinned::PinnedValue;
 use crate::skiplist::Position as SkipListPosition;
 
 /// Walks a memtable in order: by key, and within a key from new to old.
 ///
-/// A cursor sees entries that are inserted while it is in use, if they lie ahead of it; readers
-/// that want a fixed view skip entries above their sequence number.
-#[derive(Debug)]
+/// A cursor sees all entries that were there when it was last [sought](Cursor::seek), and may see
+/// those inserted since, if they lie ahead of it; readers that want a fixed view skip entries above
+/// their sequence number.
 pub struct Cursor {
     /// A position in this very memtable, by all the methods below.
     position: Position,
+    /// What will be asked for.
+    range: Range,
     memtable: Arc<Memtable>,
 }
 
-/// A position in one of the kinds.
-#[derive(Debug, Clone, Copy)]
+/// A position in one of the kinds, or nowhere.
 enum Position {
+    Nowhere,
     SkipList(SkipListPosition),
     BTree(BTreePosition),
+    Vector(ViewPosition),
+    Hashed(HashPosition),
 }
 
-/// What a kind and its positions offer; each step is given both together.
-macro_rules! step {
-    ($self:ident, $list:ident, $tree:ident => $in_list:expr, $in_tree:expr) => {
+/// Moves to what each kind answers.
+macro_rules! seek {
+    ($self:ident, $list:ident => $in_list:expr, $tree:ident => $in_tree:expr,
+     $vector:ident => $in_vector:expr, $table:ident => $in_table:expr) => {
         $self.position = match &$self.memtable.kind {
             Kind::SkipList($list) => Position::SkipList($in_list),
             Kind::BTree($tree) => Position::BTree($in_tree),
+            Kind::Vector($vector) => Position::Vector($in_vector),
+            Kind::Hashed($table) => Position::Hashed($in_table),
         }
     };
 }
 
-fn key_of<'a>(entry: Entry<'a>) -> &'a [u8] {
-    entry.key
-}
-
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
-        let position = match &memtable.kind {
-            Kind::SkipList(_) => Position::SkipList(SkipListPosition::default()),
-            Kind::BTree(_) => Position::BTree(BTreePosition::default()),
-        };
-        Self { position, memtable }
+        Self { position: Position::Nowhere, range: Range::default(), memtable }
     }
 
     /// The memtable.
@@ -54,29 +57,38 @@ impl Cursor {
         &self.memtable
     }
 
+    /// Promises that no key before `first` and none from `end` on will be asked for: the cursor
+    /// may be off the end where only such keys follow. It lets a hashed memtable answer from one
+    /// bucket.
+    pub fn limit_to(&mut self, first: Option<&[u8]>, end: Option<&[u8]>) {
+        if let Kind::Hashed(_) = &self.memtable.kind {
+            self.range = Range { first: first.map(Into::into), end: end.map(Into::into) };
+        }
+    }
+
     /// Whether the cursor is on an entry.
     #[inline]
     pub fn is_valid(&self) -> bool {
-        match self.position {
+        match &self.position {
+            Position::Nowhere => false,
             Position::SkipList(position) => position.is_valid(),
             Position::BTree(position) => position.is_valid(),
+            Position::Vector(position) => position.is_valid(),
+            Position::Hashed(position) => position.is_valid(),
         }
     }
 
     /// The entry under the cursor.
     #[inline]
     pub fn entry(&self) -> Option<Entry<'_>> {
-        self.entry_at(self.position)
-    }
-
-    /// The entry at a position that this cursor has, or had.
-    #[inline]
-    fn entry_at(&self, position: Position) -> Option<Entry<'_>> {
-        match (&self.memtable.kind, position) {
+        match (&self.memtable.kind, &self.position) {
             // SAFETY: the position was made with this list.
             (Kind::SkipList(list), Position::SkipList(position)) => unsafe { position.entry(list) },
             // SAFETY: the position was made with this tree.
             (Kind::BTree(tree), Position::BTree(position)) => unsafe { position.entry(tree) },
+            (_, Position::Vector(position)) => position.entry(),
+            // SAFETY: the position was made with this table.
+            (Kind::Hashed(table), Position::Hashed(position)) => unsafe { position.entry(table) },
             _ => None,
         }
     }
@@ -90,61 +102,90 @@ impl Cursor {
 
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
-        step!(self, list, tree => SkipListPosition::first(list), BTreePosition::first(tree));
+        seek!(self, list => SkipListPosition::first(list), tree => BTreePosition::first(tree),
+            vector => vector.first(), table => HashPosition::first(table));
     }
 
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
-        step!(self, list, tree => SkipListPosition::last(list), BTreePosition::last(tree));
+        seek!(self, list => SkipListPosition::last(list), tree => BTreePosition::last(tree),
+            vector => vector.last(), table => HashPosition::last(table));
     }
 
     /// Moves to the first entry at or after `key` as of `seq`: versions of `key` that are newer
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
-        step!(self, list, tree => SkipListPosition::at_or_after(list, key, seq),
-            BTreePosition::at_or_after(tree, key, seq));
+        seek!(self, list => SkipListPosition::at_or_after(list, key, seq),
+            tree => BTreePosition::at_or_after(tree, key, seq),
+            vector => vector.at_or_after(key, seq),
+            table => HashPosition::at_or_after(table, key, seq, &self.range));
     }
 
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
-        step!(self, list, tree => SkipListPosition::before(list, key, MAX_SEQ),
-            BTreePosition::before(tree, key, MAX_SEQ));
+        seek!(self, list => SkipListPosition::before(list, key, MAX_SEQ),
+            tree => BTreePosition::before(tree, key, MAX_SEQ),
+            vector => vector.before(key, MAX_SEQ),
+            table => HashPosition::before(table, key, MAX_SEQ, &self.range));
     }
 
     /// Moves to the next entry; off the end after the last one.
     #[inline]
     pub fn next(&mut self) {
-        let (in_list, in_tree) = self.positions();
-        // SAFETY: the positions were made with this memtable.
-        step!(self, list, tree => unsafe { in_list.next(list) }, unsafe { in_tree.next(tree) });
+        match (&self.memtable.kind, &mut self.position) {
+            (Kind::SkipList(list), Position::SkipList(position)) => {
+                // SAFETY: the position was made with this list.
+                *position = unsafe { position.next(list) };
+            }
+            (Kind::BTree(tree), Position::BTree(position)) => {
+                // SAFETY: the position was made with this tree.
+                *position = unsafe { position.next(tree) };
+            }
+            (_, Position::Vector(position)) => position.next(),
+            (Kind::Hashed(table), Position::Hashed(position)) => {
+                // SAFETY: the position was made with this table.
+                unsafe { position.next(table, &self.range) };
+            }
+            _ => {}
+        }
     }
 
     /// Moves to the first entry of the next key; off the end after the last one.
     #[inline]
     pub fn next_key(&mut self) {
-        let from = self.position;
+        let Some(key) = self.entry().map(|entry| NonNull::from(entry.key)) else { return };
+        // SAFETY: keys lie in the memory of the memtable, which is kept, and are never written
+        // again.
+        let key: &[u8] = unsafe { key.as_ref() };
         self.next();
-        while self.is_valid() && self.entry_at(from).map(key_of) == self.entry().map(key_of) {
+        while self.entry().is_some_and(|entry| entry.key == key) {
             self.next();
         }
     }
 
     /// Moves to the entry before; off the end before the first one.
     pub fn previous(&mut self) {
-        let (in_list, in_tree) = self.positions();
-        step!(self, list, tree =>
-            // SAFETY: the position was made with this list.
-            unsafe { in_list.previous(list) },
-            // SAFETY: the position was made with this tree.
-            unsafe { in_tree.previous(tree) });
-    }
-
-    /// The position, and one on no entry for the kind that the memtable is not.
-    #[inline]
-    fn positions(&self) -> (SkipListPosition, BTreePosition) {
-        match self.position {
-            Position::SkipList(position) => (position, BTreePosition::default()),
-            Position::BTree(position) => (SkipListPosition::default(), position),
+        match (&self.memtable.kind, &mut self.position) {
+            (Kind::SkipList(list), Position::SkipList(position)) => {
+                // SAFETY: the position was made with this list.
+                *position = unsafe { position.previous(list) };
+            }
+            (Kind::BTree(tree), Position::BTree(position)) => {
+                // SAFETY: the position was made with this tree.
+                *position = unsafe { position.previous(tree) };
+            }
+            (_, Position::Vector(position)) => position.previous(),
+            (Kind::Hashed(table), Position::Hashed(position)) => {
+                // SAFETY: the position was made with this table.
+                unsafe { position.previous(table, &self.range) };
+            }
+            _ => {}
         }
+    }
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("entry", &self.entry()).finish_non_exhaustive()
     }
 }

@@ -18,7 +18,10 @@
 //! |---|---|
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next one |
 //! | `head` | the first bytes of a key as an integer |
-//! | `skiplist` | the concurrent skip-list |
+//! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
+//! | `hash` | sorted lists in the buckets of a hash table |
+//! | `vector` | an array in the order of arrival |
+//! | `ordered` | entries of an unsorted structure, in order |
 //! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
@@ -29,9 +32,11 @@ mod arena;
 mod btree;
 mod cursor;
 mod entry;
+mod hash;
 mod head;
 mod memory;
 mod memtable;
+mod ordered;
 mod pinned;
 mod pool;
 mod prefetch;
@@ -39,9 +44,11 @@ mod range_tombstones;
 mod record;
 mod skiplist;
 mod sync;
+mod vector;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;
 pub use memtable::{Config, Memtable};
@@ -49,3 +56,4 @@ pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;
 pub use range_tombstones::{Fragment, RangeTombstones};
+pub use vector::VectorQuery;

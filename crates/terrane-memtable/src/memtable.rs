@@ -10,12 +10,14 @@ use std::sync::Arc;
 use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+use crate::hash::{HashView, Hashed, Shape};
 use crate::memory::MemoryUse;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
-use crate::skiplist::SkipList;
+use crate::skiplist::{MAX_HEIGHT, SkipList};
 use crate::sync::{AtomicUsize, Ordering};
+use crate::vector::{Vector, VectorQuery};
 
 /// Which structure holds the entries, with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,40 @@ pub enum Config {
     },
     /// The concurrent B-link tree.
     BTree,
+    /// An array in the order of arrival.
+    Vector {
+        /// Bytes that are taken in advance.
+        prealloc_bytes: usize,
+        /// How reads find their order.
+        query: VectorQuery,
+    },
+    /// A skip-list in each bucket of a hash table.
+    HashSkipList {
+        /// The first bytes of a key, by which its bucket is chosen.
+        prefix: usize,
+        /// The number of buckets; at least 1.
+        buckets: usize,
+        /// The largest height of a node; 1 to 20.
+        height: u8,
+        /// What is read where a range leaves a prefix.
+        view: HashView,
+    },
+    /// A sorted linked list in each bucket of a hash table.
+    HashLinkedList {
+        /// The first bytes of a key, by which its bucket is chosen.
+        prefix: usize,
+        /// The number of buckets; at least 1.
+        buckets: usize,
+        /// The length from which on a list becomes a skip-list; 0 for never.
+        threshold: usize,
+        /// What is read where a range leaves a prefix.
+        view: HashView,
+    },
 }
+
+/// The links of the head of an empty bucket's skip-list: with a quarter of the nodes at each
+/// height, enough for a few hundred nodes.
+const HEAD_HEIGHT: usize = 4;
 
 /// A write buffer. Shared by reference; all methods may be called from any thread at any time.
 #[derive(Debug)]
@@ -45,6 +80,8 @@ pub struct Memtable {
 pub(crate) enum Kind {
     SkipList(SkipList),
     BTree(BTree),
+    Vector(Vector),
+    Hashed(Hashed),
 }
 
 impl std::fmt::Debug for Kind {
@@ -52,6 +89,8 @@ impl std::fmt::Debug for Kind {
         match self {
             Self::SkipList(_) => f.write_str("skiplist"),
             Self::BTree(_) => f.write_str("btree"),
+            Self::Vector(_) => f.write_str("vector"),
+            Self::Hashed(_) => f.write_str("hashed"),
         }
     }
 }
@@ -64,6 +103,21 @@ impl Memtable {
                 Kind::SkipList(SkipList::new(branching, height, Arc::clone(pool)))
             }
             Config::BTree => Kind::BTree(BTree::new(Arc::clone(pool))),
+            Config::Vector { prealloc_bytes, query } => {
+                Kind::Vector(Vector::new(prealloc_bytes, query, Arc::clone(pool)))
+            }
+            Config::HashSkipList { prefix, buckets, height, view } => {
+                let height_max = usize::from(height).clamp(1, MAX_HEIGHT);
+                let head_height = height_max.min(HEAD_HEIGHT);
+                let shape = Shape { prefix, buckets, head_height, height_max, tall_from: 0 };
+                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
+            }
+            Config::HashLinkedList { prefix, buckets, threshold, view } => {
+                let (height_max, tall_from) =
+                    if threshold == 0 { (1, 0) } else { (MAX_HEIGHT, threshold) };
+                let shape = Shape { prefix, buckets, head_height: 1, height_max, tall_from };
+                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
+            }
         };
         let mut memtable = Self {
             kind,
@@ -73,6 +127,10 @@ impl Memtable {
             empty_bytes: 0,
         };
         memtable.empty_bytes = memtable.memory().used_bytes();
+        if let Kind::Hashed(table) = &memtable.kind {
+            // What a design spends on buckets, it has less of for entries.
+            memtable.empty_bytes -= table.table_bytes();
+        }
         Arc::new(memtable)
     }
 
@@ -86,6 +144,8 @@ impl Memtable {
         match &self.kind {
             Kind::SkipList(list) => list.insert(key, seq, kind, value),
             Kind::BTree(tree) => tree.insert(key, seq, kind, value),
+            Kind::Vector(vector) => vector.insert(key, seq, kind, value),
+            Kind::Hashed(table) => table.insert(key, seq, kind, value),
         }
         // Relaxed: counters order nothing.
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
@@ -118,6 +178,8 @@ impl Memtable {
         match &self.kind {
             Kind::SkipList(list) => list.get(key, seq),
             Kind::BTree(tree) => tree.get(key, seq),
+            Kind::Vector(vector) => vector.get(key, seq),
+            Kind::Hashed(table) => table.get(key, seq),
         }
     }
 
@@ -153,9 +215,21 @@ impl Memtable {
         self.len() == 0 && self.range_tombstones.is_empty()
     }
 
-    /// The bytes in use beyond those of an empty memtable: what its size is limited by. An empty
-    /// one answers 0, so that however low the limit is, it takes at least one entry.
+    /// Tells it that no more entries come. What is not in order yet is sorted now, by the caller;
+    /// otherwise the first reader of a range would have to.
+    pub fn freeze(&self) {
+        if let Kind::Vector(vector) = &self.kind {
+            vector.freeze();
+        }
+    }
+
+    /// The bytes in use beyond those of an empty memtable, but with those of a table of buckets:
+    /// what its size is limited by. An empty one answers 0, so that however low the limit is, it
+    /// takes at least one entry.
     pub fn filled_bytes(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
         self.memory().used_bytes().saturating_sub(self.empty_bytes)
     }
 
@@ -164,6 +238,8 @@ impl Memtable {
         let (used, allocated) = match &self.kind {
             Kind::SkipList(list) => list.usage(),
             Kind::BTree(tree) => tree.usage(),
+            Kind::Vector(vector) => vector.usage(),
+            Kind::Hashed(table) => table.usage(),
         };
         let data_bytes = self.data_bytes.load(Ordering::Relaxed);
         let tombstones = self.range_tombstones.bytes();

@@ -51,15 +51,15 @@ impl Block {
         self.layout.size()
     }
 
-    /// Has the system put memory behind all of it.
-    fn touch(&mut self) {
-        /// No system has smaller pages.
-        const PAGE_BYTES: usize = 4096;
+    /// Writes to every page, so that the system gives them now.
+    pub(crate) fn touch(&mut self) {
+        const PAGE_BYTES: usize = 4 << 10;
         for offset in (0..self.len()).step_by(PAGE_BYTES) {
-            // SAFETY: within the block.
-            let page = unsafe { self.start.add(offset) };
-            // SAFETY: the block is borrowed for changes.
-            unsafe { page.write_volatile(0) };
+            // SAFETY: the offset lies within the block.
+            let byte = unsafe { self.start.add(offset) };
+            // Volatile, or it might be left out: nobody reads it.
+            // SAFETY: the memory is owned by this block, and handed out to nobody yet.
+            unsafe { byte.write_volatile(0) };
         }
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! Left out on purpose: removal, and with it every scheme to reclaim nodes.
 
+mod list;
 mod node;
 mod position;
 
@@ -22,22 +23,17 @@ use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, EntryKind, SeqNo};
-use crate::head::head_of;
 use crate::pool::Pool;
-use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
-use node::{Node, NodeRef};
+use crate::sync::{AtomicPtr, Ordering};
+use list::Splice;
+pub(crate) use list::{List, MAX_HEIGHT};
+pub(crate) use node::{Node, NodeRef};
 pub(crate) use position::Position;
-
-/// The largest height of any node.
-pub(crate) const MAX_HEIGHT: usize = 20;
 
 /// The concurrent skip-list.
 pub(crate) struct SkipList {
     arena: Arena,
-    /// A node before all others, of the largest height, with an empty key.
-    head: NonNull<Node>,
-    /// Heights in use; searches start below it.
-    height: AtomicUsize,
+    list: List,
     /// For each height, a node near its end: a hint for appending.
     last: [AtomicPtr<Node>; MAX_HEIGHT],
     branching: u64,
@@ -49,22 +45,16 @@ unsafe impl Send for SkipList {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for SkipList {}
 
-/// For each height, the last node before a key and what its link names.
-struct Splice {
-    previous: [NonNull<Node>; MAX_HEIGHT],
-    next: [*mut Node; MAX_HEIGHT],
-}
-
 impl SkipList {
     /// An empty list in which one in `branching` nodes of a height has the next one too.
     pub(crate) fn new(branching: u8, max_height: u8, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
-        let head = Node::allocate(&arena, MAX_HEIGHT, &[], 0, EntryKind::Tombstone, &[]);
+        // SAFETY: the arena is dropped with the list, whose nodes are made in it.
+        let list = unsafe { List::new(&arena, MAX_HEIGHT) };
         Self {
             arena,
-            head,
-            height: AtomicUsize::new(1),
-            last: std::array::from_fn(|_| AtomicPtr::new(head.as_ptr())),
+            list,
+            last: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             branching: u64::from(branching.max(2)),
             max_height: usize::from(max_height).clamp(1, MAX_HEIGHT),
         }
@@ -77,118 +67,25 @@ impl SkipList {
 
     /// Adds a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        let height = self.random_height(seq);
+        let height = random_height(seq, self.branching, self.max_height);
         let node = Node::allocate(&self.arena, height, key, seq, kind, value);
-        // Relaxed: a searcher that sees the old height only takes more steps.
-        self.height.fetch_max(height, Ordering::Relaxed);
-        let head = head_of(key);
+        self.list.grow(&self.arena, height);
         let mut splice = match self.splice_at_end(key, seq) {
             Some(splice) => splice,
-            None => self.splice(key, seq, head),
+            None => self.list.splice(key, seq),
         };
-        // SAFETY: made in this list's arena.
-        let inserted = unsafe { NodeRef::new(node) };
-        for level in 0..height {
-            loop {
-                let (previous, next) = (splice.previous[level], splice.next[level]);
-                // SAFETY: the splice holds nodes of this list.
-                let link = unsafe { NodeRef::new(previous) }.link(level);
-                // The bound of the link before is one for the link after, see `Link::head`.
-                let bound = link.head.load(Ordering::Relaxed);
-                let own = inserted.link(level);
-                own.next.store(next, Ordering::Relaxed);
-                own.head.store(if next.is_null() { u64::MAX } else { bound }, Ordering::Relaxed);
-                if link.insert(next, node, head) {
-                    break;
-                }
-                // SAFETY: as above.
-                let previous = unsafe { NodeRef::new(previous) };
-                (splice.previous[level], splice.next[level]) =
-                    self.advance(previous, level, key, seq, head);
-            }
-            if splice.next[level].is_null() {
-                self.last[level].store(node.as_ptr(), Ordering::Release);
+        self.list.link(node, height, key, seq, &mut splice);
+        for (next, hint) in splice.next.iter().zip(&self.last).take(height) {
+            if next.is_null() {
+                hint.store(node.as_ptr(), Ordering::Release);
             }
         }
     }
 
     /// The newest version of `key` that is not newer than `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let node = self.first_at_or_after(key, seq)?;
+        let node = self.list.first_at_or_after(key, seq)?;
         (node.key() == key).then(|| node.entry())
-    }
-
-    /// The first node at or after `(key, seq)`.
-    fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
-        let head = head_of(key);
-        let mut previous = self.head();
-        for level in (1..self.height.load(Ordering::Relaxed)).rev() {
-            // SAFETY: `advance` returns nodes of this list.
-            previous = unsafe { NodeRef::new(self.advance(previous, level, key, seq, head).0) };
-        }
-        self.deref(self.advance(previous, 0, key, seq, head).1)
-    }
-
-    /// The last node before `(key, seq)`.
-    fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
-        let head = head_of(key);
-        let mut previous = self.head();
-        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-            // SAFETY: `advance` returns nodes of this list.
-            previous = unsafe { NodeRef::new(self.advance(previous, level, key, seq, head).0) };
-        }
-        (previous.as_ptr() != self.head).then_some(previous)
-    }
-
-    fn first(&self) -> Option<NodeRef<'_>> {
-        self.deref(self.head().link(0).load().0)
-    }
-
-    fn last(&self) -> Option<NodeRef<'_>> {
-        let mut previous = self.head();
-        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-            while let Some(next) = self.deref(previous.link(level).load().0) {
-                previous = next;
-            }
-        }
-        (previous.as_ptr() != self.head).then_some(previous)
-    }
-
-    /// From `previous`, which is before `(key, seq)`: the last such node of the level, and what
-    /// its link names.
-    #[inline]
-    fn advance<'a>(
-        &'a self,
-        mut previous: NodeRef<'a>,
-        level: usize,
-        key: &[u8],
-        seq: SeqNo,
-        head: u64,
-    ) -> (NonNull<Node>, *mut Node) {
-        loop {
-            let (next, bound) = previous.link(level).load();
-            if bound > head {
-                return (previous.as_ptr(), next);
-            }
-            match self.deref(next) {
-                Some(node) if node.compare(key, seq) == Less => previous = node,
-                _ => return (previous.as_ptr(), next),
-            }
-        }
-    }
-
-    fn splice(&self, key: &[u8], seq: SeqNo, head: u64) -> Splice {
-        let mut splice =
-            Splice { previous: [self.head; MAX_HEIGHT], next: [ptr::null_mut(); MAX_HEIGHT] };
-        let mut previous = self.head();
-        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-            let (before, next) = self.advance(previous, level, key, seq, head);
-            splice.previous[level] = before;
-            splice.next[level] = next;
-            // SAFETY: `advance` returns nodes of this list.
-            previous = unsafe { NodeRef::new(before) };
-        }
-        splice
     }
 
     /// The splice of a key beyond all others, by the hints; `None` if it is not, or if the hints
@@ -198,44 +95,35 @@ impl SkipList {
     /// in the list when that node was its end, and none of them is beyond `key`. One that is
     /// behind makes inserting fail at that height, which then searches on from it.
     fn splice_at_end(&self, key: &[u8], seq: SeqNo) -> Option<Splice> {
-        let last = self.deref(self.last[0].load(Ordering::Acquire))?;
-        if last.as_ptr() == self.head || last.compare(key, seq) != Less {
+        let last = self.list.deref(self.last[0].load(Ordering::Acquire))?;
+        if last.compare(key, seq) != Less {
             return None;
         }
         let mut previous = [last.as_ptr(); MAX_HEIGHT];
-        for (previous, hint) in previous.iter_mut().zip(&self.last).skip(1) {
-            *previous = NonNull::new(hint.load(Ordering::Acquire))?;
+        for (level, (previous, hint)) in previous.iter_mut().zip(&self.last).enumerate().skip(1) {
+            // A height without a hint has no nodes, or none that is known of.
+            *previous = NonNull::new(hint.load(Ordering::Acquire))
+                .unwrap_or_else(|| self.list.head_of_level(level));
         }
         let is_end = last.link(0).load().0.is_null();
         is_end.then_some(Splice { previous, next: [ptr::null_mut(); MAX_HEIGHT] })
     }
+}
 
-    #[inline]
-    fn head(&self) -> NodeRef<'_> {
-        // SAFETY: made in this list's arena.
-        unsafe { NodeRef::new(self.head) }
+/// A height that follows from the sequence number, so that a run can be repeated: one in
+/// `branching` nodes of a height has the next one too.
+pub(crate) fn random_height(seq: SeqNo, branching: u64, max_height: usize) -> usize {
+    let mut bits = mix(seq);
+    let mut height = 1;
+    while height < max_height && bits.is_multiple_of(branching) {
+        bits /= branching;
+        height += 1;
     }
-
-    #[inline]
-    fn deref(&self, node: *mut Node) -> Option<NodeRef<'_>> {
-        // SAFETY: links name nodes of this list, or nothing.
-        NonNull::new(node).map(|node| unsafe { NodeRef::new(node) })
-    }
-
-    /// A height that follows from the sequence number, so that a run can be repeated.
-    fn random_height(&self, seq: SeqNo) -> usize {
-        let mut bits = mix(seq);
-        let mut height = 1;
-        while height < self.max_height && bits.is_multiple_of(self.branching) {
-            bits /= self.branching;
-            height += 1;
-        }
-        height
-    }
+    height
 }
 
 /// The finaliser of SplitMix64: neighbouring numbers give unrelated bits.
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -2,13 +2,13 @@
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
-    Mutex,
+    Mutex, RwLock,
     atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Mutex,
+    Mutex, RwLock,
     atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
@@ -67,6 +67,26 @@ impl WrittenOnce {
 pub(crate) type Guard<'a, T> = std::sync::MutexGuard<'a, T>;
 #[cfg(loom)]
 pub(crate) type Guard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+#[cfg(not(loom))]
+type ReadGuard<'a, T> = std::sync::RwLockReadGuard<'a, T>;
+#[cfg(loom)]
+type ReadGuard<'a, T> = loom::sync::RwLockReadGuard<'a, T>;
+
+#[cfg(not(loom))]
+type WriteGuard<'a, T> = std::sync::RwLockWriteGuard<'a, T>;
+#[cfg(loom)]
+type WriteGuard<'a, T> = loom::sync::RwLockWriteGuard<'a, T>;
+
+/// As [`lock`], for one of several readers.
+pub(crate) fn read<T>(shared: &RwLock<T>) -> ReadGuard<'_, T> {
+    shared.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// As [`lock`], for the one that writes.
+pub(crate) fn write<T>(shared: &RwLock<T>) -> WriteGuard<'_, T> {
+    shared.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 /// Locks, also after a panic of another holder: what this crate keeps under locks is never left
 /// half changed.

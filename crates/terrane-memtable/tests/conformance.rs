@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_memtable::{Config, Cursor, EntryKind, MAX_SEQ, Memtable, Pool, SeqNo};
+use terrane_memtable::{
+    Config, Cursor, EntryKind, HashView, MAX_SEQ, Memtable, Pool, SeqNo, VectorQuery,
+};
 use terrane_testkit::{Rng, seed_from_env};
 
 /// The oracle: versions in memtable order.
@@ -209,6 +211,224 @@ fn concurrent_writers_lose_nothing_and_readers_see_order(config: Config) {
     assert_at(&cursor, None);
 }
 
+/// While entries are inserted, every read finds all that were there before it.
+fn reads_between_inserts_miss_nothing(config: Config) {
+    let mut rng = Rng::new(seed_from_env(14));
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let mut oracle = Oracle::new();
+    let mut cursor = memtable.cursor();
+    for seq in 1..=some(1200) {
+        let key = random_key(&mut rng);
+        let value = seq.to_be_bytes().to_vec();
+        memtable.insert(&key, seq, EntryKind::Value, &value);
+        oracle.insert((key, Reverse(seq)), (EntryKind::Value, value));
+        let (key, at) = (random_key(&mut rng), rng.below(seq + 1));
+        let newest = oracle.range((key.clone(), Reverse(at))..).next();
+        match rng.below(5) {
+            0 => {
+                let newest = newest.filter(|((found, _), _)| *found == key);
+                let found = memtable.get(&key, at).map(|entry| entry.seq);
+                assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
+            }
+            1 => {
+                cursor.seek(&key, at);
+                let mut expected = oracle.range((key, Reverse(at))..);
+                for _ in 0..rng.below(8) {
+                    assert_at(&cursor, expected.next());
+                    cursor.next();
+                }
+            }
+            2 => {
+                cursor.seek_before(&key);
+                let mut expected = oracle.range(..(key, Reverse(MAX_SEQ))).rev();
+                for _ in 0..rng.below(8) {
+                    assert_at(&cursor, expected.next());
+                    cursor.previous();
+                }
+            }
+            3 => {
+                cursor.seek(&key, at);
+                assert_at(&cursor, newest);
+                cursor.previous();
+                let before = oracle.range(..(key, Reverse(at))).next_back();
+                if newest.is_some() {
+                    assert_at(&cursor, before);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whoever goes on from an entry sees the rest in order, whatever is inserted meanwhile, in which
+/// direction it goes, and how often it turns.
+fn cursors_go_on_while_entries_come(config: Config) {
+    let mut rng = Rng::new(seed_from_env(15));
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let mut seen_before = fill(&memtable, &mut rng, some(500));
+    let mut seq = some(500);
+    for _ in 0..20 {
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        let mut walked: Vec<Version> = Vec::new();
+        while let Some(entry) = cursor.entry() {
+            walked.push((entry.key.to_vec(), Reverse(entry.seq)));
+            if rng.percent(5) {
+                seq += 1;
+                let key = random_key(&mut rng);
+                memtable.insert(&key, seq, EntryKind::Value, b"meanwhile");
+                seen_before.insert((key, Reverse(seq)), (EntryKind::Value, b"meanwhile".to_vec()));
+            }
+            cursor.next();
+        }
+        assert!(walked.is_sorted_by(|a, b| a < b));
+        assert!(walked.iter().all(|version| seen_before.contains_key(version)));
+        let key = random_key(&mut rng);
+        cursor.seek(&key, MAX_SEQ);
+        let mut at = seen_before.range((key, Reverse(MAX_SEQ))..).next();
+        for _ in 0..30 {
+            assert_at(&cursor, at);
+            let Some((version, _)) = at else { break };
+            if rng.percent(60) {
+                cursor.next();
+                at = seen_before.range(version.clone()..).nth(1);
+            } else {
+                cursor.previous();
+                at = seen_before.range(..version.clone()).next_back();
+            }
+        }
+    }
+}
+
+/// A cursor that was told what will be asked for answers that as any other.
+fn cursors_of_a_range_have_all_of_it(config: Config) {
+    let mut rng = Rng::new(seed_from_env(16));
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let oracle = fill(&memtable, &mut rng, some(1000));
+    for _ in 0..some(1500) {
+        let (one, other) = (random_key(&mut rng), random_key(&mut rng));
+        let (first, end) = if one < other { (one, other) } else { (other, one) };
+        let mut cursor = memtable.cursor();
+        cursor.limit_to(Some(&first), Some(&end));
+        let versions = (first.clone(), Reverse(MAX_SEQ))..(end.clone(), Reverse(MAX_SEQ));
+        let expected: Vec<_> = oracle.range(versions).map(|(version, _)| version.clone()).collect();
+        let mut found: Vec<Version> = Vec::new();
+        cursor.seek(&first, MAX_SEQ);
+        while let Some(entry) = cursor.entry().filter(|entry| *entry.key < end[..]) {
+            found.push((entry.key.to_vec(), Reverse(entry.seq)));
+            cursor.next();
+        }
+        assert_eq!(found, expected);
+        found.clear();
+        cursor.seek_before(&end);
+        while let Some(entry) = cursor.entry().filter(|entry| *entry.key >= first[..]) {
+            found.push((entry.key.to_vec(), Reverse(entry.seq)));
+            cursor.previous();
+        }
+        found.reverse();
+        assert_eq!(found, expected);
+    }
+}
+
+/// Freezing changes no answer, at whatever moment it comes and from whichever thread.
+fn frozen_memtables_answer_as_before(config: Config) {
+    let mut rng = Rng::new(seed_from_env(17));
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let oracle = fill(&memtable, &mut rng, some(2000));
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (memtable, oracle) = (&memtable, &oracle);
+            let mut rng = Rng::new(seed_from_env(18) + thread);
+            scope.spawn(move || {
+                for _ in 0..some(100) {
+                    let key = random_key(&mut rng);
+                    let first = oracle.range((key.clone(), Reverse(MAX_SEQ))..).next();
+                    let newest = first.filter(|((found, _), _)| *found == key);
+                    let found = memtable.get(&key, MAX_SEQ).map(|entry| entry.seq);
+                    assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
+                }
+            });
+        }
+        memtable.freeze();
+    });
+    memtable.freeze();
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    for entry in &oracle {
+        assert_at(&cursor, Some(entry));
+        cursor.next();
+    }
+    assert_at(&cursor, None);
+    cursor.seek_first();
+    let mut newest = oracle.iter().peekable();
+    while let Some(entry) = newest.next() {
+        assert_at(&cursor, Some(entry));
+        while newest.next_if(|(version, _)| version.0 == entry.0.0).is_some() {}
+        cursor.next_key();
+    }
+    assert_at(&cursor, None);
+}
+
+/// Readers of ranges begin while writers insert: no entry is missed, and none is there twice.
+fn ranges_read_while_writers_insert_have_every_entry_once(config: Config) {
+    for round in 0..if cfg!(miri) { 2 } else { 30 } {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        // Up to this, everything was inserted.
+        let inserted = [AtomicU64::new(0), AtomicU64::new(0)];
+        let count = some(400).max(8);
+        std::thread::scope(|scope| {
+            for (thread, inserted) in (0u64..).zip(&inserted) {
+                let memtable = &memtable;
+                scope.spawn(move || {
+                    for step in 0..count {
+                        let seq = 2 * step + thread + 1;
+                        let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                        memtable.insert(&key, seq, EntryKind::Value, &seq.to_be_bytes());
+                        inserted.store(step + 1, Ordering::Release);
+                    }
+                });
+            }
+            for reader in 0..2 {
+                let (memtable, inserted) = (&memtable, &inserted);
+                scope.spawn(move || {
+                    if round % 2 == reader {
+                        while inserted[0].load(Ordering::Acquire) < count / 2 {
+                            std::hint::spin_loop();
+                        }
+                    }
+                    for _ in 0..3 {
+                        let before: Vec<u64> =
+                            inserted.iter().map(|count| count.load(Ordering::Acquire)).collect();
+                        let mut cursor = memtable.cursor();
+                        cursor.seek_first();
+                        let mut found = Vec::new();
+                        let mut last = None;
+                        while let Some(entry) = cursor.entry() {
+                            assert!(last < Some(entry.key.to_vec()));
+                            last = Some(entry.key.to_vec());
+                            found.push(entry.seq);
+                            cursor.next();
+                        }
+                        found.sort_unstable();
+                        for (thread, count) in (0u64..).zip(before) {
+                            let mut missing = (0..count).map(|step| 2 * step + thread + 1);
+                            assert!(missing.all(|seq| found.binary_search(&seq).is_ok()));
+                        }
+                    }
+                });
+            }
+        });
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        let mut walked = 0;
+        while cursor.is_valid() {
+            walked += 1;
+            cursor.next();
+        }
+        assert_eq!(walked, 2 * count);
+    }
+}
+
 fn memory_is_counted(config: Config) {
     let memtable = Memtable::new(config, &Pool::new(0));
     let mut data = 0;
@@ -228,39 +448,39 @@ fn memory_is_counted(config: Config) {
 
 macro_rules! conformance {
     ($($kind:ident: $config:expr),* $(,)?) => {$(
+        conformance!(@kind $kind $config;
+            gets_find_the_newest_version_not_above_a_seq
+            cursors_walk_both_ways_and_seek
+            an_empty_memtable_has_nothing
+            pinned_values_outlive_their_memtable
+            ascending_keys_and_all_heights_are_found
+            concurrent_writers_lose_nothing_and_readers_see_order
+            reads_between_inserts_miss_nothing
+            cursors_go_on_while_entries_come
+            cursors_of_a_range_have_all_of_it
+            frozen_memtables_answer_as_before
+            ranges_read_while_writers_insert_have_every_entry_once
+            memory_is_counted
+        );
+    )*};
+    (@kind $kind:ident $config:expr; $($test:ident)*) => {
         mod $kind {
             use super::*;
 
-            #[test]
-            fn gets_find_the_newest_version_not_above_a_seq() {
-                super::gets_find_the_newest_version_not_above_a_seq($config);
-            }
-            #[test]
-            fn cursors_walk_both_ways_and_seek() {
-                super::cursors_walk_both_ways_and_seek($config);
-            }
-            #[test]
-            fn an_empty_memtable_has_nothing() {
-                super::an_empty_memtable_has_nothing($config);
-            }
-            #[test]
-            fn pinned_values_outlive_their_memtable() {
-                super::pinned_values_outlive_their_memtable($config);
-            }
-            #[test]
-            fn ascending_keys_and_all_heights_are_found() {
-                super::ascending_keys_and_all_heights_are_found($config);
-            }
-            #[test]
-            fn concurrent_writers_lose_nothing_and_readers_see_order() {
-                super::concurrent_writers_lose_nothing_and_readers_see_order($config);
-            }
-            #[test]
-            fn memory_is_counted() {
-                super::memory_is_counted($config);
-            }
+            $(#[test]
+            fn $test() {
+                super::$test($config);
+            })*
         }
-    )*};
+    };
+}
+
+const fn hash_skip_list(prefix: usize, buckets: usize, view: HashView) -> Config {
+    Config::HashSkipList { prefix, buckets, height: 12, view }
+}
+
+const fn hash_linked_list(prefix: usize, buckets: usize, threshold: usize) -> Config {
+    Config::HashLinkedList { prefix, buckets, threshold, view: HashView::Kept }
 }
 
 conformance! {
@@ -268,4 +488,13 @@ conformance! {
     skip_list_of_height_1: Config::SkipList { branching: 2, height: 1 },
     skip_list_dense: Config::SkipList { branching: 2, height: 20 },
     btree: Config::BTree,
+    vector: Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort },
+    vector_preallocated: Config::Vector { prealloc_bytes: 100_000, query: VectorQuery::Resort },
+    vector_that_copies: Config::Vector { prealloc_bytes: 5000, query: VectorQuery::Copy },
+    hash_skip_list: hash_skip_list(2, 7, HashView::Kept),
+    hash_skip_list_of_one_bucket: hash_skip_list(0, 1, HashView::Kept),
+    hash_skip_list_of_long_prefixes: hash_skip_list(14, 1000, HashView::Kept),
+    hash_skip_list_that_copies: hash_skip_list(1, 3, HashView::Copy),
+    hash_linked_list: hash_linked_list(2, 50, 0),
+    hash_linked_list_of_tall_buckets: hash_linked_list(1, 3, 4),
 }

@@ -8,10 +8,16 @@
 use std::sync::Arc;
 
 use loom::thread::spawn;
-use terrane_memtable::{Config, EntryKind, MAX_SEQ, Memtable, Pool};
+use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
 
 const SKIP_LIST: Config = Config::SkipList { branching: 2, height: 2 };
 const B_TREE: Config = Config::BTree;
+const VECTOR: Config = Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
+/// Prefixes have a bucket each, so that every step of a scan leaves one.
+const HASH_SKIP_LIST: Config =
+    Config::HashSkipList { prefix: 1, buckets: 2, height: 2, view: HashView::Kept };
+const HASH_LINKED_LIST: Config =
+    Config::HashLinkedList { prefix: 1, buckets: 1, threshold: 1, view: HashView::Kept };
 
 /// More steps than loom allows by default: splitting a node takes some hundred.
 fn model(test: impl Fn() + Sync + Send + 'static) {
@@ -212,10 +218,37 @@ fn b_tree_insert_and_scan() {
     writer_and_reader(B_TREE, &["b", "d", "f"], &["g"], read_by_scan_backward);
 }
 
+#[test]
+fn vector_insert_and_read() {
+    two_writers(VECTOR, &[], &["a"], &["b"]);
+    writer_and_reader(VECTOR, &["a", "c"], &["b"], read_by_gets);
+    writer_and_reader(VECTOR, &["b"], &["a", "c"], read_by_scan);
+}
+
+#[test]
+fn hash_inserts_make_one_bucket() {
+    two_writers(HASH_LINKED_LIST, &[], &["a"], &["b"]);
+    two_writers(HASH_SKIP_LIST, &["a"], &["b"], &["c"]);
+}
+
+#[test]
+fn hash_insert_and_get() {
+    writer_and_reader(HASH_LINKED_LIST, &["a", "c"], &["b"], read_by_gets);
+    writer_and_reader(HASH_SKIP_LIST, &["a"], &["b"], read_by_gets);
+}
+
+/// The walk over the buckets and an insert, in every order: the entry is found later, once.
+#[test]
+fn hash_insert_and_scan() {
+    writer_and_reader(HASH_SKIP_LIST, &["b"], &["a"], read_by_scan);
+    writer_and_reader(HASH_SKIP_LIST, &[], &["a", "b"], read_by_scan);
+    writer_and_reader(HASH_LINKED_LIST, &["b"], &["c"], read_by_scan_backward);
+}
+
 /// A new version of a key may be seen or not, but one of them is, and always the same order.
 #[test]
 fn versions_of_a_key_are_never_missing() {
-    for config in [SKIP_LIST, B_TREE] {
+    for config in [SKIP_LIST, B_TREE, VECTOR, HASH_SKIP_LIST] {
         model(move || {
             let memtable = empty(config);
             put(&memtable, "k", 5);

@@ -11,6 +11,7 @@
 //!
 //! Parts are separated by `;`, and within the first part by spaces. See [`Design`] for all keys.
 
+mod memtable;
 mod per_level;
 #[cfg(test)]
 mod tests;
@@ -20,30 +21,8 @@ use std::fmt;
 
 use crate::admission::Constraint;
 use crate::strategy::{Eagerness, Strategy};
+pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
-
-/// Which structure takes writes in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MemtableKind {
-    /// A concurrent B-link tree: neighbouring keys share nodes, so that inserts and lookups miss
-    /// the cache a few times only.
-    BTree,
-    /// A concurrent skip-list.
-    SkipList {
-        /// One in `branching` nodes of a height also has the next height; 2 to 16.
-        branching: u8,
-        /// The largest height of a node; 1 to 20.
-        height: u8,
-    },
-}
-
-impl MemtableKind {
-    /// The skip-list that is used unless its settings are given.
-    ///
-    /// Branching 4 costs 1.33 links a node; with the next key's head beside each link, a search
-    /// visits few nodes that it does not pass.
-    pub const SKIP_LIST: MemtableKind = MemtableKind::SkipList { branching: 4, height: 12 };
-}
 
 /// How the blocks of a table are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,7 +44,7 @@ pub enum Compression {
 /// | `trigger` | `strategy.triggers` | list with `+` | `level-saturation+run-count` |
 /// | `granularity` | `strategy.granularity` | | by eagerness |
 /// | `movement` | `strategy.movement` | list with `+` | `least-overlap` |
-/// | `memtable` | `memtable` | `btree` or `skiplist` | `btree` |
+/// | `memtable` | `memtable` | a [`MemtableKind`] | `btree` |
 /// | `buffer` | `buffer_bytes` | bytes | 64MiB |
 /// | `table` | `table_bytes` | bytes | 32MiB |
 /// | `block` | `block_bytes` | bytes | 4KiB |

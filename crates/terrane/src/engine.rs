@@ -47,7 +47,7 @@ mod write;
 pub(crate) use health::{Health, JobKind};
 pub(crate) use open::Opened;
 pub(crate) use scan::ReadView;
-pub(crate) use tree::{Tree, TreeState};
+pub(crate) use tree::{Tree, TreeState, memtable_config};
 pub(crate) use write::{Write, insert_one};
 
 use std::collections::BTreeMap;

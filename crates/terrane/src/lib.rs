@@ -60,6 +60,7 @@ mod iterator;
 mod keyspace;
 mod manifest;
 mod memory;
+pub mod memtable;
 mod merge;
 #[cfg(feature = "micro")]
 #[doc(hidden)]

@@ -15,6 +15,8 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags |
+//! | [`memtable`] | measures memtables alone |
+//! | [`claims`] | measures what papers say |
 //! | [`plan`] | what is run, from the flags |
 //! | [`runner`] | runs it on one design |
 //! | [`contents`] | what the database holds, and what of it is live |
@@ -25,8 +27,10 @@
 //! | [`show`] | header, table and pictures for people |
 
 mod arguments;
+mod claims;
 mod contents;
 mod machine;
+mod memtable;
 mod meter;
 mod plan;
 mod process;
@@ -40,6 +44,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 pub(crate) use arguments::BenchArgs;
+use arguments::BenchCommand;
 use machine::Machine;
 use plan::{Candidate, Plan};
 use row::{JsonRow, Row};
@@ -52,6 +57,12 @@ use crate::scratch::Scratch;
 impl BenchArgs {
     /// Runs the benchmark.
     pub(crate) fn run(&self) -> Result<Exit> {
+        if let Some(BenchCommand::Claims(claims)) = &self.command {
+            return claims.run();
+        }
+        if !self.memtable.is_empty() {
+            return memtable::run(self);
+        }
         let plan = Plan::of(self)?;
         let home = Home::of(self.db.as_deref(), &plan, self.keep)?;
         let machine = Machine::here(home.path());

@@ -14,7 +14,7 @@ const ENTRIES_AHEAD: usize = 8;
 /// An entry of some tree, with the place where it was found; or no entry.
 ///
 /// All methods take the tree that the position was made with, which is what keeps it alive.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Position(Option<Place>);
 
 #[derive(Debug, Clone, Copy)]

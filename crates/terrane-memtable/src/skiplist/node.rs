@@ -35,7 +35,7 @@ const _: () = assert!(HEADER_BYTES == 16 && LINK_BYTES == 16);
 
 /// The header of a node. Its links lie before it in memory, key and value after it.
 #[repr(C)]
-pub(super) struct Node {
+pub(crate) struct Node {
     packed: u64,
     height_and_key_len: u32,
     value_len: u32,
@@ -47,7 +47,7 @@ pub(super) struct Node {
 /// `head` is never above the head of the node that `next` names: it is lowered before a smaller
 /// node is linked. So a search whose key has a smaller head than the link needs not follow it.
 #[repr(C)]
-pub(super) struct Link {
+pub(crate) struct Link {
     pub(super) next: AtomicPtr<Node>,
     pub(super) head: AtomicU64,
 }
@@ -62,14 +62,14 @@ impl Link {
     /// The head is read after the node: what is read is then the bound of that node, or of one
     /// linked before it since, which is smaller.
     #[inline]
-    pub(super) fn load(&self) -> (*mut Node, u64) {
+    pub(crate) fn load(&self) -> (*mut Node, u64) {
         let next = self.next.load(Memory::Acquire);
         (next, self.head.load(Memory::Relaxed))
     }
 
     /// Puts `node`, whose head is `head`, between this link and `next`. Fails if another node came
     /// in between.
-    pub(super) fn insert(&self, next: *mut Node, node: NonNull<Node>, head: u64) -> bool {
+    pub(crate) fn insert(&self, next: *mut Node, node: NonNull<Node>, head: u64) -> bool {
         // Before the node can be seen; release orders it before the exchange below.
         self.head.fetch_min(head, Memory::Relaxed);
         let link =
@@ -80,12 +80,12 @@ impl Link {
 
 impl Node {
     /// The memory that a node needs.
-    pub(super) const fn size(height: usize, key_len: usize, value_len: usize) -> usize {
+    pub(crate) const fn size(height: usize, key_len: usize, value_len: usize) -> usize {
         HEADER_BYTES + height * LINK_BYTES + key_len + value_len
     }
 
     /// A node with all links at their end, linked to nothing.
-    pub(super) fn allocate(
+    pub(crate) fn allocate(
         arena: &Arena,
         height: usize,
         key: &[u8],
@@ -127,7 +127,7 @@ impl Node {
 
 /// A node of a list whose arena is alive for `'a`.
 #[derive(Clone, Copy)]
-pub(super) struct NodeRef<'a> {
+pub(crate) struct NodeRef<'a> {
     node: NonNull<Node>,
     list: std::marker::PhantomData<&'a Arena>,
 }
@@ -136,12 +136,12 @@ impl<'a> NodeRef<'a> {
     /// # Safety
     /// `node` was made by [`Node::allocate`] in an arena that lives for `'a`.
     #[inline]
-    pub(super) unsafe fn new(node: NonNull<Node>) -> Self {
+    pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
         Self { node, list: std::marker::PhantomData }
     }
 
     #[inline]
-    pub(super) fn as_ptr(self) -> NonNull<Node> {
+    pub(crate) fn as_ptr(self) -> NonNull<Node> {
         self.node
     }
 
@@ -153,17 +153,25 @@ impl<'a> NodeRef<'a> {
         header
     }
 
-    fn height(self) -> usize {
+    #[inline]
+    pub(crate) fn height(self) -> usize {
         (self.header().height_and_key_len >> HEIGHT_SHIFT) as usize
     }
 
     #[inline]
-    pub(super) fn link(self, level: usize) -> &'a Link {
+    pub(crate) fn link(self, level: usize) -> &'a Link {
         debug_assert!(level < self.height());
         // SAFETY: a node has a link before it for each level below its height.
         let link = unsafe { self.node.cast::<Link>().sub(level + 1) };
         // SAFETY: written in `allocate`, and changed only through its atomics.
         unsafe { link.as_ref() }
+    }
+
+    /// The node after it in the list of all.
+    #[inline]
+    pub(crate) fn next(self) -> Option<Self> {
+        // SAFETY: links name nodes of the same arena, or nothing.
+        NonNull::new(self.link(0).load().0).map(|node| unsafe { Self::new(node) })
     }
 
     #[inline]
@@ -182,29 +190,29 @@ impl<'a> NodeRef<'a> {
     }
 
     #[inline]
-    pub(super) fn key(self) -> &'a [u8] {
+    pub(crate) fn key(self) -> &'a [u8] {
         self.bytes(0, self.key_len())
     }
 
     #[inline]
-    pub(super) fn value(self) -> &'a [u8] {
+    pub(crate) fn value(self) -> &'a [u8] {
         self.bytes(self.key_len(), self.header().value_len as usize)
     }
 
     #[inline]
-    pub(super) fn seq(self) -> SeqNo {
+    pub(crate) fn seq(self) -> SeqNo {
         seq_of(self.header().packed)
     }
 
     #[inline]
-    pub(super) fn entry(self) -> Entry<'a> {
+    pub(crate) fn entry(self) -> Entry<'a> {
         let kind = kind_of(self.header().packed);
         Entry { key: self.key(), seq: self.seq(), kind, value: self.value() }
     }
 
     /// The order of this node against `(key, seq)`: by key, then newer first.
     #[inline]
-    pub(super) fn compare(self, key: &[u8], seq: SeqNo) -> Ordering {
+    pub(crate) fn compare(self, key: &[u8], seq: SeqNo) -> Ordering {
         match self.key().cmp(key) {
             Equal => seq.cmp(&self.seq()),
             other => other,

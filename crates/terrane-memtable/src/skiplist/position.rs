@@ -8,7 +8,7 @@ use crate::entry::{Entry, SeqNo};
 /// A node of some skip-list, or no node.
 ///
 /// All methods take the list that the position was made with, which is what keeps the node alive.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Position(Option<NonNull<Node>>);
 
 // SAFETY: a position is used only together with its list, which is `Send` and `Sync`.
@@ -22,19 +22,19 @@ impl Position {
     }
 
     pub(crate) fn first(list: &SkipList) -> Self {
-        Self::of(list.first())
+        Self::of(list.list.first())
     }
 
     pub(crate) fn last(list: &SkipList) -> Self {
-        Self::of(list.last())
+        Self::of(list.list.last())
     }
 
     pub(crate) fn at_or_after(list: &SkipList, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(list.first_at_or_after(key, seq))
+        Self::of(list.list.first_at_or_after(key, seq))
     }
 
     pub(crate) fn before(list: &SkipList, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(list.last_before(key, seq))
+        Self::of(list.list.last_before(key, seq))
     }
 
     pub(crate) fn is_valid(self) -> bool {
@@ -66,7 +66,7 @@ impl Position {
     pub(crate) unsafe fn next(self, list: &SkipList) -> Self {
         // SAFETY: passed on.
         let node = unsafe { self.node(list) };
-        Self::of(node.and_then(|node| list.deref(node.link(0).load().0)))
+        Self::of(node.and_then(NodeRef::next))
     }
 
     /// The node before, by a search from the top.
@@ -76,6 +76,6 @@ impl Position {
     pub(crate) unsafe fn previous(self, list: &SkipList) -> Self {
         // SAFETY: passed on.
         let node = unsafe { self.node(list) };
-        Self::of(node.and_then(|node| list.last_before(node.key(), node.seq())))
+        Self::of(node.and_then(|node| list.list.last_before(node.key(), node.seq())))
     }
 }

@@ -55,10 +55,54 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; block=1", "64 bytes"),
         ("leveling L0=20", "at least L0"),
         ("leveling; delay=9; stop=9", "more than delay"),
-        ("leveling; memtable=skiplist(height=99)", "skiplist"),
+        ("leveling; memtable=skiplist(height=99)", "1 to 20"),
+        ("leveling; memtable=skiplist(branching=1)", "2 to 16"),
+        ("leveling; memtable=trie", "hash-skiplist(prefix=6"),
+        ("leveling; memtable=btree(height=3)", "btree, skiplist("),
+        ("leveling; memtable=vector(prealloc=1GiB)", "at most twice the buffer of 64MiB"),
+        ("leveling; memtable=vector(prealloc=lots)", "size"),
+        ("leveling; memtable=vector(query=never)", "resort or copy"),
+        ("leveling; memtable=vector(query)", "settings such as"),
+        ("leveling; memtable=hash-skiplist", "first bytes of a key"),
+        ("leveling; memtable=hash-skiplist(prefix=6)", "number of buckets"),
+        ("leveling; memtable=hash-skiplist(prefix=300,buckets=9)", "0 to 255"),
+        ("leveling; memtable=hash-skiplist(prefix=6,buckets=0)", "1 to 4194304"),
+        ("leveling; memtable=hash-skiplist(prefix=6,buckets=9", "btree, skiplist("),
+        ("leveling; memtable=hash-linkedlist(prefix=6,buckets=90000000)", "half of the buffer"),
+        ("leveling; memtable=hash-linkedlist(prefix=1,prefix=2,buckets=9)", "prefix once"),
+        ("leveling; memtable=hash-linkedlist(prefix=6,buckets=9,view=none)", "kept or copy"),
         ("leveling; buffers=0", "1 to 1000"),
     ] {
         let error = text.parse::<Design>().unwrap_err();
         assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn memtables_print_and_parse_back() {
+    for (text, printed) in [
+        ("btree", "btree"),
+        ("skiplist(height=12)", "skiplist"),
+        ("skiplist(branching=2, height=3)", "skiplist(branching=2,height=3)"),
+        ("vector", "vector"),
+        ("vector(prealloc=11MiB)", "vector(prealloc=11MiB)"),
+        ("vector(query=copy, prealloc=4096)", "vector(prealloc=4KiB,query=copy)"),
+        ("hash-skiplist(prefix=6,buckets=100000)", "hash-skiplist(prefix=6,buckets=100000)"),
+        (
+            "hash-skiplist(view=copy,buckets=1,prefix=0,height=4)",
+            "hash-skiplist(prefix=0,buckets=1,height=4,view=copy)",
+        ),
+        ("hash-linkedlist(prefix=6,buckets=10)", "hash-linkedlist(prefix=6,buckets=10)"),
+        (
+            "hash-linkedlist(prefix=6,buckets=10,threshold=0)",
+            "hash-linkedlist(prefix=6,buckets=10,threshold=0)",
+        ),
+    ] {
+        let kind: MemtableKind = text.parse().unwrap();
+        assert_eq!(kind.to_string(), printed);
+        assert_eq!(printed.parse(), Ok(kind));
+        let design: Design = format!("leveling; memtable={text}").parse().unwrap();
+        assert_eq!(design.memtable, kind);
+        assert_eq!(design.to_string().parse(), Ok(design));
     }
 }

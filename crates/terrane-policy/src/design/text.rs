@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use super::{Compression, Design, MemtableKind};
+use super::{Compression, Design};
 use crate::catalogue;
 use crate::error::ParseError;
 use crate::strategy::Eagerness;
@@ -180,6 +180,7 @@ impl Design {
                 "1 to 1000",
             ),
         ];
+        self.memtable.validate(self.buffer_bytes)?;
         for (holds, key, value, expected) in checks {
             if !holds {
                 return Err(out_of_range(key, value, expected));
@@ -203,48 +204,5 @@ impl FromStr for Compression {
             "lz4" => Ok(Self::Lz4),
             _ => Err(ParseError::new("compression", text, "none or lz4")),
         }
-    }
-}
-
-impl Display for MemtableKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BTree => f.write_str("btree"),
-            &Self::SKIP_LIST => f.write_str("skiplist"),
-            Self::SkipList { branching, height } => {
-                write!(f, "skiplist(branching={branching},height={height})")
-            }
-        }
-    }
-}
-
-impl FromStr for MemtableKind {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let bad = |found: &str| {
-            ParseError::new("memtable", found, "btree, skiplist or skiplist(branching=4,height=12)")
-        };
-        if text == "btree" {
-            return Ok(Self::BTree);
-        }
-        let (name, arguments) = match text.split_once('(') {
-            Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(|| bad(text))?),
-            None => (text, ""),
-        };
-        if name.trim() != "skiplist" {
-            return Err(bad(text));
-        }
-        let (mut branching, mut height) = (4, 12);
-        for argument in arguments.split(',').filter(|argument| !argument.trim().is_empty()) {
-            let (key, value) = argument.split_once('=').ok_or_else(|| bad(argument))?;
-            let value: u8 = value.trim().parse().map_err(|_| bad(argument))?;
-            match key.trim() {
-                "branching" if (2..=16).contains(&value) => branching = value,
-                "height" if (1..=20).contains(&value) => height = value,
-                _ => return Err(bad(argument)),
-            }
-        }
-        Ok(Self::SkipList { branching, height })
     }
 }

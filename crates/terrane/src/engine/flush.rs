@@ -46,6 +46,8 @@ impl Engine {
         paths: &mut Vec<std::path::PathBuf>,
     ) -> Result<Vec<FinishedTable>> {
         let memtable = &full.memtable;
+        // A kind that is not in order is sorted here, where no writer waits.
+        memtable.freeze();
         let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
         input.seek_first()?;
         let version = Arc::clone(&tree.state().version);

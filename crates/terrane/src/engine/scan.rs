@@ -45,7 +45,7 @@ impl ReadView {
             let start = Start::From(key.into(), self.seq);
             return self.positioned(pool, start, Direction::Forward, end);
         }
-        let mut cursor = self.cursor(end)?;
+        let mut cursor = self.cursor(Direction::Forward, end)?;
         cursor.seek(key)?;
         Ok(cursor)
     }
@@ -57,14 +57,14 @@ impl ReadView {
             let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
             return self.positioned(pool, start, Direction::Backward, Some(first));
         }
-        let mut cursor = self.cursor(Some(first))?;
+        let mut cursor = self.cursor(Direction::Backward, Some(first))?;
         cursor.seek_before(key)?;
         Ok(cursor)
     }
 
     /// A cursor on no entry yet.
-    fn cursor(&self, limit: Option<&[u8]>) -> Result<VisibleCursor> {
-        let mut sources = self.memtables();
+    fn cursor(&self, direction: Direction, limit: Option<&[u8]>) -> Result<VisibleCursor> {
+        let mut sources = self.memtables(direction, limit);
         sources.extend(self.runs().map(Source::Run));
         let limit = limit.map(<[u8]>::to_vec);
         Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?, limit))
@@ -82,16 +82,25 @@ impl ReadView {
         direction: Direction,
         limit: Option<&[u8]>,
     ) -> Result<VisibleCursor> {
-        let mut sources = self.memtables();
+        let mut sources = self.memtables(direction, limit);
         sources.iter_mut().try_for_each(|source| start.position(source))?;
         sources.extend(position_runs(pool, self.runs().collect(), start)?);
         let merge = MergeCursor::positioned(sources, direction);
         VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(<[u8]>::to_vec))
     }
 
-    fn memtables(&self) -> Vec<Source> {
+    /// Cursors that go in a direction up to a limit.
+    fn memtables(&self, direction: Direction, limit: Option<&[u8]>) -> Vec<Source> {
         let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
-        memtables.map(|memtable| Source::Memtable(memtable.cursor())).collect()
+        let cursors = memtables.map(|memtable| {
+            let mut cursor = memtable.cursor();
+            match direction {
+                Direction::Forward => cursor.limit_to(None, limit),
+                Direction::Backward => cursor.limit_to(limit, None),
+            }
+            Source::Memtable(cursor)
+        });
+        cursors.collect()
     }
 
     fn runs(&self) -> impl Iterator<Item = RunCursor> {

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use terrane_memtable::{Config, Memtable, Pool};
-use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
+use terrane_memtable::{Config, HashView, Memtable, Pool, VectorQuery};
+use terrane_policy::{
+    self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, TableId,
+    admit,
+};
 
 use super::drop_covered::Covered;
 use crate::error::Error;
@@ -96,11 +99,7 @@ impl Tree {
 
     /// An empty memtable of the kind that the design asks for.
     pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
-        let config = match design.memtable {
-            MemtableKind::BTree => Config::BTree,
-            MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
-        };
-        Memtable::new(config, pool)
+        Memtable::new(memtable_config(design.memtable), pool)
     }
 
     /// The current state, for the time of one operation.
@@ -172,6 +171,40 @@ impl Tree {
 
     pub(crate) fn is_dropped(&self) -> bool {
         self.is_dropped.load(Ordering::Acquire)
+    }
+}
+
+/// What a memtable of a kind is made with.
+pub(crate) fn memtable_config(kind: MemtableKind) -> Config {
+    let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let hash_view = |view| match view {
+        OrderedView::Kept => HashView::Kept,
+        OrderedView::Copy => HashView::Copy,
+    };
+    match kind {
+        MemtableKind::BTree => Config::BTree,
+        MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
+        MemtableKind::Vector { prealloc_bytes, query } => Config::Vector {
+            prealloc_bytes: in_memory(prealloc_bytes),
+            query: match query {
+                policy::VectorQuery::Resort => VectorQuery::Resort,
+                policy::VectorQuery::Copy => VectorQuery::Copy,
+            },
+        },
+        MemtableKind::HashSkipList { prefix, buckets, height, view } => Config::HashSkipList {
+            prefix: prefix.into(),
+            buckets: buckets as usize,
+            height,
+            view: hash_view(view),
+        },
+        MemtableKind::HashLinkedList { prefix, buckets, threshold, view } => {
+            Config::HashLinkedList {
+                prefix: prefix.into(),
+                buckets: buckets as usize,
+                threshold: threshold as usize,
+                view: hash_view(view),
+            }
+        }
     }
 }
 

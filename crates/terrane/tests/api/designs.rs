@@ -1,8 +1,23 @@
 //! Another design on a live database.
 
-use terrane::{Db, Design, ErrorKind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::support::{DIR, in_memory, pairs, small_design};
+use terrane::{Background, Db, Design, ErrorKind};
+
+use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
+
+/// Every kind of memtable.
+const MEMTABLES: [&str; 9] = [
+    "vector",
+    "hash-skiplist(prefix=3,buckets=100)",
+    "skiplist",
+    "vector(prealloc=8KiB)",
+    "hash-linkedlist(prefix=2,buckets=20,threshold=4)",
+    "vector(query=copy)",
+    "btree",
+    "hash-skiplist(prefix=0,buckets=1,view=copy)",
+    "hash-linkedlist(prefix=200,buckets=30,threshold=0)",
+];
 
 fn write(db: &Db, round: u32) {
     for number in 0..400u32 {
@@ -92,4 +107,89 @@ fn a_design_that_makes_no_sense_is_refused_and_changes_nothing() {
         "{error}"
     );
     assert_eq!(db.design(), small_design());
+}
+
+fn with_memtable(memtable: &str) -> Design {
+    format!("{}; memtable={memtable}", small_design()).parse().unwrap()
+}
+
+#[test]
+fn another_memtable_is_used_from_the_next_rotation_on() {
+    let (options, _) = in_memory();
+    let db = options.clone().design(with_memtable("btree")).open(DIR).unwrap();
+    for (round, memtable) in (0..).zip(MEMTABLES) {
+        db.put("key", format!("before {round}")).unwrap();
+        let held = db.snapshot();
+        db.set_design(with_memtable(memtable)).unwrap();
+        // The memtable of before is used until it is full or flushed.
+        db.put("key", format!("in between {round}")).unwrap();
+        db.flush().unwrap();
+        assert_eq!(db.get("key").unwrap().unwrap(), format!("in between {round}").as_bytes());
+        write(&db, round);
+        db.put("key", format!("after {round}")).unwrap();
+        assert_eq!(db.get("key").unwrap().unwrap(), format!("after {round}").as_bytes());
+        assert_eq!(held.get("key").unwrap().unwrap(), format!("before {round}").as_bytes());
+        assert_eq!(db.design().memtable.to_string(), memtable);
+        // 400 keys of 1000 numbers, the same ones every time, and this one.
+        assert_eq!(pairs(db.iter().unwrap()).len(), 401);
+    }
+    let all = pairs(db.iter().unwrap());
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(pairs(db.iter().unwrap()), all);
+}
+
+/// Four writers, each with its own keys, which it writes again and again with rising numbers, while
+/// the memtable is changed under them.
+#[test]
+fn no_write_is_lost_or_turned_round_while_memtables_change() {
+    let (options, _) = in_memory();
+    let options = options.background(Background::Threads);
+    let db = options.clone().design(with_memtable("btree")).open(DIR).unwrap();
+    let is_over = AtomicBool::new(false);
+    let last: [AtomicU64; 4] = std::array::from_fn(|_| AtomicU64::new(0));
+    let key = |writer: usize, number: u64| format!("{writer}-{:03}", number % 100);
+    std::thread::scope(|scope| {
+        let stop = StopOnDrop(&is_over);
+        for (writer, last) in last.iter().enumerate() {
+            let (db, is_over) = (&db, &is_over);
+            scope.spawn(move || {
+                for number in 1.. {
+                    if is_over.load(Ordering::Relaxed) && number > 2000 {
+                        break;
+                    }
+                    db.put(key(writer, number), number.to_string()).unwrap();
+                    last.store(number, Ordering::Release);
+                }
+            });
+        }
+        for memtable in MEMTABLES.iter().chain(&MEMTABLES) {
+            db.set_design(with_memtable(memtable)).unwrap();
+            for (writer, last) in last.iter().enumerate() {
+                let acknowledged = last.load(Ordering::Acquire);
+                let oldest = acknowledged.saturating_sub(99).max(1);
+                for number in oldest..=acknowledged {
+                    let found = db.get(key(writer, number)).unwrap().expect(memtable);
+                    let found: u64 = String::from_utf8(found.to_vec()).unwrap().parse().unwrap();
+                    assert!(found >= number && found % 100 == number % 100, "{memtable}");
+                }
+            }
+            let walked = pairs(db.iter().unwrap());
+            assert!(walked.is_sorted_by(|a, b| a.0 < b.0), "{memtable}");
+        }
+        drop(stop);
+    });
+    let check = |db: &Db| {
+        for (writer, last) in last.iter().enumerate() {
+            let last = last.load(Ordering::Acquire);
+            for number in last - 99..=last {
+                let found = db.get(key(writer, number)).unwrap().unwrap();
+                assert_eq!(found, number.to_string().as_bytes());
+            }
+        }
+        assert_eq!(db.iter().unwrap().count(), 400);
+    };
+    check(&db);
+    drop(db);
+    check(&options.open(DIR).unwrap());
 }

@@ -21,11 +21,24 @@ pub struct Config {
     pub read_threads: usize,
 }
 
+/// Every kind of memtable, with settings that reach its corners.
+const MEMTABLES: &[&str] = &[
+    "btree",
+    "skiplist",
+    "skiplist(branching=2,height=3)",
+    "vector",
+    "vector(prealloc=2KiB)",
+    "vector(query=copy)",
+    "hash-skiplist(prefix=2,buckets=20)",
+    "hash-skiplist(prefix=0,buckets=1,view=copy)",
+    "hash-linkedlist(prefix=3,buckets=50)",
+    "hash-linkedlist(prefix=1,buckets=3,threshold=5)",
+];
+
 /// A design that flushes and compacts after a few kilobytes.
 pub fn small_design(rng: &mut Rng) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
-    design.memtable =
-        rng.pick(&["btree", "skiplist", "skiplist(branching=2,height=3)"]).parse().unwrap();
+    design.memtable = rng.pick(MEMTABLES).parse().unwrap();
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);

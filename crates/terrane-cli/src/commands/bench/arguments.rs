@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use terrane::policy::MemtableKind;
 use terrane_workload::{Distribution, ValueSize};
 
+use super::claims::ClaimsArgs;
 use crate::engine_flags::EngineFlags;
 use crate::human::parse_count;
 
@@ -20,15 +22,31 @@ Examples:
   terrane bench --workload ycsb-a,ycsb-f --num 5M --threads 2 --durability sync
   terrane bench --design 'balanced; compression=lz4' --workload fillrandom,readrandom --json
   terrane bench --workload fillrandom --num 50M --db /data/b --keep
-  terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached";
+  terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached
+  terrane bench --memtable btree --memtable vector --num 140K
+  terrane bench claims memtables";
 
 /// Run workloads on one or more designs, and compare them.
 ///
 /// Without arguments: a million random writes and then random reads, seeks and a scan go through
 /// an LSM tree in a temporary directory, which is removed in the end.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<BenchCommand>,
+
+    /// Measure memtables alone, without log and files: such as `vector` or
+    /// `hash-skiplist(prefix=6,buckets=100000)`; give several to compare them. Keys are numbers in
+    /// decimal; of --num entries, --reads lookups [default: 200] come during the last quarter
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["design", "workload", "db", "threads"])]
+    pub(super) memtable: Vec<MemtableKind>,
+
+    /// Write the latency of every operation of --memtable to a file: kind, operation, number,
+    /// nanoseconds
+    #[arg(long, value_name = "FILE", requires = "memtable")]
+    pub(super) series: Option<PathBuf>,
+
     /// Workloads to run, in order, separated by commas [default:
     /// fillrandom,readrandom,readmissing,seekrandom,readseq]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -91,4 +109,11 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(super) engine: EngineFlags,
+}
+
+/// What is measured as a whole.
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum BenchCommand {
+    /// Measure what a paper says, and tell whether it holds here
+    Claims(ClaimsArgs),
 }

@@ -1,0 +1,94 @@
+//! `terrane bench claims`: what a paper says, measured here.
+//!
+//! Each claim is a check on numbers: what the paper says, what came out, and whether it holds, once
+//! for memtables that work as the paper's program does and once for ours. The result is a document.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`report`] | claims, tables, and their text |
+//! | [`setting`] | sizes, and the memtables of both programs |
+//! | [`footprint`] | memory of N entries (Fig. 3) |
+//! | [`insertion`] | inserting (Fig. 1b, §3.4) |
+//! | [`lookup`] | lookups between inserts (Fig. 1a, 2b, 4) |
+//! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
+//! | [`flushing`] | flushes and compactions (Fig. 6) |
+//! | [`guide`] | the paper's questions, answered |
+
+mod flushing;
+mod footprint;
+mod guide;
+mod insertion;
+mod lookup;
+mod range;
+mod report;
+mod setting;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use super::machine::Machine;
+use crate::exit::{Exit, usage};
+use crate::scratch::Scratch;
+use report::Report;
+use setting::Setting;
+
+/// Which paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Paper {
+    /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
+    Memtables,
+}
+
+/// Measure what a paper says, and tell whether it holds here
+#[derive(Debug, Clone, Args)]
+pub(super) struct ClaimsArgs {
+    /// The paper
+    #[arg(value_enum)]
+    paper: Paper,
+
+    /// Sizes, as a share of the paper's
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    scale: f64,
+
+    /// Every operation is taken at its best of so many rounds
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+
+    /// Where all choices come from; the same seed makes the same choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Write the document to a file [default: to standard output]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl ClaimsArgs {
+    /// Measures, and writes the document.
+    pub(super) fn run(&self) -> Result<Exit> {
+        if !(0.001..=100.0).contains(&self.scale) || !(1..=1000).contains(&self.rounds) {
+            return Err(usage("--scale is 0.001 to 100, --rounds 1 to 1000"));
+        }
+        let Paper::Memtables = self.paper;
+        let scratch = Scratch::temporary("terrane-claims-")?;
+        let setting = Setting::new(self.scale, self.rounds, self.seed);
+        let mut report = Report::default();
+        let insertion = insertion::measure(&setting, &mut report);
+        let lookup = lookup::measure(&setting, &mut report);
+        footprint::measure(&setting, &mut report);
+        range::measure(&setting, &mut report);
+        flushing::measure(&setting, scratch.path(), &mut report)?;
+        let guide = guide::answers(&setting, &insertion, &lookup);
+        let machine = Machine::here(scratch.path());
+        let text = report.document(&setting, &machine.to_string(), &guide);
+        match &self.output {
+            Some(path) => std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => io::stdout().lock().write_all(text.as_bytes())?,
+        }
+        Ok(Exit::Done)
+    }
+}

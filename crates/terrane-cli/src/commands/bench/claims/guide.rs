@@ -1,0 +1,83 @@
+//! The paper's questions, answered with what was measured.
+
+use super::insertion::Insertion;
+use super::lookup::Lookup;
+use super::report::{nanos, times};
+use super::setting::{PREFIX, Setting};
+
+type Measured = (&'static str, f64, f64);
+
+fn find(kinds: &[Measured], name: &str) -> (f64, f64) {
+    let found = kinds.iter().find(|(kind, ..)| *kind == name);
+    found.map_or((f64::NAN, f64::NAN), |(_, each, longest)| (*each, *longest))
+}
+
+/// The answers, as a part of the document.
+pub(super) fn answers(setting: &Setting, insertion: &Insertion, lookup: &Lookup) -> String {
+    [
+        "## Which memtable?\n".to_owned(),
+        ingestion(insertion),
+        stalls(insertion, lookup),
+        prefix_and_buckets(setting, lookup),
+        "**On memory and disks.** A larger buffer is flushed less often and compacted less; the \
+         kinds differ in\nhow much of it is data (Fig. 3): what a table of buckets takes, entries \
+         do not have. A design whose\nbuckets would take more than half of the buffer is \
+         refused.\n"
+            .to_owned(),
+    ]
+    .join("\n")
+}
+
+fn ingestion(insertion: &Insertion) -> String {
+    let mut kinds = insertion.kinds.clone();
+    kinds.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let skip_list = find(&kinds, "skip-list").0;
+    let list: Vec<String> = kinds
+        .iter()
+        .map(|(name, each, _)| format!("{name} {} ({})", nanos(*each), times(skip_list / each)))
+        .collect();
+    format!(
+        "**(a) For much writing and little reading:** `vector`, with `prealloc` as large as the \
+         buffer where the\nlongest insert counts. Per insert, and as a rate against the skip-list: \
+         {}.\n",
+        list.join(", ")
+    )
+}
+
+fn stalls(insertion: &Insertion, lookup: &Lookup) -> String {
+    let row = |name: &str| {
+        let (each, longest) = find(&lookup.kinds, name);
+        let insert = find(&insertion.kinds, name).1;
+        format!("| {name} | {} | {} | {} |\n", nanos(each), nanos(longest), nanos(insert))
+    };
+    let rows: String = lookup.kinds.iter().map(|(name, ..)| row(name)).collect();
+    format!(
+        "**(b) Without stalls where lookups come between:** `btree`, the default, or \
+         `hash-skiplist` where keys\nhave a prefix that lookups know. A vector of ours sorts only \
+         what came since the last lookup, so that\nit is slow where lookups are rare and many \
+         entries came between them, and never as slow as copying.\n\n\
+         | memtable | lookup | longest lookup | longest insert |\n|---|---:|---:|---:|\n{rows}"
+    )
+}
+
+fn prefix_and_buckets(setting: &Setting, lookup: &Lookup) -> String {
+    let cost = |prefix: u8, buckets: u32| {
+        let found = lookup.grid.iter().find(|(x, h, _)| (*x, *h) == (prefix, buckets));
+        found.map_or(f64::NAN, |(_, _, mean)| *mean)
+    };
+    let most = setting.buckets();
+    let best = lookup.grid.iter().min_by(|a, b| a.2.total_cmp(&b.2));
+    let best = best.map_or(String::new(), |(x, h, mean)| {
+        format!("The best here was X={x}, H={h} with {}", nanos(*mean))
+    });
+    format!(
+        "**(c) X and H:** X long enough for as many prefixes as there are entries in a full \
+         buffer, but no\nlonger than the prefix that ranges stay in; H about the number of \
+         entries of a full buffer divided by\na few, and at most the number of prefixes. Too short \
+         a prefix puts keys together (X=2 takes {} of\nX={PREFIX} at H={most}), too few buckets \
+         do the same (H=100 takes {} of H={most} at X={PREFIX}), and\nmore buckets than prefixes \
+         cost memory alone. {best}.\n",
+        times(cost(2, most) / cost(PREFIX, most)),
+        times(cost(PREFIX, 100) / cost(PREFIX, most)),
+    )
+}

@@ -1,0 +1,255 @@
+//! Operations on one memtable, and how long they take.
+//!
+//! Keys are what the memory buffer paper's were: numbers of 32 bits in decimal, without zeros in
+//! front, each once, in random order. A prefix of X characters so has about 10^X values.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use terrane::memtable::{self, EntryKind, MAX_SEQ, MemoryUse, Memtable, Pool};
+use terrane::policy::MemtableKind;
+
+/// What is inserted.
+pub(in crate::commands::bench) struct Load {
+    keys: Vec<Box<[u8]>>,
+    /// Indexes of keys, in the order of keys.
+    order: Vec<u32>,
+    entry_bytes: usize,
+    seed: u64,
+    pool: Arc<Pool>,
+}
+
+/// What is asked while it is inserted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::commands::bench) struct Queries {
+    /// Lookups of keys that are there.
+    pub(in crate::commands::bench) points: usize,
+    /// Walks over a range.
+    pub(in crate::commands::bench) ranges: usize,
+    /// The share of all keys in such a range.
+    pub(in crate::commands::bench) selectivity: f64,
+    /// The share of inserts that come before the first query.
+    pub(in crate::commands::bench) after: f64,
+}
+
+impl Queries {
+    /// Lookups, from the beginning on.
+    pub(in crate::commands::bench) fn points(points: usize) -> Self {
+        Self { points, ..Self::default() }
+    }
+}
+
+/// Nanoseconds of each operation.
+#[derive(Debug, Clone, Default)]
+pub(in crate::commands::bench) struct Series {
+    pub(in crate::commands::bench) inserts: Vec<u64>,
+    pub(in crate::commands::bench) points: Vec<u64>,
+    pub(in crate::commands::bench) ranges: Vec<u64>,
+}
+
+enum Step {
+    Insert(usize),
+    Point(usize),
+    Range(usize, usize),
+}
+
+/// A permutation of the numbers of 32 bits (the finaliser of MurmurHash3).
+fn mix(number: u32) -> u32 {
+    let mut mixed = number;
+    mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b);
+    mixed = (mixed ^ (mixed >> 13)).wrapping_mul(0xc2b2_ae35);
+    mixed ^ (mixed >> 16)
+}
+
+impl Load {
+    /// So many entries of so many bytes each, key included.
+    pub(in crate::commands::bench) fn new(count: usize, entry_bytes: usize, seed: u64) -> Self {
+        let first = (seed as u32).wrapping_mul(0x9e37_79b9);
+        let key = |number| mix(first.wrapping_add(number)).to_string().into_bytes();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let keys: Vec<Box<[u8]>> = (0..count).map(|number| key(number).into()).collect();
+        let mut order: Vec<u32> = (0..count).collect();
+        order.sort_unstable_by_key(|&index| &keys[index as usize]);
+        // Memory is kept between measurements, as it is between the memtables of a database.
+        Self { keys, order, entry_bytes, seed, pool: Pool::new(1 << 30) }
+    }
+
+    pub(in crate::commands::bench) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The script of inserts and queries: the same for every kind.
+    fn steps(&self, queries: &Queries) -> impl Iterator<Item = Step> {
+        let count = self.len();
+        let queries = *queries;
+        let total = queries.points + queries.ranges;
+        let first = (queries.after * count as f64) as usize;
+        let span = (queries.selectivity * count as f64) as usize;
+        let mut random = self.seed as u32;
+        let mut asked = 0;
+        (0..count).flat_map(move |number| {
+            let mut steps = vec![Step::Insert(number)];
+            let due = total * (number + 1).saturating_sub(first) / (count - first).max(1);
+            while asked < due {
+                asked += 1;
+                random = random.wrapping_add(0x9e37_79b9);
+                let chosen = mix(random) as usize;
+                // Kinds of queries take turns.
+                let is_range =
+                    asked * queries.ranges / total > (asked - 1) * queries.ranges / total;
+                steps.push(if is_range {
+                    let start = chosen % (count - span).max(1);
+                    Step::Range(start, (start + span).min(count - 1))
+                } else {
+                    Step::Point(chosen % (number + 1))
+                });
+            }
+            steps
+        })
+    }
+
+    fn do_step(&self, memtable: &Arc<Memtable>, step: &Step, value: &[u8]) {
+        match *step {
+            Step::Insert(number) => {
+                let key = &self.keys[number];
+                let value = &value[..self.entry_bytes.saturating_sub(key.len())];
+                memtable.insert(key, number as u64 + 1, EntryKind::Value, value);
+            }
+            Step::Point(number) => {
+                black_box(memtable.get(&self.keys[number], MAX_SEQ));
+            }
+            Step::Range(start, end) => {
+                let start = &self.keys[self.order[start] as usize];
+                let end = &self.keys[self.order[end] as usize];
+                let mut cursor = memtable.cursor();
+                cursor.limit_to(Some(start), Some(end));
+                cursor.seek(start, MAX_SEQ);
+                while let Some(entry) = cursor.entry().filter(|entry| *entry.key < **end) {
+                    black_box(entry.value);
+                    cursor.next();
+                }
+            }
+        }
+    }
+
+    /// Gives each key and value.
+    pub(in crate::commands::bench) fn each<E>(
+        &self,
+        mut put: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let value = vec![7; self.entry_bytes];
+        let values = |key: &[u8]| self.entry_bytes.saturating_sub(key.len());
+        self.keys.iter().try_for_each(|key| put(key, &value[..values(key)]))
+    }
+
+    fn empty(&self, kind: MemtableKind) -> Arc<Memtable> {
+        memtable::new(kind, &self.pool)
+    }
+
+    /// A memtable that holds everything.
+    pub(in crate::commands::bench) fn filled(&self, kind: MemtableKind) -> Arc<Memtable> {
+        let memtable = self.empty(kind);
+        let value = vec![7; self.entry_bytes];
+        (0..self.len()).for_each(|number| self.do_step(&memtable, &Step::Insert(number), &value));
+        memtable
+    }
+
+    /// Bytes of a memtable that holds everything.
+    pub(in crate::commands::bench) fn memory(&self, kind: MemtableKind) -> MemoryUse {
+        self.filled(kind).memory()
+    }
+
+    /// Every operation by itself.
+    pub(in crate::commands::bench) fn series(
+        &self,
+        kind: MemtableKind,
+        queries: &Queries,
+    ) -> Series {
+        let memtable = self.empty(kind);
+        let value = vec![7; self.entry_bytes];
+        let mut series = Series::default();
+        for step in self.steps(queries) {
+            let start = Instant::now();
+            self.do_step(&memtable, &step, &value);
+            let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            match step {
+                Step::Insert(_) => series.inserts.push(nanos),
+                Step::Point(_) => series.points.push(nanos),
+                Step::Range(..) => series.ranges.push(nanos),
+            }
+        }
+        series
+    }
+
+    /// All operations together, in nanoseconds.
+    pub(in crate::commands::bench) fn total(&self, kind: MemtableKind, queries: &Queries) -> f64 {
+        let memtable = self.empty(kind);
+        let value = vec![7; self.entry_bytes];
+        let steps: Vec<Step> = self.steps(queries).collect();
+        let start = Instant::now();
+        steps.iter().for_each(|step| self.do_step(&memtable, step, &value));
+        start.elapsed().as_nanos() as f64
+    }
+
+    /// Each kind several times, taking turns: the series of what each operation took at its best,
+    /// so that it is what the structure does and not what else the machine did.
+    pub(in crate::commands::bench) fn best_series(
+        &self,
+        kinds: &[MemtableKind],
+        queries: &Queries,
+        rounds: usize,
+    ) -> Vec<Series> {
+        let mut best: Vec<Series> = vec![Series::default(); kinds.len()];
+        for _ in 0..rounds.max(1) {
+            for (best, kind) in best.iter_mut().zip(kinds) {
+                best.lower_to(self.series(*kind, queries));
+            }
+        }
+        best
+    }
+
+    /// Each kind several times, taking turns: the least time of each.
+    pub(in crate::commands::bench) fn best_totals(
+        &self,
+        kinds: &[MemtableKind],
+        queries: &Queries,
+        rounds: usize,
+    ) -> Vec<f64> {
+        let mut best = vec![f64::INFINITY; kinds.len()];
+        for _ in 0..rounds.max(1) {
+            for (best, kind) in best.iter_mut().zip(kinds) {
+                *best = best.min(self.total(*kind, queries));
+            }
+        }
+        best
+    }
+}
+
+impl Series {
+    fn lower_to(&mut self, other: Self) {
+        let lower = |mine: &mut Vec<u64>, others: Vec<u64>| {
+            if mine.is_empty() {
+                *mine = others;
+            } else {
+                mine.iter_mut().zip(others).for_each(|(mine, other)| *mine = (*mine).min(other));
+            }
+        };
+        lower(&mut self.inserts, other.inserts);
+        lower(&mut self.points, other.points);
+        lower(&mut self.ranges, other.ranges);
+    }
+}
+
+/// The mean of some times; 0 of none.
+pub(in crate::commands::bench) fn mean(nanos: &[u64]) -> f64 {
+    nanos.iter().map(|&nanos| nanos as f64).sum::<f64>() / nanos.len().max(1) as f64
+}
+
+/// The time that this share of some times does not exceed.
+pub(in crate::commands::bench) fn percentile(nanos: &[u64], share: f64) -> f64 {
+    let mut sorted = nanos.to_vec();
+    sorted.sort_unstable();
+    let at = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len().max(1));
+    sorted.get(at - 1).map_or(0.0, |&nanos| nanos as f64)
+}

@@ -1,0 +1,246 @@
+//! Sorted lists in buckets, chosen by a hash of the first bytes of the key (memory buffer paper,
+//! §2.1): the hash skip-list and the hash linked-list.
+//!
+//! An insert or a lookup searches one bucket. Prefixes that share a bucket are in one list, which
+//! is in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a
+//! bucket can become a skip-list while it is in use: from so many entries on, nodes are taller.
+//!
+//! Keys of one prefix are neighbours in the order of all keys, so a cursor stays in its bucket as
+//! long as it stays in its prefix. Where it leaves that, and the reader did not promise to stop
+//! before, it goes on in an order of all entries. By default that order is made when it is first
+//! needed, and then only brought up to date; with [`HashView::Copy`] it is made anew each time, as
+//! RocksDB does and as the paper measured.
+//!
+//! To make it, all buckets are walked while entries are inserted. From then on entries are also
+//! logged, and no entry may be missed or be there twice. A writer looks at `stage` before it links
+//! its node and after: if the walk was over before, the node is not in it; if the walk had not
+//! begun after, the node is in it; otherwise the node is logged as doubtful, and looked up.
+//!
+//! Invariants:
+//! 1. Buckets lie in the arena, and are never removed.
+//! 2. An entry is in the bucket of its prefix; a list is in the order of entries.
+
+mod position;
+mod prefix;
+
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use crate::arena::{ALIGN, Arena};
+use crate::entry::{Entry, EntryKind, SeqNo};
+use crate::ordered::{Log, View};
+use crate::pool::Pool;
+use crate::skiplist::{List, Node, NodeRef, random_height};
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
+pub(crate) use position::{HashPosition, Range};
+use prefix::Prefix;
+
+/// What a hashed memtable reads where a range leaves a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HashView {
+    /// An order of all entries that is made once and then brought up to date.
+    #[default]
+    Kept,
+    /// A copy of all entries, sorted each time.
+    Copy,
+}
+
+/// The lists of a hashed memtable.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Bytes of a key that choose its bucket.
+    pub(crate) prefix: usize,
+    pub(crate) buckets: usize,
+    /// The links of an empty list's head.
+    pub(crate) head_height: usize,
+    /// The largest height of a node.
+    pub(crate) height_max: usize,
+    /// In a list of fewer entries, nodes have one link.
+    pub(crate) tall_from: usize,
+}
+
+/// One in so many nodes of a height also has the next one.
+const BRANCHING: u64 = 4;
+
+/// The walk over all buckets: not begun, going on, over.
+const UNORDERED: usize = 0;
+const ORDERING: usize = 1;
+const ORDERED: usize = 2;
+
+/// A list, and how long it is.
+struct Bucket {
+    list: List,
+    /// Counted only where it decides about heights.
+    len: AtomicUsize,
+    all: WrittenOnce,
+}
+
+const _: () = assert!(align_of::<Bucket>() <= ALIGN);
+
+/// Buckets with lists.
+pub(crate) struct Hashed {
+    arena: Arena,
+    buckets: Box<[AtomicPtr<Bucket>]>,
+    shape: Shape,
+    view: HashView,
+    /// What was inserted since the order was made.
+    log: Log,
+    stage: AtomicUsize,
+    /// Held while the order is made.
+    ordering: Mutex<()>,
+}
+
+// SAFETY: buckets and nodes live in the arena, which the table owns, and change only through
+// atomics.
+unsafe impl Send for Hashed {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Hashed {}
+
+impl Hashed {
+    pub(crate) fn new(shape: Shape, view: HashView, pool: Arc<Pool>) -> Self {
+        let arena = Arena::new(pool);
+        let empty = || AtomicPtr::new(ptr::null_mut());
+        let buckets = (0..shape.buckets.max(1)).map(|_| empty()).collect();
+        // SAFETY: nodes are made in the arena of this table, which cursors keep together with
+        // their positions.
+        let log = unsafe { Log::new(0) };
+        let stage = AtomicUsize::new(UNORDERED);
+        Self { arena, buckets, shape, view, log, stage, ordering: Mutex::new(()) }
+    }
+
+    /// Bytes in use, and bytes taken from the allocator.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        let (used, allocated) = self.arena.usage();
+        let (log_used, log_allocated) = self.log.usage();
+        let table = self.table_bytes();
+        (used + log_used + table, allocated + log_allocated + table)
+    }
+
+    /// Bytes of the table of buckets.
+    pub(crate) fn table_bytes(&self) -> usize {
+        size_of_val(&*self.buckets)
+    }
+
+    fn prefix<'k>(&self, key: &'k [u8]) -> Prefix<'k> {
+        Prefix::of(key, self.shape.prefix)
+    }
+
+    fn place(&self, key: &[u8]) -> &AtomicPtr<Bucket> {
+        &self.buckets[self.prefix(key).bucket(self.buckets.len())]
+    }
+
+    fn deref(&self, bucket: *mut Bucket) -> Option<&Bucket> {
+        // SAFETY: invariant 1.
+        let bucket: &Bucket = unsafe { bucket.as_ref() }?;
+        bucket.all.read();
+        Some(bucket)
+    }
+
+    /// The list that holds all keys with the prefix of `key`; none if there are none.
+    fn list(&self, key: &[u8]) -> Option<&List> {
+        // Acquire pairs with the release in `bucket_or_new`.
+        let bucket = self.place(key).load(Ordering::Acquire);
+        self.deref(bucket).map(|bucket| &bucket.list)
+    }
+
+    fn bucket_or_new(&self, key: &[u8]) -> &Bucket {
+        let place = self.place(key);
+        loop {
+            if let Some(bucket) = self.deref(place.load(Ordering::Acquire)) {
+                return bucket;
+            }
+            let new = self.arena.allocate(size_of::<Bucket>()).cast::<Bucket>();
+            // SAFETY: the arena is this table's, and so are all nodes of its lists.
+            let list = unsafe { List::new(&self.arena, self.shape.head_height) };
+            let bucket = Bucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
+            bucket.all.write();
+            // SAFETY: freshly allocated for a bucket, and aligned to 8.
+            unsafe { new.write(bucket) };
+            // Release: who sees the bucket sees it written. Where another thread was faster, this
+            // one is left unused.
+            let _ = place.compare_exchange(
+                ptr::null_mut(),
+                new.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    /// Adds a version. No two versions of a key may have the same sequence number.
+    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+        // Acquire pairs with the release in `kept_view`.
+        let stage = self.stage.load(Ordering::Acquire);
+        let bucket = self.bucket_or_new(key);
+        let height = self.height(bucket, seq);
+        let node = Node::allocate(&self.arena, height, key, seq, kind, value);
+        if height > 1 {
+            bucket.list.grow(&self.arena, height);
+        }
+        let mut splice = bucket.list.splice(key, seq);
+        bucket.list.link(node, height, key, seq, &mut splice);
+        if self.view == HashView::Kept {
+            self.log(node, stage);
+        }
+    }
+
+    fn height(&self, bucket: &Bucket, seq: SeqNo) -> usize {
+        let Shape { tall_from, height_max, .. } = self.shape;
+        // Relaxed: it decides about speed alone.
+        if tall_from > 0 && bucket.len.fetch_add(1, Ordering::Relaxed) < tall_from {
+            return 1;
+        }
+        random_height(seq, BRANCHING, height_max)
+    }
+
+    /// Logs a node that was linked, and before that saw the walk at `stage`.
+    fn log(&self, node: NonNull<Node>, stage: usize) {
+        if stage == ORDERED {
+            self.log.push(node);
+            return;
+        }
+        // Pairs with the fence in `kept_view`: either the walk sees the link, or this sees that
+        // the walk has begun.
+        fence(Ordering::SeqCst);
+        if self.stage.load(Ordering::Relaxed) != UNORDERED {
+            self.log.push_doubtful(node);
+        }
+    }
+
+    /// All nodes, in no order.
+    fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
+        self.buckets.iter().flat_map(|place| {
+            let bucket = self.deref(place.load(Ordering::Acquire));
+            let first = bucket.and_then(|bucket| bucket.list.first());
+            std::iter::successors(first, |node| node.next()).map(NodeRef::as_ptr)
+        })
+    }
+
+    /// An order of all entries that were inserted before.
+    fn ordered(&self) -> Arc<View> {
+        match self.view {
+            HashView::Copy => self.log.sorted(self.nodes()),
+            HashView::Kept => self.kept_view(),
+        }
+    }
+
+    fn kept_view(&self) -> Arc<View> {
+        if self.stage.load(Ordering::Acquire) != ORDERED {
+            let _ordering = lock(&self.ordering);
+            if self.stage.load(Ordering::Acquire) != ORDERED {
+                self.stage.store(ORDERING, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                self.log.install(self.nodes());
+                // Release: who sees that the walk is over links its node after it.
+                self.stage.store(ORDERED, Ordering::Release);
+            }
+        }
+        self.log.view()
+    }
+
+    /// The newest version of `key` that is not newer than `seq`.
+    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let node = self.list(key)?.first_at_or_after(key, seq)?;
+        (node.key() == key).then(|| node.entry())
+    }
+}

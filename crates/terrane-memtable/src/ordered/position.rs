@@ -1,0 +1,109 @@
+//! A place in a view: a merge of its runs.
+
+use std::cmp::Ordering::{Greater, Less};
+use std::sync::Arc;
+
+use super::view::{Slot, View};
+use crate::entry::{Entry, SeqNo};
+use crate::head::head_of;
+
+/// An entry of a view, or no entry.
+pub(crate) struct ViewPosition {
+    view: Arc<View>,
+    /// For each run, how many of its entries are before this place.
+    before: Box<[usize]>,
+    /// The run whose entry is here.
+    run: Option<usize>,
+}
+
+impl ViewPosition {
+    fn at(view: Arc<View>, before: Box<[usize]>) -> Self {
+        let mut position = Self { view, before, run: None };
+        position.run = position.first_ahead();
+        position
+    }
+
+    pub(crate) fn first(view: Arc<View>) -> Self {
+        let before = view.runs.iter().map(|_| 0).collect();
+        Self::at(view, before)
+    }
+
+    pub(crate) fn last(view: Arc<View>) -> Self {
+        let before = view.runs.iter().map(|run| run.len()).collect();
+        let mut position = Self { view, before, run: None };
+        position.step_back();
+        position
+    }
+
+    /// The first entry at or after `(key, seq)`.
+    pub(crate) fn at_or_after(view: Arc<View>, key: &[u8], seq: SeqNo) -> Self {
+        let head = head_of(key);
+        let before = view.runs.iter().map(|run| run.count_before(head, key, seq)).collect();
+        Self::at(view, before)
+    }
+
+    /// The last entry before `(key, seq)`.
+    pub(crate) fn before(view: Arc<View>, key: &[u8], seq: SeqNo) -> Self {
+        let mut position = Self::at_or_after(view, key, seq);
+        position.step_back();
+        position
+    }
+
+    /// The run whose next entry is the first of all.
+    #[inline]
+    fn first_ahead(&self) -> Option<usize> {
+        let mut first: Option<(usize, &Slot)> = None;
+        for (index, (run, &before)) in self.view.runs.iter().zip(&*self.before).enumerate() {
+            let Some(slot) = run.slot(before) else { continue };
+            if first.is_none_or(|(_, first)| slot.compare_to(first) == Less) {
+                first = Some((index, slot));
+            }
+        }
+        first.map(|(index, _)| index)
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The entry here.
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        let run = self.run?;
+        let slot = self.view.runs[run].slot(self.before[run])?;
+        // SAFETY: the arena outlives the view, which this borrow keeps.
+        Some(unsafe { slot.node() }.entry())
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) {
+        if let Some(run) = self.run {
+            self.before[run] += 1;
+            self.run = self.first_ahead();
+        }
+    }
+
+    pub(crate) fn previous(&mut self) {
+        if self.is_valid() {
+            self.step_back();
+        }
+    }
+
+    /// To the last entry that is before this place.
+    fn step_back(&mut self) {
+        let mut last: Option<(usize, &Slot)> = None;
+        for (index, (run, &before)) in self.view.runs.iter().zip(&*self.before).enumerate() {
+            let Some(slot) = before.checked_sub(1).and_then(|before| run.slot(before)) else {
+                continue;
+            };
+            if last.is_none_or(|(_, last)| slot.compare_to(last) == Greater) {
+                last = Some((index, slot));
+            }
+        }
+        self.run = last.map(|(index, _)| index);
+        if let Some(run) = self.run {
+            self.before[run] -= 1;
+        }
+    }
+}

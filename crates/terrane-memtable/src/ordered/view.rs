@@ -1,0 +1,188 @@
+//! Sorted runs of pointers to entries.
+
+use std::cmp::Ordering::{self as Order, Less};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use crate::entry::SeqNo;
+use crate::head::head_of;
+use crate::skiplist::{Node, NodeRef};
+use crate::sync::{AtomicUsize, Ordering};
+
+/// A run is merged with the one before it unless that is larger by this factor: a smaller one
+/// makes fewer merges and more runs, of which a lookup searches all.
+const RUN_RATIO: usize = 4;
+
+/// A node with the head of its key.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    head: u64,
+    node: NonNull<Node>,
+}
+
+// SAFETY: the arena outlives the slot (see `Slot::new`), and nodes are `Send` and `Sync`.
+unsafe impl Send for Slot {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// # Safety
+    /// The node lies in an arena that outlives the slot and its copies.
+    pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
+        // SAFETY: passed on.
+        let key = unsafe { NodeRef::new(node) }.key();
+        Self { head: head_of(key), node }
+    }
+
+    /// The node.
+    ///
+    /// # Safety
+    /// Its arena lives for `'a`.
+    #[inline]
+    pub(crate) unsafe fn node<'a>(self) -> NodeRef<'a> {
+        // SAFETY: passed on.
+        unsafe { NodeRef::new(self.node) }
+    }
+
+    #[inline]
+    fn compare(&self, head: u64, key: &[u8], seq: SeqNo) -> Order {
+        self.head.cmp(&head).then_with(|| {
+            // SAFETY: the arena outlives the slot.
+            let node: NodeRef<'_> = unsafe { self.node() };
+            node.compare(key, seq)
+        })
+    }
+
+    #[inline]
+    pub(super) fn compare_to(&self, other: &Slot) -> Order {
+        self.head.cmp(&other.head).then_with(|| {
+            // SAFETY: the arena outlives the slot.
+            let other: NodeRef<'_> = unsafe { other.node() };
+            // SAFETY: as above.
+            let node: NodeRef<'_> = unsafe { self.node() };
+            node.compare(other.key(), other.seq())
+        })
+    }
+}
+
+/// Slots in order.
+pub(super) struct Run {
+    slots: Box<[Slot]>,
+    /// Where the bytes of all runs are counted.
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Run {
+    pub(super) fn sorted(mut slots: Vec<Slot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
+        slots.sort_unstable_by(Slot::compare_to);
+        Self::of(slots, bytes)
+    }
+
+    fn of(slots: Vec<Slot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
+        let run = Self { slots: slots.into_boxed_slice(), bytes: Arc::clone(bytes) };
+        run.bytes.fetch_add(run.size(), Ordering::Relaxed);
+        Arc::new(run)
+    }
+
+    fn size(&self) -> usize {
+        // With the two counts of the `Arc` around it.
+        size_of_val(&*self.slots) + size_of::<Self>() + 2 * size_of::<usize>()
+    }
+
+    /// The entries of both.
+    fn merged(&self, other: &Self) -> Arc<Self> {
+        let mut slots = Vec::with_capacity(self.slots.len() + other.slots.len());
+        let (mut left, mut right) = (&self.slots[..], &other.slots[..]);
+        while let (Some((first, left_rest)), Some((second, right_rest))) =
+            (left.split_first(), right.split_first())
+        {
+            if first.compare_to(second) == Less {
+                slots.push(*first);
+                left = left_rest;
+            } else {
+                slots.push(*second);
+                right = right_rest;
+            }
+        }
+        slots.extend_from_slice(left);
+        slots.extend_from_slice(right);
+        Self::of(slots, &self.bytes)
+    }
+
+    /// How many slots are before `(key, seq)`.
+    pub(super) fn count_before(&self, head: u64, key: &[u8], seq: SeqNo) -> usize {
+        self.slots.partition_point(|slot| slot.compare(head, key, seq) == Less)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, index: usize) -> Option<&Slot> {
+        self.slots.get(index)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.bytes.fetch_sub(self.size(), Ordering::Relaxed);
+    }
+}
+
+/// Runs that together are an order of entries, the oldest and largest first.
+#[derive(Default)]
+pub(crate) struct View {
+    pub(super) runs: Vec<Arc<Run>>,
+}
+
+impl View {
+    pub(super) fn of(run: Arc<Run>) -> Self {
+        Self { runs: vec![run] }
+    }
+
+    /// This, and another run.
+    pub(super) fn with(&self, run: Arc<Run>) -> Self {
+        let mut runs = self.runs.clone();
+        let mut last = run;
+        while let Some(before) = runs.pop_if(|before| before.len() < RUN_RATIO * last.len()) {
+            last = before.merged(&last);
+        }
+        runs.push(last);
+        Self { runs }
+    }
+
+    /// All nodes, in no order.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
+        self.runs.iter().flat_map(|run| run.slots.iter().map(|slot| slot.node))
+    }
+
+    /// The newest version of `key` that is not newer than `seq`.
+    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Slot> {
+        let head = head_of(key);
+        let mut newest: Option<(SeqNo, Slot)> = None;
+        for run in &self.runs {
+            let Some(slot) = run.slot(run.count_before(head, key, seq)) else { continue };
+            if slot.head != head {
+                continue;
+            }
+            // SAFETY: the arena outlives the slot.
+            let node: NodeRef<'_> = unsafe { slot.node() };
+            let is_newer = newest.is_none_or(|(newest, _)| newest < node.seq());
+            if node.key() == key && is_newer {
+                newest = Some((node.seq(), *slot));
+            }
+        }
+        newest.map(|(_, slot)| slot)
+    }
+
+    /// Whether this very entry is in one of the runs.
+    pub(super) fn contains(&self, slot: &Slot) -> bool {
+        // SAFETY: the arena outlives the slot.
+        let node: NodeRef<'_> = unsafe { slot.node() };
+        self.runs.iter().any(|run| {
+            let found = run.slot(run.count_before(slot.head, node.key(), node.seq()));
+            found.is_some_and(|found| ptr::eq(found.node.as_ptr(), slot.node.as_ptr()))
+        })
+    }
+}

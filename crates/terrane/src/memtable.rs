@@ -1,0 +1,13 @@
+//! A memtable alone, without a database: for measuring what the structure itself does.
+
+use std::sync::Arc;
+
+pub use terrane_memtable::{EntryKind, MAX_SEQ, MemoryUse, Memtable, Pool};
+use terrane_policy::MemtableKind;
+
+use crate::engine::memtable_config;
+
+/// An empty memtable of a kind, as a tree of that design would have it.
+pub fn new(kind: MemtableKind, pool: &Arc<Pool>) -> Arc<Memtable> {
+    Memtable::new(memtable_config(kind), pool)
+}
