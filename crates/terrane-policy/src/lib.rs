@@ -19,10 +19,12 @@
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
 //! | [`soundness`] | the check that a compaction never turns recency round |
 //! | [`admission`] | when writers are delayed or stopped |
-//! | [`units`] | byte sizes as text |
+//! | [`allocation`] | how filter memory and time are shared among levels |
+//! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod allocation;
 pub mod catalogue;
 pub mod compaction;
 pub mod design;
@@ -32,13 +34,16 @@ pub mod pick;
 pub mod shape;
 pub mod soundness;
 pub mod strategy;
+mod text;
 pub mod units;
 
-pub use admission::{Admission, Constraint, Pressure, StallCause, admit};
+pub use admission::{Admission, Constraint, Pressure, Stall, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{Compression, Design, MemtableKind};
 pub use error::ParseError;
 pub use key_range::KeyRange;
-pub use pick::{Cursors, PickInput, manual, pick};
+pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
-pub use strategy::{Eagerness, Granularity, Movement, Strategy, Trigger};
+pub use strategy::{
+    Eagerness, Granularity, Growth, Movement, Runs, Strategy, Trigger, TriggerKind,
+};

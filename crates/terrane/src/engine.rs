@@ -8,7 +8,7 @@
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `drop_covered` | tables that range tombstones cover go unread |
-//! | `work` | who does what next in the background |
+//! | `work`, `picking` | who does what next in the background, and what that depends on |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
 //! | `files` | which files are needed, and the end of the others |
@@ -31,6 +31,7 @@ mod keyspaces;
 mod multi_get;
 mod open;
 mod parallel_read;
+mod picking;
 mod read;
 mod read_pool;
 mod recover;

@@ -201,9 +201,9 @@ fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     let last = LEVELS_SHOWN - 1;
     (0..LEVELS_SHOWN).map(move |level| JsonLevel {
         level,
-        capacity_bytes: design.capacity_bytes(level),
+        capacity_bytes: design.capacity_bytes(level, last),
         runs: design.strategy.runs_allowed(level, last),
-        filter_bits: design.filter_bits.get(level),
+        filter_bits: design.filter_bits_at(level, last),
         compression: design.compression.get(level).to_string(),
     })
 }

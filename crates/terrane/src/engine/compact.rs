@@ -52,6 +52,8 @@ impl Engine {
             }
         }
         drop(jobs);
+        // Also one that a caller asked for may leave something for others to do.
+        self.work.wake();
         self.tell_room();
         result
     }
@@ -214,14 +216,11 @@ impl Engine {
                     return Ok(());
                 }
                 let design = tree.design();
-                let all = busy(shape, &jobs);
-                let pick = |in_progress: &[Compaction]| {
-                    let cursors = &jobs.cursors;
-                    let input = PickInput { shape, design: &design, in_progress, cursors };
-                    manual(&input, level, range)
-                };
-                let job = pick(&all);
-                if job.is_none() && pick(&[]).is_none() {
+                let around = self.surroundings(&state.version, &jobs, &design);
+                let input = around.input(shape, &design, &jobs.cursors);
+                let job = manual(&input, level, range);
+                let alone = PickInput { in_progress: &[], ..input };
+                if job.is_none() && manual(&alone, level, range).is_none() {
                     level += 1;
                     continue;
                 }

@@ -111,7 +111,8 @@ impl Engine {
             storage: &*self.storage,
             table: crate::table::TableConfig {
                 block_bytes: design.block_bytes as usize,
-                filter_bits: design.filter_bits.get(level),
+                filter_bits: design
+                    .filter_bits_at(level, tree.state().version.shape().last_level()),
                 compression: design.compression.get(level),
                 keyspace: tree.id.0,
             },

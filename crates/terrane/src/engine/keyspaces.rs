@@ -52,6 +52,7 @@ impl Engine {
             trees
         });
         drop(guard);
+        self.note_designs();
         self.note_manifest();
         Ok(tree)
     }
@@ -115,6 +116,7 @@ impl Engine {
         self.commit(manifest, vec![change])?;
         tree.set_design(design);
         drop(guard);
+        self.note_designs();
         self.note_manifest();
         self.work.wake();
         self.tell_room();

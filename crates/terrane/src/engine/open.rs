@@ -78,6 +78,7 @@ impl Engine {
         let manifest = Manifest::begin(found, &changes, Box::new(store))?;
         let state = manifest.state().clone();
         let engine = Self::assemble(options, settings, dir, &state, Some(manifest), Some(lock))?;
+        engine.note_designs();
         let engine = Arc::new(engine);
         let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
@@ -140,6 +141,8 @@ impl Engine {
             cache: BlockCache::new(budget / 2),
             ledger: Arc::clone(&ledger),
             counters: Arc::clone(&counters),
+            clock: Arc::clone(&components.clock),
+            counts_accesses: std::sync::atomic::AtomicBool::new(false),
             discard: discard_table,
         });
         let pool = Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX));

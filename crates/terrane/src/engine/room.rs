@@ -78,7 +78,7 @@ impl Engine {
         let state = tree.state();
         // Stopped writers wait even if the active memtable has room: what is behind is merging.
         if let Admission::Stop(pressure) = state.admission
-            && pressure.cause == StallCause::Level0Runs
+            && pressure.cause != StallCause::ImmutableMemtables
         {
             return Some(pressure);
         }
@@ -131,7 +131,10 @@ impl Engine {
         let writer = if self.is_inline() {
             drop(writer);
             if !self.run_one_job()? {
-                return Err(Error::internal(format!("nothing to do about {pressure}")));
+                if !self.is_working() {
+                    return Err(Error::internal(format!("nothing to do about {pressure}")));
+                }
+                self.work.rest();
             }
             self.lock_writer()
         } else {
@@ -142,6 +145,7 @@ impl Engine {
         let cause = match pressure.cause {
             StallCause::Level0Runs => Counter::StallRunsMicros,
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
+            StallCause::CompactionsDue => Counter::StallShapeMicros,
         };
         self.counters.add(cause, micros);
         self.counters.add(Counter::StalledWrites, 1);

@@ -77,7 +77,7 @@ impl Tree {
         version: Version,
         buffer: Buffer,
     ) -> Arc<Self> {
-        let admission = admit(version.shape(), 0, &design.constraint);
+        let admission = admit(version.shape(), 0, &design);
         let (active, version) = (Arc::new(buffer), Arc::new(version));
         let state = TreeState { active, full: Vec::new(), version, admission };
         Arc::new(Self {
@@ -138,7 +138,7 @@ impl Tree {
             version: Arc::clone(&current.version),
         });
         let design = self.design.load();
-        let admission = admit(next.version.shape(), next.full.len(), &design.constraint);
+        let admission = admit(next.version.shape(), next.full.len(), &design);
         let NextState { active, full, version } = next;
         self.state.store(Arc::new(TreeState { active, full, version, admission }));
     }

@@ -10,9 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use terrane_policy::{Compaction, PickInput, pick};
+use terrane_policy::Compaction;
 
-use super::compact::busy;
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::wal::WantedSpare;
@@ -108,14 +107,26 @@ impl Work {
 
     /// Sleeps until something comes up that was not there at `seen`.
     fn sleep(&self, seen: u64) {
+        self.sleep_at_most(seen, None);
+    }
+
+    /// Sleeps until something comes up that was not there at `seen`, or for `most`.
+    fn sleep_at_most(&self, seen: u64, most: Option<Duration>) {
         let guard = self.lock();
-        if guard.changes == seen && !self.is_stopping() {
-            drop(self.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner));
+        if guard.changes != seen || self.is_stopping() {
+            return;
+        }
+        match most {
+            None => drop(self.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner)),
+            Some(most) => {
+                let waited = self.came_up.wait_timeout(guard, most);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
         }
     }
 
     /// Rests, unless told to stop.
-    fn rest(&self) {
+    pub(super) fn rest(&self) {
         let guard = self.lock();
         if !self.is_stopping() {
             drop(
@@ -237,7 +248,7 @@ impl Engine {
                     let result = self.compact(&tree, &compaction);
                     self.judge(result, &mut failures);
                 }
-                None => self.work.sleep(seen),
+                None => self.work.sleep_at_most(seen, self.next_due()),
             }
         }
     }
@@ -308,7 +319,7 @@ impl Engine {
 
     fn pick(&self, tree: &Arc<Tree>) -> Option<Compaction> {
         let mut jobs = tree.jobs();
-        let compaction = next_compaction(tree, &jobs)?;
+        let compaction = self.next_compaction(tree, &jobs)?;
         jobs.cursors.advance(&compaction);
         jobs.compactions.push(compaction.clone());
         Some(compaction)
@@ -340,6 +351,14 @@ impl Engine {
             }
             other => other.map(|()| true),
         }
+    }
+
+    /// Whether another thread is carrying out a job.
+    pub(super) fn is_working(&self) -> bool {
+        self.trees().values().any(|tree| {
+            let jobs = tree.jobs();
+            jobs.is_flushing || !jobs.compactions.is_empty() || !jobs.dropping.is_empty()
+        })
     }
 
     /// Waits, or works where background work is inline, until `is_done`.
@@ -375,18 +394,8 @@ impl Engine {
                     && jobs.dropping.is_empty()
                     && self.due_drop(&jobs).is_empty()
                     && jobs.compactions.is_empty()
-                    && next_compaction(tree, &jobs).is_none()
+                    && self.next_compaction(tree, &jobs).is_none()
             })
         })
     }
-}
-
-fn next_compaction(tree: &Arc<Tree>, jobs: &super::tree::TreeJobs) -> Option<Compaction> {
-    let state = tree.state();
-    let shape = state.version.shape();
-    let in_progress = busy(shape, jobs);
-    let design = tree.design();
-    let input =
-        PickInput { shape, design: &design, in_progress: &in_progress, cursors: &jobs.cursors };
-    pick(&input)
 }
