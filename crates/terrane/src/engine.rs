@@ -7,6 +7,7 @@
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
+//! | `deletes` | memtables that are flushed so that deletes are persistent in time |
 //! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work`, `picking` | who does what next in the background, and what that depends on |
 //! | `keyspaces` | making, dropping and redesigning trees |
@@ -22,6 +23,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod compact;
+mod deletes;
 mod drop_covered;
 mod files;
 mod flush;

@@ -418,7 +418,6 @@ impl Settings {
     }
 
     /// The time within which deletes are persistent, in microseconds.
-    #[allow(dead_code, reason = "the next step")]
     pub(crate) fn delete_persistence_micros(&self) -> Option<u64> {
         self.delete_persistence.0
     }
@@ -430,7 +429,6 @@ impl Settings {
     }
 
     /// The age at which a memtable is flushed for the deletes in it, likewise.
-    #[allow(dead_code, reason = "the next step")]
     pub(crate) fn memtable_age_micros(&self) -> Option<u64> {
         self.delete_persistence.0.map(|micros| micros / 10)
     }

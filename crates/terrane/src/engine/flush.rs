@@ -54,7 +54,7 @@ impl Engine {
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         self.size_cache();
         let mut next_table = || self.next_table();
-        let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
+        let config = self.output_config(tree, 0, Vec::new(), full.since_micros, &mut next_table);
         let mut output = Output::new(config);
         let fragments = memtable.range_tombstones().fragments();
         let stop = || self.work.is_stopping();

@@ -44,7 +44,7 @@ impl Engine {
         ];
         self.commit(manifest, changes)?;
         let memtable = Tree::new_memtable(&design, &self.pool);
-        let buffer = Buffer { memtable, begins: position };
+        let buffer = Buffer::new(memtable, position);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
         self.trees.rcu(|trees| {
             let mut trees = (**trees).clone();
@@ -89,7 +89,7 @@ impl Engine {
         // nothing, in memory as in tables.
         let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         tree.replace(|mut state| {
-            state.active = Arc::new(Buffer { memtable, begins: state.active.begins });
+            state.active = Arc::new(Buffer::new(memtable, state.active.begins));
             state.version = Arc::new(Version::default());
             state.full.clear();
             state

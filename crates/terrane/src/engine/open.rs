@@ -300,7 +300,7 @@ fn open_tree(
     let version = Version::new(keyspace.shape.clone(), &tables);
     let design = keyspace.design.clone();
     let memtable = Tree::new_memtable(&design, pool);
-    let buffer = Buffer { memtable, begins: keyspace.flushed };
+    let buffer = Buffer::new(memtable, keyspace.flushed);
     Tree::new(id, &keyspace.name, design, version, buffer)
 }
 

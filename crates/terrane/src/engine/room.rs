@@ -107,10 +107,12 @@ impl Engine {
         let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         let last_seq = writer.next_seq - 1;
         tree.replace(|mut state| {
-            let buffer = Arc::new(Buffer { memtable, begins: position });
+            let buffer = Arc::new(Buffer::new(memtable, position));
             let before = std::mem::replace(&mut state.active, buffer);
             let memtable = Arc::clone(&before.memtable);
-            state.full.insert(0, Arc::new(FullBuffer { memtable, ends: position, last_seq }));
+            let since_micros = before.since_micros();
+            let full = FullBuffer { memtable, ends: position, last_seq, since_micros };
+            state.full.insert(0, Arc::new(full));
             state
         });
         self.work.wake();

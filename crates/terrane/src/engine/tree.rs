@@ -1,6 +1,6 @@
 //! One tree: the memtables and the tables of a keyspace.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -18,6 +18,28 @@ pub(crate) struct Buffer {
     pub(crate) memtable: Arc<Memtable>,
     /// All its entries are at or after this position of the log.
     pub(crate) begins: Lsn,
+    /// When its first entry came, in microseconds since the Unix epoch; 0 as long as that is not
+    /// known.
+    since_micros: AtomicU64,
+}
+
+impl Buffer {
+    pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
+        Self { memtable, begins, since_micros: AtomicU64::new(0) }
+    }
+
+    /// When its first entry came; `None` as long as that is not known.
+    pub(crate) fn since_micros(&self) -> Option<u64> {
+        // Relaxed: a time that is read late has a flush begin late, by what reading takes.
+        Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
+    }
+
+    /// Its first entry has come by now.
+    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) {
+        if self.since_micros.load(Ordering::Relaxed) == 0 {
+            self.since_micros.store(now_micros().max(1), Ordering::Relaxed);
+        }
+    }
 }
 
 /// A memtable that takes no more writes.
@@ -28,6 +50,8 @@ pub(crate) struct FullBuffer {
     pub(crate) ends: Lsn,
     /// No entry has a larger sequence number. Entries are all there once it is visible.
     pub(crate) last_seq: SeqNo,
+    /// When its first entry came, in microseconds since the Unix epoch, where that is kept.
+    pub(crate) since_micros: Option<u64>,
 }
 
 /// What readers see of a tree: never changed, only replaced.

@@ -105,11 +105,6 @@ impl Work {
         self.wake();
     }
 
-    /// Sleeps until something comes up that was not there at `seen`.
-    fn sleep(&self, seen: u64) {
-        self.sleep_at_most(seen, None);
-    }
-
     /// Sleeps until something comes up that was not there at `seen`, or for `most`.
     fn sleep_at_most(&self, seen: u64, most: Option<Duration>) {
         let guard = self.lock();
@@ -181,6 +176,7 @@ impl Engine {
         while !self.work.is_stopping() {
             let seen = self.work.lock().changes;
             self.make_spare();
+            self.rotate_aged();
             match self.find_flush() {
                 Some(tree) => {
                     let result = self.flush_found(&tree);
@@ -194,7 +190,7 @@ impl Engine {
                     }
                     None => match self.work.next_unneeded() {
                         Some(path) => self.remove_files(vec![path]),
-                        None => self.work.sleep(seen),
+                        None => self.work.sleep_at_most(seen, self.next_aged()),
                     },
                 },
             }
@@ -336,6 +332,7 @@ impl Engine {
 
     fn do_one_job(&self) -> Result<bool> {
         self.make_spare();
+        self.rotate_aged();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);
         }
@@ -390,6 +387,7 @@ impl Engine {
             self.trees().values().all(|tree| {
                 let jobs = self.lock_jobs_with_covered(tree);
                 tree.state().full.is_empty()
+                    && !self.has_aged(tree)
                     && !jobs.is_flushing
                     && jobs.dropping.is_empty()
                     && self.due_drop(&jobs).is_empty()

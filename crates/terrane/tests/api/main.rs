@@ -25,6 +25,7 @@ mod batches;
 mod checkpoint;
 mod close;
 mod compaction_reads;
+mod delete_persistence;
 mod deletes;
 mod designs;
 mod disk_full;
