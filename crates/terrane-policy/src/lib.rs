@@ -17,7 +17,9 @@
 //! | [`catalogue`] | designs with names |
 //! | [`compaction`] | what a strategy answers: inputs, output place, reason |
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
+//! | [`forecast`] | what a design will do to a tree, played on shapes |
 //! | [`soundness`] | the check that a compaction never turns recency round |
+//! | [`space`] | all strategies that make sense |
 //! | [`admission`] | when writers are delayed or stopped |
 //! | [`allocation`] | how filter memory and time are shared among levels |
 //! | [`units`] | byte sizes and times as text |
@@ -29,10 +31,12 @@ pub mod catalogue;
 pub mod compaction;
 pub mod design;
 pub mod error;
+pub mod forecast;
 pub mod key_range;
 pub mod pick;
 pub mod shape;
 pub mod soundness;
+pub mod space;
 pub mod strategy;
 mod text;
 pub mod units;
@@ -41,6 +45,7 @@ pub use admission::{Admission, Constraint, Pressure, Stall, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{Compression, Design, MemtableKind};
 pub use error::ParseError;
+pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
