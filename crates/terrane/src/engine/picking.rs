@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_policy::{
-    Accesses, Compaction, Cursors, Design, PickInput, TreeShape, next_due_micros, pick,
+    Accesses, Compaction, Cursors, Design, Forecast, PickInput, TreeShape, forecast,
+    next_due_micros, pick,
 };
 
 use super::compact::busy;
 use super::tree::TreeJobs;
 use super::{Engine, Tree};
+use crate::error::Result;
 use crate::types::SeqNo;
 use crate::version::Version;
 
@@ -77,6 +79,16 @@ impl Engine {
         let design = tree.design();
         let around = self.surroundings(&state.version, jobs, &design);
         pick(&around.input(state.version.shape(), &design, &jobs.cursors))
+    }
+
+    /// What another design would do to a tree as it is, without doing it.
+    pub(crate) fn forecast(&self, tree: &Tree, design: &Design) -> Result<Forecast> {
+        design.validate()?;
+        let state = tree.state();
+        let around = self.surroundings(&state.version, &tree.jobs(), design);
+        let cursors = Cursors::default();
+        let input = around.input(state.version.shape(), design, &cursors);
+        Ok(forecast(&PickInput { in_progress: &[], ..input }, &tree.design()))
     }
 
     /// How long until time alone makes some compaction due.

@@ -33,6 +33,7 @@ mod dropped_tables;
 mod durability;
 mod errors;
 mod figures;
+mod history;
 mod iterators;
 mod keyspaces;
 mod limits;
