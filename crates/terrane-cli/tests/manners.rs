@@ -485,6 +485,36 @@ fn a_design_can_be_shown_and_set() {
 }
 
 #[test]
+fn the_design_space_is_listed_counted_and_changed_with_notice() {
+    let list = done(&["design", "list"], "");
+    let line = list.lines().find(|line| line.starts_with("lethe ")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let expected = ["tombstone-ttl+level-saturation", "file", "expired-ttl+least-overlap"];
+    assert_eq!(words[1..], [&["leveling"][..], &expected].concat());
+    assert!(done(&["design", "show", "lethe"], "").contains("not modelled, or elsewhere:"));
+    let counted = done(&["design", "enumerate"], "");
+    let total: String = counted.chars().take_while(|c| !c.is_whitespace()).collect();
+    assert!(total.replace(',', "").parse::<u64>().unwrap() > 10_000, "{counted}");
+    let some = done(&["design", "enumerate", "random", "--list", "--limit", "3"], "");
+    assert_eq!(some.lines().filter(|line| line.contains("random")).count(), 3);
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (path(dir.path(), "db"), path(dir.path(), "mine.toml"));
+    done(&["shell", &db, "--design", "tiering T=4", "-c", "put a 1"], "");
+    std::fs::write(&file, done(&["design", "show", "tsa", "--toml"], "")).unwrap();
+    let told_before = done(&["design", "set", &db, &format!("@{file}"), "--dry-run"], "");
+    assert!(told_before.contains("sorted runs: 1 before"), "{told_before}");
+    assert!(done(&["design", "show", "--db", &db], "").contains("tiering T=4"));
+    done(&["design", "set", &db, &format!("@{file}"), "--converge"], "");
+    assert!(done(&["design", "show", "--db", &db], "").contains("tsa:"));
+    assert!(done(&["inspect", "jobs", &db], "").contains("because of"));
+    assert!(done(&["inspect", "deletes", &db], "").contains("violations: none"));
+    assert!(done(&["inspect", "key", &db, "a"], "").contains("put of 1 B in L1"));
+    assert!(done(&["inspect", "key", &db, "b"], "").contains("no version"));
+    std::fs::write(&file, "T = 4").unwrap();
+    assert_eq!(told(&["design", "show", &format!("@{file}")], "").0, 2);
+}
+
+#[test]
 fn options_are_told_with_their_flags_and_a_bad_value_is_a_usage_error() {
     for line in done(&["options", "list", "--json"], "").lines() {
         let option: serde_json::Value = serde_json::from_str(line).unwrap();

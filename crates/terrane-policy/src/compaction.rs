@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::key_range::{KeyRange, escape};
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
-use crate::strategy::{Movement, Trigger};
+use crate::strategy::{Movement, TriggerKind};
 
 /// Tables of one run that a compaction takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,14 +42,15 @@ pub enum Reason {
     /// A trigger fired.
     Triggered {
         /// The trigger.
-        trigger: Trigger,
+        trigger: TriggerKind,
         /// The level that acts.
         level: usize,
-        /// Bytes or runs found.
+        /// What was found, in the unit of the trigger: see [`TriggerKind::quantity`]. Of several
+        /// tables, that of the worst.
         measured: u64,
-        /// Bytes or runs that the level may have.
+        /// What fires the trigger.
         threshold: u64,
-        /// The rule that chose the table; `None` where all of the level moves.
+        /// The rule that chose the table; `None` where there was nothing to choose.
         movement: Option<Movement>,
     },
     /// The level holds more runs than its eagerness ever lets it, as after a change of design.
@@ -92,6 +93,18 @@ pub enum Group {
 }
 
 impl Reason {
+    /// Whether tombstones that have nothing left to delete are to go even from tables that would
+    /// otherwise stay as they are.
+    fn purges(self) -> bool {
+        match self {
+            Self::Manual { .. } => true,
+            Self::Repair { .. } => false,
+            Self::Triggered { trigger, .. } => {
+                matches!(trigger, TriggerKind::TombstoneTtl | TriggerKind::TombstoneDensity)
+            }
+        }
+    }
+
     /// The same reason, with the rule that chose the table.
     pub(crate) fn chosen_by(self, rule: Movement) -> Self {
         match self {
@@ -166,7 +179,7 @@ impl Compaction {
     fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> Group {
         if let [(table, in_place)] = tables {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
-            if *in_place && !(purges && matches!(self.reason, Reason::Manual { .. })) {
+            if *in_place && !(purges && self.reason.purges()) {
                 return Group::Keep(table.id);
             }
             if !purges {
@@ -221,15 +234,44 @@ impl Compaction {
     }
 }
 
+impl TriggerKind {
+    /// Says what was found, as a part of a sentence.
+    fn tell(self, f: &mut fmt::Formatter<'_>, level: usize, found: u64, limit: u64) -> fmt::Result {
+        match self {
+            Self::LevelSaturation | Self::RunCount | Self::FileCount => {
+                write!(f, "{self}: level {level} holds {found} of {}", self.quantity(limit))
+            }
+            Self::SpaceAmplification => {
+                write!(
+                    f,
+                    "{self}: newer runs hold {} of the oldest, more than {limit}",
+                    self.quantity(found)
+                )
+            }
+            Self::TombstoneDensity => write!(
+                f,
+                "{self}: a table of level {level} has {} tombstones, {limit} are enough",
+                self.quantity(found)
+            ),
+            Self::TombstoneTtl | Self::FileStaleness => {
+                let what = if self == Self::TombstoneTtl { "a tombstone" } else { "a table" };
+                let (age, limit) = (self.quantity(found), self.quantity(limit));
+                write!(f, "{self}: {what} of level {level} is {age} old, {limit} are allowed")
+            }
+            Self::ReadTriggered => {
+                let found = self.quantity(found);
+                write!(f, "{self}: a table of level {level} had {found}, {limit} are enough")
+            }
+            Self::Manual => write!(f, "{self}: level {level}"),
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Triggered { trigger, level, measured, threshold, movement } => {
-                let unit = match trigger {
-                    Trigger::LevelSaturation => "bytes",
-                    Trigger::RunCount => "runs",
-                };
-                write!(f, "{trigger}: level {level} holds {measured} of {threshold} {unit}")?;
+                trigger.tell(f, *level, *measured, *threshold)?;
                 movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
             }
             Self::Repair { level, runs } => {

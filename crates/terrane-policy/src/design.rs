@@ -3,24 +3,30 @@
 //! A design says which memory buffer takes writes, how the tree is kept in shape, how its tables
 //! are written, and when writers have to wait. It is stored with the tree that follows it.
 //!
-//! The text form is a name or an eagerness, then what differs from it:
+//! The text form is a name of the [`crate::catalogue`] or an eagerness, then what differs from it:
 //!
 //! ```text
 //! 1-leveling T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; filter=10
 //! ```
 //!
 //! Parts are separated by `;`, and within the first part by spaces. See [`Design`] for all keys.
+//! [`Design::settings`] and [`Design::from_settings`] are the same in pieces, for other syntaxes.
 
+mod filters;
 mod memtable;
 mod per_level;
+mod scaling;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod text;
+mod validate;
 
 use std::fmt;
 
-use crate::admission::Constraint;
+use crate::admission::{Constraint, Stall};
 use crate::strategy::{Eagerness, Strategy};
+pub use filters::FilterAllocation;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
 
@@ -41,16 +47,20 @@ pub enum Compression {
 /// | `T` | `strategy.size_ratio` | | 10 |
 /// | `L0` | `strategy.level0_runs` | runs | 1, 4 or T by eagerness |
 /// | `base` | `strategy.base_bytes` | bytes | T times the capacity of level 0 |
-/// | `trigger` | `strategy.triggers` | list with `+` | `level-saturation+run-count` |
-/// | `granularity` | `strategy.granularity` | | by eagerness |
-/// | `movement` | `strategy.movement` | list with `+` | `least-overlap` |
+/// | `runs` | `strategy.eagerness`, as a hybrid | runs of levels 1, 2, …, [`Runs`](crate::strategy::Runs) | by eagerness |
+/// | `growth` | `strategy.growth` | [`Growth`](crate::strategy::Growth) | `fixed` |
+/// | `scaling` | `L0`, `runs` and `growth` in Cassandra's notation: `T4,L10,N` | | |
+/// | `trigger` | `strategy.triggers` | list with `+`, by level | `level-saturation+run-count` |
+/// | `granularity` | `strategy.granularity` | by level | by eagerness |
+/// | `movement` | `strategy.movement` | list with `+`, or `none`, by level | `least-overlap` |
 /// | `memtable` | `memtable` | a [`MemtableKind`] | `btree` |
 /// | `buffer` | `buffer_bytes` | bytes | 64MiB |
 /// | `table` | `table_bytes` | bytes | 32MiB |
 /// | `block` | `block_bytes` | bytes | 4KiB |
-/// | `filter` | `filter_bits` | bits per key, by level | 10 |
+/// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `compression` | `compression` | by level | `none` |
-/// | `delay`, `stop`, `buffers` | `constraint` | runs, runs, buffers | 12, 24, 3 |
+/// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
+/// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
 ///
 /// What differs by level is a list with `,`; its last value holds for all deeper levels.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +77,8 @@ pub struct Design {
     pub block_bytes: u32,
     /// Bloom filter bits per key for each level; 0 for no filter. May be fractional.
     pub filter_bits: PerLevel<f64>,
+    /// Whether the bits are those of each level, or an average that is shared out.
+    pub filter_allocation: FilterAllocation,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,
     /// When writers are delayed or stopped.
@@ -83,14 +95,20 @@ impl Design {
             table_bytes: 32 << 20,
             block_bytes: 4 << 10,
             filter_bits: PerLevel::all(10.0),
+            filter_allocation: FilterAllocation::Given,
             compression: PerLevel::all(Compression::None),
-            constraint: Constraint { delay_runs: 12, stop_runs: 24, stop_buffers: 3 },
+            constraint: Constraint {
+                delay_runs: 12,
+                stop_runs: 24,
+                stop_buffers: 3,
+                stall: Stall::Runs,
+            },
         }
     }
 
-    /// The capacity of a level in bytes.
-    pub fn capacity_bytes(&self, level: usize) -> u64 {
-        self.strategy.capacity_bytes(level, self.buffer_bytes)
+    /// The capacity of a level in bytes, where `last_level` is the deepest one in use.
+    pub fn capacity_bytes(&self, level: usize, last_level: usize) -> u64 {
+        self.strategy.capacity_bytes(level, last_level, self.buffer_bytes)
     }
 }
 

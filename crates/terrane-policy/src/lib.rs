@@ -17,28 +17,38 @@
 //! | [`catalogue`] | designs with names |
 //! | [`compaction`] | what a strategy answers: inputs, output place, reason |
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
+//! | [`forecast`] | what a design will do to a tree, played on shapes |
 //! | [`soundness`] | the check that a compaction never turns recency round |
+//! | [`space`] | all strategies that make sense |
 //! | [`admission`] | when writers are delayed or stopped |
-//! | [`units`] | byte sizes as text |
+//! | [`allocation`] | how filter memory and time are shared among levels |
+//! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod allocation;
 pub mod catalogue;
 pub mod compaction;
 pub mod design;
 pub mod error;
+pub mod forecast;
 pub mod key_range;
 pub mod pick;
 pub mod shape;
 pub mod soundness;
+pub mod space;
 pub mod strategy;
+mod text;
 pub mod units;
 
-pub use admission::{Admission, Constraint, Pressure, StallCause, admit};
+pub use admission::{Admission, Constraint, Pressure, Stall, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery};
 pub use error::ParseError;
+pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{Cursors, PickInput, manual, pick};
+pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
-pub use strategy::{Eagerness, Granularity, Movement, Strategy, Trigger};
+pub use strategy::{
+    Eagerness, Granularity, Growth, Movement, Runs, Strategy, Trigger, TriggerKind,
+};

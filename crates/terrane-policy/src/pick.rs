@@ -1,32 +1,50 @@
 //! From a shape and a strategy to the compaction that should be done next.
 //!
-//! [`pick`] looks at every level that a [`Trigger`] marks, worst first, and answers the first
-//! compaction that touches nothing in progress. A level that holds more runs than its eagerness
-//! ever allows, as after a change of design, is repaired even when no trigger asks for it, so that
-//! every strategy reaches a shape that satisfies its own constraints.
+//! [`pick`] looks at every level that a [`Trigger`](crate::strategy::Trigger) marks and answers the
+//! first compaction that touches nothing in progress: by precedence of the triggers, and among
+//! those of how full levels are, worst first. A level that holds more runs than its eagerness ever
+//! allows, as after a change of design, is repaired even when no trigger asks for it, so that every
+//! strategy reaches a shape that satisfies its own constraints.
 //!
-//! What a level does when it acts:
+//! What a level does when it acts because of how full it is:
 //! - a level that gathers runs merges all of them into the next level: into its run where that
-//!   level is a single run, as a new run where it gathers too;
-//! - a level that is one run moves all of it or one table, by granularity, into the next level;
+//!   level is a single run, into its newest run where that has room and runs are filled
+//!   ([`Strategy::fills_runs`](crate::Strategy::fills_runs)), as a new run otherwise. Below level 0
+//!   and by granularity it merges a table with those that share keys with it instead;
+//! - a level that is one run moves all of it or some tables, by granularity, into the next level;
 //! - a level that should be one run and is not merges its runs in place.
 //!
-//! Every answer passes [`crate::soundness::check`]; the property tests hold it to that.
+//! When single tables are what fires, they move likewise, chosen among those that are marked. A
+//! table with tombstones below which nothing is left to delete is rewritten where it is, unless a
+//! snapshot keeps them; in the last level a marked table is merged with what it overlaps. Space
+//! amplification has all runs merged into the oldest.
+//!
+//! Every answer passes [`crate::soundness::check`], and from any shape finitely many answers lead
+//! to none: each moves data down, or leaves fewer runs, fewer tombstones or younger tables. The
+//! property tests hold it to both.
 
+mod access;
 mod assemble;
+mod candidate;
 mod cursors;
+mod due;
+mod load;
+mod marked;
 mod movement;
+mod space;
 #[cfg(test)]
 mod tests;
 
+pub use access::{Access, Accesses};
 pub use cursors::Cursors;
+pub use due::next_due_micros;
 
 use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::key_range::KeyRange;
-use crate::shape::{Level, TableInfo, TreeShape};
-use crate::strategy::{Granularity, Trigger};
-use assemble::{merge_in_place, move_runs, move_table};
+use crate::shape::{SeqNo, TreeShape};
+use assemble::{merge_in_place, move_column, move_runs, move_tables};
+use candidate::{Candidate, Extent};
 
 /// All that a decision depends on.
 #[derive(Debug, Clone, Copy)]
@@ -39,22 +57,55 @@ pub struct PickInput<'a> {
     pub in_progress: &'a [Compaction],
     /// How far round-robin movement has come in each level.
     pub cursors: &'a Cursors,
+    /// How tables were read.
+    pub accesses: &'a Accesses,
+    /// The time, in microseconds since the Unix epoch.
+    pub now_micros: u64,
+    /// The oldest sequence number that a snapshot holds: newer tombstones must stay.
+    pub oldest_snapshot: Option<SeqNo>,
+    /// The time in which deletes have to be persistent whatever the design says, in microseconds.
+    pub delete_persistence_micros: Option<u64>,
 }
 
-/// A level that should act, and how badly.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    reason: Reason,
-    level: usize,
-    score: f64,
+impl<'a> PickInput<'a> {
+    /// A tree and its design, with nothing in progress, at time zero.
+    pub fn new(shape: &'a TreeShape, design: &'a Design) -> Self {
+        static START: Cursors = Cursors::START;
+        static UNREAD: Accesses = Accesses::NONE;
+        Self {
+            shape,
+            design,
+            in_progress: &[],
+            cursors: &START,
+            accesses: &UNREAD,
+            now_micros: 0,
+            oldest_snapshot: None,
+            delete_persistence_micros: None,
+        }
+    }
+
+    /// The deepest level in use.
+    fn last_level(&self) -> usize {
+        self.shape.last_level()
+    }
 }
 
 /// The compaction to do next, or `None` when the tree satisfies its design or everything that it
 /// needs is in progress.
 pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
-    let mut candidates = candidates(input);
-    candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut candidates = load::candidates(input);
+    candidates.extend(marked::candidates(input));
+    candidates.extend(space::candidate(input));
+    candidate::sort(&mut candidates);
     candidates.iter().find_map(|candidate| act(input, candidate))
+}
+
+/// The level that a compaction is due for by the shape of the tree alone, whatever the time.
+pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
+    let mut candidates = load::candidates(input);
+    candidates.extend(space::candidate(input));
+    candidate::sort(&mut candidates);
+    candidates.iter().find(|one| act(input, one).is_some()).map(|one| one.level)
 }
 
 /// Compacts everything in `range` one level down, for a caller that walks level by level: the
@@ -63,9 +114,8 @@ pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
 ///
 /// `None` when the level holds nothing of the range or is busy.
 pub fn manual(input: &PickInput<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
-    let last = input.shape.last_level();
     let reason = Reason::Manual { level };
-    let compaction = if level >= last && level > 0 {
+    let compaction = if level >= input.last_level() && level > 0 {
         merge_in_place(input, level, Some(range), reason)
     } else {
         move_runs(input, level, Some(range), reason)
@@ -73,68 +123,30 @@ pub fn manual(input: &PickInput<'_>, level: usize, range: &KeyRange) -> Option<C
     is_free(input, &compaction).then_some(compaction)
 }
 
-fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
-    let strategy = &input.design.strategy;
-    let last = input.shape.last_level();
-    // Levels that gather runs act by their number, unless the strategy goes by bytes alone.
-    let by_bytes = !strategy.triggers.contains(&Trigger::RunCount);
-    let mut found = Vec::new();
-    for (level, content) in input.shape.levels.iter().enumerate() {
-        let (runs, bytes) = staying(input, level, content);
-        let allowed = u64::from(strategy.runs_allowed(level, last));
-        let gathers = level == 0 || allowed > 1;
-        let capacity = strategy.capacity_bytes(level, input.design.buffer_bytes);
-        for &trigger in &strategy.triggers {
-            let (measured, threshold) = match trigger {
-                Trigger::RunCount if gathers => (runs, allowed + 1),
-                Trigger::LevelSaturation if !gathers || by_bytes => (bytes, capacity),
-                _ => continue,
-            };
-            // A level of one run may be exactly full; a level that gathers acts when it is.
-            let fires = if gathers { measured >= threshold } else { measured > threshold };
-            if fires && runs > 0 {
-                let score = measured as f64 / threshold.max(1) as f64;
-                let movement = None;
-                let reason = Reason::Triggered { trigger, level, measured, threshold, movement };
-                found.push(Candidate { reason, level, score });
-            }
-        }
-        // What only passes through level 0 moves on, and what should be one run becomes one.
-        if runs > allowed.max(1) && !gathers || level == 0 && allowed == 0 && runs > 0 {
-            let score = runs as f64 / allowed.max(1) as f64;
-            found.push(Candidate { reason: Reason::Repair { level, runs }, level, score });
-        }
-    }
-    found
-}
-
-/// Runs and bytes of a level without what jobs in progress are taking away from it.
-fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> (u64, u64) {
-    let leaves = |table: &TableInfo| {
-        let mut jobs = input.in_progress.iter();
-        jobs.any(|job| job.output.level != index && job.takes(table.id))
-    };
-    let mut totals = (0, 0);
-    for run in &level.runs {
-        let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
-        let (count, bytes) = stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + table.size_bytes));
-        totals.0 += u64::from(count > 0);
-        totals.1 += bytes;
-    }
-    totals
-}
-
 fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
+    let (level, reason) = (candidate.level, candidate.reason);
     let strategy = &input.design.strategy;
-    let level = candidate.level;
-    let single_run = strategy.is_single_run(level, input.shape.last_level());
+    let single_run = strategy.is_single_run(level, input.last_level());
     let runs = input.shape.level(level).runs.len();
-    let compaction = if single_run && runs > 1 {
-        merge_in_place(input, level, None, candidate.reason)
-    } else if single_run && strategy.granularity == Granularity::File {
-        return move_table(input, level, candidate.reason);
-    } else {
-        move_runs(input, level, None, candidate.reason)
+    let granularity = *strategy.granularity.at(level);
+    let compaction = match &candidate.extent {
+        Extent::Tree => space::merge_all(input, reason),
+        Extent::InPlace(marked) => {
+            return marked.iter().find_map(|table| {
+                let job = merge_in_place(input, level, Some(&table.range), reason)?;
+                is_free(input, &job).then_some(job)
+            });
+        }
+        _ if single_run && runs > 1 => merge_in_place(input, level, None, reason),
+        Extent::Level | Extent::Marked(_) => match granularity.tables() {
+            Some(count) if single_run => {
+                return move_tables(input, level, &candidate.extent, count, reason);
+            }
+            Some(count) if level > 0 => {
+                return move_column(input, level, &candidate.extent, count, reason);
+            }
+            _ => move_runs(input, level, None, reason),
+        },
     }?;
     is_free(input, &compaction).then_some(compaction)
 }

@@ -2,59 +2,82 @@
 //!
 //! The four primitives are those of the compaction paper (§3.1). [`Eagerness`] says how many runs
 //! a level may hold, [`Trigger`]s when a level has to act, [`Granularity`] how much it moves, and
-//! [`Movement`]s which part of it. How large levels are is part of the strategy too: the size
-//! ratio T, the number of runs that level 0 gathers, and the capacity of level 1.
+//! [`Movement`]s which part of it; all but the first may differ from level to level. How large
+//! levels are is part of the strategy too: the size ratio T with its [`Growth`], the number of runs
+//! that level 0 gathers, and the capacity of level 1.
+//!
+//! Levels are numbered from level 0, where flushes land. The compaction paper calls the memory
+//! buffer level 0, so that its level 1 is level 0 here.
 
 mod eagerness;
 mod granularity;
+mod growth;
 mod movement;
+mod runs;
+mod sense;
 mod trigger;
 
 pub use eagerness::Eagerness;
 pub use granularity::Granularity;
+pub use growth::{Growth, bush_ratio};
 pub use movement::Movement;
-pub use trigger::Trigger;
+pub use runs::{RunCount, Runs};
+pub use trigger::{Trigger, TriggerKind};
+
+use crate::allocation::ttl_deadlines;
+use crate::design::PerLevel;
 
 /// When to compact, into what layout, how much at once, and which data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
     /// How many runs each level may hold.
     pub eagerness: Eagerness,
     /// Size ratio T between neighbouring levels; at least 2.
     pub size_ratio: u32,
+    /// How the ratio differs from level to level.
+    pub growth: Growth,
     /// Runs at which level 0, where flushes land, is merged into level 1; at least 1.
     pub level0_runs: u32,
-    /// Capacity of level 1 in bytes; `None` for T times the capacity of level 0.
+    /// Capacity of level 1 in bytes; `None` for its ratio times the capacity of level 0.
     pub base_bytes: Option<u64>,
-    /// What makes a level act, in order of precedence among equal scores.
-    pub triggers: Vec<Trigger>,
+    /// What makes a level act, in order of precedence.
+    pub triggers: PerLevel<Vec<Trigger>>,
     /// How much one compaction moves.
-    pub granularity: Granularity,
-    /// Which table a partial compaction moves, in order of precedence.
-    pub movement: Vec<Movement>,
+    pub granularity: PerLevel<Granularity>,
+    /// Which table a partial compaction moves, in order of precedence; empty where all move.
+    pub movement: PerLevel<Vec<Movement>>,
 }
 
 impl Strategy {
-    /// The usual strategy of an eagerness: size ratio 10, both triggers, whole levels where runs
-    /// pile up and single files where they do not.
+    /// The usual strategy of an eagerness: size ratio 10, both triggers of how full a level is,
+    /// whole levels where runs pile up and single files where they do not.
     pub fn new(eagerness: Eagerness) -> Self {
         let size_ratio = 10;
         Self {
-            eagerness,
             size_ratio,
+            growth: Growth::Fixed,
             level0_runs: eagerness.default_level0_runs(size_ratio),
             base_bytes: None,
-            triggers: vec![Trigger::LevelSaturation, Trigger::RunCount],
-            granularity: eagerness.default_granularity(),
-            movement: vec![Movement::LeastOverlap],
+            triggers: PerLevel::all(vec![Trigger::LevelSaturation, Trigger::RunCount]),
+            granularity: PerLevel::all(eagerness.default_granularity()),
+            movement: PerLevel::all(vec![Movement::LeastOverlap]),
+            eagerness,
         }
+    }
+
+    /// Capacity of `level`, from level 1 on, over that of the level above.
+    pub fn ratio(&self, level: usize, last_level: usize) -> u64 {
+        self.growth.ratio(level, last_level, self.size_ratio)
     }
 
     /// How many runs `level` may hold at rest, where `last_level` is the deepest level in use.
     ///
     /// 0 means that a run may only pass through, 1 that the level is one sorted sequence.
     pub fn runs_allowed(&self, level: usize, last_level: usize) -> u32 {
-        self.eagerness.runs_allowed(level, last_level, self.level0_runs, self.size_ratio)
+        if level == 0 {
+            return self.level0_runs.saturating_sub(1);
+        }
+        self.eagerness.allowed(level, last_level, self.ratio(level, last_level))
     }
 
     /// Whether `level` is kept as one sorted run.
@@ -62,20 +85,78 @@ impl Strategy {
         level > 0 && self.runs_allowed(level, last_level) == 1
     }
 
+    /// Whether a run that comes into `level` joins the newest run there as long as that has room
+    /// for it, as in Dostoevsky's fluid tree: the level holds fewer runs than come into it.
+    pub fn fills_runs(&self, level: usize, last_level: usize) -> bool {
+        let allowed = u64::from(self.runs_allowed(level, last_level));
+        level > 0 && allowed > 1 && allowed + 1 < self.ratio(level, last_level)
+    }
+
     /// The capacity of a level in bytes, where `buffer_bytes` is the size of the write buffer.
     ///
-    /// Level 0 holds as many buffers as it gathers runs, level 1 [`Strategy::base_bytes`] or T
-    /// times level 0, and each deeper level T times its upper neighbour (compaction paper §2).
-    pub fn capacity_bytes(&self, level: usize, buffer_bytes: u64) -> u64 {
-        let ratio = u64::from(self.size_ratio);
-        if level == 0 {
-            return buffer_bytes.saturating_mul(u64::from(self.level0_runs));
+    /// Level 0 holds as many buffers as it gathers runs, level 1 [`Strategy::base_bytes`] or its
+    /// ratio times level 0, and each deeper level its ratio times its upper neighbour
+    /// (compaction paper §2).
+    pub fn capacity_bytes(&self, level: usize, last_level: usize, buffer_bytes: u64) -> u64 {
+        let level0 = buffer_bytes.saturating_mul(u64::from(self.level0_runs));
+        let mut capacity = level0;
+        for deeper in 1..=level {
+            let by_ratio = capacity.saturating_mul(self.ratio(deeper, last_level));
+            let base = self.base_bytes.filter(|_| deeper == 1);
+            capacity = self.growth.given_bytes(deeper).or(base).unwrap_or(by_ratio).max(1);
+            if capacity == u64::MAX {
+                break;
+            }
         }
-        let base = self.base_bytes.unwrap_or_else(|| {
-            buffer_bytes.saturating_mul(u64::from(self.level0_runs)).saturating_mul(ratio)
-        });
-        let steps = u32::try_from(level - 1).unwrap_or(u32::MAX);
-        base.max(1).saturating_mul(ratio.saturating_pow(steps))
+        capacity
+    }
+
+    /// The four primitives in a word each, without their settings, for a line of a list.
+    pub fn words(&self) -> [String; 4] {
+        let mut triggers: Vec<&str> = Vec::new();
+        for trigger in self.triggers.values().iter().flatten() {
+            let name = trigger.kind().name();
+            if !triggers.contains(&name) {
+                triggers.push(name);
+            }
+        }
+        let movement = self.movement.values().last().map_or(&[][..], |rules| rules);
+        let movement: Vec<String> = movement.iter().map(ToString::to_string).collect();
+        [
+            self.eagerness.to_string(),
+            triggers.join("+"),
+            self.granularity.to_string(),
+            if movement.is_empty() { "none".into() } else { movement.join("+") },
+        ]
+    }
+
+    /// Whether decisions depend on how tables were read.
+    pub fn looks_at_accesses(&self) -> bool {
+        let rules = self.movement.values().iter().flatten();
+        let triggers = self.triggers.values().iter().flatten();
+        rules.into_iter().any(|rule| *rule == Movement::Coldest)
+            || triggers.into_iter().any(|trigger| matches!(trigger, Trigger::ReadTriggered(_)))
+    }
+
+    /// Whether decisions depend on the time.
+    pub fn looks_at_time(&self) -> bool {
+        let ages = |kind| matches!(kind, TriggerKind::FileStaleness | TriggerKind::TombstoneTtl);
+        self.triggers.values().iter().flatten().any(|trigger| ages(trigger.kind()))
+    }
+
+    /// The age at which tombstones have to leave each level but for the last one where that is a
+    /// single run, in microseconds; see [`ttl_deadlines`]. `times` is what the trigger was given.
+    pub fn tombstone_deadlines(&self, times: &PerLevel<u64>, last_level: usize) -> PerLevel<u64> {
+        if times.values().len() > 1 {
+            return times.clone();
+        }
+        let ends_in_runs = last_level == 0 || !self.is_single_run(last_level, last_level);
+        let levels = last_level + usize::from(ends_in_runs);
+        let ratios: Vec<u64> =
+            (1..levels.max(1)).map(|level| self.ratio(level, last_level)).collect();
+        let mut deadlines = ttl_deadlines(times.get(0), &ratios).into_iter();
+        let first = deadlines.next().unwrap_or(times.get(0));
+        PerLevel::new(first, deadlines)
     }
 }
 
@@ -86,26 +167,60 @@ mod tests {
     #[test]
     fn capacities_grow_by_the_size_ratio() {
         let mut strategy = Strategy::new(Eagerness::Leveling);
-        assert_eq!(strategy.capacity_bytes(0, 64), 64);
-        assert_eq!(strategy.capacity_bytes(1, 64), 640);
-        assert_eq!(strategy.capacity_bytes(3, 64), 64_000);
-        assert_eq!(strategy.capacity_bytes(500, 64), u64::MAX);
+        assert_eq!(strategy.capacity_bytes(0, 3, 64), 64);
+        assert_eq!(strategy.capacity_bytes(1, 3, 64), 640);
+        assert_eq!(strategy.capacity_bytes(3, 3, 64), 64_000);
+        assert_eq!(strategy.capacity_bytes(500, 500, 64), u64::MAX);
         strategy.base_bytes = Some(256);
-        assert_eq!(strategy.capacity_bytes(2, 64), 2_560);
+        assert_eq!(strategy.capacity_bytes(2, 3, 64), 2_560);
         let tiering = Strategy::new(Eagerness::Tiering);
-        assert_eq!(tiering.capacity_bytes(0, 64), 640);
-        assert_eq!(tiering.capacity_bytes(1, 64), 6_400);
+        assert_eq!(tiering.capacity_bytes(0, 3, 64), 640);
+        assert_eq!(tiering.capacity_bytes(1, 3, 64), 6_400);
+    }
+
+    #[test]
+    fn capacities_follow_lists_and_formulas() {
+        let mut strategy = Strategy::new(Eagerness::Leveling);
+        let capacities = |strategy: &Strategy| {
+            (1..=4).map(|level| strategy.capacity_bytes(level, 4, 1)).collect::<Vec<_>>()
+        };
+        strategy.growth = "4,6".parse().unwrap();
+        assert_eq!(capacities(&strategy), [4, 24, 144, 864]);
+        strategy.growth = "100B,1000B".parse().unwrap();
+        assert_eq!(capacities(&strategy), [100, 1000, 10_000, 100_000]);
+        strategy.growth = "bush(2)".parse().unwrap();
+        strategy.size_ratio = 2;
+        assert_eq!(capacities(&strategy), [256, 4096, 16_384, 32_768]);
     }
 
     #[test]
     fn eagerness_decides_runs_by_level() {
-        let runs = |eagerness| {
-            let strategy = Strategy::new(eagerness);
-            (0..4).map(|level| strategy.runs_allowed(level, 3)).collect::<Vec<_>>()
+        let runs = |eagerness: Eagerness| {
+            let runs = eagerness.runs();
+            let named = Strategy::new(eagerness);
+            let hybrid = Strategy { eagerness: Eagerness::Hybrid(runs), ..named.clone() };
+            let of = |strategy: &Strategy| {
+                (0..4).map(|level| strategy.runs_allowed(level, 3)).collect::<Vec<_>>()
+            };
+            assert_eq!(of(&named), of(&hybrid), "a name is a point of the one mechanism");
+            of(&named)
         };
         assert_eq!(runs(Eagerness::Leveling), [0, 1, 1, 1]);
         assert_eq!(runs(Eagerness::OneLeveling), [3, 1, 1, 1]);
         assert_eq!(runs(Eagerness::Tiering), [9, 9, 9, 9]);
         assert_eq!(runs(Eagerness::LazyLeveling), [9, 9, 9, 1]);
+        assert_eq!(runs(Eagerness::Hybrid("4,2,last:1".parse().unwrap())), [9, 4, 2, 1]);
+    }
+
+    #[test]
+    fn tombstones_have_shares_of_their_time_by_level() {
+        let strategy = Strategy::new(Eagerness::Leveling);
+        let hour = PerLevel::all(1110);
+        let deadlines = strategy.tombstone_deadlines(&hour, 3);
+        assert_eq!(deadlines.values(), [10, 110, 1110]);
+        let tiering = Strategy::new(Eagerness::Tiering);
+        assert_eq!(tiering.tombstone_deadlines(&hour, 2).values(), [10, 110, 1110]);
+        assert_eq!(strategy.tombstone_deadlines(&hour, 0).values(), [1110]);
+        assert_eq!(strategy.tombstone_deadlines(&PerLevel::new(5, [9]), 7).values(), [5, 9]);
     }
 }

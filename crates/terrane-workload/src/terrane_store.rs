@@ -93,6 +93,7 @@ impl Store for TerraneStore {
             stalls: vec![
                 cause("level-0 runs", stats.stalls.level0_runs_micros),
                 cause("immutable memtables", stats.stalls.immutable_memtables_micros),
+                cause("compactions due", stats.stalls.compactions_due_micros),
                 cause("delay", stats.stalls.delay_micros),
             ],
             point_lookups: Some(stats.gets),

@@ -4,7 +4,7 @@ use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_policy::Design;
+use terrane_policy::{Design, Forecast};
 
 use crate::db_stats::Stats;
 use crate::durability::Durability;
@@ -340,6 +340,14 @@ impl Db {
     /// The design of the default keyspace.
     pub fn design(&self) -> Design {
         self.default.design()
+    }
+
+    /// What another design would do to the default keyspace. See [`Keyspace::forecast`].
+    ///
+    /// # Errors
+    /// The design makes no sense.
+    pub fn forecast(&self, design: &Design) -> Result<Forecast> {
+        self.default.forecast(design)
     }
 
     /// Gives the default keyspace another design. See [`Keyspace::set_design`].

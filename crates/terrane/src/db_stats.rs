@@ -112,6 +112,8 @@ pub struct StallStats {
     pub level0_runs_micros: u64,
     /// Time writers waited because too many memtables were full, in microseconds.
     pub immutable_memtables_micros: u64,
+    /// Time writers waited because the tree was out of shape, in microseconds.
+    pub compactions_due_micros: u64,
     /// Time by which writers were slowed down, in microseconds.
     pub delay_micros: u64,
     /// What holds writers up now, for each tree that does.
@@ -121,7 +123,10 @@ pub struct StallStats {
 impl StallStats {
     /// All time that writers lost, in microseconds.
     pub fn total_micros(&self) -> u64 {
-        self.level0_runs_micros + self.immutable_memtables_micros + self.delay_micros
+        self.level0_runs_micros
+            + self.immutable_memtables_micros
+            + self.compactions_due_micros
+            + self.delay_micros
     }
 
     /// The time lost to a cause, in microseconds.
@@ -129,6 +134,7 @@ impl StallStats {
         match cause {
             StallCause::Level0Runs => self.level0_runs_micros,
             StallCause::ImmutableMemtables => self.immutable_memtables_micros,
+            StallCause::CompactionsDue => self.compactions_due_micros,
         }
     }
 }
@@ -261,6 +267,7 @@ fn stall_stats(engine: &Engine) -> StallStats {
         writes: count(Counter::StalledWrites),
         level0_runs_micros: count(Counter::StallRunsMicros),
         immutable_memtables_micros: count(Counter::StallMemtablesMicros),
+        compactions_due_micros: count(Counter::StallShapeMicros),
         delay_micros: count(Counter::DelayMicros),
         now: now.collect(),
     }

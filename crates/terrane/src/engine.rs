@@ -7,8 +7,10 @@
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
+//! | `deletes` | memtables that are flushed so that deletes are persistent in time |
 //! | `drop_covered` | tables that range tombstones cover go unread |
-//! | `work`, `unreadable` | who does what next in the background; what damaged tables hold up |
+//! | `work`, `picking` | who does what next in the background, and what that depends on |
+//! | `unreadable` | what damaged tables hold up |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
 //! | `files` | which files are needed, and the end of the others |
@@ -22,6 +24,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod compact;
+mod deletes;
 mod drop_covered;
 mod files;
 mod flush;
@@ -31,6 +34,7 @@ mod keyspaces;
 mod multi_get;
 mod open;
 mod parallel_read;
+mod picking;
 mod read;
 mod read_pool;
 mod recover;

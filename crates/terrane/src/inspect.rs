@@ -3,6 +3,8 @@
 //! Everything here reads only, takes no lock, and works on damaged databases as far as they can be
 //! read: damage is part of the report.
 
+mod history;
+mod key;
 mod log;
 mod manifest;
 mod repair;
@@ -10,6 +12,8 @@ mod salvage;
 mod table;
 mod verify;
 
+pub use history::{DeletesReport, JobReport, KeyspaceDeletes, deletes, jobs};
+pub use key::{KeyVersion, key};
 pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
 pub use manifest::{ManifestEdit, manifest};
 pub use repair::{RepairReport, repair};

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_policy::{Design, KeyRange};
+use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
@@ -212,6 +212,16 @@ impl Keyspace {
     /// The design that the tree follows.
     pub fn design(&self) -> Design {
         (*self.tree.design()).clone()
+    }
+
+    /// What another design would do to the tree as it is now: compactions, bytes, and what reads and
+    /// space cost before and after. What is in memory is not in it, and what overwritten and
+    /// deleted entries save is not known before it is done.
+    ///
+    /// # Errors
+    /// The design makes no sense.
+    pub fn forecast(&self, design: &Design) -> Result<Forecast> {
+        self.handle.engine.forecast(&self.tree, design)
     }
 
     /// Gives the tree another design. The next memtable and the next compactions follow it; reads

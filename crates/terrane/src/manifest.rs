@@ -14,11 +14,13 @@ mod edit;
 mod file;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod job;
 mod state;
 mod store;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
 pub(crate) use file::{FileManifest, Loaded, load, manifest_file_number, read_manifest};
+pub(crate) use job::{JobRecord, describe};
 pub(crate) use state::{KeyspaceState, ManifestState};
 pub(crate) use store::{Kept, ManifestStore, Versioned};
 

@@ -98,6 +98,8 @@ pub fn merge_two() -> impl FnMut(u64) {
         cache: BlockCache::new(1 << 20),
         ledger: Arc::default(),
         counters: Arc::default(),
+        clock: Arc::new(crate::clock::SystemClock),
+        counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
     });
     let pool = Pool::new(0);

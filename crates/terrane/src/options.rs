@@ -10,6 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_policy::{Design, catalogue, units};
 
@@ -219,6 +220,14 @@ options! {
     trade_off "Helps when tables come from a slow disk, and costs when they are in memory.",
     takes_effect "when the database is opened";
 
+    /// The time within which what was deleted, by key or by range, is gone from all tables, whatever
+    /// the design: tombstones then go before everything else, level by level, so that each has its
+    /// share of the time (Lethe §4.1). Snapshots keep what they see.
+    delete_persistence: Duration as Persistence = Persistence(None),
+    accepts "`never`, or a time of at least 1s such as `10m`, `1h` or `7d`" where |time| time.0.is_none_or(|micros| micros >= 1_000_000),
+    trade_off "A shorter time rewrites more (compaction paper O18), and leaves less of what was deleted.",
+    takes_effect "when the database is opened";
+
     /// The length of a file of the log, in bytes.
     log_segment_bytes: u64 as Bytes = Bytes(64 << 20),
     accepts "64 KiB to 4 GiB" where |bytes| (64 << 10..=4 << 30).contains(&bytes.0),
@@ -336,6 +345,30 @@ fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<
     value.parse().map_err(|_| Error::invalid(name, format!("'{value}'"), accepted))
 }
 
+/// The time within which deletes are persistent, in microseconds, if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Persistence(Option<u64>);
+
+impl From<Duration> for Persistence {
+    fn from(time: Duration) -> Self {
+        Self(Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl FromStr for Persistence {
+    type Err = terrane_policy::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "never" { Ok(Self(None)) } else { units::parse_micros(text).map(Some).map(Self) }
+    }
+}
+
+impl fmt::Display for Persistence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.map_or("never".into(), units::format_micros))
+    }
+}
+
 impl From<u64> for Bytes {
     fn from(bytes: u64) -> Self {
         Self(bytes)
@@ -382,6 +415,22 @@ impl fmt::Display for ReadMode {
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
+    }
+
+    /// The time within which deletes are persistent, in microseconds.
+    pub(crate) fn delete_persistence_micros(&self) -> Option<u64> {
+        self.delete_persistence.0
+    }
+
+    /// The age at which tombstones must be gone from tables: a tenth of the time within which
+    /// deletes are persistent is left for the compactions to be done.
+    pub(crate) fn tombstone_age_micros(&self) -> Option<u64> {
+        self.delete_persistence.0.map(|micros| micros - micros / 10)
+    }
+
+    /// The age at which a memtable is flushed for the deletes in it, likewise.
+    pub(crate) fn memtable_age_micros(&self) -> Option<u64> {
+        self.delete_persistence.0.map(|micros| micros / 10)
     }
 
     pub(crate) fn log_segment_bytes(&self) -> u64 {

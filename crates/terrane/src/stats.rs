@@ -70,6 +70,8 @@ pub(crate) enum Counter {
     StallRunsMicros,
     /// Time that writers waited because of full memtables, in microseconds.
     StallMemtablesMicros,
+    /// Time writers waited for a tree that was out of shape.
+    StallShapeMicros,
     /// Time by which writers were slowed down, in microseconds.
     DelayMicros,
     /// Writers that had to wait or slow down.

@@ -66,7 +66,7 @@ impl fmt::Display for TreeView {
             self.memtable_entries
         )?;
         for (index, level) in self.shape.levels.iter().enumerate() {
-            let capacity = self.design.capacity_bytes(index);
+            let capacity = self.design.capacity_bytes(index, self.shape.last_level());
             let (runs, tables) = (level.runs.len(), level.table_count());
             writeln!(
                 f,

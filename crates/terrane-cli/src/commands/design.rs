@@ -1,4 +1,9 @@
-//! `terrane design`: the catalogue of designs, and what one of them means.
+//! `terrane design`: the catalogue of designs, what one of them means, and another one for a
+//! database.
+
+mod change;
+mod space;
+mod spec;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,10 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use terrane::policy::catalogue::Row;
 use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
 
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::human;
 use crate::json::{SCHEMA, write_line};
 use crate::open;
@@ -24,7 +30,10 @@ Examples:
   terrane design list
   terrane design show 'tiering T=4; filter=5'
   terrane design show --db ./db
-  terrane design set ./db lazy-leveling";
+  terrane design show lethe --toml > mine.toml
+  terrane design enumerate tombstone-ttl expired-ttl --list
+  terrane design set ./db lazy-leveling --dry-run
+  terrane design set ./db @mine.toml --converge";
 
 /// The catalogue of designs: which there are, what one means, which a database has.
 #[derive(Debug, Clone, Args)]
@@ -40,30 +49,30 @@ pub(crate) struct DesignArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 enum DesignCommand {
-    /// List the designs that have a name
-    List,
+    /// List the designs that have a name, one a line, with the four words that make them up
+    List {
+        /// Say what each one is, and where it comes from
+        #[arg(long)]
+        about: bool,
+    },
+    /// Count the strategies that make sense, or list them
+    Enumerate(space::EnumerateArgs),
     /// Show every choice of a design, and the levels that follow from it
     Show {
-        /// A name such as `tiering`, or with settings: 'tiering T=4; filter=5'
+        /// A name such as `tiering`, or with settings: 'tiering T=4; filter=5'; or @FILE of TOML
         #[arg(required_unless_present = "db", conflicts_with = "db")]
         design: Option<String>,
 
         /// The designs of a database instead, one for each keyspace
         #[arg(long, value_name = "DIR")]
         db: Option<PathBuf>,
+
+        /// Write it as TOML
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
     },
     /// Give a database another design; compactions change its tree from now on
-    Set {
-        /// The directory of the database
-        db: PathBuf,
-
-        /// The design
-        design: String,
-
-        /// The keyspace
-        #[arg(long, value_name = "NAME", default_value = open::DEFAULT_KEYSPACE)]
-        keyspace: String,
-    },
+    Set(change::SetArgs),
 }
 
 #[derive(Serialize)]
@@ -77,6 +86,9 @@ struct JsonDesign<'a> {
     source: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keyspace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond: Option<&'a str>,
+    words: [String; 4],
     design: String,
     levels: Vec<JsonLevel>,
 }
@@ -101,21 +113,27 @@ impl DesignArgs {
     /// Writes what is asked for.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
-            DesignCommand::List => self.list()?,
-            DesignCommand::Show { design: Some(text), .. } => {
+            DesignCommand::List { about } => self.list(*about)?,
+            DesignCommand::Enumerate(args) => args.run(self.json)?,
+            DesignCommand::Show { design: Some(text), toml, .. } => {
                 let entry = catalogue::find(text.trim());
-                self.show(&parse(text)?, Context { entry, ..Context::default() })?;
+                let design = spec::parse(text)?;
+                if *toml {
+                    write!(io::stdout().lock(), "{}", spec::to_toml(&design))?;
+                } else {
+                    self.show(&design, Context { entry, ..Context::default() })?;
+                }
             }
-            DesignCommand::Show { design: None, db } => {
+            DesignCommand::Show { design: None, db, .. } => {
                 let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
                 self.show_database(dir)?;
             }
-            DesignCommand::Set { db, design, keyspace } => set(db, design, keyspace)?,
+            DesignCommand::Set(args) => args.run(self.json)?,
         }
         Ok(Exit::Done)
     }
 
-    fn list(&self) -> Result<()> {
+    fn list(&self, about: bool) -> Result<()> {
         let mut out = io::stdout().lock();
         if self.json {
             for entry in catalogue::ALL {
@@ -124,10 +142,20 @@ impl DesignArgs {
             }
             return Ok(());
         }
-        let headers = ["name", "what it is", "source"].map(|name| (name, Align::Left));
+        let names: &[&str] = if about {
+            &["name", "what it is", "source"]
+        } else {
+            &["name", "eagerness", "trigger", "granularity", "movement"]
+        };
+        let headers: Vec<_> = names.iter().map(|name| (*name, Align::Left)).collect();
         let mut table = table(&headers);
         for entry in catalogue::ALL {
-            table.add_row([entry.name, entry.about, entry.source]);
+            if about {
+                table.add_row([entry.name, entry.about, entry.source]);
+            } else {
+                let [eagerness, trigger, granularity, movement] = (entry.design)().strategy.words();
+                table.add_row([entry.name, &eagerness, &trigger, &granularity, &movement]);
+            }
         }
         for line in lines(&table) {
             writeln!(out, "{line}")?;
@@ -156,6 +184,13 @@ impl DesignArgs {
         }
         if let Some(entry) = context.entry {
             writeln!(out, "{}: {}\n{}", paint.bold(entry.name), entry.about, entry.source)?;
+            if let Some(Row { eagerness, triggers, granularity, movement }) = entry.row {
+                let row = format!("{eagerness} | {triggers} | {granularity} | {movement}");
+                writeln!(out, "Table 1 of the compaction paper: {row}")?;
+            }
+            if !entry.beyond.is_empty() {
+                writeln!(out, "not modelled, or elsewhere: {}", entry.beyond)?;
+            }
         }
         for part in design.to_string().split("; ") {
             writeln!(out, "  {part}")?;
@@ -183,27 +218,14 @@ impl DesignArgs {
     }
 }
 
-fn parse(text: &str) -> Result<Design> {
-    text.parse().map_err(|error| usage(format!("{error}")))
-}
-
-fn set(dir: &Path, text: &str, keyspace: &str) -> Result<()> {
-    let design = parse(text)?;
-    let db = open::existing(dir)?;
-    let done = open::keyspace(&db, keyspace).and_then(|keyspace| Ok(keyspace.set_design(design)?));
-    let closed = db.close();
-    done?;
-    Ok(closed?)
-}
-
 /// The first levels of a tree that is as deep as they are.
 fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     let last = LEVELS_SHOWN - 1;
     (0..LEVELS_SHOWN).map(move |level| JsonLevel {
         level,
-        capacity_bytes: design.capacity_bytes(level),
+        capacity_bytes: design.capacity_bytes(level, last),
         runs: design.strategy.runs_allowed(level, last),
-        filter_bits: design.filter_bits.get(level),
+        filter_bits: design.filter_bits_at(level, last),
         compression: design.compression.get(level).to_string(),
     })
 }
@@ -216,6 +238,8 @@ impl<'a> JsonDesign<'a> {
             about: context.entry.map(|entry| entry.about),
             source: context.entry.map(|entry| entry.source),
             keyspace: context.keyspace,
+            beyond: context.entry.map(|entry| entry.beyond).filter(|text| !text.is_empty()),
+            words: design.strategy.words(),
             design: design.to_string(),
             levels: levels(design).collect(),
         }

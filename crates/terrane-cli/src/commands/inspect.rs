@@ -3,6 +3,9 @@
 //! Nothing is changed and nothing is locked; all of it works while the database is in use. What is
 //! damaged is told as far as it can be read.
 
+mod deletes;
+mod jobs;
+mod key;
 mod log;
 mod manifest;
 mod table;
@@ -18,9 +21,12 @@ Examples:
   terrane inspect tree ./db
   terrane inspect table ./db/00000007-0000000000000002.sst --entries --limit 10
   terrane inspect log ./db
-  terrane inspect manifest ./db --json";
+  terrane inspect manifest ./db --json
+  terrane inspect jobs ./db --last 5
+  terrane inspect deletes ./db
+  terrane inspect key ./db user:42";
 
-/// Look inside: the tree of a database, a table, the log, the manifest.
+/// Look inside: the tree of a database, a table, the log, the manifest, compactions, deletes, a key.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -34,6 +40,9 @@ enum InspectCommand {
     Table(table::TableArgs),
     Log(log::LogArgs),
     Manifest(manifest::ManifestArgs),
+    Jobs(jobs::JobsArgs),
+    Deletes(deletes::DeletesArgs),
+    Key(key::KeyArgs),
 }
 
 impl InspectArgs {
@@ -44,6 +53,9 @@ impl InspectArgs {
             InspectCommand::Table(args) => args.run(),
             InspectCommand::Log(args) => args.run(),
             InspectCommand::Manifest(args) => args.run(),
+            InspectCommand::Jobs(args) => args.run(),
+            InspectCommand::Deletes(args) => args.run(),
+            InspectCommand::Key(args) => args.run(),
         }
     }
 }

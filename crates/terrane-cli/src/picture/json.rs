@@ -1,8 +1,8 @@
 //! A tree in JSON.
 
 use serde::Serialize;
+use terrane::TreeView;
 use terrane::policy::{Admission, Level, Run, TableInfo};
-use terrane::{Design, TreeView};
 
 use crate::json::{JsonBytes, SCHEMA};
 
@@ -67,9 +67,7 @@ impl<'a> JsonTree<'a> {
             memtable_entries: view.memtable_entries,
             memtable_capacity_bytes: view.design.buffer_bytes,
             full_memtables: view.full_memtables,
-            levels: levels
-                .map(|(index, level)| JsonLevel::of(index, level, &view.design))
-                .collect(),
+            levels: levels.map(|(index, level)| JsonLevel::of(index, level, view)).collect(),
             table_bytes: view.shape.size_bytes(),
             tables: view.shape.table_count(),
             runs: view.shape.run_count(),
@@ -84,12 +82,13 @@ impl<'a> JsonTree<'a> {
 }
 
 impl<'a> JsonLevel<'a> {
-    fn of(index: usize, level: &'a Level, design: &Design) -> Self {
+    fn of(index: usize, level: &'a Level, view: &TreeView) -> Self {
+        let last = view.shape.last_level();
         Self {
             level: index,
             bytes: level.size_bytes(),
-            capacity_bytes: design.capacity_bytes(index),
-            filter_bits: design.filter_bits.get(index),
+            capacity_bytes: view.design.capacity_bytes(index, last),
+            filter_bits: view.design.filter_bits_at(index, last),
             runs: level.runs.iter().map(JsonRun::of).collect(),
         }
     }

@@ -4,14 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ParseError;
+use crate::text::split_outside;
 
 /// A value for each level; never empty.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PerLevel<T> {
     values: Vec<T>,
 }
 
-impl<T: Copy> PerLevel<T> {
+impl<T> PerLevel<T> {
     /// The same value for all levels.
     pub fn all(value: T) -> Self {
         Self { values: vec![value] }
@@ -22,14 +23,27 @@ impl<T: Copy> PerLevel<T> {
         Self { values: std::iter::once(first).chain(rest).collect() }
     }
 
-    /// The value for a level.
-    pub fn get(&self, level: usize) -> T {
-        self.values[level.min(self.values.len() - 1)]
+    /// The value for a level, to be looked at.
+    pub fn at(&self, level: usize) -> &T {
+        &self.values[level.min(self.values.len() - 1)]
     }
 
     /// The values as given, for level 0 first.
     pub fn values(&self) -> &[T] {
         &self.values
+    }
+}
+
+impl<T> From<T> for PerLevel<T> {
+    fn from(value: T) -> Self {
+        Self::all(value)
+    }
+}
+
+impl<T: Copy> PerLevel<T> {
+    /// The value for a level.
+    pub fn get(&self, level: usize) -> T {
+        *self.at(level)
     }
 }
 
@@ -42,14 +56,14 @@ impl<T: fmt::Display> fmt::Display for PerLevel<T> {
     }
 }
 
-impl<T: FromStr + Copy> FromStr for PerLevel<T> {
+impl<T: FromStr> FromStr for PerLevel<T> {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |word: &str| ParseError::new("value per level", word, "a list such as '10,10,8'");
-        let values = text
-            .split(',')
-            .map(|word| word.trim().parse().map_err(|_| bad(word)))
+        let values = split_outside(text, ',')
+            .into_iter()
+            .map(|word| word.parse().map_err(|_| bad(word)))
             .collect::<Result<Vec<T>, _>>()?;
         Ok(Self { values })
     }

@@ -21,9 +21,9 @@ fn settings_override_the_named_design() {
     let design: Design = text.parse().unwrap();
     assert_eq!(design.strategy.size_ratio, 4);
     assert_eq!(design.strategy.base_bytes, Some(1 << 20));
-    assert_eq!(design.strategy.triggers, [Trigger::RunCount]);
-    assert_eq!(design.strategy.granularity, Granularity::Level);
-    assert_eq!(design.strategy.movement, [Movement::RoundRobin, Movement::LeastOverlap]);
+    assert_eq!(design.strategy.triggers.values(), [[Trigger::RunCount]]);
+    assert_eq!(design.strategy.granularity, Granularity::Level.into());
+    assert_eq!(design.strategy.movement.values(), [[Movement::RoundRobin, Movement::LeastOverlap]]);
     assert_eq!(design.memtable, MemtableKind::SkipList { branching: 2, height: 16 });
     assert_eq!(design.filter_bits.get(1), 0.5);
     assert_eq!(design.filter_bits.get(9), 0.0);
@@ -72,6 +72,23 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=hash-linkedlist(prefix=1,prefix=2,buckets=9)", "prefix once"),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=9,view=none)", "kept or copy"),
         ("leveling; buffers=0", "1 to 1000"),
+        ("hybrid", "runs="),
+        ("hybrid runs=0", "1 to 1000 runs"),
+        ("leveling; growth=bush", "bush(1 to 4)"),
+        ("leveling base=1MiB; growth=2MiB,4MiB", "base=auto"),
+        ("leveling; granularity=run", "no level of this design gathers"),
+        ("leveling; granularity=level; movement=coldest", "nothing to choose"),
+        ("leveling; movement=none", "need a rule"),
+        ("leveling; movement=expired-ttl", "tombstone-ttl(TIME)"),
+        ("leveling; movement=oldest+coldest", "never asked"),
+        ("leveling; movement=oldest+oldest", "twice"),
+        ("leveling; trigger=run-count+run-count", "twice"),
+        ("leveling; trigger=tombstone-ttl", "a time"),
+        ("leveling; trigger=manual", "stop=never"),
+        ("leveling; trigger=manual+run-count; stop=never; delay=never", "no effect"),
+        ("leveling; filter=monkey(x)", "monkey(10)"),
+        ("leveling; stall=half", "runs or full"),
+        ("leveling; delay=never; stop=99", "more than delay"),
     ] {
         let error = text.parse::<Design>().unwrap_err();
         assert!(error.to_string().contains(part), "{text}: {error}");
@@ -105,4 +122,24 @@ fn memtables_print_and_parse_back() {
         assert_eq!(design.memtable, kind);
         assert_eq!(design.to_string().parse(), Ok(design));
     }
+}
+/// What earlier versions wrote into databases.
+#[test]
+fn texts_of_earlier_versions_parse() {
+    for text in [
+        "1-leveling T=10 L0=4 base=256MiB; trigger=level-saturation+run-count; granularity=file; movement=least-overlap; memtable=btree; buffer=64MiB; table=32MiB; block=4KiB; filter=10; compression=none; delay=12; stop=24; buffers=3",
+        "tiering T=10 L0=10 base=auto; trigger=run-count; granularity=level; movement=round-robin; memtable=skiplist; buffer=4000KiB; table=32MiB; block=4KiB; filter=0.5,1; compression=none,lz4; delay=20; stop=36; buffers=3",
+        "leveling T=4 L0=1 base=auto; trigger=run-count; granularity=level; movement=round-robin+least-overlap; memtable=btree; buffer=64MiB; table=32MiB; block=4KiB; filter=10; compression=none; delay=12; stop=24; buffers=3",
+    ] {
+        assert_eq!(text.parse::<Design>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn monkey_gives_small_levels_more_bits_of_the_same_memory() {
+    let design: Design = "leveling T=10; filter=monkey(10)".parse().unwrap();
+    let bits: Vec<f64> = (0..5).map(|level| design.filter_bits_at(level, 4)).collect();
+    assert!(bits.windows(2).all(|pair| pair[0] > pair[1]), "{bits:?}");
+    assert!(bits[4] > 9.0 && bits[4] < 10.0, "{bits:?}");
+    assert_eq!(design.to_string().parse(), Ok(design));
 }

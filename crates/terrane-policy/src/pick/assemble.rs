@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::candidate::Extent;
 use super::{PickInput, is_free, movement};
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
@@ -19,27 +20,62 @@ pub(super) fn move_runs(
         Some(range) => closed_under_overlap(level, runs, range),
         None => runs.iter().map(|run| whole(level, run)).collect(),
     };
-    into_next_level(input, level, inputs, reason)
+    into_next_level(input, level, inputs, false, reason)
 }
 
-/// One table of a single-run level into the next level, chosen by the strategy's movement rules.
-pub(super) fn move_table(
+/// Up to `count` neighbouring tables of a single-run level into the next level, chosen by the
+/// strategy's movement rules among those that are marked.
+pub(super) fn move_tables(
     input: &PickInput<'_>,
     level: usize,
+    extent: &Extent,
+    count: usize,
     reason: Reason,
 ) -> Option<Compaction> {
     let run = input.shape.level(level).runs.first()?;
-    for &rule in &input.design.strategy.movement {
-        let reason = reason.chosen_by(rule);
-        for table in movement::order(rule, input, level, run) {
-            let one = Input { level, run: run.id, tables: vec![Arc::clone(table)] };
-            let compaction = into_next_level(input, level, vec![one], reason)?;
-            if is_free(input, &compaction) {
-                return Some(compaction);
-            }
+    movement::find(input, level, run, extent, |at, rule| {
+        // Neighbours after the table, or before it where it is among the last.
+        let from = at.min(run.tables.len().saturating_sub(count));
+        let tables = run.tables.iter().skip(from).take(count).cloned().collect();
+        let one = Input { level, run: run.id, tables };
+        let compaction = into_next_level(input, level, vec![one], true, reason.chosen_by(rule))?;
+        is_free(input, &compaction).then_some(compaction)
+    })
+}
+
+/// Some tables of a level that gathers runs, with all that share keys with them, into the next
+/// level. They are chosen among the marked ones, or else in the oldest run.
+pub(super) fn move_column(
+    input: &PickInput<'_>,
+    level: usize,
+    extent: &Extent,
+    count: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    let runs = &input.shape.level(level).runs;
+    let is_marked = |run: &&Run| within(extent, run).next().is_some();
+    runs.iter().rev().filter(is_marked).find_map(|run| {
+        movement::find(input, level, run, extent, |at, rule| {
+            let chosen = run.tables.iter().skip(at).take(count);
+            let hull = KeyRange::hull_of(chosen.map(|table| &table.range))?;
+            let inputs = closed_under_overlap(level, runs, &hull);
+            let compaction = into_next_level(input, level, inputs, true, reason.chosen_by(rule))?;
+            is_free(input, &compaction).then_some(compaction)
+        })
+    })
+}
+
+/// The tables of a run that a candidate is about.
+pub(super) fn within<'a>(
+    extent: &'a Extent,
+    run: &'a Run,
+) -> impl Iterator<Item = (usize, &'a Arc<TableInfo>)> {
+    run.tables.iter().enumerate().filter(move |(_, table)| match extent {
+        Extent::Marked(marked) | Extent::InPlace(marked) => {
+            marked.iter().any(|other| other.id == table.id)
         }
-    }
-    None
+        Extent::Level | Extent::Tree => true,
+    })
 }
 
 /// The runs of a level, or what of them shares keys with `within`, into the oldest of them.
@@ -57,30 +93,45 @@ pub(super) fn merge_in_place(
     (!inputs.is_empty()).then_some(Compaction { inputs, output, reason })
 }
 
+/// `is_part` says that more of the level will follow, which may go into the same run.
 fn into_next_level(
     input: &PickInput<'_>,
     level: usize,
     mut inputs: Vec<Input>,
+    is_part: bool,
     reason: Reason,
 ) -> Option<Compaction> {
     let target = level + 1;
-    let tables = inputs.iter().flat_map(|input| &input.tables);
-    let range = KeyRange::hull_of(tables.map(|table| &table.range))?;
+    let tables = || inputs.iter().flat_map(|input| &input.tables);
+    let range = KeyRange::hull_of(tables().map(|table| &table.range))?;
+    let bytes: u64 = tables().map(|table| table.size_bytes).sum();
     // What moves below the last level makes that level the last one.
-    let last = input.shape.last_level().max(target);
-    let newest = input.shape.level(target).runs.first();
-    let single_run = input.design.strategy.is_single_run(target, last);
+    let last = input.last_level().max(target);
+    let strategy = &input.design.strategy;
+    let newest = input.shape.level(target).runs.first().filter(|run| {
+        strategy.is_single_run(target, last)
+            || strategy.fills_runs(target, last) && has_room(input, target, last, run, bytes)
+            || is_part && run.overlapping(&range).is_empty()
+    });
     let placement = match newest {
-        Some(run) if single_run => {
+        Some(run) => {
             let tables = run.overlapping(&range).to_vec();
             if !tables.is_empty() {
                 inputs.push(Input { level: target, run: run.id, tables });
             }
             Placement::Join(run.id)
         }
-        _ => Placement::NewRun,
+        None => Placement::NewRun,
     };
     Some(Compaction { inputs, output: Output { level: target, placement }, reason })
+}
+
+/// Whether a run has not reached its share of the capacity of its level (Dostoevsky §4: the runs
+/// of a level are of equal size).
+fn has_room(input: &PickInput<'_>, level: usize, last: usize, run: &Run, bytes: u64) -> bool {
+    let runs = u64::from(input.design.strategy.runs_allowed(level, last).max(1));
+    let share = input.design.capacity_bytes(level, last) / runs;
+    run.size_bytes().saturating_add(bytes) <= share
 }
 
 fn whole(level: usize, run: &Run) -> Input {

@@ -12,6 +12,9 @@ pub struct Cursors {
 }
 
 impl Cursors {
+    /// At the first key of every level.
+    pub(super) const START: Self = Self { next: Vec::new() };
+
     /// Where the next turn starts in `level`; `None` for the first key.
     pub fn get(&self, level: usize) -> Option<&Arc<[u8]>> {
         self.next.get(level).and_then(Option::as_ref)
@@ -24,12 +27,13 @@ impl Cursors {
         else {
             return;
         };
-        let Some(table) = compaction.inputs.first().and_then(|input| input.tables.last()) else {
-            return;
-        };
+        let moved = compaction.inputs.iter().filter(|input| input.level == level);
+        let ends = moved.filter_map(|input| input.tables.last()).map(|table| &table.range.end);
+        // An end that is not there is after all others: the next turn starts over.
+        let Some(end) = ends.max_by_key(|end| (end.is_none(), end.as_deref())) else { return };
         if self.next.len() <= level {
             self.next.resize(level + 1, None);
         }
-        self.next[level] = table.range.end.clone();
+        self.next[level] = end.clone();
     }
 }

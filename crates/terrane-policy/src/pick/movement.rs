@@ -3,45 +3,125 @@
 use std::sync::Arc;
 
 use super::PickInput;
+use super::assemble::within;
+use super::candidate::Extent;
+use super::marked::tombstone_percent;
 use crate::shape::{Run, TableInfo};
-use crate::strategy::Movement;
+use crate::strategy::{Movement, Trigger};
 
-/// The tables of `run`, in the order in which `rule` would move them.
-pub(super) fn order<'a>(
+/// A table of a run: its index, and what is known of it.
+type Choice<'a> = (usize, &'a Arc<TableInfo>);
+
+/// Asks `accept` for the tables of `run` that `extent` is about, in the order of the first rule
+/// that ranks any, and so on; in the end by least overlap.
+pub(super) fn find<T>(
+    input: &PickInput<'_>,
+    level: usize,
+    run: &Run,
+    extent: &Extent,
+    accept: impl Fn(usize, Movement) -> Option<T>,
+) -> Option<T> {
+    let rules = input.design.strategy.movement.at(level).iter().copied();
+    rules.chain([Movement::LeastOverlap]).find_map(|rule| {
+        let choices = within(extent, run).collect();
+        order(rule, input, level, run, choices).into_iter().find_map(|(at, _)| accept(at, rule))
+    })
+}
+
+/// The tables that `rule` ranks, the one to move first in front. Ties go to the earlier key, so
+/// that the order is total.
+fn order<'a>(
     rule: Movement,
     input: &PickInput<'_>,
     level: usize,
     run: &'a Run,
-) -> Vec<&'a Arc<TableInfo>> {
+    mut choices: Vec<Choice<'a>>,
+) -> Vec<Choice<'a>> {
     match rule {
-        Movement::RoundRobin => round_robin(input, level, run),
-        Movement::LeastOverlap => least_overlap(input, level, run),
-    }
-}
-
-fn round_robin<'a>(input: &PickInput<'_>, level: usize, run: &'a Run) -> Vec<&'a Arc<TableInfo>> {
-    let from = input
-        .cursors
-        .get(level)
-        .map_or(0, |cursor| run.tables.partition_point(|table| table.range.start < *cursor));
-    let (before, after) = run.tables.split_at(from);
-    after.iter().chain(before).collect()
-}
-
-/// By rising overlap ratio: bytes of the next level that would have to be rewritten, per byte
-/// moved. Ties go to the earlier key, so that the order is total.
-fn least_overlap<'a>(input: &PickInput<'_>, level: usize, run: &'a Run) -> Vec<&'a Arc<TableInfo>> {
-    let next = input.shape.level(level + 1).runs.first();
-    let mut ranked: Vec<(f64, &Arc<TableInfo>)> = run
-        .tables
-        .iter()
-        .map(|table| {
-            let overlap: u64 = next.map_or(0, |next| {
-                next.overlapping(&table.range).iter().map(|other| other.size_bytes).sum()
+        Movement::RoundRobin => {
+            let cursor = input.cursors.get(level);
+            let from = cursor.map_or(0, |cursor| {
+                choices.partition_point(|(_, table)| table.range.start < *cursor)
             });
-            (overlap as f64 / table.size_bytes.max(1) as f64, table)
-        })
-        .collect();
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.range.start.cmp(&b.1.range.start)));
-    ranked.into_iter().map(|(_, table)| table).collect()
+            choices.rotate_left(from);
+        }
+        Movement::Random { seed } => {
+            let salt = run.tables.iter().fold(seed, |salt, table| mix(salt ^ table.id.0));
+            choices.sort_by_key(|(_, table)| mix(salt ^ mix(table.id.0)));
+        }
+        Movement::LeastOverlap => by_overlap(input, level + 1, &mut choices),
+        Movement::LeastOverlapGrandparent => {
+            // The last two levels have no grandparent.
+            let has_grandparent = !input.shape.level(level + 2).runs.is_empty();
+            by_overlap(input, level + 1 + usize::from(has_grandparent), &mut choices);
+        }
+        Movement::Coldest => choices.sort_by_key(|(_, table)| {
+            let access = input.accesses.get(table.id);
+            (access.last_micros.max(table.created_micros), access.reads)
+        }),
+        Movement::ColdestUpdate => choices.sort_by_key(|(_, table)| table.largest_seq),
+        Movement::Oldest => {
+            choices.sort_by_key(|(_, table)| (table.smallest_seq, table.created_micros));
+        }
+        Movement::MostTombstones => {
+            let threshold = dense_from(input, level);
+            choices.retain(|(_, table)| {
+                table.has_tombstones() && tombstone_percent(table) >= threshold
+            });
+            let count = |table: &TableInfo| table.tombstones + table.range_tombstones;
+            choices.sort_by_key(|(_, table)| std::cmp::Reverse(count(table)));
+        }
+        Movement::ExpiredTtl => {
+            let deadline = deadline(input, level);
+            let age = |table: &TableInfo| {
+                let since = table.oldest_tombstone_micros.filter(|_| table.has_tombstones());
+                since.map(|since| input.now_micros.saturating_sub(since))
+            };
+            choices.retain(|(_, table)| age(table).zip(deadline).is_some_and(|(age, d)| age >= d));
+            choices.sort_by_key(|(_, table)| std::cmp::Reverse(age(table)));
+        }
+    }
+    choices
+}
+
+/// By rising overlap ratio: bytes of level `other` that share keys with the table, per byte of its
+/// own. For the next level that is what would have to be rewritten.
+fn by_overlap(input: &PickInput<'_>, other: usize, choices: &mut [Choice<'_>]) {
+    let runs = &input.shape.level(other).runs;
+    choices.sort_by_cached_key(|(_, table)| {
+        let tables = runs.iter().flat_map(|run| run.overlapping(&table.range));
+        let overlap: u64 = tables.map(|other| other.size_bytes).sum();
+        let ratio = overlap as f64 / table.size_bytes.max(1) as f64;
+        // Ratios are not negative, so that their bits are ordered as they are.
+        ratio.to_bits()
+    });
+}
+
+/// The percentage of tombstones from which a table counts for the rule of most tombstones.
+fn dense_from(input: &PickInput<'_>, level: usize) -> u64 {
+    let triggers = input.design.strategy.triggers.at(level).iter();
+    let given = triggers.filter_map(|trigger| match trigger {
+        Trigger::TombstoneDensity(percent) => Some(u64::from(*percent)),
+        _ => None,
+    });
+    given.min().unwrap_or(0)
+}
+
+/// The age from which the tombstones of a level have expired.
+fn deadline(input: &PickInput<'_>, level: usize) -> Option<u64> {
+    let strategy = &input.design.strategy;
+    let last = input.last_level();
+    let of = |trigger: &Trigger| match trigger {
+        Trigger::TombstoneTtl(times) => Some(strategy.tombstone_deadlines(times, last).get(level)),
+        _ => None,
+    };
+    strategy.triggers.at(level).iter().find_map(of)
+}
+
+/// SplitMix64's finaliser: every bit of the result depends on every bit of the argument.
+fn mix(bits: u64) -> u64 {
+    let z = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

@@ -1,13 +1,15 @@
 //! Eagerness: how many sorted runs a level may hold (compaction paper §3.1.2).
+//!
+//! All values are points of one mechanism, [`Runs`]; the names stand for those that are met often.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::Granularity;
+use super::{Granularity, RunCount, Runs};
 use crate::error::ParseError;
 
 /// The data layout that compactions keep up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Eagerness {
     /// One run in every level; a flush is merged into level 1 at once.
     Leveling,
@@ -17,58 +19,64 @@ pub enum Eagerness {
     Tiering,
     /// Tiering, except that the last level is one run (Dostoevsky's L-leveling).
     LazyLeveling,
+    /// Each level as it is told.
+    Hybrid(Runs),
 }
 
 impl Eagerness {
-    /// All values, with their names.
-    pub const ALL: [(Eagerness, &'static str); 4] = [
+    /// The values that a name alone stands for, with their names.
+    pub const NAMED: [(Eagerness, &'static str); 4] = [
         (Eagerness::Leveling, "leveling"),
         (Eagerness::OneLeveling, "1-leveling"),
         (Eagerness::Tiering, "tiering"),
         (Eagerness::LazyLeveling, "lazy-leveling"),
     ];
 
-    pub(super) fn default_level0_runs(self, size_ratio: u32) -> u32 {
+    /// How many runs levels from level 1 on may hold.
+    pub fn runs(&self) -> Runs {
+        match self {
+            Self::Leveling | Self::OneLeveling => Runs::all(RunCount::Fixed(1)),
+            Self::Tiering => Runs::all(RunCount::Tiered),
+            Self::LazyLeveling => Runs::new(RunCount::Tiered, [], Some(RunCount::Fixed(1))),
+            Self::Hybrid(runs) => runs.clone(),
+        }
+    }
+
+    /// Whether some level from level 1 on may hold several runs.
+    pub fn gathers(&self) -> bool {
+        self.runs().values().any(|count| count != RunCount::Fixed(1))
+    }
+
+    pub(super) fn default_level0_runs(&self, size_ratio: u32) -> u32 {
         match self {
             Self::Leveling => 1,
             Self::OneLeveling => 4,
-            Self::Tiering | Self::LazyLeveling => size_ratio,
+            Self::Tiering | Self::LazyLeveling | Self::Hybrid(_) => size_ratio,
         }
     }
 
-    pub(super) fn default_granularity(self) -> Granularity {
+    pub(super) fn default_granularity(&self) -> Granularity {
+        if self.gathers() { Granularity::Level } else { Granularity::File }
+    }
+
+    /// As [`Runs::allowed`], without taking the runs out of a hybrid.
+    pub(super) fn allowed(&self, level: usize, last_level: usize, ratio: u64) -> u32 {
         match self {
-            Self::Leveling | Self::OneLeveling => Granularity::File,
-            Self::Tiering | Self::LazyLeveling => Granularity::Level,
-        }
-    }
-
-    /// A level that gathers runs acts once it holds `level0_runs` or `size_ratio` of them, so at
-    /// rest it holds one less.
-    pub(super) fn runs_allowed(
-        self,
-        level: usize,
-        last_level: usize,
-        level0_runs: u32,
-        size_ratio: u32,
-    ) -> u32 {
-        let gathers = match self {
-            Self::Leveling | Self::OneLeveling => level == 0,
-            Self::Tiering => true,
-            Self::LazyLeveling => level < last_level.max(1),
-        };
-        match (gathers, level) {
-            (false, _) => 1,
-            (true, 0) => level0_runs.saturating_sub(1),
-            (true, _) => size_ratio.saturating_sub(1).max(1),
+            Self::Hybrid(runs) => runs.allowed(level, last_level, ratio),
+            Self::Leveling | Self::OneLeveling => 1,
+            Self::LazyLeveling if level >= last_level.max(1) => 1,
+            Self::Tiering | Self::LazyLeveling => {
+                u32::try_from(ratio).unwrap_or(u32::MAX).saturating_sub(1).max(1)
+            }
         }
     }
 }
 
 impl fmt::Display for Eagerness {
+    /// The name. The runs of a hybrid are told apart from it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(value, _)| value == self).map_or("", |(_, name)| name);
-        f.write_str(name)
+        let name = Self::NAMED.iter().find(|(value, _)| value == self);
+        f.write_str(name.map_or("hybrid", |(_, name)| name))
     }
 }
 
@@ -79,15 +87,15 @@ impl FromStr for Eagerness {
         match text {
             "l-leveling" => Ok(Self::LazyLeveling),
             "one-leveling" => Ok(Self::OneLeveling),
-            _ => Self::ALL
+            _ => Self::NAMED
                 .iter()
                 .find(|(_, name)| *name == text)
-                .map(|(value, _)| *value)
+                .map(|(value, _)| value.clone())
                 .ok_or_else(|| {
                     ParseError::new(
                         "eagerness",
                         text,
-                        "leveling, 1-leveling, tiering or lazy-leveling",
+                        "leveling, 1-leveling, tiering, lazy-leveling, or hybrid with runs=",
                     )
                 }),
         }

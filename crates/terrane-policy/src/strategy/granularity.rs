@@ -4,22 +4,41 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ParseError;
+use crate::text::call;
 
 /// The amount of data that a compaction takes from a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Granularity {
-    /// All runs of the level.
+    /// All of the level, with all that it overlaps of the next one.
     Level,
-    /// One table of a level that is a single run; levels that gather runs move whole.
+    /// All sorted runs of the level; where the next level gathers runs, it is left as it is.
+    Run,
+    /// One table, with what it overlaps. Of a level that gathers runs below level 0: the table
+    /// with the tables that share keys with it.
     File,
+    /// Up to so many neighbouring tables of a run, with what they overlap.
+    Files(u32),
+}
+
+impl Granularity {
+    /// The most tables that one compaction chooses; `None` for all of a level.
+    pub fn tables(self) -> Option<usize> {
+        match self {
+            Self::Level | Self::Run => None,
+            Self::File => Some(1),
+            Self::Files(count) => Some(count as usize),
+        }
+    }
 }
 
 impl fmt::Display for Granularity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Level => "level",
-            Self::File => "file",
-        })
+        match self {
+            Self::Level => f.write_str("level"),
+            Self::Run => f.write_str("run"),
+            Self::File => f.write_str("file"),
+            Self::Files(count) => write!(f, "files({count})"),
+        }
     }
 }
 
@@ -27,10 +46,16 @@ impl FromStr for Granularity {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text {
-            "level" => Ok(Self::Level),
-            "file" => Ok(Self::File),
-            _ => Err(ParseError::new("granularity", text, "level or file")),
+        let bad = || ParseError::new("granularity", text, "level, run, file or files(2 to 1000)");
+        match call(text)? {
+            ("level", None) => Ok(Self::Level),
+            ("run" | "sorted-run", None) => Ok(Self::Run),
+            ("file", None) => Ok(Self::File),
+            ("files", Some(count)) => {
+                let count = count.trim().parse().map_err(|_| bad())?;
+                (2..=1000).contains(&count).then_some(Self::Files(count)).ok_or_else(bad)
+            }
+            _ => Err(bad()),
         }
     }
 }

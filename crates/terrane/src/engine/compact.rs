@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::compaction::Group;
+use terrane_policy::forecast::Cost;
 use terrane_policy::{
     Compaction, KeyRange, PickInput, Placement, RunId, TableId, TableInfo, TreeShape, manual,
     soundness,
@@ -17,6 +18,7 @@ use super::tree::TreeJobs;
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, RunCursor, Source};
+use crate::manifest::{Change, JobRecord, describe};
 use crate::memory::Charge;
 use crate::merge::{DropRules, OlderTables, Output, covered, merge};
 use crate::stats::Counter;
@@ -36,6 +38,8 @@ struct Outcome {
     /// Tables that are merged into new ones, or dropped.
     consumed: Vec<Arc<TableInfo>>,
     made: Vec<FinishedTable>,
+    /// Bytes of the tables that were read.
+    read_bytes: u64,
 }
 
 impl Engine {
@@ -48,6 +52,8 @@ impl Engine {
             jobs.leave_alone(compaction, error);
         }
         drop(jobs);
+        // Also one that a caller asked for may leave something for others to do.
+        self.work.wake();
         self.tell_room();
         result
     }
@@ -76,6 +82,7 @@ impl Engine {
         let mut paths = Vec::new();
         let mut outcome = Outcome::default();
         let done = self.do_groups(tree, &version, compaction, &mut outcome, &mut paths);
+        let record = self.record(tree, compaction, &outcome, shape, start);
         let installed = done.and_then(|()| {
             if !outcome.made.is_empty() {
                 self.sync_dir()?;
@@ -102,6 +109,7 @@ impl Engine {
                 for made in &outcome.made {
                     installed.add(tree.id, level, run, made);
                 }
+                installed.changes.push(Change::Job(record));
                 Ok(installed)
             })
         });
@@ -114,6 +122,37 @@ impl Engine {
         }
         self.count(&outcome, start);
         Ok(())
+    }
+
+    /// What is remembered of a compaction.
+    fn record(
+        &self,
+        tree: &Tree,
+        compaction: &Compaction,
+        outcome: &Outcome,
+        shape: &TreeShape,
+        start: Instant,
+    ) -> JobRecord {
+        let now = self.clock.now_micros();
+        let cost = Cost::of(compaction, shape);
+        let oldest = outcome.consumed.iter().filter_map(|table| table.oldest_tombstone_micros);
+        let keeps = outcome.made.iter().any(|made| made.info.has_tombstones());
+        JobRecord {
+            keyspace: tree.id,
+            ended_micros: now,
+            took_micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+            tables_rewritten: cost.tables_rewritten,
+            tables_moved: cost.tables_moved,
+            predicted_bytes: cost.bytes_rewritten,
+            read_bytes: outcome.read_bytes,
+            written_bytes: outcome.made.iter().map(|made| made.info.size_bytes).sum(),
+            persisted_micros: oldest
+                .min()
+                .filter(|_| !keeps)
+                .map(|since| now.saturating_sub(since)),
+            what: describe(compaction),
+            why: compaction.reason.to_string(),
+        }
     }
 
     fn count(&self, outcome: &Outcome, start: Instant) {
@@ -142,9 +181,10 @@ impl Engine {
                 Group::Keep(_) => {}
                 Group::Move(table) => outcome.moved.push(table),
                 Group::Merge(tables) => {
-                    let made =
+                    let (made, read_bytes) =
                         self.merge_group(tree, version, compaction, &tables, &snapshots, paths)?;
                     outcome.made.extend(made);
+                    outcome.read_bytes += read_bytes;
                     outcome.consumed.extend(tables);
                 }
             }
@@ -160,7 +200,7 @@ impl Engine {
         tables: &[Arc<TableInfo>],
         snapshots: &[SeqNo],
         paths: &mut Vec<PathBuf>,
-    ) -> Result<Vec<FinishedTable>> {
+    ) -> Result<(Vec<FinishedTable>, u64)> {
         let shape = version.shape();
         let fragments = fragments_of(version, tables)?;
         let read = self.not_covered(tables, &fragments, snapshots);
@@ -185,7 +225,8 @@ impl Engine {
         let stop = || self.work.is_stopping() || tree.is_dropped();
         let made = merge(input, fragments, rules, &mut output, &stop);
         paths.extend_from_slice(output.paths());
-        made
+        let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
+        Ok((made?, tables.iter().filter(is_read).map(|table| table.size_bytes).sum()))
     }
 
     /// The tables of a group that must be read: not those that newer range tombstones cover whole,
@@ -220,19 +261,18 @@ impl Engine {
                     return Ok(());
                 }
                 let design = tree.design();
-                let all = busy(shape, &jobs);
-                let pick = |in_progress: &[Compaction]| {
-                    let cursors = &jobs.cursors;
-                    let input = PickInput { shape, design: &design, in_progress, cursors };
-                    manual(&input, level, range)
-                };
-                let job = pick(&all);
-                if job.is_none() && pick(&[]).is_none() {
+                let around = self.surroundings(&state.version, &jobs, &design);
+                let input = around.input(shape, &design, &jobs.cursors);
+                let job = manual(&input, level, range);
+                let alone = PickInput { in_progress: &[], ..input };
+                if job.is_none() && manual(&alone, level, range).is_none() {
                     level += 1;
                     continue;
                 }
                 // What is going on comes to its end; a table that cannot be read stays.
-                let stuck = if job.is_none() { pick(&ending(shape, &jobs)) } else { None };
+                let ending = ending(shape, &jobs);
+                let alone = PickInput { in_progress: &ending, ..input };
+                let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
                 if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
                     return Err(error);
                 }

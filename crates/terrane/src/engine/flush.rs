@@ -59,7 +59,7 @@ impl Engine {
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         self.size_cache();
         let mut next_table = || self.next_table();
-        let config = self.output_config(tree, 0, Vec::new(), None, &mut next_table);
+        let config = self.output_config(tree, 0, Vec::new(), full.since_micros, &mut next_table);
         let mut output = Output::new(config);
         let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
         let stop = || self.work.is_stopping();
@@ -116,7 +116,8 @@ impl Engine {
             storage: &*self.storage,
             table: crate::table::TableConfig {
                 block_bytes: design.block_bytes as usize,
-                filter_bits: design.filter_bits.get(level),
+                filter_bits: design
+                    .filter_bits_at(level, tree.state().version.shape().last_level()),
                 compression: design.compression.get(level),
                 keyspace: tree.id.0,
             },

@@ -44,7 +44,7 @@ impl Engine {
         ];
         self.commit(manifest, changes)?;
         let memtable = Tree::new_memtable(&design, &self.pool);
-        let buffer = Buffer { memtable, begins: position };
+        let buffer = Buffer::new(memtable, position);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
         self.trees.rcu(|trees| {
             let mut trees = (**trees).clone();
@@ -52,6 +52,7 @@ impl Engine {
             trees
         });
         drop(guard);
+        self.note_designs();
         self.note_manifest();
         Ok(tree)
     }
@@ -88,7 +89,7 @@ impl Engine {
         // nothing, in memory as in tables.
         let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         tree.replace(|mut state| {
-            state.active = Arc::new(Buffer { memtable, begins: state.active.begins });
+            state.active = Arc::new(Buffer::new(memtable, state.active.begins));
             state.version = Arc::new(Version::default());
             state.full.clear();
             state
@@ -115,6 +116,7 @@ impl Engine {
         self.commit(manifest, vec![change])?;
         tree.set_design(design);
         drop(guard);
+        self.note_designs();
         self.note_manifest();
         self.work.wake();
         self.tell_room();

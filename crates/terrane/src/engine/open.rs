@@ -84,6 +84,7 @@ impl Engine {
         let manifest = Manifest::begin(found, &changes, Box::new(store))?;
         let state = manifest.state().clone();
         let engine = Self::assemble(options, settings, dir, &state, Some(manifest), Some(lock))?;
+        engine.note_designs();
         let engine = Arc::new(engine);
         let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
@@ -146,6 +147,8 @@ impl Engine {
             cache: BlockCache::new(budget / 2),
             ledger: Arc::clone(&ledger),
             counters: Arc::clone(&counters),
+            clock: Arc::clone(&components.clock),
+            counts_accesses: std::sync::atomic::AtomicBool::new(false),
             discard: discard_table,
         });
         let pool = Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX));
@@ -317,7 +320,7 @@ fn open_tree(
     let version = Version::new(keyspace.shape.clone(), &tables);
     let design = keyspace.design.clone();
     let memtable = Tree::new_memtable(&design, pool);
-    let buffer = Buffer { memtable, begins: keyspace.flushed };
+    let buffer = Buffer::new(memtable, keyspace.flushed);
     Tree::new(id, &keyspace.name, design, version, buffer)
 }
 

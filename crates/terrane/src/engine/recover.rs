@@ -155,10 +155,12 @@ impl Engine {
         use super::tree::{Buffer, FullBuffer};
         let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         tree.replace(|mut state| {
-            let next = Arc::new(Buffer { memtable, begins: lsn });
+            let next = Arc::new(Buffer::new(memtable, lsn));
             let before = std::mem::replace(&mut state.active, next);
             let memtable = Arc::clone(&before.memtable);
-            state.full.insert(0, Arc::new(FullBuffer { memtable, ends: lsn, last_seq }));
+            let since_micros = before.since_micros();
+            let full = FullBuffer { memtable, ends: lsn, last_seq, since_micros };
+            state.full.insert(0, Arc::new(full));
             state
         });
         debug_assert!(self.background == Background::Inline || self.visible() >= last_seq);

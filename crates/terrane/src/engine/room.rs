@@ -86,7 +86,7 @@ impl Engine {
         let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
         // Stopped writers wait even if the active memtable has room: what is behind is merging.
         if let Admission::Stop(pressure) = state.admission
-            && pressure.cause == StallCause::Level0Runs
+            && pressure.cause != StallCause::ImmutableMemtables
         {
             return stop(pressure);
         }
@@ -115,10 +115,12 @@ impl Engine {
         let memtable = Tree::new_memtable(&tree.design(), &self.pool);
         let last_seq = writer.next_seq - 1;
         tree.replace(|mut state| {
-            let buffer = Arc::new(Buffer { memtable, begins: position });
+            let buffer = Arc::new(Buffer::new(memtable, position));
             let before = std::mem::replace(&mut state.active, buffer);
             let memtable = Arc::clone(&before.memtable);
-            state.full.insert(0, Arc::new(FullBuffer { memtable, ends: position, last_seq }));
+            let since_micros = before.since_micros();
+            let full = FullBuffer { memtable, ends: position, last_seq, since_micros };
+            state.full.insert(0, Arc::new(full));
             state
         });
         self.work.wake();
@@ -133,7 +135,7 @@ impl Engine {
     ) -> Result<MutexGuard<'a, Writer>> {
         let Stop { tree, pressure } = stop;
         let kind = match pressure.cause {
-            StallCause::Level0Runs => JobKind::Compaction,
+            StallCause::Level0Runs | StallCause::CompactionsDue => JobKind::Compaction,
             StallCause::ImmutableMemtables => JobKind::Flush,
         };
         // Waiting would not help as long as work cannot be done.
@@ -155,7 +157,10 @@ impl Engine {
         };
         let writer = if self.is_inline() {
             if !self.run_one_job()? {
-                return Err(Error::internal(format!("nothing to do about {pressure}")));
+                if !self.is_working() {
+                    return Err(Error::internal(format!("nothing to do about {pressure}")));
+                }
+                self.work.rest();
             }
             self.lock_writer()
         } else {
@@ -168,6 +173,7 @@ impl Engine {
         let cause = match pressure.cause {
             StallCause::Level0Runs => Counter::StallRunsMicros,
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
+            StallCause::CompactionsDue => Counter::StallShapeMicros,
         };
         self.counters.add(cause, micros);
         self.counters.add(Counter::StalledWrites, 1);

@@ -32,7 +32,7 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let shape = state.version.shape();
-        let input = PickInput { shape, design: &design, in_progress: &[], cursors: &jobs.cursors };
+        let input = PickInput::new(shape, &design);
         let compaction = pick(&input).unwrap();
         jobs.compactions.push(compaction.clone());
         compaction

@@ -1,7 +1,7 @@
 //! One tree: the memtables and the tables of a keyspace.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -23,6 +23,28 @@ pub(crate) struct Buffer {
     pub(crate) memtable: Arc<Memtable>,
     /// All its entries are at or after this position of the log.
     pub(crate) begins: Lsn,
+    /// When its first entry came, in microseconds since the Unix epoch; 0 as long as that is not
+    /// known.
+    since_micros: AtomicU64,
+}
+
+impl Buffer {
+    pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
+        Self { memtable, begins, since_micros: AtomicU64::new(0) }
+    }
+
+    /// When its first entry came; `None` as long as that is not known.
+    pub(crate) fn since_micros(&self) -> Option<u64> {
+        // Relaxed: a time that is read late has a flush begin late, by what reading takes.
+        Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
+    }
+
+    /// Its first entry has come by now.
+    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) {
+        if self.since_micros.load(Ordering::Relaxed) == 0 {
+            self.since_micros.store(now_micros().max(1), Ordering::Relaxed);
+        }
+    }
 }
 
 /// A memtable that takes no more writes.
@@ -33,6 +55,8 @@ pub(crate) struct FullBuffer {
     pub(crate) ends: Lsn,
     /// No entry has a larger sequence number. Entries are all there once it is visible.
     pub(crate) last_seq: SeqNo,
+    /// When its first entry came, in microseconds since the Unix epoch, where that is kept.
+    pub(crate) since_micros: Option<u64>,
 }
 
 /// What readers see of a tree: never changed, only replaced.
@@ -82,7 +106,7 @@ impl Tree {
         version: Version,
         buffer: Buffer,
     ) -> Arc<Self> {
-        let admission = admit(version.shape(), 0, &design.constraint);
+        let admission = admit(version.shape(), 0, &design);
         let (active, version) = (Arc::new(buffer), Arc::new(version));
         let state = TreeState { active, full: Vec::new(), version, admission };
         Arc::new(Self {
@@ -139,7 +163,7 @@ impl Tree {
             version: Arc::clone(&current.version),
         });
         let design = self.design.load();
-        let admission = admit(next.version.shape(), next.full.len(), &design.constraint);
+        let admission = admit(next.version.shape(), next.full.len(), &design);
         let NextState { active, full, version } = next;
         self.state.store(Arc::new(TreeState { active, full, version, admission }));
     }

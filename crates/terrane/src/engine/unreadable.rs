@@ -9,7 +9,6 @@ use std::sync::Arc;
 use terrane_policy::{Compaction, TableId};
 
 use super::tree::TreeJobs;
-use super::work::{next_compaction, wanted_compaction};
 use super::{Engine, Tree};
 use crate::error::Error;
 use crate::table::TableFileId;
@@ -46,11 +45,11 @@ impl Engine {
             return None;
         }
         let jobs = self.lock_jobs_with_covered(tree);
-        if !self.is_quiet(tree, &jobs) || next_compaction(tree, &jobs).is_some() {
+        if !self.is_quiet(tree, &jobs) || self.next_compaction(tree, &jobs).is_some() {
             return None;
         }
         // With nothing to be done for it, waiting would be for nothing whatever is in the way.
-        let damage = wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
+        let damage = self.wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
         damage.or_else(|| jobs.unreadable.values().next().cloned())
     }
 

@@ -10,9 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use terrane_policy::{Compaction, PickInput, TreeShape, pick};
+use terrane_policy::Compaction;
 
-use super::compact::{busy, ending};
 use super::health::Trouble;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
@@ -141,16 +140,23 @@ impl Work {
         self.wake();
     }
 
-    /// Sleeps until something comes up that was not there at `seen`.
-    fn sleep(&self, seen: u64) {
+    /// Sleeps until something comes up that was not there at `seen`, or for `most`.
+    fn sleep_at_most(&self, seen: u64, most: Option<Duration>) {
         let guard = self.lock();
-        if guard.changes == seen && !self.is_stopping() {
-            drop(self.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner));
+        if guard.changes != seen || self.is_stopping() {
+            return;
+        }
+        match most {
+            None => drop(self.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner)),
+            Some(most) => {
+                let waited = self.came_up.wait_timeout(guard, most);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
         }
     }
 
     /// Rests, unless told to stop.
-    fn rest(&self) {
+    pub(super) fn rest(&self) {
         let guard = self.lock();
         if !self.is_stopping() {
             drop(
@@ -239,6 +245,7 @@ impl Engine {
         while !self.work.is_stopping() {
             let seen = self.work.lock().changes;
             self.make_spare();
+            self.rotate_aged();
             match self.find_flush() {
                 Some(tree) => {
                     let result = self.flush_found(&tree);
@@ -261,7 +268,7 @@ impl Engine {
         self.health.end_trouble(JobKind::Drop);
         match self.work.next_unneeded() {
             Some(path) => self.remove_files(vec![path]),
-            None => self.work.sleep(seen),
+            None => self.work.sleep_at_most(seen, self.next_aged()),
         }
     }
 
@@ -324,7 +331,7 @@ impl Engine {
                 }
                 None => {
                     self.health.end_trouble(JobKind::Compaction);
-                    self.work.sleep(seen);
+                    self.work.sleep_at_most(seen, self.next_due());
                 }
             }
         }
@@ -393,7 +400,7 @@ impl Engine {
 
     fn pick(&self, tree: &Arc<Tree>) -> Option<Compaction> {
         let mut jobs = tree.jobs();
-        let compaction = next_compaction(tree, &jobs)?;
+        let compaction = self.next_compaction(tree, &jobs)?;
         jobs.cursors.advance(&compaction);
         jobs.compactions.push(compaction.clone());
         Some(compaction)
@@ -412,6 +419,7 @@ impl Engine {
         let _helping = self.work.help();
         self.health.check_open()?;
         self.make_spare();
+        self.rotate_aged();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);
         }
@@ -424,6 +432,14 @@ impl Engine {
             Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),
         }
+    }
+
+    /// Whether another thread is carrying out a job.
+    pub(super) fn is_working(&self) -> bool {
+        self.trees().values().any(|tree| {
+            let jobs = tree.jobs();
+            jobs.is_flushing || !jobs.compactions.is_empty() || !jobs.dropping.is_empty()
+        })
     }
 
     /// Waits, or works where background work is inline, until `is_done`.
@@ -474,10 +490,13 @@ impl Engine {
             let mut damage = None;
             for tree in trees.values() {
                 let jobs = self.lock_jobs_with_covered(tree);
-                if !self.is_quiet(tree, &jobs) || next_compaction(tree, &jobs).is_some() {
+                if !self.is_quiet(tree, &jobs)
+                    || self.has_aged(tree)
+                    || self.next_compaction(tree, &jobs).is_some()
+                {
                     return Ok(false);
                 }
-                let wanted = wanted_compaction(tree, &jobs);
+                let wanted = self.wanted_compaction(tree, &jobs);
                 damage = damage.or_else(|| jobs.damage_to(&wanted?));
             }
             damage.map_or(Ok(true), Err)
@@ -492,28 +511,4 @@ impl Engine {
             && self.due_drop(jobs).is_empty()
             && jobs.compactions.is_empty()
     }
-}
-
-/// The compaction that a tree needs next, of those that can be done now.
-pub(super) fn next_compaction(tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
-    pick_clear_of(tree, jobs, busy)
-}
-
-/// The compaction that a tree needs next, were all of its tables readable.
-pub(super) fn wanted_compaction(tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
-    pick_clear_of(tree, jobs, ending)
-}
-
-fn pick_clear_of(
-    tree: &Tree,
-    jobs: &TreeJobs,
-    in_the_way: fn(&TreeShape, &TreeJobs) -> Vec<Compaction>,
-) -> Option<Compaction> {
-    let state = tree.state();
-    let shape = state.version.shape();
-    let in_progress = in_the_way(shape, jobs);
-    let design = tree.design();
-    let input =
-        PickInput { shape, design: &design, in_progress: &in_progress, cursors: &jobs.cursors };
-    pick(&input)
 }

@@ -91,6 +91,9 @@ impl Engine {
             return Err(Error::internal("all sequence numbers are used up"));
         }
         let targets = self.targets(&write, last)?;
+        if self.settings.delete_persistence_micros().is_some() {
+            self.note_entries(&write);
+        }
         let end = match durability {
             Durability::None => None,
             _ => Some(log(&mut writer, &write, first, durability == Durability::Sync)?),

@@ -64,6 +64,7 @@ fn describe(change: &Change) -> String {
             let file = table.file.file_name();
             format!("keyspace {keyspace} adds to L{level} r{run}: {} in {file}", table.info)
         }
+        Change::Job(job) => format!("keyspace {} merged {}: {}", job.keyspace, job.what, job.why),
         Change::RemoveTable { keyspace, table } => {
             format!("keyspace {keyspace} removes table {table}")
         }

@@ -155,6 +155,8 @@ pub(super) fn environment() -> Arc<TableEnvironment> {
         cache: BlockCache::new(8 << 20),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
+        clock: Arc::new(crate::clock::SystemClock),
+        counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
     })
 }

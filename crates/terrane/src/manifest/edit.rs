@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
 
+use super::job::JobRecord;
 use crate::codec::{DecodeError, Decoded, Reader, put_option, put_slice, put_varint};
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
@@ -65,6 +66,8 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         table: TableId,
     },
+    /// A compaction was done: history, which a reader may skip.
+    Job(JobRecord),
 }
 
 /// Changes that are made together or not at all.
@@ -85,6 +88,7 @@ const LAST_SEQ: u64 = 9;
 const REQUIRED_SEGMENT: u64 = 11;
 const OPTION: u64 = 12;
 const KEYSPACE: u64 = 13;
+const JOB: u64 = 14;
 const DROP_KEYSPACE: u64 = 15;
 const FLUSHED: u64 = 17;
 const ADD_TABLE: u64 = 19;
@@ -161,6 +165,10 @@ impl Change {
                 put_varint(out, table.0);
                 REMOVE_TABLE
             }
+            Self::Job(job) => {
+                job.encode(out);
+                JOB
+            }
         }
     }
 
@@ -199,6 +207,7 @@ impl Change {
                 keyspace: keyspace(reader)?,
                 table: TableId(reader.varint("table")?),
             },
+            JOB => Self::Job(JobRecord::decode(reader)?),
             unknown if unknown % 2 == 1 => {
                 return Err(DecodeError::unknown("change of the manifest", unknown));
             }
@@ -283,6 +292,19 @@ pub(super) mod tests {
             Change::Flushed { keyspace, upto: Lsn(1 << 40) },
             Change::AddTable { keyspace, level: 2, run: RunId(8), table: table(5, range) },
             Change::RemoveTable { keyspace, table: TableId(5) },
+            Change::Job(JobRecord {
+                keyspace,
+                ended_micros: 1 << 50,
+                took_micros: 2,
+                tables_rewritten: 3,
+                tables_moved: 4,
+                predicted_bytes: 5,
+                read_bytes: 6,
+                written_bytes: 7,
+                persisted_micros: Some(8),
+                what: "L0 r1: 2 into L1 a new run".into(),
+                why: "run-count".into(),
+            }),
             Change::DropKeyspace(keyspace),
         ]
     }

@@ -6,6 +6,7 @@ use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
 
 use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
+use super::job::{JobRecord, remember};
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
 /// The state after some edits.
@@ -19,6 +20,8 @@ pub(crate) struct ManifestState {
     pub(crate) required_segment: u64,
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    /// Compactions that were done, oldest first.
+    pub(crate) jobs: Vec<JobRecord>,
 }
 
 /// One keyspace.
@@ -100,6 +103,7 @@ impl ManifestState {
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
+            Change::Job(job) => remember(&mut self.jobs, job.clone()),
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);
             }
@@ -162,6 +166,7 @@ impl ManifestState {
                 changes.push(Change::AddTable { keyspace, level, run: place.run, table });
             }
         }
+        changes.extend(self.jobs.iter().cloned().map(Change::Job));
         changes
     }
 

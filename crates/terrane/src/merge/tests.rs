@@ -25,6 +25,8 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         cache: BlockCache::new(1 << 20),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
+        clock: Arc::new(crate::clock::SystemClock),
+        counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
     })
 }

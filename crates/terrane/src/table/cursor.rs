@@ -96,6 +96,9 @@ impl TableCursor {
 
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        if self.ahead.is_none() {
+            self.table.note_read();
+        }
         let mut block = match self.approached.take() {
             Some(block) => block,
             None => self.table.block_of(key)?,

@@ -212,6 +212,8 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
         cache: BlockCache::new(1 << 16),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
+        clock: Arc::new(crate::clock::SystemClock),
+        counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
     });
     Table::new(ID, Arc::clone(info), Path::new(DIR), &environment)

@@ -23,6 +23,7 @@ use super::range_block;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::cache::{BlockCache, BlockKey};
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::memory::MemoryLedger;
 use crate::stats::{Counter, Counters};
@@ -51,6 +52,10 @@ pub(crate) struct TableEnvironment {
     pub(crate) cache: BlockCache,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
+    /// When tables are read.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Whether tables count how they are read: some design looks at that.
+    pub(crate) counts_accesses: AtomicBool,
     /// Takes the files of tables that nothing needs any more.
     pub(crate) discard: fn(&TableEnvironment, &Path),
 }
@@ -63,6 +68,9 @@ pub(crate) struct Table {
     environment: Arc<TableEnvironment>,
     opened: OnceLock<Opened>,
     is_obsolete: AtomicBool,
+    /// Lookups that went into it, and the time of the last one, as far as they are counted.
+    reads: AtomicU64,
+    last_read_micros: AtomicU64,
 }
 
 /// What is known of a table once it was opened.
@@ -120,6 +128,8 @@ impl Table {
             environment: Arc::clone(environment),
             opened: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
+            reads: AtomicU64::new(0),
+            last_read_micros: AtomicU64::new(0),
         })
     }
 
@@ -138,6 +148,30 @@ impl Table {
     /// Has the file removed when the last user of the table lets go of it.
     pub(crate) fn make_obsolete(&self) {
         self.is_obsolete.store(true, Ordering::Release);
+    }
+
+    /// How it was read, as far as that was counted.
+    pub(crate) fn access(&self) -> terrane_policy::Access {
+        terrane_policy::Access {
+            reads: self.reads.load(Ordering::Relaxed),
+            last_micros: self.last_read_micros.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Counts a lookup, where some design looks at how tables are read: otherwise readers of many
+    /// threads would write to one cache line for nothing.
+    #[inline]
+    pub(super) fn note_read(&self) {
+        // Relaxed: a count that is read late changes a choice, never an answer.
+        if self.environment.counts_accesses.load(Ordering::Relaxed) {
+            self.count_read();
+        }
+    }
+
+    #[cold]
+    fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.last_read_micros.fetch_max(self.environment.clock.now_micros(), Ordering::Relaxed);
     }
 
     /// What the table says about itself.
@@ -317,6 +351,7 @@ impl Table {
         if opened.index.len() == 0 {
             return Ok(None);
         }
+        self.note_read();
         let index_bytes = self.part(opened, opened.footer.index, Part::Index)?;
         let index = Index::new(&index_bytes, &opened.index);
         let mut number = block.unwrap_or_else(|| index.search(key));

@@ -65,6 +65,8 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
         cache: BlockCache::new(1 << 20),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
+        clock: Arc::new(crate::clock::SystemClock),
+        counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |environment, path| environment.storage.remove(path).unwrap(),
     });
     Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::policy::catalogue;
+use terrane::policy::design::FilterAllocation;
+use terrane::policy::{Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{Background, Db, Design, Durability, ManualClock, Options, ReadMode};
 use terrane_testkit::Rng;
@@ -37,22 +38,58 @@ const MEMTABLES: &[&str] = &[
 
 /// A design that flushes and compacts after a few kilobytes.
 pub fn small_design(rng: &mut Rng) -> Design {
+    loop {
+        let design = any_small_design(rng);
+        if design.validate().is_ok() {
+            return design;
+        }
+    }
+}
+
+fn any_small_design(rng: &mut Rng) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
     design.memtable = rng.pick(MEMTABLES).parse().unwrap();
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);
-    design.filter_bits = rng.pick(&["10", "0", "0.5,10", "20,5,0"]).parse().unwrap();
+    if rng.percent(70) {
+        design.filter_bits = rng.pick(&["10", "0", "0.5,10", "20,5,0"]).parse().unwrap();
+        design.filter_allocation = FilterAllocation::Given;
+    }
     design.compression = rng.pick(&["none", "lz4", "none,lz4"]).parse().unwrap();
     design.strategy.base_bytes = rng.percent(70).then(|| 1 << rng.between(11, 16));
     design.strategy.size_ratio = rng.between(2, 5) as u32;
     design.strategy.level0_runs = rng.between(1, 4) as u32;
-    design.strategy.granularity = rng.pick(&["file", "level"]).parse().unwrap();
-    design.strategy.movement = vec![rng.pick(&["round-robin", "least-overlap"]).parse().unwrap()];
+    if rng.percent(50) {
+        let granularities = ["file", "files(3)", "level", "run", "level,file"];
+        design.strategy.granularity = rng.pick(&granularities).parse().unwrap();
+    }
+    if rng.percent(50) {
+        let rules = ["round-robin", "least-overlap", "random", "coldest", "oldest"];
+        design.strategy.movement = vec![rng.pick(&rules).parse().unwrap()].into();
+    }
+    if rng.percent(30) {
+        let triggers = [
+            "run-count",
+            "space-amplification(50)",
+            "tombstone-density(20)",
+            "read-triggered(10)",
+            "tombstone-ttl(1ms)",
+            "file-count(2)",
+            "level-saturation",
+        ];
+        let mut chosen: Vec<_> = triggers.iter().filter(|_| rng.percent(40)).collect();
+        chosen.push(&"level-saturation");
+        chosen.dedup();
+        let chosen = chosen.into_iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
+        design.strategy.triggers = chosen.into();
+    }
+    if rng.percent(15) {
+        design.constraint.stall = Stall::Full;
+    }
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
-    design.validate().unwrap();
     design
 }
 

@@ -116,6 +116,7 @@ fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
     let causes = [
         ("level-0-runs", now.level0_runs_micros - before.level0_runs_micros),
         ("immutable-memtables", now.immutable_memtables_micros - before.immutable_memtables_micros),
+        ("compactions-due", now.compactions_due_micros - before.compactions_due_micros),
         // Writers are slowed down before level 0 holds so many runs that they must wait.
         ("level-0-runs (delay)", now.delay_micros - before.delay_micros),
     ];

@@ -1,0 +1,81 @@
+//! `terrane design enumerate`: the strategies that make sense, counted and listed.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane::policy::{Strategy, space};
+
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+
+/// Which strategies are listed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EnumerateArgs {
+    /// List strategies of this eagerness only
+    #[arg(long, value_name = "NAME")]
+    eagerness: Option<String>,
+
+    /// List strategies whose four words contain all of these
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+
+    /// List them, one a line, instead of counting
+    #[arg(long)]
+    list: bool,
+
+    /// List this many at most
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct JsonStrategy<'a> {
+    schema: u32,
+    eagerness: &'a str,
+    trigger: &'a str,
+    granularity: &'a str,
+    movement: &'a str,
+}
+
+impl EnumerateArgs {
+    /// Counts or lists them.
+    pub(super) fn run(&self, json: bool) -> Result<()> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let chosen = space::strategies().map(|strategy: Strategy| strategy.words());
+        let chosen = chosen.filter(|words| self.is_chosen(words));
+        if !self.list && !json {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for [eagerness, ..] in chosen {
+                *counts.entry(eagerness).or_default() += 1;
+            }
+            let total: u64 = counts.values().sum();
+            writeln!(out, "{} strategies make sense", human::count(total))?;
+            for name in space::eagerness_names() {
+                let count = counts.get(name).copied().unwrap_or(0);
+                writeln!(out, "{:>10} {name}", human::count(count))?;
+            }
+            writeln!(out, "each times the settings of its primitives; list them with --list")?;
+            return Ok(out.flush()?);
+        }
+        for words in chosen.take(self.limit.unwrap_or(usize::MAX)) {
+            let [eagerness, trigger, granularity, movement] = &words;
+            if json {
+                let schema = SCHEMA;
+                let line = JsonStrategy { schema, eagerness, trigger, granularity, movement };
+                write_line(&mut out, &line)?;
+            } else {
+                writeln!(out, "{eagerness} {trigger} {granularity} {movement}")?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    fn is_chosen(&self, words: &[String; 4]) -> bool {
+        let text = words.join(" ");
+        self.eagerness.as_ref().is_none_or(|name| *name == words[0])
+            && self.words.iter().all(|word| text.contains(word.as_str()))
+    }
+}

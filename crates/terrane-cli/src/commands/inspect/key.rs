@@ -1,0 +1,78 @@
+//! `terrane inspect key`: every physical version of a key, by place.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane::inspect;
+
+use crate::exit::{Exit, usage};
+use crate::human;
+use crate::json::{SCHEMA, write_line};
+use crate::literal;
+use crate::terminal::Paint;
+
+/// Every version of a key that there is, wherever it lies: in tables, in the memtable, in the log.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct KeyArgs {
+    /// The directory of the database
+    path: PathBuf,
+
+    /// The key
+    key: String,
+
+    /// Write an object a line for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonVersion<'a> {
+    schema: u32,
+    keyspace: &'a str,
+    place: &'a str,
+    sequence_number: u64,
+    kind: &'a str,
+    value_bytes: u64,
+}
+
+impl KeyArgs {
+    /// Writes them, newest first.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let key = literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
+        let versions = inspect::key(&self.path, &key)?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let paint = Paint::stdout();
+        let mut keyspace = None;
+        for version in &versions {
+            if self.json {
+                let line = JsonVersion {
+                    schema: SCHEMA,
+                    keyspace: &version.keyspace,
+                    place: &version.place,
+                    sequence_number: version.sequence_number,
+                    kind: version.kind,
+                    value_bytes: version.value_bytes,
+                };
+                write_line(&mut out, &line)?;
+                continue;
+            }
+            if keyspace.replace(&version.keyspace) != Some(&version.keyspace) {
+                writeln!(out, "keyspace {}", paint.bold(&version.keyspace))?;
+            }
+            let size = match version.kind {
+                "put" => format!(" of {}", human::bytes(version.value_bytes)),
+                _ => String::new(),
+            };
+            let seq = version.sequence_number;
+            writeln!(out, "  {seq:>10} {}{size} in {}", version.kind, version.place)?;
+        }
+        if versions.is_empty() && !self.json {
+            writeln!(out, "no version of it is anywhere")?;
+        }
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+}

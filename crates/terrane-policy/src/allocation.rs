@@ -1,0 +1,14 @@
+//! How a budget is shared among levels: pure arithmetic from the papers.
+//!
+//! | function | shares | source |
+//! |---|---|---|
+//! | [`filter_bits`] | the memory of filters | Monkey §4 |
+//! | [`ttl_deadlines`] | the time in which a delete must be persistent | Lethe §4.1 |
+//! | [`bush_ratio`] | the growth of capacities | LSM-Bush §4 |
+
+mod monkey;
+mod ttl;
+
+pub use crate::strategy::bush_ratio;
+pub use monkey::{LevelLoad, false_positive_rate, filter_bits};
+pub use ttl::ttl_deadlines;

@@ -1,0 +1,54 @@
+//! Lethe's allocation of the delete persistence threshold (Lethe §4.1).
+
+/// The age at which a tombstone has to leave each level, so that it has gone through all of them
+/// within `threshold`: the times of levels grow with their capacities, d_i = T · d_(i−1), and add
+/// up to the threshold.
+///
+/// `ratios` are those of levels 1, 2, … to the levels above, so that there is one more deadline
+/// than ratios. Ages are counted from the delete, not from when the table came into its level, so
+/// each deadline is the sum of the times of its level and all above. The artifact of the
+/// compaction paper compares the age with the time of the level alone, which acts sooner than
+/// needed.
+pub fn ttl_deadlines(threshold: u64, ratios: &[u64]) -> Vec<u64> {
+    let mut weights = vec![1.0f64];
+    for &ratio in ratios {
+        let above = weights.last().copied().unwrap_or(1.0);
+        weights.push(above * ratio.max(1) as f64);
+    }
+    let total: f64 = weights.iter().sum();
+    let mut sum = 0.0;
+    let count = weights.len();
+    weights
+        .into_iter()
+        .enumerate()
+        .map(|(level, weight)| {
+            sum += weight;
+            // The last one is exact, whatever was rounded.
+            let share = if level + 1 == count { 1.0 } else { sum / total };
+            if share >= 1.0 { threshold } else { ((threshold as f64 * share) as u64).max(1) }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_lethes_for_one_ratio() {
+        // d_i = D (T − 1) / (T^(L−1) − 1) · T^i for L − 1 = 3 levels: D/111 · 10^i.
+        assert_eq!(ttl_deadlines(111_000, &[10, 10]), [1000, 11_000, 111_000]);
+        assert_eq!(ttl_deadlines(7, &[]), [7]);
+    }
+
+    #[test]
+    fn deadlines_rise_to_the_threshold() {
+        for threshold in [10, 1000, u64::MAX] {
+            for ratios in [vec![2; 3], vec![10; 8], vec![4, 16, 2]] {
+                let deadlines = ttl_deadlines(threshold, &ratios);
+                assert!(deadlines.is_sorted() && deadlines.last() == Some(&threshold));
+                assert!(deadlines[0] > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The default, and the usual design of each eagerness.
+
+use super::{Entry, plain};
+use crate::design::Design;
+use crate::strategy::Eagerness;
+
+pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "balanced",
+        about: "flushes gather in level 0, deeper levels are one run, moved table by table",
+        source: "the default; 1-leveling with the level sizes of RocksDB",
+        design: || plain("1-leveling base=256MiB"),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "leveling",
+        about: "one run in every level, moved table by table: fewest runs to read, most rewriting",
+        source: "compaction paper §3.1.2 (i), Table 2 LO+1",
+        design: || Design::new(Eagerness::Leveling),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "leveling-full",
+        about: "one run in every level, whole levels merged at once",
+        source: "compaction paper §3.1.2 (i), Table 2 Full",
+        design: || plain("leveling granularity=level"),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "1-leveling",
+        about: "flushes gather in level 0, deeper levels are one run",
+        source: "compaction paper §3.1.2 (iii)",
+        design: || Design::new(Eagerness::OneLeveling),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "tiering",
+        about: "every level gathers T runs before they are merged: least rewriting, most runs",
+        source: "compaction paper §3.1.2 (ii), Table 2 Tier",
+        // Levels that gather T runs need room for more before writers are held up.
+        design: || plain("tiering trigger=run-count; delay=20; stop=36"),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "lazy-leveling",
+        about: "tiering with one run in the last level: cheap writes, cheap long scans",
+        source: "compaction paper §3.1.2 (iv); Dostoevsky",
+        design: || plain("lazy-leveling trigger=run-count; delay=20; stop=36"),
+        row: None,
+        beyond: "",
+    },
+    Entry {
+        name: "dent",
+        about: "the CS 265 tree: tiering by 10, buffer of 1000 pages, half a filter bit per key",
+        source: "Dent §1, §2",
+        // b = 1000 pages of 4 KiB, fanout f = 10, r = 0.5 filter bits per entry.
+        design: || {
+            plain("tiering trigger=run-count; delay=20; stop=36; buffer=4000KiB; filter=0.5")
+        },
+        row: None,
+        beyond: "a tree of fixed depth that is full refuses writes; here it grows",
+    },
+    Entry {
+        name: "o-neil",
+        about: "the classical tree: one run in every level, two whole levels merged when one is full",
+        source: "O'Neil et al. 1996; compaction paper §3.2, first example",
+        design: || {
+            plain("leveling trigger=level-saturation; granularity=level; movement=none; filter=0")
+        },
+        row: None,
+        beyond: "the rolling merge, which moves a little at every write; components that are B-trees written in multi-page blocks",
+    },
+    Entry {
+        name: "moose",
+        about: "each level with a capacity and a number of runs of its own, growing fast where small",
+        source: "Moose (SIGMOD 2024): capacities and runs as vectors",
+        design: || {
+            plain(
+                "hybrid T=4 L0=8; runs=7,5,3,last:1; growth=16,8,4; trigger=level-saturation+run-count; filter=monkey(10)",
+            )
+        },
+        row: None,
+        beyond: "the optimiser that finds the vectors from the size of the data and the workload: give its result as runs and growth",
+    },
+];

@@ -1,0 +1,107 @@
+//! The catalogue against the paper's tables, which are in `testdata/tables.txt` as facts.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::strategy::Strategy;
+
+const TABLES: &str = include_str!("../../testdata/tables.txt");
+
+/// The lines of one table, each split at `|`.
+fn table(number: usize) -> Vec<Vec<&'static str>> {
+    let section = TABLES.split("[table ").find(|part| part.starts_with(&format!("{number}]")));
+    let lines = section.unwrap().lines().skip(1);
+    let rows = lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    rows.map(|line| line.split('|').map(str::trim).collect()).collect()
+}
+
+fn set(words: &str) -> BTreeSet<String> {
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The primitives of a strategy as sets of names: triggers of level 1, as level 0 of many systems
+/// is full by its number of files.
+fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
+    let triggers = strategy.triggers.at(1).iter().map(|trigger| trigger.kind().to_string());
+    let granularity = strategy.granularity.at(1).to_string();
+    let granularity = granularity.split('(').next().unwrap_or_default().to_owned();
+    let movement: BTreeSet<String> =
+        strategy.movement.at(1).iter().map(ToString::to_string).collect();
+    [
+        set(&strategy.eagerness.to_string()),
+        triggers.collect(),
+        set(&granularity),
+        if movement.is_empty() { set("none") } else { movement },
+    ]
+}
+
+#[test]
+fn names_are_unique_and_the_default_is_there() {
+    let names: BTreeSet<&str> = ALL.iter().map(|entry| entry.name).collect();
+    assert_eq!(names.len(), ALL.len());
+    assert!(find(DEFAULT).is_some());
+}
+
+#[test]
+fn all_designs_are_valid_and_print_as_they_parse() {
+    for entry in ALL {
+        let design = (entry.design)();
+        assert_eq!(design.validate(), Ok(()), "{}", entry.name);
+        assert_eq!(design.to_string().parse(), Ok(design), "{}", entry.name);
+        assert!(!entry.about.is_empty() && !entry.source.is_empty(), "{}", entry.name);
+    }
+}
+
+/// A text that does not parse would be leveling without a word, see [`plain`].
+#[test]
+fn texts_of_the_catalogue_parse() {
+    let fallback = Design::new(Eagerness::Leveling);
+    for entry in ALL.iter().filter(|entry| entry.name != "leveling") {
+        assert_ne!((entry.design)(), fallback, "{} did not parse", entry.name);
+    }
+}
+
+#[test]
+fn strategies_of_table_2_are_as_printed() {
+    let rows = table(2);
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let [name, eagerness, triggers, granularity, movement] = row[..] else { panic!("{row:?}") };
+        let strategy = (find(name).unwrap().design)().strategy;
+        let found = primitives(&strategy);
+        let printed = [eagerness, triggers, granularity, movement].map(set);
+        assert_eq!(found, printed, "{name}");
+        // Precedence is that of the list.
+        let rules: Vec<String> = strategy.movement.at(1).iter().map(ToString::to_string).collect();
+        let words: Vec<&str> = movement.split_whitespace().filter(|word| *word != "none").collect();
+        assert_eq!(rules, words, "{name}");
+    }
+}
+
+#[test]
+fn every_system_of_table_1_has_a_design_within_its_row() {
+    let rows = table(1);
+    assert_eq!(rows.len(), 24, "20 printed rows, of which 4 have two lines");
+    let mut named = BTreeSet::new();
+    for row in rows {
+        let [names, eagerness, triggers, granularity, movement] = row[..] else {
+            panic!("{row:?}")
+        };
+        for name in names.split_whitespace() {
+            named.insert(name);
+            let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
+            let known = entry.row.unwrap_or_else(|| panic!("{name} has no row"));
+            let printed = [eagerness, triggers, granularity, movement].map(set);
+            let told =
+                [known.eagerness, known.triggers, known.granularity, known.movement].map(set);
+            assert_eq!(told, printed, "{name}");
+            for (found, allowed) in primitives(&(entry.design)().strategy).iter().zip(&printed) {
+                assert!(found.is_subset(allowed), "{name}: {found:?} is not within {allowed:?}");
+            }
+            assert!(!entry.beyond.is_empty(), "{name} says what is not modelled");
+        }
+    }
+    let others = ALL.iter().filter(|entry| entry.row.is_some() && !named.contains(entry.name));
+    assert_eq!(others.count(), 0, "rows that no table has");
+    assert_eq!(named.len(), 30);
+}

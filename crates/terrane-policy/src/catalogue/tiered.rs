@@ -1,0 +1,196 @@
+//! Systems of the compaction paper's Table 1 that tier, all or most of their levels.
+
+use super::{Entry, Row, plain};
+
+const RUNS: Row =
+    Row { eagerness: "tiering", triggers: "run-count", granularity: "run", movement: "none" };
+
+const ROCKSDB_ROW: Row = Row { triggers: "run-count space-amplification file-staleness", ..RUNS };
+const CASSANDRA_ROW: Row = Row { triggers: "run-count file-staleness tombstone-ttl", ..RUNS };
+
+/// Of Dostoevsky and what follows it: saturation and whole levels where a level is one run, the
+/// number of runs and sorted runs where it gathers them.
+const LAZY_ROW: Row = Row {
+    eagerness: "lazy-leveling",
+    triggers: "level-saturation run-count",
+    granularity: "level run",
+    movement: "least-overlap none",
+};
+
+const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; buffers=2";
+
+const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; delay=32; stop=64";
+
+pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "rocksdb-tiering",
+        about: "runs gather and merge by number; everything merges when newer runs are twice the oldest",
+        source: "RocksDB, universal compaction with its defaults: 4 runs, 200 % space amplification",
+        design: || {
+            plain(&format!(
+                "{ROCKSDB}; trigger=file-staleness(30d)+space-amplification(200)+run-count"
+            ))
+        },
+        row: Some(ROCKSDB_ROW),
+        beyond: "one list of runs, of which neighbours of like size merge (size_ratio, min_merge_width); incremental compactions",
+    },
+    Entry {
+        name: "monkey-tiering",
+        about: "RocksDB's tiering with filter memory where it saves most",
+        source: "Monkey (SIGMOD 2017) §4, tiering",
+        design: || plain(&format!("{ROCKSDB}; trigger=run-count; filter=monkey(10)")),
+        row: Some(ROCKSDB_ROW),
+        beyond: "its filter allocation is built; the search for size ratio, eagerness and buffer by workload is not",
+    },
+    Entry {
+        name: "slimdb",
+        about: "levels gather runs, and merge them a few tables at a time",
+        source: "SlimDB (VLDB 2017): stepped merge",
+        design: || {
+            plain(
+                "tiering T=10; trigger=level-saturation; granularity=files(4); movement=none; delay=20; stop=36",
+            )
+        },
+        row: Some(Row {
+            eagerness: "tiering",
+            triggers: "level-saturation",
+            granularity: "file files",
+            movement: "none",
+        }),
+        beyond: "semi-sorted tables, the compressed three-level index and the cuckoo filter over all runs of a level",
+    },
+    Entry {
+        name: "dostoevsky",
+        about: "tiering with one run in the last level, and filter memory where it saves most",
+        source: "Dostoevsky (SIGMOD 2018): lazy leveling; set K and Z by runs=K,last:Z",
+        design: || {
+            plain(
+                "lazy-leveling T=10; trigger=level-saturation+run-count; granularity=level; movement=none; filter=monkey(10); delay=20; stop=36",
+            )
+        },
+        row: Some(LAZY_ROW),
+        beyond: "its K and Z are built, and its filters; the search for K, Z and T by workload is not",
+    },
+    Entry {
+        name: "lsm-bush",
+        about: "small levels gather very many runs, the last one is a single run",
+        source: "LSM-Bush (SIGMOD 2019), T = 2, X = 2",
+        design: || {
+            plain(
+                "hybrid T=2 L0=4; runs=T-1,last:1; growth=bush(2); trigger=level-saturation+run-count; granularity=level; movement=none; filter=monkey(10); delay=20; stop=36",
+            )
+        },
+        row: Some(Row { eagerness: "hybrid", ..LAZY_ROW }),
+        beyond: "its growth is built; hash tables in the place of filters for the smallest levels, and the search of the Wacky continuum are not",
+    },
+    Entry {
+        name: "pebblesdb",
+        about: "levels gather runs and merge them a few tables at a time; the last one is a single run",
+        source: "PebblesDB (SOSP 2017): fragmented LSM tree",
+        design: || {
+            plain(
+                "hybrid T=10 L0=4; runs=T-1,last:1; trigger=level-saturation; granularity=files(4); movement=none; buffer=4MiB; table=2MiB; delay=8; stop=12",
+            )
+        },
+        row: Some(Row {
+            eagerness: "hybrid",
+            triggers: "level-saturation",
+            granularity: "file files",
+            movement: "none",
+        }),
+        beyond: "guards, which fix where tables are cut; here the cuts are those of the tables themselves",
+    },
+    Entry {
+        name: "cassandra-tiering",
+        about: "four runs merge into one; old and expired ones without waiting for that",
+        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, gc_grace of 10 days",
+        design: || plain(CASSANDRA),
+        row: Some(CASSANDRA_ROW),
+        beyond: "buckets of like size instead of levels, up to 32 runs at a time; tombstones may only go after gc_grace, here they go as soon as they can; time windows (TWCS)",
+    },
+    Entry {
+        name: "cassandra-unified",
+        about: "scaling parameters by level: T4 everywhere, as in `scaling=T4`",
+        source: "Apache Cassandra 5.0, unified compaction: the default T4; others by scaling=L10,N,…",
+        design: || {
+            plain(
+                "hybrid scaling=T4; trigger=run-count; granularity=run; movement=none; table=1GiB",
+            )
+        },
+        row: None,
+        beyond: "levels by density and shards by key; reservations of threads for levels",
+    },
+    Entry {
+        name: "scylladb-tiering",
+        about: "four runs merge into one; old and expired ones without waiting for that",
+        source: "ScyllaDB, size-tiered compaction: min_threshold 4, gc_grace of 10 days",
+        design: || plain(CASSANDRA),
+        row: Some(CASSANDRA_ROW),
+        beyond: "buckets of like size instead of levels; incremental compaction, which frees fragments of runs early and has a goal for space amplification",
+    },
+    Entry {
+        name: "hbase",
+        about: "three runs merge into one",
+        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, writers wait at 16 files",
+        design: || {
+            plain(
+                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; block=64KiB; stop=16",
+            )
+        },
+        row: Some(RUNS),
+        beyond: "the choice of files by ratio 1.2 in order of age (exploring compaction), major compactions by time",
+    },
+    Entry {
+        name: "asterixdb-tiering",
+        about: "runs gather and merge by number",
+        source: "AsterixDB; performance-stability §3.1 with T = 3, filters of 1 % false positives",
+        design: || {
+            plain(
+                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; filter=9.6; delay=20; stop=36",
+            )
+        },
+        row: Some(RUNS),
+        beyond: "its merge policies of today bound sizes instead (concurrent, prefix, constant); the schedulers of merges",
+    },
+    Entry {
+        name: "tarantool",
+        about: "levels gather runs, the last one is a single run",
+        source: "Tarantool's vinyl: run_size_ratio 3.5, run_count_per_level 2, pages of 8 KiB, 5 % false positives",
+        design: || {
+            plain(
+                "lazy-leveling T=4 L0=2; trigger=level-saturation+run-count; granularity=run; movement=none; block=8KiB; filter=6.2; delay=20; stop=36",
+            )
+        },
+        row: Some(Row { movement: "none", ..LAZY_ROW }),
+        beyond: "key ranges of 1 GiB, each a tree of its own; a size ratio that is not whole, and two runs a level: runs=2,last:1 has those",
+    },
+    Entry {
+        name: "accumulo",
+        about: "runs gather and merge by number and size; expired ones without waiting for that",
+        source: "Apache Accumulo: compaction ratio 3, 15 files a tablet",
+        design: || {
+            plain(
+                "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+level-saturation+run-count; granularity=run; movement=none; delay=15; stop=30",
+            )
+        },
+        row: Some(Row { triggers: "level-saturation run-count tombstone-ttl", ..RUNS }),
+        beyond: "the choice of files by their sum against the largest; tablets that split; iterators that filter during compaction",
+    },
+    Entry {
+        name: "sifrdb",
+        about: "levels gather runs, and merge them several tables at a time",
+        source: "SifrDB (SoCC 2018)",
+        design: || {
+            plain(
+                "tiering T=10; trigger=level-saturation; granularity=files(8); movement=none; delay=20; stop=36",
+            )
+        },
+        row: Some(Row {
+            eagerness: "tiering",
+            triggers: "level-saturation",
+            granularity: "files",
+            movement: "none",
+        }),
+        beyond: "early cleaning, which frees merged tables before a merge ends; parallel search of all runs (the option read_threads has it)",
+    },
+];

@@ -1,0 +1,197 @@
+//! A design as a name and settings: what its text form consists of, and what other syntaxes, such
+//! as TOML, are made of and into.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use super::{Design, FilterAllocation, PerLevel, scaling};
+use crate::admission::{NEVER, Stall};
+use crate::catalogue;
+use crate::error::ParseError;
+use crate::strategy::{Eagerness, Growth, RunCount, Runs};
+use crate::text::split_outside;
+use crate::units::{format_bytes, parse_bytes};
+
+/// All keys, for who was given another one.
+const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, delay, stop, buffers or stall";
+
+impl Design {
+    /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
+    /// Those that are rarely made are there only if they differ from what is usual.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let strategy = &self.strategy;
+        let mut settings = vec![
+            ("T", strategy.size_ratio.to_string()),
+            ("L0", strategy.level0_runs.to_string()),
+            ("base", strategy.base_bytes.map_or("auto".into(), format_bytes)),
+        ];
+        if let Eagerness::Hybrid(runs) = &strategy.eagerness {
+            settings.push(("runs", runs.to_string()));
+        }
+        if strategy.growth != Growth::Fixed {
+            settings.push(("growth", strategy.growth.to_string()));
+        }
+        let limits = &self.constraint;
+        settings.extend([
+            ("trigger", lists(&strategy.triggers)),
+            ("granularity", strategy.granularity.to_string()),
+            ("movement", lists(&strategy.movement)),
+            ("memtable", self.memtable.to_string()),
+            ("buffer", format_bytes(self.buffer_bytes)),
+            ("table", format_bytes(self.table_bytes)),
+            ("block", format_bytes(self.block_bytes.into())),
+            ("filter", self.filters_text()),
+            ("compression", self.compression.to_string()),
+            ("delay", runs_or_never(limits.delay_runs)),
+            ("stop", runs_or_never(limits.stop_runs)),
+            ("buffers", limits.stop_buffers.to_string()),
+        ]);
+        if limits.stall != Stall::Runs {
+            settings.push(("stall", limits.stall.to_string()));
+        }
+        settings
+    }
+
+    /// The design of a name with settings: a name of the catalogue, or an eagerness.
+    ///
+    /// # Errors
+    /// The name or a key is not known, a value is not understood, or the choices make no sense
+    /// together.
+    pub fn from_settings<'a>(
+        name: &str,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ParseError> {
+        Self::build(name, named(name)?, settings)
+    }
+
+    /// As [`Design::from_settings`], where the name is an eagerness and the catalogue is not asked.
+    pub(crate) fn plain(text: &str) -> Result<Self, ParseError> {
+        let (name, settings) = super::text::parts(text)?;
+        Self::build(name, eager(name)?, settings)
+    }
+
+    fn build<'a>(
+        name: &str,
+        mut design: Self,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ParseError> {
+        let mut gives_runs = name != "hybrid";
+        for (key, value) in settings {
+            gives_runs |= matches!(key, "runs" | "scaling");
+            set(&mut design, key, value)?;
+        }
+        if !gives_runs {
+            return Err(ParseError::new(
+                "design",
+                name,
+                "runs= beside it, such as 'runs=4,last:1'",
+            ));
+        }
+        design.validate()?;
+        Ok(design)
+    }
+}
+
+/// The design that settings start from: one of the catalogue, or the usual one of an eagerness.
+fn named(name: &str) -> Result<Design, ParseError> {
+    if let Some(entry) = catalogue::find(name) {
+        return Ok((entry.design)());
+    }
+    eager(name).map_err(|_| {
+        let known: Vec<&str> = catalogue::ALL.iter().map(|entry| entry.name).collect();
+        ParseError::new("design", name, format!("one of {}, or hybrid", known.join(", ")))
+    })
+}
+
+/// The usual design of an eagerness.
+fn eager(name: &str) -> Result<Design, ParseError> {
+    if name == "hybrid" {
+        return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunCount::Tiered))));
+    }
+    name.parse::<Eagerness>().map(Design::new)
+}
+
+fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
+    let strategy = &mut design.strategy;
+    match key {
+        "T" => {
+            // Levels that gather T runs follow the ratio unless told otherwise.
+            let follows = strategy.level0_runs == strategy.size_ratio;
+            strategy.size_ratio = number(key, value)?;
+            if follows {
+                strategy.level0_runs = strategy.size_ratio;
+            }
+        }
+        "L0" => strategy.level0_runs = number(key, value)?,
+        "base" if value == "auto" => strategy.base_bytes = None,
+        "base" => strategy.base_bytes = Some(parse_bytes(value)?),
+        "runs" => strategy.eagerness = Eagerness::Hybrid(value.parse()?),
+        "growth" => strategy.growth = value.parse()?,
+        "scaling" => scaling::apply(strategy, value)?,
+        "trigger" => strategy.triggers = per_level(value, |text| list(text, "manual"))?,
+        "granularity" => strategy.granularity = per_level(value, str::parse)?,
+        "movement" => strategy.movement = per_level(value, |text| list(text, "none"))?,
+        "memtable" => design.memtable = value.parse()?,
+        "buffer" => design.buffer_bytes = parse_bytes(value)?,
+        "table" => design.table_bytes = parse_bytes(value)?,
+        "block" => {
+            design.block_bytes = u32::try_from(parse_bytes(value)?)
+                .map_err(|_| out_of_range(key, value, "at most 64MiB"))?;
+        }
+        "filter" => {
+            (design.filter_bits, design.filter_allocation) = FilterAllocation::parse(value)?;
+        }
+        "compression" => design.compression = value.parse()?,
+        "delay" => design.constraint.delay_runs = number_or_never(key, value)?,
+        "stop" => design.constraint.stop_runs = number_or_never(key, value)?,
+        "buffers" => design.constraint.stop_buffers = number(key, value)?,
+        "stall" => design.constraint.stall = value.parse()?,
+        _ => return Err(ParseError::new("design", key, KEYS)),
+    }
+    Ok(())
+}
+
+/// A value for each level, with the error of the one that was not understood.
+fn per_level<T>(
+    value: &str,
+    parse: impl Fn(&str) -> Result<T, ParseError>,
+) -> Result<PerLevel<T>, ParseError> {
+    let mut values = split_outside(value, ',').into_iter();
+    let first = parse(values.next().unwrap_or(""))?;
+    let rest = values.map(parse).collect::<Result<Vec<T>, ParseError>>()?;
+    Ok(PerLevel::new(first, rest))
+}
+
+/// A list with `+`. `none` alone is an empty list, unless it has a meaning of its own.
+fn list<T: FromStr<Err = ParseError>>(text: &str, alone: &str) -> Result<Vec<T>, ParseError> {
+    if alone == "none" && text == "none" {
+        return Ok(Vec::new());
+    }
+    split_outside(text, '+').into_iter().map(str::parse).collect()
+}
+
+fn lists<T: Display>(values: &PerLevel<Vec<T>>) -> String {
+    let words = values.values().iter().map(|list| {
+        if list.is_empty() {
+            return "none".to_owned();
+        }
+        list.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+fn number(key: &str, value: &str) -> Result<u32, ParseError> {
+    value.parse().map_err(|_| out_of_range(key, value, "a whole number"))
+}
+
+fn number_or_never(key: &str, value: &str) -> Result<u32, ParseError> {
+    if value == "never" { Ok(NEVER) } else { number(key, value) }
+}
+
+fn runs_or_never(runs: u32) -> String {
+    if runs == NEVER { "never".to_owned() } else { runs.to_string() }
+}
+
+pub(super) fn out_of_range(key: &str, value: impl Display, expected: &str) -> ParseError {
+    ParseError::new("design", format!("{key}={value}"), expected)
+}

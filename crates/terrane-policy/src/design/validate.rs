@@ -1,0 +1,78 @@
+//! Whether the choices of a design make sense, each and together.
+
+use super::settings::out_of_range;
+use super::{Design, FilterAllocation};
+use crate::admission::{NEVER, Stall};
+use crate::error::ParseError;
+
+impl Design {
+    /// Checks that the choices make sense together.
+    ///
+    /// # Errors
+    /// The first value that is out of range or contradicts another, with what is allowed.
+    pub fn validate(&self) -> Result<(), ParseError> {
+        self.strategy.validate()?;
+        let level0_runs = self.strategy.level0_runs;
+        let limits = &self.constraint;
+        let least_stop = level0_runs.max(limits.delay_runs).saturating_add(1);
+        let checks = [
+            (
+                (1024..=1 << 40).contains(&self.buffer_bytes),
+                "buffer",
+                self.buffer_bytes,
+                "1KiB to 1TiB",
+            ),
+            (
+                (1024..=1 << 40).contains(&self.table_bytes),
+                "table",
+                self.table_bytes,
+                "1KiB to 1TiB",
+            ),
+            (
+                (64..=64 << 20).contains(&self.block_bytes),
+                "block",
+                self.block_bytes.into(),
+                "64 bytes to 64MiB",
+            ),
+            (
+                limits.delay_runs >= level0_runs,
+                "delay",
+                limits.delay_runs.into(),
+                "at least L0, or writers would be slowed in the tree's normal shape",
+            ),
+            (
+                limits.stop_runs >= least_stop,
+                "stop",
+                limits.stop_runs.into(),
+                "more than delay and more than L0",
+            ),
+            (
+                (1..=1000).contains(&limits.stop_buffers),
+                "buffers",
+                limits.stop_buffers.into(),
+                "1 to 1000",
+            ),
+        ];
+        for (holds, key, value, expected) in checks {
+            if !holds {
+                return Err(out_of_range(key, value, expected));
+            }
+        }
+        self.memtable.validate(self.buffer_bytes)?;
+        if let Some(bits) =
+            self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
+        {
+            return Err(out_of_range("filter", bits, "0 to 64 bits per key"));
+        }
+        let is_shared = self.filter_allocation == FilterAllocation::Monkey;
+        if is_shared && self.filter_bits.values().len() > 1 {
+            let bits = format!("monkey({})", self.filter_bits);
+            return Err(out_of_range("filter", bits, "one average, as it is shared out by level"));
+        }
+        if self.strategy.is_manual() && (limits.stop_runs != NEVER || limits.stall == Stall::Full) {
+            let reason = "stop=never and stall=runs: nothing is merged unless asked for, and writers would wait for ever";
+            return Err(out_of_range("trigger", "manual", reason));
+        }
+        Ok(())
+    }
+}

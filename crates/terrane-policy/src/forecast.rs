@@ -1,0 +1,251 @@
+//! What a design will do to a tree, without doing it: compactions carried out on shapes alone.
+//!
+//! [`forecast`] plays the compactions that a tree needs until it satisfies a design, and adds up
+//! what they read and write. Merged tables are assumed to hold all that went into them, so that the
+//! figures are upper bounds: what is overwritten or deleted is dropped on the way.
+
+use std::sync::Arc;
+
+use crate::compaction::{Compaction, Group, Placement};
+use crate::design::Design;
+use crate::key_range::KeyRange;
+use crate::pick::{Cursors, PickInput, pick};
+use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape};
+
+/// More compactions than are played: a forecast that has not ended by then says so.
+const JOBS_MAX: u64 = 100_000;
+
+/// What it takes until a tree satisfies a design.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Compactions.
+    pub jobs: u64,
+    /// Tables that are merged into others.
+    pub tables_rewritten: u64,
+    /// Tables that only change place.
+    pub tables_moved: u64,
+    /// Bytes that compactions read, and at most write again.
+    pub bytes_rewritten: u64,
+    /// The most that one compaction writes before its inputs can go.
+    pub peak_extra_bytes: u64,
+    /// The tree as it is.
+    pub before: Amplification,
+    /// The tree when everything is done.
+    pub after: Amplification,
+    /// Whether the end was reached within the bounds of a forecast.
+    pub is_complete: bool,
+}
+
+/// What the shape of a tree costs reads and space.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Amplification {
+    /// Sorted runs, each of which a short scan has to ask.
+    pub runs: u64,
+    /// Data blocks that a lookup of a missing key reads on average, by the filters of the design.
+    pub blocks_per_missing_key: f64,
+    /// Bytes of all runs but the oldest over those of the oldest: what may be out of date, at most.
+    pub space: f64,
+}
+
+impl Amplification {
+    /// What a shape costs whose tables have the filters of `design`.
+    pub fn of(shape: &TreeShape, design: &Design) -> Self {
+        let last = shape.last_level();
+        let rates = shape.levels.iter().enumerate().map(|(level, content)| {
+            let bits = design.filter_bits_at(level, last);
+            content.runs.len() as f64 * crate::allocation::false_positive_rate(bits)
+        });
+        let oldest = shape.level(last).runs.last().map_or(0, crate::shape::Run::size_bytes);
+        Self {
+            runs: shape.run_count() as u64,
+            blocks_per_missing_key: rates.sum(),
+            space: (shape.size_bytes() - oldest) as f64 / oldest.max(1) as f64,
+        }
+    }
+}
+
+/// Plays what `input.design` will do to `input.shape`, which followed the design `now` so far.
+pub fn forecast(input: &PickInput<'_>, now: &Design) -> Forecast {
+    let mut tree = Played::of(input.shape.clone(), input.design.table_bytes);
+    tree.now_micros = input.now_micros;
+    tree.oldest_snapshot = input.oldest_snapshot;
+    let mut cursors = Cursors::default();
+    let mut forecast = Forecast {
+        jobs: 0,
+        tables_rewritten: 0,
+        tables_moved: 0,
+        bytes_rewritten: 0,
+        peak_extra_bytes: 0,
+        before: Amplification::of(input.shape, now),
+        after: Amplification::of(input.shape, input.design),
+        is_complete: false,
+    };
+    while forecast.jobs < JOBS_MAX {
+        let next = PickInput { shape: &tree.shape, in_progress: &[], cursors: &cursors, ..*input };
+        let Some(job) = pick(&next) else {
+            forecast.is_complete = true;
+            break;
+        };
+        cursors.advance(&job);
+        let Ok(cost) = tree.carry_out(&job) else { break };
+        forecast.jobs += 1;
+        forecast.tables_rewritten += cost.tables_rewritten;
+        forecast.tables_moved += cost.tables_moved;
+        forecast.bytes_rewritten += cost.bytes_rewritten;
+        forecast.peak_extra_bytes = forecast.peak_extra_bytes.max(cost.bytes_rewritten);
+    }
+    forecast.after = Amplification::of(&tree.shape, input.design);
+    forecast
+}
+
+/// What one compaction does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Tables that are merged into others.
+    pub tables_rewritten: u64,
+    /// Tables that only change place.
+    pub tables_moved: u64,
+    /// Bytes read, and at most written again.
+    pub bytes_rewritten: u64,
+}
+
+impl Cost {
+    /// What `job` will do to `shape`.
+    pub fn of(job: &Compaction, shape: &TreeShape) -> Self {
+        let mut cost = Self::default();
+        for group in job.groups(shape) {
+            match group {
+                Group::Keep(_) => {}
+                Group::Move(_) => cost.tables_moved += 1,
+                Group::Merge(tables) => {
+                    cost.tables_rewritten += tables.len() as u64;
+                    cost.bytes_rewritten +=
+                        tables.iter().map(|table| table.size_bytes).sum::<u64>();
+                }
+            }
+        }
+        cost
+    }
+}
+
+/// A tree on which compactions are carried out without data.
+#[derive(Debug, Clone)]
+pub struct Played {
+    /// The tree.
+    pub shape: TreeShape,
+    /// When new tables are made.
+    pub now_micros: u64,
+    /// Tombstones that are newer stay.
+    pub oldest_snapshot: Option<SeqNo>,
+    table_bytes: u64,
+    next: u64,
+}
+
+impl Played {
+    /// A tree that writes tables of at most `table_bytes`, as far as keys are known to cut at.
+    pub fn of(shape: TreeShape, table_bytes: u64) -> Self {
+        let tables = shape.places().map(|place| place.table.id.0.max(place.run.0));
+        let next = tables.max().unwrap_or(0).max(1000);
+        Self { shape, now_micros: 0, oldest_snapshot: None, table_bytes: table_bytes.max(1), next }
+    }
+
+    /// A number that no table and no run has.
+    pub fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Carries a compaction out.
+    ///
+    /// # Errors
+    /// The result is no tree: the compaction is not sound.
+    pub fn carry_out(&mut self, job: &Compaction) -> Result<Cost, ShapeError> {
+        let cost = Cost::of(job, &self.shape);
+        let run = match job.output.placement {
+            Placement::Join(run) => run,
+            Placement::NewRun => RunId(self.number()),
+        };
+        let mut edit = ShapeEdit::default();
+        let level = job.output.level;
+        for group in job.groups(&self.shape) {
+            match group {
+                Group::Keep(_) => {}
+                Group::Move(table) => {
+                    edit.removed.push(table.id);
+                    edit.added.push(AddedTable { level, run, table });
+                }
+                Group::Merge(tables) => {
+                    edit.removed.extend(tables.iter().map(|table| table.id));
+                    let made = self.merged(job, &tables);
+                    edit.added.extend(made.into_iter().map(|table| AddedTable {
+                        level,
+                        run,
+                        table,
+                    }));
+                }
+            }
+        }
+        self.shape = self.shape.apply(&edit)?;
+        Ok(cost)
+    }
+
+    /// Splits the hull of `tables` at their own bounds. Tombstones go where nothing older is left.
+    fn merged(&mut self, job: &Compaction, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
+        let Some(hull) = KeyRange::hull_of(tables.iter().map(|table| &table.range)) else {
+            return Vec::new();
+        };
+        let sum = |of: fn(&TableInfo) -> u64| tables.iter().map(|table| of(table)).sum::<u64>();
+        let bytes = sum(|table| table.size_bytes);
+        let mut cuts: Vec<Arc<[u8]>> =
+            tables.iter().map(|table| table.range.start.clone()).collect();
+        cuts.sort();
+        cuts.dedup();
+        cuts.retain(|cut| *cut != hull.start);
+        cuts.truncate(usize::try_from(bytes / self.table_bytes).unwrap_or(usize::MAX));
+        let pieces = cuts.len() as u64 + 1;
+        let largest_seq = tables.iter().map(|table| table.largest_seq).max().unwrap_or(0);
+        let smallest_seq = tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0);
+        let is_pinned = self.oldest_snapshot.is_some_and(|oldest| largest_seq > oldest);
+        let mut start = hull.start.clone();
+        let mut made = Vec::new();
+        for end in cuts.into_iter().map(Some).chain([hull.end]) {
+            let range = KeyRange { start: start.clone(), end: end.clone() };
+            let keeps = is_pinned || !job.is_bottom(&range, &self.shape);
+            let mut table = TableInfo::new(self.number(), range, bytes / pieces);
+            table.entries = sum(|table| table.entries) / pieces;
+            table.created_micros = self.now_micros;
+            (table.smallest_seq, table.largest_seq) = (smallest_seq, largest_seq);
+            if keeps && tables.iter().any(|table| table.has_tombstones()) {
+                table.tombstones = sum(|table| table.tombstones).div_ceil(pieces);
+                table.range_tombstones = sum(|table| table.range_tombstones).div_ceil(pieces);
+                let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
+                table.oldest_tombstone_micros = oldest;
+            }
+            made.push(Arc::new(table));
+            start = end.unwrap_or(start);
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_to_leveling_is_told_before_it_is_made() {
+        let shape: TreeShape =
+            "L1 r3: 3=a..=z:30MiB\nL1 r2: 2=a..=z:30MiB\nL2 r1: 1=a..=z:600MiB".parse().unwrap();
+        let tiering: Design = "tiering".parse().unwrap();
+        let leveling: Design = "leveling; base=100MiB".parse().unwrap();
+        let told = forecast(&PickInput::new(&shape, &leveling), &tiering);
+        assert_eq!((told.jobs, told.tables_rewritten, told.tables_moved), (1, 2, 0));
+        assert_eq!(told.bytes_rewritten, 60 << 20);
+        assert_eq!(told.peak_extra_bytes, 60 << 20);
+        assert_eq!((told.before.runs, told.after.runs), (3, 2));
+        assert!(told.after.blocks_per_missing_key < told.before.blocks_per_missing_key);
+        assert!((told.after.space - 0.1).abs() < 1e-9 && told.is_complete);
+        let nothing = forecast(&PickInput::new(&shape, &tiering), &tiering);
+        assert_eq!((nothing.jobs, nothing.bytes_rewritten), (0, 0));
+    }
+}

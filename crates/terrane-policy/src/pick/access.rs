@@ -1,0 +1,36 @@
+//! How tables were read: what the engine counts, and rules about reads look at.
+
+use std::collections::BTreeMap;
+
+use crate::shape::TableId;
+
+/// How a table was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Lookups that read it.
+    pub reads: u64,
+    /// When it was read last, in microseconds since the Unix epoch.
+    pub last_micros: u64,
+}
+
+/// How the tables of a tree were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accesses {
+    tables: BTreeMap<TableId, Access>,
+}
+
+impl Accesses {
+    /// No table was read.
+    pub(super) const NONE: Self = Self { tables: BTreeMap::new() };
+
+    /// How a table was read.
+    pub fn get(&self, table: TableId) -> Access {
+        self.tables.get(&table).copied().unwrap_or_default()
+    }
+}
+
+impl FromIterator<(TableId, Access)> for Accesses {
+    fn from_iter<I: IntoIterator<Item = (TableId, Access)>>(tables: I) -> Self {
+        Self { tables: tables.into_iter().collect() }
+    }
+}

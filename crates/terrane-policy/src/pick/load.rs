@@ -1,0 +1,98 @@
+//! Levels that are too full: by bytes, by tables or by runs.
+
+use super::PickInput;
+use super::candidate::{Candidate, Extent, load_rank, ranked};
+use crate::compaction::Reason;
+use crate::design::PerLevel;
+use crate::shape::{Level, TableInfo};
+use crate::strategy::{Trigger, TriggerKind};
+
+/// What stays in a level, without what jobs in progress are taking away from it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    runs: u64,
+    tables: u64,
+    bytes: u64,
+}
+
+pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
+    let levels = input.shape.levels.iter().enumerate();
+    levels.flat_map(|(level, content)| of_level(input, level, content)).collect()
+}
+
+fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candidate> {
+    let strategy = &input.design.strategy;
+    let last = input.last_level();
+    let triggers = strategy.triggers.at(level);
+    let load = staying(input, level, content);
+    if triggers == &[Trigger::Manual] || load.runs == 0 {
+        return Vec::new();
+    }
+    // Levels that gather runs act by their number, unless the strategy goes by size alone.
+    let by_size = !triggers.contains(&Trigger::RunCount);
+    let allowed = u64::from(strategy.runs_allowed(level, last));
+    let gathers = level == 0 || allowed > 1;
+    let mut found = Vec::new();
+    for (rank, trigger) in ranked(input, level) {
+        let (measured, threshold) = match trigger {
+            Trigger::RunCount if gathers => (load.runs, allowed + 1),
+            Trigger::LevelSaturation if !gathers || by_size => {
+                (load.bytes, input.design.capacity_bytes(level, last))
+            }
+            Trigger::FileCount(counts) if !gathers || by_size => {
+                (load.tables, tables_allowed(input, level, counts.as_ref()))
+            }
+            _ => continue,
+        };
+        // A level of one run may be exactly full; a level that gathers acts when it is.
+        if if gathers { measured >= threshold } else { measured > threshold } {
+            let measure = (measured, threshold);
+            let kind = trigger.kind();
+            found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
+        }
+    }
+    // Whatever the triggers, writers must not be held up for what no one would ever merge.
+    let most = u64::from(input.design.constraint.delay_runs);
+    if level == 0 && !triggers.contains(&Trigger::RunCount) && load.runs >= most {
+        let (kind, rank) = (TriggerKind::RunCount, load_rank(input, level));
+        found.push(Candidate::triggered(kind, level, rank, (load.runs, most), Extent::Level));
+    }
+    // What only passes through level 0 moves on, and what should be one run becomes one.
+    if load.runs > allowed.max(1) && !gathers || level == 0 && allowed == 0 {
+        let score = load.runs as f64 / allowed.max(1) as f64;
+        let reason = Reason::Repair { level, runs: load.runs };
+        let rank = load_rank(input, level);
+        found.push(Candidate { reason, level, rank, score, extent: Extent::Level });
+    }
+    found
+}
+
+/// Tables that a level may hold: as many as fit its capacity, or as given. Below the last level
+/// that is given, the number grows as capacities do, so that there is room for everything.
+fn tables_allowed(input: &PickInput<'_>, level: usize, counts: Option<&PerLevel<u32>>) -> u64 {
+    let last = input.last_level();
+    let Some(counts) = counts else {
+        let capacity = input.design.capacity_bytes(level, last);
+        return capacity.div_ceil(input.design.table_bytes.max(1)).max(1);
+    };
+    let given = counts.values().len();
+    let below = given.max(1)..=level;
+    let ratios = below.map(|deeper| input.design.strategy.ratio(deeper, last));
+    ratios.fold(u64::from(counts.get(level)), u64::saturating_mul)
+}
+
+fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> Load {
+    let leaves = |table: &TableInfo| {
+        let mut jobs = input.in_progress.iter();
+        jobs.any(|job| job.output.level != index && job.takes(table.id))
+    };
+    let mut totals = Load::default();
+    for run in &level.runs {
+        let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
+        let (count, bytes) = stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + table.size_bytes));
+        totals.runs += u64::from(count > 0);
+        totals.tables += count;
+        totals.bytes += bytes;
+    }
+    totals
+}

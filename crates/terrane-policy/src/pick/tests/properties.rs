@@ -1,0 +1,236 @@
+//! Properties of all strategies on random trees.
+
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::random;
+use super::simulate::Simulation;
+use crate::catalogue;
+use crate::compaction::Compaction;
+use crate::key_range::KeyRange;
+use crate::pick::{manual, next_due_micros};
+use crate::soundness;
+use crate::strategy::{Granularity, Trigger, TriggerKind};
+
+/// More compactions than any tree of these sizes needs.
+const STEPS_MAX: usize = 4000;
+
+fn settle(tree: &mut Simulation, story: &str) {
+    for _ in 0..STEPS_MAX {
+        let Some(job) = tree.pick(&[]) else { return };
+        assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}\nin {story}");
+        tree.cursors.advance(&job);
+        tree.carry_out(&job);
+    }
+    let next = tree.pick(&[]).map(|job| job.to_string());
+    panic!("does not settle: {story}\nnow\n{}\nnext {next:?}", tree.shape);
+}
+
+fn story(seed: u64, tree: &Simulation) -> String {
+    format!(
+        "seed {seed}, snapshot {:?}, persistence {:?}\n{}\n{}",
+        tree.oldest_snapshot, tree.delete_persistence_micros, tree.design, tree.shape
+    )
+}
+
+#[test]
+fn picks_on_random_trees_are_sound_and_settle() {
+    let first = seed_from_env(1);
+    for seed in first..first + 600 {
+        let mut rng = Rng::new(seed);
+        let mut tree = random::simulation(&mut rng);
+        let story = story(seed, &tree);
+        settle(&mut tree, &story);
+        assert_at_rest(&tree, &story);
+    }
+}
+
+#[test]
+fn every_design_of_the_catalogue_settles_from_any_shape() {
+    let first = seed_from_env(5000);
+    for entry in catalogue::ALL {
+        for seed in first..first + 25 {
+            let mut rng = Rng::new(seed);
+            let mut design = (entry.design)();
+            random::small(&mut rng, &mut design);
+            let mut tree = Simulation::new(random::shape(&mut rng), design);
+            random::with_surroundings(&mut rng, &mut tree);
+            let story = format!("{}: {}", entry.name, story(seed, &tree));
+            settle(&mut tree, &story);
+            assert_at_rest(&tree, &story);
+        }
+    }
+}
+
+/// Nothing that the design asks for is left to be done.
+fn assert_at_rest(tree: &Simulation, story: &str) {
+    let (shape, design) = (&tree.shape, &tree.design);
+    let strategy = &design.strategy;
+    let last = shape.last_level();
+    for (index, level) in shape.levels.iter().enumerate() {
+        let triggers = strategy.triggers.at(index);
+        let allowed = strategy.runs_allowed(index, last) as usize;
+        let single_run = strategy.is_single_run(index, last);
+        if triggers.contains(&Trigger::RunCount) || single_run {
+            let runs = level.runs.len();
+            assert!(
+                runs <= allowed.max(usize::from(index > 0)),
+                "level {index} of {shape} from {story}"
+            );
+        }
+        if single_run && triggers.contains(&Trigger::LevelSaturation) {
+            let capacity = design.capacity_bytes(index, last);
+            assert!(level.size_bytes() <= capacity, "level {index} of {shape} from {story}");
+        }
+        let is_ttl = |trigger: &&Trigger| trigger.kind() == TriggerKind::TombstoneTtl;
+        if tree.oldest_snapshot.is_none()
+            && let Some(Trigger::TombstoneTtl(times)) = triggers.iter().find(is_ttl)
+        {
+            let deadline = strategy.tombstone_deadlines(times, last).get(index);
+            for table in level.runs.iter().flat_map(|run| &run.tables) {
+                let since = table.oldest_tombstone_micros.unwrap_or(tree.now_micros);
+                assert!(
+                    tree.now_micros - since < deadline,
+                    "table {} of {shape} from {story}",
+                    table.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn deletes_are_persistent_in_time_under_any_design() {
+    let first = seed_from_env(900);
+    for seed in first..first + 150 {
+        let mut rng = Rng::new(seed);
+        let mut tree = random::simulation(&mut rng);
+        tree.oldest_snapshot = None;
+        let threshold = 1 + rng.below(random::NOW);
+        tree.delete_persistence_micros = Some(threshold);
+        let story = story(seed, &tree);
+        // From the shape as it is, time goes on only to when something becomes due.
+        for _ in 0..200 {
+            settle(&mut tree, &story);
+            for table in tree.shape.tables() {
+                let since = table.oldest_tombstone_micros.unwrap_or(tree.now_micros);
+                let age = tree.now_micros - since;
+                assert!(
+                    age < threshold,
+                    "table {} is {age} old in {}from {story}",
+                    table.id,
+                    tree.shape
+                );
+            }
+            match next_due_micros(&tree.input(&[])) {
+                Some(due) => {
+                    assert!(due > tree.now_micros, "{story}");
+                    tree.now_micros = due;
+                }
+                None => break,
+            }
+        }
+        let left = tree.shape.tables().filter(|table| table.has_tombstones()).count();
+        assert_eq!(left, 0, "{}from {story}", tree.shape);
+    }
+}
+
+#[test]
+fn parallel_picks_stay_sound_in_any_order_of_finishing() {
+    let first = seed_from_env(7);
+    for seed in first..first + 300 {
+        let mut rng = Rng::new(seed);
+        let mut tree = random::simulation(&mut rng);
+        let story = story(seed, &tree);
+        let mut in_progress: Vec<Compaction> = Vec::new();
+        for _ in 0..60 {
+            match tree.pick(&in_progress).filter(|_| in_progress.len() < 4) {
+                Some(job) => {
+                    tree.cursors.advance(&job);
+                    in_progress.push(job);
+                }
+                None if in_progress.is_empty() => break,
+                None => {
+                    let job = in_progress.swap_remove(rng.index(in_progress.len()));
+                    assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}\nin {story}");
+                    tree.carry_out(&job);
+                }
+            }
+            if rng.percent(30) {
+                tree.flush(KeyRange::new(b"0000", Some(b"0100")), 1 << 12);
+            }
+        }
+    }
+}
+
+#[test]
+fn manual_walk_leaves_one_run_over_its_range() {
+    let first = seed_from_env(3);
+    for seed in first..first + 200 {
+        let mut rng = Rng::new(seed);
+        let mut tree = random::simulation(&mut rng);
+        let mut level = 0;
+        while level <= tree.shape.last_level() {
+            if let Some(job) = manual(&tree.input(&[]), level, &KeyRange::all()) {
+                assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}\nin {}", tree.shape);
+                let last = tree.shape.last_level();
+                tree.carry_out(&job);
+                if level == last && level > 0 {
+                    break;
+                }
+            }
+            level += 1;
+        }
+        assert!(tree.shape.run_count() <= 1, "seed {seed}: {}", tree.shape);
+    }
+}
+
+#[test]
+fn random_movement_follows_from_its_seed_alone() {
+    let shape = "L1 r2: 1=a..=b:9MiB 2=c..=d:9MiB 3=e..=f:9MiB 4=g..=h:9MiB\nL2 r1: 9=a..=z:1MiB";
+    let pick = |seed: u64| {
+        let text = format!("leveling; base=20MiB; movement=random({seed})");
+        let tree = Simulation::new(shape.parse().unwrap(), text.parse().unwrap());
+        tree.pick(&[]).unwrap().inputs[0].tables[0].id.0
+    };
+    assert_eq!(pick(7), pick(7));
+    let chosen: std::collections::BTreeSet<u64> = (1..40).map(pick).collect();
+    assert_eq!(chosen.len(), 4, "every table is chosen by some seed");
+}
+
+#[test]
+fn whole_levels_move_where_granularity_says_so() {
+    let mut rng = Rng::new(seed_from_env(77));
+    for _ in 0..100 {
+        let mut tree = random::simulation(&mut rng);
+        if tree.design.strategy.granularity.values() != [Granularity::Level] {
+            continue;
+        }
+        let Some(job) = tree.pick(&[]) else { continue };
+        if let crate::Reason::Triggered { trigger, level, .. } = job.reason
+            && trigger.is_load()
+        {
+            let taken: usize =
+                job.inputs.iter().filter(|i| i.level == level).map(|i| i.tables.len()).sum();
+            assert_eq!(taken, tree.shape.level(level).table_count(), "{job} in {}", tree.shape);
+        }
+        tree.carry_out(&job);
+    }
+}
+
+#[test]
+fn any_design_prints_as_it_parses() {
+    let first = seed_from_env(40);
+    for seed in first..first + 2000 {
+        let design = random::design(&mut Rng::new(seed));
+        let text = design.to_string();
+        assert_eq!(text.parse(), Ok(design.clone()), "seed {seed}: {text}");
+        let settings = design.settings();
+        let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
+        let name = design.strategy.eagerness.to_string();
+        assert_eq!(
+            crate::Design::from_settings(&name, settings),
+            Ok(design),
+            "seed {seed}: {text}"
+        );
+    }
+}

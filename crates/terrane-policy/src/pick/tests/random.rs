@@ -1,0 +1,168 @@
+//! Random trees, and random designs from all of the space.
+
+use std::sync::Arc;
+
+use terrane_testkit::Rng;
+
+use super::simulate::Simulation;
+use crate::catalogue;
+use crate::design::{Design, PerLevel};
+use crate::key_range::KeyRange;
+use crate::pick::Access;
+use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
+use crate::strategy::{Movement, Trigger};
+
+/// The time on all clocks.
+pub(super) const NOW: u64 = 1_000_000;
+
+/// A random tree that keeps the invariants of shapes, and nothing else.
+pub(super) fn shape(rng: &mut Rng) -> TreeShape {
+    let mut edit = ShapeEdit::default();
+    let (mut id, mut run) = (500, 100);
+    for level in 0..rng.index(6) {
+        for _ in 0..rng.index(5) {
+            run -= 1;
+            let mut at = rng.below(20);
+            while at < 200 && rng.percent(85) {
+                id -= 1;
+                let end = at + 1 + rng.below(30);
+                let table = Arc::new(table(rng, id, (at, end)));
+                edit.added.push(AddedTable { level, run: RunId(run), table });
+                at = end + rng.below(10);
+            }
+        }
+    }
+    TreeShape::default().apply(&edit).unwrap()
+}
+
+fn table(rng: &mut Rng, id: u64, (from, to): (u64, u64)) -> TableInfo {
+    let key = |at: u64| format!("{at:04}").into_bytes();
+    let range = KeyRange::new(&key(from), Some(&key(to)));
+    let mut table = TableInfo::new(id, range, 1 + rng.below(1 << 16));
+    table.entries = 1 + rng.below(100);
+    table.tombstones = rng.below(2) * rng.below(table.entries + 1);
+    table.created_micros = rng.below(NOW);
+    table.smallest_seq = 1 + rng.below(500);
+    table.largest_seq = table.smallest_seq + rng.below(500);
+    if table.tombstones > 0 {
+        table.oldest_tombstone_micros = Some(rng.below(NOW));
+    }
+    table
+}
+
+/// A design of the catalogue with small sizes, or one of any primitives that make sense.
+pub(super) fn design(rng: &mut Rng) -> Design {
+    loop {
+        let mut design = (rng.pick(catalogue::ALL).design)();
+        small(rng, &mut design);
+        if rng.percent(70) {
+            primitives(rng, &mut design);
+        }
+        if design.validate().is_ok() {
+            return design;
+        }
+    }
+}
+
+/// Sizes that random trees are large for.
+pub(super) fn small(rng: &mut Rng, design: &mut Design) {
+    design.buffer_bytes = 1 << rng.between(10, 16);
+    design.table_bytes = 1 << rng.between(10, 16);
+    let strategy = &mut design.strategy;
+    if !matches!(strategy.growth, crate::strategy::Growth::Capacities(_)) {
+        strategy.base_bytes = rng.percent(50).then(|| 1 << rng.between(10, 18));
+    }
+    strategy.size_ratio = u32::try_from(rng.between(2, 10)).unwrap();
+    strategy.level0_runs = u32::try_from(rng.between(1, 5)).unwrap();
+}
+
+fn primitives(rng: &mut Rng, design: &mut Design) {
+    let strategy = &mut design.strategy;
+    let eagerness =
+        ["leveling", "1-leveling", "tiering", "lazy-leveling", "4,T-1,2,last:1", "2", "3,last:2"];
+    let eagerness = *rng.pick(&eagerness);
+    strategy.eagerness = eagerness
+        .parse()
+        .unwrap_or_else(|_| crate::strategy::Eagerness::Hybrid(eagerness.parse().unwrap()));
+    strategy.growth =
+        rng.pick(&["fixed", "fixed", "2,5,3", "bush(2)", "4KiB,64KiB,1MiB"]).parse().unwrap();
+    if matches!(strategy.growth, crate::strategy::Growth::Capacities(_)) {
+        strategy.base_bytes = None;
+    }
+    strategy.granularity = per_level(rng, |rng| {
+        rng.pick(&["level", "run", "file", "files(2)", "files(3)"]).parse().unwrap()
+    });
+    strategy.triggers = per_level(rng, triggers);
+    strategy.movement = per_level(rng, movement);
+}
+
+fn per_level<T>(rng: &mut Rng, mut make: impl FnMut(&mut Rng) -> T) -> PerLevel<T> {
+    let count = if rng.percent(60) { 0 } else { rng.index(4) };
+    let first = make(rng);
+    let rest: Vec<T> = (0..count).map(|_| make(rng)).collect();
+    PerLevel::new(first, rest)
+}
+
+fn triggers(rng: &mut Rng) -> Vec<Trigger> {
+    let all = [
+        "tombstone-ttl(500ms)",
+        "tombstone-ttl(100ms,200ms,400ms)",
+        "tombstone-density(30)",
+        "file-staleness(300ms,600ms)",
+        "read-triggered(100)",
+        "space-amplification(50)",
+        "file-count",
+        "file-count(2,5)",
+    ];
+    let mut triggers: Vec<Trigger> = Vec::new();
+    for text in all {
+        if rng.percent(20) {
+            triggers.push(text.parse().unwrap());
+        }
+    }
+    for trigger in [Trigger::LevelSaturation, Trigger::RunCount] {
+        if rng.percent(70) {
+            triggers.insert(rng.index(triggers.len() + 1), trigger);
+        }
+    }
+    let mut seen = Vec::new();
+    triggers.retain(|trigger| {
+        let is_new = !seen.contains(&trigger.kind());
+        seen.push(trigger.kind());
+        is_new
+    });
+    if triggers.is_empty() { vec![Trigger::LevelSaturation] } else { triggers }
+}
+
+fn movement(rng: &mut Rng) -> Vec<Movement> {
+    let mut rules = Vec::new();
+    for rule in [Movement::MostTombstones, Movement::ExpiredTtl] {
+        if rng.percent(20) {
+            rules.push(rule);
+        }
+    }
+    let always: Vec<Movement> =
+        Movement::ALL.iter().map(|(rule, _)| *rule).filter(|rule| rule.ranks_all()).collect();
+    if rules.is_empty() || rng.percent(70) {
+        rules.push(*rng.pick(&always));
+    }
+    rules
+}
+
+/// A random tree under a random design, and what else decisions depend on.
+pub(super) fn simulation(rng: &mut Rng) -> Simulation {
+    let mut tree = Simulation::new(shape(rng), design(rng));
+    with_surroundings(rng, &mut tree);
+    tree
+}
+
+pub(super) fn with_surroundings(rng: &mut Rng, tree: &mut Simulation) {
+    tree.now_micros = NOW;
+    tree.oldest_snapshot = rng.percent(30).then(|| rng.below(1000));
+    tree.delete_persistence_micros = rng.percent(30).then(|| 1 + rng.below(NOW));
+    let ids: Vec<TableId> = tree.shape.tables().map(|table| table.id).collect();
+    tree.accesses = ids
+        .into_iter()
+        .map(|id| (id, Access { reads: rng.below(1000), last_micros: rng.below(NOW) }))
+        .collect();
+}

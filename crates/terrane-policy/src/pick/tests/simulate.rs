@@ -1,0 +1,72 @@
+//! A tree, its design, and all else that a decision depends on.
+
+use std::sync::Arc;
+
+use crate::compaction::Compaction;
+use crate::design::Design;
+use crate::forecast::Played;
+use crate::key_range::KeyRange;
+use crate::pick::{Accesses, Cursors, PickInput, pick};
+use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableInfo, TreeShape};
+
+/// What is played, and what with.
+#[derive(Debug, Clone)]
+pub(super) struct Simulation {
+    pub(super) shape: TreeShape,
+    pub(super) design: Design,
+    pub(super) cursors: Cursors,
+    pub(super) accesses: Accesses,
+    pub(super) now_micros: u64,
+    pub(super) oldest_snapshot: Option<SeqNo>,
+    pub(super) delete_persistence_micros: Option<u64>,
+    played: Played,
+}
+
+impl Simulation {
+    pub(super) fn new(shape: TreeShape, design: Design) -> Self {
+        Self {
+            played: Played::of(shape.clone(), design.table_bytes),
+            shape,
+            design,
+            cursors: Cursors::default(),
+            accesses: Accesses::default(),
+            now_micros: 0,
+            oldest_snapshot: None,
+            delete_persistence_micros: None,
+        }
+    }
+
+    pub(super) fn input<'a>(&'a self, in_progress: &'a [Compaction]) -> PickInput<'a> {
+        PickInput {
+            shape: &self.shape,
+            design: &self.design,
+            in_progress,
+            cursors: &self.cursors,
+            accesses: &self.accesses,
+            now_micros: self.now_micros,
+            oldest_snapshot: self.oldest_snapshot,
+            delete_persistence_micros: self.delete_persistence_micros,
+        }
+    }
+
+    pub(super) fn pick(&self, in_progress: &[Compaction]) -> Option<Compaction> {
+        pick(&self.input(in_progress))
+    }
+
+    pub(super) fn carry_out(&mut self, job: &Compaction) {
+        self.played.now_micros = self.now_micros;
+        self.played.oldest_snapshot = self.oldest_snapshot;
+        self.played.shape = self.shape.clone();
+        self.played.carry_out(job).unwrap();
+        self.shape = self.played.shape.clone();
+    }
+
+    /// A flush: a table over `range` as the newest run of level 0.
+    pub(super) fn flush(&mut self, range: KeyRange, bytes: u64) {
+        let mut table = TableInfo::new(self.played.number(), range, bytes);
+        table.created_micros = self.now_micros;
+        let run = RunId(self.played.number());
+        let added = vec![AddedTable { level: 0, run, table: Arc::new(table) }];
+        self.shape = self.shape.apply(&ShapeEdit { removed: Vec::new(), added }).unwrap();
+    }
+}

@@ -1,0 +1,114 @@
+//! The space of strategies: which there are, and how many make sense.
+//!
+//! Every eagerness is combined with every set of triggers, every granularity and every list of
+//! movement rules that can have an effect: one rule that ranks all tables, after none, one or both
+//! of those about deletes in either order. What [`Strategy::validate`] refuses is not counted. The
+//! compaction paper estimates the space at more than 10^4 (§3.2); numbers that primitives are given
+//! would multiply it without end, so each has one value here.
+
+use crate::design::Design;
+use crate::strategy::{Eagerness, Granularity, Movement, Strategy, Trigger};
+
+/// Eagerness by the text of a design that has it.
+const EAGERNESS: [&str; 5] =
+    ["leveling", "1-leveling", "tiering", "lazy-leveling", "hybrid runs=T-1,4,last:2"];
+
+/// Triggers, each with a usual setting, in the order of precedence that strategies have them in.
+const TRIGGERS: [&str; 8] = [
+    "tombstone-ttl(1h)",
+    "tombstone-density(50)",
+    "file-staleness(1d)",
+    "read-triggered(16KiB)",
+    "space-amplification(200)",
+    "level-saturation",
+    "file-count",
+    "run-count",
+];
+
+/// Every strategy of the space that makes sense, as its four primitives.
+pub fn strategies() -> impl Iterator<Item = Strategy> {
+    let bases = EAGERNESS.iter().filter_map(|text| text.parse::<Design>().ok());
+    let all_triggers: Vec<Trigger> = TRIGGERS.iter().filter_map(|text| text.parse().ok()).collect();
+    let rules = movements();
+    bases.flat_map(move |base| {
+        let (rules, all_triggers) = (rules.clone(), all_triggers.clone());
+        let sets = 1..1usize << all_triggers.len();
+        sets.flat_map(move |set| {
+            let chosen = all_triggers.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
+            let triggers: Vec<Trigger> = chosen.map(|(_, trigger)| trigger.clone()).collect();
+            with_triggers(&base.strategy, &triggers, &rules)
+        })
+    })
+}
+
+/// Whether the strategy keeps the tree in shape: some trigger looks at how full levels are.
+pub fn bounds_levels(strategy: &Strategy) -> bool {
+    strategy.triggers.values().iter().flatten().any(|trigger| trigger.kind().is_load())
+}
+
+fn with_triggers(base: &Strategy, triggers: &[Trigger], rules: &[Vec<Movement>]) -> Vec<Strategy> {
+    let granularities =
+        [Granularity::Level, Granularity::Run, Granularity::File, Granularity::Files(4)];
+    let mut found = Vec::new();
+    for granularity in granularities {
+        let none = [Vec::new()];
+        let rules = if granularity.tables().is_some() { rules } else { &none[..] };
+        for movement in rules {
+            let strategy = Strategy {
+                triggers: triggers.to_vec().into(),
+                granularity: granularity.into(),
+                movement: movement.clone().into(),
+                ..base.clone()
+            };
+            if bounds_levels(&strategy) && strategy.validate().is_ok() {
+                found.push(strategy);
+            }
+        }
+    }
+    found
+}
+
+fn movements() -> Vec<Vec<Movement>> {
+    use Movement::{ExpiredTtl, MostTombstones};
+    let before: [&[Movement]; 5] = [
+        &[],
+        &[MostTombstones],
+        &[ExpiredTtl],
+        &[MostTombstones, ExpiredTtl],
+        &[ExpiredTtl, MostTombstones],
+    ];
+    let last = Movement::ALL.iter().map(|(rule, _)| *rule).filter(|rule| rule.ranks_all());
+    let with = |last: Movement| before.map(|rules| [rules, &[last]].concat());
+    last.flat_map(with).collect()
+}
+
+/// The name of an eagerness in the space.
+pub fn eagerness_names() -> impl Iterator<Item = &'static str> {
+    Eagerness::NAMED.iter().map(|(_, name)| *name).chain(["hybrid"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_space_is_larger_than_the_paper_estimates() {
+        let mut count = 0;
+        for strategy in strategies() {
+            count += 1;
+            assert_eq!(strategy.validate(), Ok(()));
+        }
+        assert!(count > 10_000, "{count}");
+    }
+
+    #[test]
+    fn strategies_of_the_papers_table_are_in_the_space() {
+        let words = |strategy: &Strategy| strategy.words();
+        let all: std::collections::BTreeSet<[String; 4]> =
+            strategies().map(|strategy| words(&strategy)).collect();
+        for name in ["full", "lo+1", "lo+2", "rr", "cold", "old", "tsd", "tsa", "tier"] {
+            let strategy = name.parse::<Design>().unwrap().strategy;
+            assert!(all.contains(&words(&strategy)), "{name}: {:?}", words(&strategy));
+        }
+    }
+}

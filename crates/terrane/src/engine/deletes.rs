@@ -1,0 +1,66 @@
+//! Deletes that are persistent in time: the part of it that is before tables.
+//!
+//! What was deleted is gone from tables within `delete_persistence`: policy has tombstones move
+//! down by their age, and this has memtables flushed before their deletes are old. A tenth of the
+//! time is for the memtable, a tenth for the last compactions to be done, the rest is shared by
+//! levels. Ages are counted from the first entry of the memtable that a delete came into; after a
+//! crash, from when the log was replayed. The log itself, whose files are written over again, keeps
+//! what it was given until then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Engine, Tree, Write};
+
+impl Engine {
+    /// Notes when memtables were first written to; called under the writer's lock.
+    pub(super) fn note_entries(&self, write: &Write<'_>) {
+        let note = |tree: &Arc<Tree>| {
+            tree.state().active.note_entry(|| self.clock.now_micros());
+        };
+        match write {
+            Write::One(tree, _) => note(tree),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                batch.keyspaces().iter().filter_map(|id| trees.get(id)).for_each(note);
+            }
+        }
+    }
+
+    /// Has memtables flushed that may hold deletes which are old.
+    pub(super) fn rotate_aged(&self) {
+        if self.settings.memtable_age_micros().is_none() || self.health.check_writable().is_err() {
+            return;
+        }
+        let trees = self.trees();
+        for tree in trees.values().filter(|tree| self.has_aged(tree)) {
+            let mut writer = self.lock_writer();
+            // Looked at again: someone else may have seen to it.
+            if self.has_aged(tree) && !tree.is_dropped() {
+                self.rotate(&mut writer, tree);
+            }
+        }
+    }
+
+    /// Whether the active memtable of a tree is due to be flushed by its age.
+    pub(super) fn has_aged(&self, tree: &Tree) -> bool {
+        self.left_of(tree).is_some_and(|left| left.is_zero())
+    }
+
+    /// How long until some memtable is due to be flushed by its age.
+    pub(super) fn next_aged(&self) -> Option<Duration> {
+        self.trees().values().filter_map(|tree| self.left_of(tree)).min()
+    }
+
+    fn left_of(&self, tree: &Tree) -> Option<Duration> {
+        let age = self.settings.memtable_age_micros()?;
+        let state = tree.state();
+        if state.active.memtable.is_empty() {
+            return None;
+        }
+        // What was replayed counts from now on.
+        state.active.note_entry(|| self.clock.now_micros());
+        let due = state.active.since_micros()?.saturating_add(age);
+        Some(Duration::from_micros(due.saturating_sub(self.clock.now_micros())))
+    }
+}

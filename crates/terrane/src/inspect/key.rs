@@ -1,0 +1,99 @@
+//! Every physical version of a key, wherever it lies.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::history::{name_of, state};
+use super::{log, table};
+use crate::error::Result;
+use crate::table::TableCursor;
+use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
+
+/// A version of a key, or a deletion of a range that it lies in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyVersion {
+    /// The keyspace.
+    pub keyspace: String,
+    /// Where it is: a table with its level and run, or a file of the log. What is in the log and not
+    /// yet in tables is in the memtable of an open database.
+    pub place: String,
+    /// When it was written.
+    pub sequence_number: u64,
+    /// What it is: `put`, `delete` or `delete-range`.
+    pub kind: &'static str,
+    /// The length of the value, in bytes.
+    pub value_bytes: u64,
+}
+
+/// All versions of a key in a database, newest first.
+///
+/// # Errors
+/// There is no database, or a file that may hold the key is damaged.
+pub fn key(dir: impl AsRef<Path>, key: &[u8]) -> Result<Vec<KeyVersion>> {
+    let dir = dir.as_ref();
+    let state = state(dir)?;
+    let mut found = Vec::new();
+    for keyspace in state.keyspaces.values() {
+        for place in keyspace.shape.places().filter(|place| place.table.range.contains(key)) {
+            let Some(record) = keyspace.tables.get(&place.table.id) else { continue };
+            let file = record.file.file_name();
+            let name =
+                format!("L{} r{}, table {} in {file}", place.level, place.run, place.table.id);
+            of_table(&dir.join(file), key, &keyspace.name, &name, &mut found)?;
+        }
+    }
+    for segment in log(dir)?.segments {
+        let file = segment.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for record in &segment.records {
+            for (seq, op) in (record.sequence_number..).zip(&record.operations) {
+                let is_in_range = *op.key <= *key && op.end.as_ref().is_none_or(|end| *key < **end);
+                if !(op.key == key || op.kind == "delete-range" && is_in_range) {
+                    continue;
+                }
+                let id = KeyspaceId(op.keyspace);
+                let flushed = state.keyspaces.get(&id).map(|keyspace| keyspace.flushed.0);
+                let is_flushed = flushed.is_none_or(|upto| record.position < upto);
+                let also = if is_flushed { "in tables by now" } else { "in the memtable" };
+                found.push(KeyVersion {
+                    keyspace: name_of(&state, id),
+                    place: format!("log {file}, {also}"),
+                    sequence_number: seq,
+                    kind: op.kind,
+                    value_bytes: op.value_bytes,
+                });
+            }
+        }
+    }
+    found.sort_by(|a, b| (&a.keyspace, b.sequence_number).cmp(&(&b.keyspace, a.sequence_number)));
+    Ok(found)
+}
+
+fn of_table(
+    path: &Path,
+    key: &[u8],
+    keyspace: &str,
+    place: &str,
+    found: &mut Vec<KeyVersion>,
+) -> Result<()> {
+    let table = table::open(path)?;
+    let mut version = |sequence_number, kind, value_bytes| {
+        let (keyspace, place) = (keyspace.to_owned(), place.to_owned());
+        found.push(KeyVersion { keyspace, place, sequence_number, kind, value_bytes });
+    };
+    for fragment in table.fragments()?.iter().filter(|fragment| fragment.contains(key)) {
+        fragment.seqs.iter().for_each(|&seq| version(seq, "delete-range", 0));
+    }
+    if table.block_count()? == 0 {
+        return Ok(());
+    }
+    let mut cursor = TableCursor::new(Arc::clone(&table));
+    cursor.seek(key, MAX_SEQ)?;
+    while cursor.is_valid() && cursor.key() == key {
+        let is_value = cursor.kind() == EntryKind::Value;
+        let kind = if is_value { "put" } else { "delete" };
+        version(cursor.seq(), kind, cursor.value().len() as u64);
+        cursor.next()?;
+    }
+    Ok(())
+}

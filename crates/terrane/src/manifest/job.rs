@@ -1,0 +1,137 @@
+//! Compactions that were done, as the manifest remembers them: why, and what they cost.
+//!
+//! ```text
+//! job: | keyspace | ended | took | rewritten | moved | predicted | read | written |
+//!      | persisted option | what slice | why slice |
+//! ```
+//! Numbers are varints. A reader that does not know jobs skips them: they are history, not state.
+
+use terrane_policy::TableId;
+
+use crate::codec::{Decoded, Reader, put_option, put_slice, put_varint};
+use crate::types::KeyspaceId;
+
+/// How many jobs are remembered, beside the one that took longest to make deletes persistent.
+const JOBS_KEPT: usize = 100;
+
+/// A compaction that was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JobRecord {
+    pub(crate) keyspace: KeyspaceId,
+    /// When it ended, in microseconds since the Unix epoch.
+    pub(crate) ended_micros: u64,
+    pub(crate) took_micros: u64,
+    pub(crate) tables_rewritten: u64,
+    pub(crate) tables_moved: u64,
+    /// Bytes that it was going to read and at most to write.
+    pub(crate) predicted_bytes: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    /// How old the oldest tombstone was, if the job ended all of those that it read.
+    pub(crate) persisted_micros: Option<u64>,
+    /// What it took and where that went.
+    pub(crate) what: String,
+    /// Why, in a sentence.
+    pub(crate) why: String,
+}
+
+impl JobRecord {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.keyspace.0.into());
+        let numbers = [
+            self.ended_micros,
+            self.took_micros,
+            self.tables_rewritten,
+            self.tables_moved,
+            self.predicted_bytes,
+            self.read_bytes,
+            self.written_bytes,
+        ];
+        numbers.iter().for_each(|&number| put_varint(out, number));
+        put_option(out, self.persisted_micros, put_varint);
+        put_slice(out, self.what.as_bytes());
+        put_slice(out, self.why.as_bytes());
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<Self> {
+        let keyspace = KeyspaceId(reader.varint_u32("keyspace")?);
+        let mut number = || reader.varint("job");
+        Ok(Self {
+            keyspace,
+            ended_micros: number()?,
+            took_micros: number()?,
+            tables_rewritten: number()?,
+            tables_moved: number()?,
+            predicted_bytes: number()?,
+            read_bytes: number()?,
+            written_bytes: number()?,
+            persisted_micros: reader.option("job", |reader| reader.varint("job"))?,
+            what: reader.text("job")?.to_owned(),
+            why: reader.text("job")?.to_owned(),
+        })
+    }
+}
+
+/// Adds a job, and forgets the oldest beyond what is kept.
+pub(super) fn remember(jobs: &mut Vec<JobRecord>, job: JobRecord) {
+    jobs.push(job);
+    while jobs.len() > JOBS_KEPT + 1 {
+        let worst = jobs.iter().map(|job| job.persisted_micros).max().flatten();
+        let is_worst = |job: &JobRecord| worst.is_some() && job.persisted_micros == worst;
+        let oldest = jobs.iter().position(|job| !is_worst(job)).unwrap_or(0);
+        jobs.remove(oldest);
+    }
+}
+
+/// What a job takes and where it puts it, without why.
+pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
+    let inputs = compaction.inputs.iter().map(|input| {
+        let tables = input.tables.iter().map(|table| table.id);
+        format!("L{} r{}: {}", input.level, input.run, listed(tables))
+    });
+    let target = match compaction.output.placement {
+        terrane_policy::Placement::NewRun => "a new run".to_owned(),
+        terrane_policy::Placement::Join(run) => format!("r{run}"),
+    };
+    let inputs: Vec<String> = inputs.collect();
+    format!("{} into L{} {target}", inputs.join(" + "), compaction.output.level)
+}
+
+/// A few numbers as they are, of many how many.
+fn listed(tables: impl ExactSizeIterator<Item = TableId>) -> String {
+    let count = tables.len();
+    let few: Vec<String> = tables.take(4).map(|id| id.to_string()).collect();
+    let more = if count > 4 { format!(" and {} more", count - 4) } else { String::new() };
+    few.join(" ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn job(ended_micros: u64, persisted_micros: Option<u64>) -> JobRecord {
+        JobRecord {
+            keyspace: KeyspaceId(0),
+            ended_micros,
+            took_micros: 1,
+            tables_rewritten: 2,
+            tables_moved: 3,
+            predicted_bytes: 4,
+            read_bytes: 5,
+            written_bytes: 6,
+            persisted_micros,
+            what: "L0 r1: 2 into L1 a new run".into(),
+            why: "run-count".into(),
+        }
+    }
+
+    #[test]
+    fn the_last_jobs_are_kept_and_the_worst() {
+        let mut jobs = Vec::new();
+        for number in 0..300 {
+            remember(&mut jobs, job(number, Some(if number == 7 { 99 } else { number % 5 })));
+        }
+        assert_eq!(jobs.len(), JOBS_KEPT + 1);
+        assert_eq!((jobs[0].ended_micros, jobs[1].ended_micros), (7, 200));
+    }
+}

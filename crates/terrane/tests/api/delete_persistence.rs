@@ -1,0 +1,137 @@
+//! What was deleted is gone from tables in time, under every eagerness.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane::policy::catalogue;
+use terrane::storage::MemoryStorage;
+use terrane::{Background, Db, Design, ManualClock, Options};
+
+use crate::support::DIR;
+
+const THRESHOLD: Duration = Duration::from_secs(100);
+const STEP: Duration = Duration::from_secs(2);
+
+fn small(name: &str) -> Design {
+    let mut design = (catalogue::find(name).unwrap().design)();
+    design.buffer_bytes = 4 << 10;
+    design.table_bytes = 4 << 10;
+    design.block_bytes = 512;
+    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
+    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
+    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
+    design
+}
+
+fn open(design: Design) -> (Db, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new(1_000_000_000));
+    let db = Options::new()
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .background(Background::Inline)
+        .clock(clock.clone())
+        .delete_persistence(THRESHOLD)
+        .design(design)
+        .open(DIR)
+        .unwrap();
+    (db, clock)
+}
+
+fn key(number: u32) -> String {
+    format!("{:05}", number.wrapping_mul(7919) % 5000)
+}
+
+/// No table holds a tombstone that is older than the threshold.
+fn check(db: &Db, clock: &ManualClock, name: &str) {
+    use terrane::Clock;
+    let threshold = u64::try_from(THRESHOLD.as_micros()).unwrap();
+    for table in db.tree().shape.tables() {
+        let Some(since) = table.oldest_tombstone_micros else { continue };
+        let age = clock.now_micros() - since;
+        assert!(age <= threshold, "{name}: table {} is {age} us old\n{}", table.id, db.tree());
+    }
+}
+
+fn work(db: &Db) {
+    while db.run_background_job().unwrap() {}
+}
+
+#[test]
+fn deletes_are_persistent_in_time_under_every_design() {
+    for entry in catalogue::ALL {
+        let (db, clock) = open(small(entry.name));
+        for number in 0..600 {
+            db.put(key(number), "a value that has some length to it").unwrap();
+        }
+        work(&db);
+        // Deletes among writes, while time goes on.
+        for round in 0..120u32 {
+            if round < 40 {
+                for number in 0..10 {
+                    db.delete(key(round * 10 + number)).unwrap();
+                    db.put(key(700 + round * 10 + number), "another value of some length").unwrap();
+                }
+                if round % 10 == 3 {
+                    db.delete_range(
+                        format!("{:05}", round * 50)..format!("{:05}", round * 50 + 40),
+                    )
+                    .unwrap();
+                }
+            }
+            clock.advance(STEP);
+            work(&db);
+            check(&db, &clock, entry.name);
+        }
+        let stats = db.stats();
+        assert_eq!(stats.table_tombstones + stats.table_range_tombstones, 0, "{}", entry.name);
+        // Nothing that was deleted is left of the values, either: what is there is what is read.
+        let found = db.iter().unwrap().count() as u64;
+        let in_tables: u64 = db.tree().shape.tables().map(|table| table.entries).sum();
+        assert!(in_tables >= found, "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_delete_that_nothing_follows_is_flushed_by_time() {
+    let (db, clock) = open(small("leveling"));
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.delete("a").unwrap();
+    assert!(!db.run_background_job().unwrap() || db.tree().memtable_entries > 0);
+    clock.advance(THRESHOLD);
+    work(&db);
+    assert_eq!(db.tree().memtable_entries, 0);
+    assert_eq!(db.stats().table_entries, 0, "the value and its tombstone are gone");
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees_and_no_longer() {
+    let (db, clock) = open(small("tiering"));
+    db.put("a", "1").unwrap();
+    let snapshot = db.snapshot();
+    db.delete("a").unwrap();
+    db.flush().unwrap();
+    clock.advance(THRESHOLD * 2);
+    // Work ends, though the tombstone cannot go.
+    work(&db);
+    assert_eq!(snapshot.get("a").unwrap().unwrap(), "1");
+    drop(snapshot);
+    work(&db);
+    assert_eq!(db.stats().table_entries, 0);
+}
+
+#[test]
+fn threads_wake_up_by_time_alone() {
+    let options = Options::new()
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .delete_persistence(Duration::from_secs(1))
+        .design(small("leveling"));
+    let db = options.open(DIR).unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.delete("a").unwrap();
+    let start = std::time::Instant::now();
+    while db.stats().table_entries > 0 || db.tree().memtable_entries > 0 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", db.tree());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

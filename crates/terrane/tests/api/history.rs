@@ -1,0 +1,125 @@
+//! Why compactions happened, how deletes fare, and where versions of a key lie.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane::{Background, Db, Design, ManualClock, Options, inspect};
+
+use crate::support::small_design;
+
+fn open(dir: &std::path::Path, clock: &Arc<ManualClock>, design: &str) -> Db {
+    let design: Design = design.parse().unwrap();
+    Options::new()
+        .background(Background::Inline)
+        .clock(clock.clone())
+        .delete_persistence(Duration::from_secs(100))
+        .design(design)
+        .open(dir)
+        .unwrap()
+}
+
+#[test]
+fn jobs_say_why_they_happened_and_what_they_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let db = open(dir.path(), &clock, "tiering T=3; buffer=4KiB; table=4KiB");
+    for round in 0..3 {
+        db.put("a", format!("value {round}")).unwrap();
+        db.flush().unwrap();
+    }
+    assert!(db.run_background_job().unwrap());
+    let before = inspect::jobs(dir.path()).unwrap();
+    let job = &before[0];
+    assert_eq!(job.why, "run-count: level 0 holds 3 of 3 runs");
+    assert_eq!((job.tables_rewritten, job.tables_moved), (3, 0));
+    assert!(job.what.ends_with("into L1 a new run"), "{}", job.what);
+    assert!(job.predicted_bytes >= job.read_bytes && job.read_bytes > job.written_bytes);
+    assert_eq!((job.keyspace.as_str(), job.persisted_micros), ("default", None));
+    // They are there when the database is opened again, which begins a new manifest.
+    drop(db);
+    drop(Options::new().open(dir.path()).unwrap());
+    assert_eq!(inspect::jobs(dir.path()).unwrap().len(), before.len());
+}
+
+#[test]
+fn deletes_are_told_with_the_worst_case_and_violations() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let db = open(dir.path(), &clock, "leveling; buffer=4KiB; table=4KiB");
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let snapshot = db.snapshot();
+    db.delete("a").unwrap();
+    db.flush().unwrap();
+    let report = inspect::deletes(dir.path()).unwrap();
+    assert_eq!(report.threshold_micros, Some(100_000_000));
+    assert_eq!((report.worst_micros, report.keyspaces[0].tombstones), (None, 1));
+    assert_eq!(report.violations(50_000_000), 0);
+    assert_eq!(report.violations(200_000_000), 1);
+    drop(snapshot);
+    clock.advance(Duration::from_secs(95));
+    while db.run_background_job().unwrap() {}
+    let report = inspect::deletes(dir.path()).unwrap();
+    assert_eq!(report.keyspaces[0].tombstones, 0);
+    assert_eq!(report.worst_micros, Some(95_000_000));
+    assert_eq!(report.violations(u64::MAX), 0);
+}
+
+#[test]
+fn every_version_of_a_key_is_found_where_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().design(small_design()).open(dir.path()).unwrap();
+    let _held = db.snapshot();
+    db.put("k", "one").unwrap();
+    let _second = db.snapshot();
+    db.put("k", "three").unwrap();
+    db.flush().unwrap();
+    db.delete_range("a".."z").unwrap();
+    db.put("other", "x").unwrap();
+    db.delete("k").unwrap();
+    let kinds = |key: &[u8]| {
+        let found = inspect::key(dir.path(), key).unwrap();
+        found
+            .into_iter()
+            .map(|version| {
+                let place = version.place.split([' ', ',']).next().unwrap().to_owned();
+                (version.sequence_number, version.kind, place, version.value_bytes)
+            })
+            .collect::<Vec<_>>()
+    };
+    let found = kinds(b"k");
+    let seqs: Vec<u64> = found.iter().map(|version| version.0).collect();
+    assert!(seqs.is_sorted_by(|newer, older| newer >= older), "{found:?}");
+    let in_tables: Vec<_> = found.iter().filter(|version| version.2 != "log").collect();
+    assert_eq!(in_tables.len(), 2, "{found:?}");
+    assert!(found.iter().any(|version| version.1 == "delete-range" && version.2 == "log"));
+    assert!(found.iter().any(|version| version.1 == "delete" && version.2 == "log"));
+    assert!(kinds(b"nothing").iter().all(|version| version.1 == "delete-range"));
+    assert!(kinds(b"0").is_empty());
+}
+
+#[test]
+fn a_forecast_is_what_then_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let db = open(dir.path(), &clock, "tiering T=4; buffer=4KiB; table=64KiB; block=512B");
+    for round in 0..11u32 {
+        for number in 0..30 {
+            db.put(format!("{:04}", (round * 30 + number) * 389 % 1000), [7; 50]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+    }
+    let leveling: Design = "leveling T=4; buffer=4KiB; table=64KiB; block=512B".parse().unwrap();
+    let told = db.forecast(&leveling).unwrap();
+    assert!(told.jobs > 0 && told.is_complete && told.before.runs > told.after.runs, "{told:?}");
+    assert_eq!(db.tree().shape.run_count() as u64, told.before.runs, "nothing was done");
+    let read = db.stats().compaction_bytes_read;
+    db.set_design(leveling.clone()).unwrap();
+    db.wait_for_compactions().unwrap();
+    assert_eq!(db.tree().shape.run_count() as u64, told.after.runs);
+    let read = db.stats().compaction_bytes_read - read;
+    assert!(read <= told.bytes_rewritten * 11 / 10, "{read} of {}", told.bytes_rewritten);
+    assert_eq!(db.forecast(&leveling).unwrap().jobs, 0);
+}
