@@ -19,6 +19,7 @@
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
 //! | [`soundness`] | the check that a compaction never turns recency round |
 //! | [`admission`] | when writers are delayed or stopped |
+//! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`units`] | byte sizes as text |
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ pub mod compaction;
 pub mod design;
 pub mod error;
 pub mod key_range;
+pub mod memtable_choice;
 pub mod pick;
 pub mod shape;
 pub mod soundness;
