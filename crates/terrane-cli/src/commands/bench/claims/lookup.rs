@@ -2,7 +2,7 @@
 
 use terrane::policy::MemtableKind;
 
-use super::report::{Report, claim, nanos, times};
+use super::report::{Report, claim, if_ours, nanos, times};
 use super::setting::{Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, of, plain, query};
 use crate::commands::bench::memtable::measure::{Queries, mean, percentile};
 
@@ -72,7 +72,7 @@ fn share_of_lookups(setting: &Setting, report: &mut Report) {
             "0.1 % of lookups make an operation on a preallocated vector take 36× on average",
             mode,
             (times(ratio), ratio >= 36.0),
-            "what is sorted stays sorted: a better structure",
+            if_ours(mode, "what is sorted stays sorted: a better structure"),
         ));
     }
 }
@@ -108,7 +108,7 @@ fn between_inserts(
         "a lookup in a vector takes up to 12× that in a skip-list",
         mode,
         (times(vector), vector >= 12.0),
-        "only what came since the last lookup is sorted",
+        if_ours(mode, "only what came since the last lookup is sorted"),
     ));
     let of_vector = &series[0].points;
     let quarter = of_vector.len() / 5;
@@ -121,7 +121,7 @@ fn between_inserts(
             format!("last fifth of the lookups {} the first", times(growth)),
             (1.1..=1.6).contains(&growth),
         ),
-        "it follows what came since the last lookup, not what is there",
+        if_ours(mode, "it follows what came since the last lookup, not what is there"),
     ));
     let (hashed, linked) = (value("hash skip-list"), value("hash linked-list"));
     let others = ["vector", "skip-list", "hash linked-list"].map(value);

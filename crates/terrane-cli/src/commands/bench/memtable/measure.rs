@@ -152,8 +152,9 @@ impl Load {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];
         let insert = |number| self.do_step(&memtable, &Step::Insert(number), &value);
-        let is_list = matches!(kind, MemtableKind::HashLinkedList { .. });
-        if is_list {
+        let is_hashed =
+            matches!(kind, MemtableKind::HashSkipList { .. } | MemtableKind::HashLinkedList { .. });
+        if is_hashed {
             // From the last key on, no list has to be walked; it takes as much memory.
             self.order.iter().rev().for_each(|&number| insert(number as usize));
         } else {
