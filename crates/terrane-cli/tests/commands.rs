@@ -154,3 +154,48 @@ fn bad_usage_and_locked_databases_have_codes_of_their_own() {
 fn terrane_db(dir: &str) -> terrane::Db {
     terrane::Db::open(dir).unwrap()
 }
+
+#[test]
+fn memtables_are_shown_with_what_they_are_good_for() {
+    let design = "leveling; memtable=hash-skiplist(prefix=6,buckets=100000)";
+    let shown = done(&["design", "show", design], "");
+    assert!(shown.contains("  memtable=hash-skiplist(prefix=6,buckets=100000)\n"), "{shown}");
+    assert!(shown.contains("a lookup searches one bucket"), "{shown}");
+    let (code, error) = fails(&["design", "show", "leveling; memtable=vector(query=never)"], "");
+    assert!(code == 2 && error.contains("resort or copy"), "{error}");
+}
+
+#[test]
+fn memtables_alone_are_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let series = path(dir.path(), "series.tsv");
+    let kinds = ["btree", "vector(query=copy)", "hash-linkedlist(prefix=2,buckets=10)"];
+    let mut args = vec!["bench", "--num", "2000", "--series", &series, "--json"];
+    args.extend(kinds.iter().flat_map(|kind| ["--memtable", *kind]));
+    let rows = done(&args, "");
+    assert_eq!(rows.lines().count(), kinds.len());
+    for (row, kind) in rows.lines().zip(kinds) {
+        assert!(row.contains(&format!("\"memtable\":\"{kind}\"")), "{row}");
+        assert!(row.contains("\"entries\":2000"), "{row}");
+    }
+    // A header; inserts and lookups of each.
+    let lines = std::fs::read_to_string(&series).unwrap().lines().count();
+    assert_eq!(lines, 1 + kinds.len() * (2000 + 200));
+    args.retain(|arg| *arg != "--json");
+    assert!(done(&args, "").contains("bytes/entry"));
+    assert_eq!(fails(&["bench", "--memtable", "btree", "--design", "leveling"], "").0, 2);
+    assert_eq!(fails(&["bench", "--memtable", "trie"], "").0, 2);
+}
+
+#[test]
+fn the_claims_of_a_paper_become_a_document() {
+    let document = done(&["bench", "claims", "memtables", "--scale", "0.005", "--rounds", "1"], "");
+    for figure in ["Fig. 1a", "Fig. 1b", "Fig. 2a", "Fig. 2b", "Fig. 3", "Fig. 4a", "Fig. 5"] {
+        assert!(document.contains(&format!("\n| {figure}")), "{figure}: {document}");
+    }
+    for figure in ["| Fig. 6b | a vector makes the fewest flushes | ours |", "| published |"] {
+        assert!(document.contains(figure), "{figure}: {document}");
+    }
+    assert!(document.contains("**(a)") && document.contains("**(c)"), "{document}");
+    assert!(!document.contains("NaN"), "{document}");
+}

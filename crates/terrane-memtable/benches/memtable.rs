@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_memtable::{Config, EntryKind, MAX_SEQ, Memtable, Pool};
+use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
 use terrane_testkit::Rng;
 
 const ENTRIES: u64 = 500_000;
@@ -70,6 +70,20 @@ fn main() {
         ("skiplist", Config::SkipList { branching: 4, height: 12 }),
         ("skiplist(branching=2)", Config::SkipList { branching: 2, height: 20 }),
         ("btree", Config::BTree),
+        ("vector", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort }),
+        (
+            "hash-skiplist",
+            Config::HashSkipList { prefix: 6, buckets: 100_000, height: 12, view: HashView::Kept },
+        ),
+        (
+            "hash-linkedlist",
+            Config::HashLinkedList {
+                prefix: 6,
+                buckets: 100_000,
+                threshold: 256,
+                view: HashView::Kept,
+            },
+        ),
     ];
     let pool = Pool::new(1 << 30);
     let mut rounds = Vec::new();

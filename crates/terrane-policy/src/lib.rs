@@ -22,6 +22,7 @@
 //! | [`space`] | all strategies that make sense |
 //! | [`admission`] | when writers are delayed or stopped |
 //! | [`allocation`] | how filter memory and time are shared among levels |
+//! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,7 @@ pub mod design;
 pub mod error;
 pub mod forecast;
 pub mod key_range;
+pub mod memtable_choice;
 pub mod pick;
 pub mod shape;
 pub mod soundness;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use terrane_policy::memtable_choice::Choice;
 use terrane_policy::{Admission, Design, TreeShape};
 
 use crate::engine::{Engine, Tree};
@@ -13,6 +14,9 @@ pub struct TreeView {
     pub keyspace: String,
     /// The design that it follows.
     pub design: Design,
+    /// The kind of the memtable that takes writes, and why, if the design leaves it open and it was
+    /// chosen.
+    pub memtable_choice: Option<Choice>,
     /// Bytes of data and metadata in the memtable that takes writes.
     pub memtable_bytes: u64,
     /// Entries in that memtable.
@@ -35,6 +39,7 @@ impl TreeView {
         Self {
             keyspace: tree.name.to_string(),
             design: (*tree.design()).clone(),
+            memtable_choice: tree.memtable_choice(),
             memtable_bytes: memtable.memory().used_bytes() as u64,
             memtable_entries: memtable.len() as u64,
             full_memtables: state.full.len(),
@@ -65,6 +70,9 @@ impl fmt::Display for TreeView {
             human(buffer),
             self.memtable_entries
         )?;
+        if let Some(Choice { kind, reason }) = &self.memtable_choice {
+            writeln!(f, "     {kind}: {reason}")?;
+        }
         for (index, level) in self.shape.levels.iter().enumerate() {
             let capacity = self.design.capacity_bytes(index, self.shape.last_level());
             let (runs, tables) = (level.runs.len(), level.table_count());

@@ -214,6 +214,8 @@ impl DesignArgs {
         for line in lines(&table) {
             writeln!(out, "{line}")?;
         }
+        let memtable = design.memtable;
+        writeln!(out, "memtable {}: {}", paint.bold(&memtable.to_string()), memtable.about())?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ fn view(shape: &str) -> TreeView {
     TreeView {
         keyspace: "default".into(),
         design,
+        memtable_choice: None,
         memtable_bytes: 1 << 19,
         memtable_entries: 10,
         full_memtables: 0,

@@ -2,6 +2,7 @@
 //! from its usual settings.
 //!
 //! ```text
+//! auto
 //! btree
 //! skiplist(branching=4,height=12)
 //! vector(prealloc=8MiB,query=resort)
@@ -18,6 +19,9 @@ use crate::units::{format_bytes, parse_bytes};
 /// Which structure takes writes in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemtableKind {
+    /// Chosen at each rotation from the operations since the one before, by
+    /// [`choose`](crate::memtable_choice::choose).
+    Auto,
     /// A concurrent B-link tree: neighbouring keys share nodes, so that inserts and lookups miss
     /// the cache a few times only.
     BTree,
@@ -81,7 +85,7 @@ pub enum OrderedView {
 }
 
 /// The forms that are accepted, for messages.
-const FORMS: &str = "btree, skiplist(branching=4,height=12), vector(prealloc=8MiB,query=resort), \
+const FORMS: &str = "auto, btree, skiplist(branching=4,height=12), vector(prealloc=8MiB,query=resort), \
                      hash-skiplist(prefix=6,buckets=100000) or \
                      hash-linkedlist(prefix=6,buckets=100000,threshold=256)";
 
@@ -106,12 +110,46 @@ impl MemtableKind {
     pub const VECTOR: MemtableKind =
         MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
 
+    /// What it is good for, in a sentence or two: the short form of `docs/memtables.md`.
+    pub const fn about(&self) -> &'static str {
+        match self {
+            Self::Auto => {
+                "chosen at each rotation from the operations since the one before, and changed \
+                 only where that is worth a tenth"
+            }
+            Self::BTree => {
+                "inserts, lookups and ranges are all fast: what to have unless one of them is \
+                 everything"
+            }
+            Self::SkipList { .. } => {
+                "what most LSM engines have: even costs, but a cache miss for every step of a search"
+            }
+            Self::Vector { prealloc_bytes: 0, query: VectorQuery::Resort } => {
+                "the cheapest inserts and the least memory, for much writing and little reading: a \
+                 read sorts what came since the last one. With prealloc no insert has to wait while \
+                 it doubles"
+            }
+            Self::Vector { query: VectorQuery::Resort, .. } => {
+                "the cheapest inserts and the least memory, for much writing and little reading: a \
+                 read sorts what came since the last one"
+            }
+            Self::Vector { query: VectorQuery::Copy, .. } => {
+                "copies and sorts everything at every read: only for comparison with other programs"
+            }
+            Self::HashSkipList { .. } | Self::HashLinkedList { .. } => {
+                "a lookup searches one bucket, and so does a range within a prefix; other ranges \
+                 sort. The prefix no longer than what ranges share, buckets about as many as \
+                 prefixes or entries in a full buffer, whichever is less"
+            }
+        }
+    }
+
     /// Checks that the settings make sense for a buffer of this size.
     pub(super) fn validate(&self, buffer_bytes: u64) -> Result<(), ParseError> {
         let refuse =
             |found: String, expected: String| Err(ParseError::new("memtable", found, expected));
         match *self {
-            Self::BTree => Ok(()),
+            Self::Auto | Self::BTree => Ok(()),
             Self::SkipList { branching, height } => {
                 if !(2..=16).contains(&branching) {
                     return refuse(format!("branching={branching}"), "2 to 16".into());
@@ -178,6 +216,7 @@ impl Display for MemtableKind {
             vec![format!("prefix={prefix}"), format!("buckets={buckets}")]
         };
         match *self {
+            Self::Auto => f.write_str("auto"),
             Self::BTree => f.write_str("btree"),
             Self::SKIP_LIST => f.write_str("skiplist"),
             Self::SkipList { branching, height } => {
@@ -273,6 +312,7 @@ impl FromStr for MemtableKind {
         const PREFIX: &str = "the first bytes of a key that choose its bucket, 0 to 255";
         const BUCKETS: &str = "a number of buckets";
         let kind = match name.trim() {
+            "auto" => Self::Auto,
             "btree" => Self::BTree,
             "skiplist" => Self::SkipList {
                 branching: settings.take("branching", Some(BRANCHING_USUAL), "2 to 16")?,

@@ -58,7 +58,7 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=skiplist(height=99)", "1 to 20"),
         ("leveling; memtable=skiplist(branching=1)", "2 to 16"),
         ("leveling; memtable=trie", "hash-skiplist(prefix=6"),
-        ("leveling; memtable=btree(height=3)", "btree, skiplist("),
+        ("leveling; memtable=btree(height=3)", "auto, btree, skiplist("),
         ("leveling; memtable=vector(prealloc=1GiB)", "at most twice the buffer of 64MiB"),
         ("leveling; memtable=vector(prealloc=lots)", "size"),
         ("leveling; memtable=vector(query=never)", "resort or copy"),
@@ -67,7 +67,7 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=hash-skiplist(prefix=6)", "number of buckets"),
         ("leveling; memtable=hash-skiplist(prefix=300,buckets=9)", "0 to 255"),
         ("leveling; memtable=hash-skiplist(prefix=6,buckets=0)", "1 to 4194304"),
-        ("leveling; memtable=hash-skiplist(prefix=6,buckets=9", "btree, skiplist("),
+        ("leveling; memtable=hash-skiplist(prefix=6,buckets=9", "auto, btree, skiplist("),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=90000000)", "half of the buffer"),
         ("leveling; memtable=hash-linkedlist(prefix=1,prefix=2,buckets=9)", "prefix once"),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=9,view=none)", "kept or copy"),
@@ -98,6 +98,7 @@ fn nonsense_is_refused_with_what_was_expected() {
 #[test]
 fn memtables_print_and_parse_back() {
     for (text, printed) in [
+        ("auto", "auto"),
         ("btree", "btree"),
         ("skiplist(height=12)", "skiplist"),
         ("skiplist(branching=2, height=3)", "skiplist(branching=2,height=3)"),

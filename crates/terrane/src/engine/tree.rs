@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Config, HashView, Memtable, Pool, VectorQuery};
+use terrane_policy::memtable_choice::{Choice, Mix, choose};
 use terrane_policy::{
     self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, TableId,
     admit,
@@ -94,6 +95,8 @@ pub(crate) struct Tree {
     replacing: Mutex<()>,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
+    /// What was chosen for a design that leaves its memtable open.
+    choice: Mutex<Option<(Choice, Mix)>>,
     /// Up to where the tree is written, and where walks have found nothing.
     dead: Arc<DeadRanges>,
 }
@@ -117,6 +120,7 @@ impl Tree {
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
             is_dropped: AtomicBool::new(false),
+            choice: Mutex::new(None),
             dead: Arc::default(),
         })
     }
@@ -124,6 +128,28 @@ impl Tree {
     /// An empty memtable of the kind that the design asks for.
     pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
         Memtable::new(memtable_config(design.memtable), pool)
+    }
+
+    /// An empty memtable to take the place of the active one. Where the design leaves the kind open,
+    /// it follows from the operations of the database since the last one; `mix` are all there were.
+    pub(crate) fn next_memtable(&self, mix: Mix, pool: &Arc<Pool>) -> Arc<Memtable> {
+        let design = self.design();
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        if design.memtable != MemtableKind::Auto {
+            *choice = None;
+            return Self::new_memtable(&design, pool);
+        }
+        let before = choice.take();
+        let present = before.as_ref().map(|(choice, _)| choice.kind);
+        let recent = before.map_or(mix, |(_, before)| mix.since(&before));
+        let (chosen, _) = choice.insert((choose(&recent, present, design.buffer_bytes), mix));
+        Memtable::new(memtable_config(chosen.kind), pool)
+    }
+
+    /// What was chosen at the last rotation, if the design leaves it open.
+    pub(crate) fn memtable_choice(&self) -> Option<Choice> {
+        let choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        choice.as_ref().map(|(choice, _)| choice.clone())
     }
 
     /// The current state, for the time of one operation.
@@ -198,7 +224,8 @@ impl Tree {
     }
 }
 
-/// What a memtable of a kind is made with.
+/// What a memtable of a kind is made with. A kind that is left open is the usual one until there
+/// is something to choose by.
 pub(crate) fn memtable_config(kind: MemtableKind) -> Config {
     let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let hash_view = |view| match view {
@@ -206,7 +233,7 @@ pub(crate) fn memtable_config(kind: MemtableKind) -> Config {
         OrderedView::Copy => HashView::Copy,
     };
     match kind {
-        MemtableKind::BTree => Config::BTree,
+        MemtableKind::Auto | MemtableKind::BTree => Config::BTree,
         MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
         MemtableKind::Vector { prealloc_bytes, query } => Config::Vector {
             prealloc_bytes: in_memory(prealloc_bytes),

@@ -7,7 +7,8 @@ use terrane::{Background, Db, Design, ErrorKind};
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
 
 /// Every kind of memtable.
-const MEMTABLES: [&str; 9] = [
+const MEMTABLES: [&str; 10] = [
+    "auto",
     "vector",
     "hash-skiplist(prefix=3,buckets=100)",
     "skiplist",
@@ -192,4 +193,36 @@ fn no_write_is_lost_or_turned_round_while_memtables_change() {
     check(&db);
     drop(db);
     check(&options.open(DIR).unwrap());
+}
+
+/// A load, then lookups among writes, then scans, then a load again: the memtable follows.
+#[test]
+fn an_open_choice_of_memtable_follows_the_operations() {
+    let design = "leveling; buffer=512KiB; memtable=auto";
+    let db = in_memory().0.design(design.parse::<Design>().unwrap()).open(DIR).unwrap();
+    let put = |number: u64| {
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        db.put(key, [7; 50]).unwrap();
+        key
+    };
+    let mut chosen = Vec::new();
+    for (phase, lookups, scans) in [(0, 0, 0), (1, 4, 0), (2, 0, 1), (3, 0, 0)] {
+        assert!(phase == 0 || db.tree().memtable_choice.is_some());
+        // Rotations of before count until the first one of this phase is over.
+        for number in 0..20_000 {
+            let key = put(phase * 1_000_000 + number);
+            (0..lookups).for_each(|_| assert!(db.get(key).unwrap().is_some()));
+            (0..scans).for_each(|_| assert!(db.range(key..).unwrap().next().is_some()));
+        }
+        let choice = db.tree().memtable_choice.unwrap();
+        assert!(choice.reason.contains("% writes"), "{}", choice.reason);
+        assert!(db.tree().to_string().contains(&choice.reason));
+        chosen.push(choice.kind.to_string());
+    }
+    assert_eq!(chosen, ["vector", "btree", "btree", "vector"]);
+    // Another design ends the choice.
+    db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.tree().memtable_choice, None);
+    assert_eq!(db.iter().unwrap().count(), 80_000);
 }

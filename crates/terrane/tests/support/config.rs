@@ -24,6 +24,7 @@ pub struct Config {
 
 /// Every kind of memtable, with settings that reach its corners.
 const MEMTABLES: &[&str] = &[
+    "auto",
     "btree",
     "skiplist",
     "skiplist(branching=2,height=3)",

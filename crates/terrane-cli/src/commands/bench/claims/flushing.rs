@@ -63,15 +63,15 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
             "Fig. 6b",
             "a hash skip-list makes 50 % more flushes",
             mode,
-            (format!("{} the skip-list", times(flushes)), flushes >= 1.4),
+            (format!("{} the skip-list", times(flushes)), flushes >= 1.5),
             "",
         ));
         report.claim(claim(
             "Fig. 6a",
             "and writes 70 % more bytes",
             mode,
-            (format!("{} the skip-list", times(bytes)), bytes >= 1.4),
-            "levels are merged table by table, so that more and smaller flushes cost less than whole merges would",
+            (format!("{} the skip-list", times(bytes)), bytes >= 1.7),
+            "flushes come faster than compactions, which then take several at once: compactions and bytes do not follow flushes, and differ by a fifth from run to run",
         ));
         let is_fewest = works.iter().all(|work| vector.flushes <= work.flushes);
         let fewest =

@@ -72,11 +72,12 @@ fn prefix_and_buckets(setting: &Setting, lookup: &Lookup) -> String {
     });
     format!(
         "**(c) X and H:** X long enough for as many prefixes as there are entries in a full \
-         buffer, but no\nlonger than the prefix that ranges stay in; H about the number of \
-         entries of a full buffer divided by\na few, and at most the number of prefixes. Too short \
-         a prefix puts keys together (X=2 takes {} of\nX={PREFIX} at H={most}), too few buckets \
-         do the same (H=100 takes {} of H={most} at X={PREFIX}), and\nmore buckets than prefixes \
-         cost memory alone. {best}.\n",
+         buffer, but no\nlonger than the prefix that ranges stay in; H about as many as entries, \
+         and at most as many as prefixes.\nToo short a prefix or too few buckets put keys together: \
+         at H={most}, X=2 takes {} of X={PREFIX}; at X={PREFIX},\nH=100 takes {} of H={most}. With \
+         lists of as many levels as they need, as ours, that costs little, and\nthe settings decide \
+         about memory and ranges more than about lookups. More buckets than prefixes cost\nmemory \
+         alone. {best}.\n",
         times(cost(2, most) / cost(PREFIX, most)),
         times(cost(PREFIX, 100) / cost(PREFIX, most)),
     )

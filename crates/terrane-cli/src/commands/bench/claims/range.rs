@@ -1,6 +1,6 @@
 //! Ranges between inserts, and mixes of all: Fig. 2a and 5.
 
-use super::report::{Report, claim, nanos, times};
+use super::report::{Report, claim, if_ours, nanos, times};
 use super::setting::{Kind, Mode, Setting, of, plain};
 use crate::commands::bench::memtable::measure::{Queries, mean, percentile};
 
@@ -49,7 +49,7 @@ fn ranges(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
         "the skip-list beats the vector on short and on long ranges",
         mode,
         (format!("vector takes {} and {}", times(short), times(long)), short > 1.0 && long > 1.0),
-        "the entries of a long range are neighbours in the sorted part, and scattered in a skip-list",
+        if_ours(mode, "the entries of a long range are neighbours in the sorted part, and scattered in a skip-list"),
     ));
     let hashed = value(0, "hash skip-list").min(value(0, "hash linked-list"));
     let spike = hashed / value(0, "skip-list");
@@ -58,7 +58,7 @@ fn ranges(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
         "hashed memtables spike on ranges of several prefixes",
         mode,
         (format!("short ranges take {} of the skip-list", times(spike)), spike >= 10.0),
-        "the order is made once, and then only brought up to date",
+        if_ours(mode, "the order is made once, and then only brought up to date"),
     ));
 }
 
@@ -110,6 +110,6 @@ fn mixes(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
         "with lookups, the hashed ones beat vector and skip-list",
         mode,
         (format!("these take {}", times(others / hashed)), others > hashed),
-        "a vector that keeps what is sorted stays ahead: a better structure",
+        if_ours(mode, "a vector that keeps what is sorted stays ahead: a better structure"),
     ));
 }

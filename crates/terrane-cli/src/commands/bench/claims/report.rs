@@ -115,6 +115,11 @@ impl Report {
     }
 }
 
+/// A reason that is one of our memtables alone.
+pub(super) fn if_ours(mode: Mode, why: &'static str) -> &'static str {
+    if mode == Mode::Ours { why } else { "" }
+}
+
 /// A claim, and why it may not hold.
 pub(super) fn claim(
     figure: &'static str,

@@ -147,17 +147,20 @@ impl Load {
         memtable::new(kind, &self.pool)
     }
 
-    /// A memtable that holds everything.
-    pub(in crate::commands::bench) fn filled(&self, kind: MemtableKind) -> Arc<Memtable> {
-        let memtable = self.empty(kind);
-        let value = vec![7; self.entry_bytes];
-        (0..self.len()).for_each(|number| self.do_step(&memtable, &Step::Insert(number), &value));
-        memtable
-    }
-
     /// Bytes of a memtable that holds everything.
     pub(in crate::commands::bench) fn memory(&self, kind: MemtableKind) -> MemoryUse {
-        self.filled(kind).memory()
+        let memtable = self.empty(kind);
+        let value = vec![7; self.entry_bytes];
+        let insert = |number| self.do_step(&memtable, &Step::Insert(number), &value);
+        let is_hashed =
+            matches!(kind, MemtableKind::HashSkipList { .. } | MemtableKind::HashLinkedList { .. });
+        if is_hashed {
+            // From the last key on, no list has to be walked; it takes as much memory.
+            self.order.iter().rev().for_each(|&number| insert(number as usize));
+        } else {
+            (0..self.len()).for_each(insert);
+        }
+        memtable.memory()
     }
 
     /// Every operation by itself.
