@@ -16,6 +16,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use support::config::{Config, small_design};
 use support::model::{Change, Map, State, apply};
@@ -37,6 +38,8 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
         log_bytes_max: 1 << 20,
         compaction_threads: 1,
         read_threads: 0,
+        delete_persistence: rng.percent(30).then(|| Duration::from_secs(2)),
+        clock: Arc::new(terrane::ManualClock::new(1_000_000)),
     }
 }
 
@@ -129,6 +132,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
                 db = config.options(Arc::clone(&shared)).open(DIR).unwrap();
             }
             5 => db.set_design(small_design(&mut rng)).unwrap(),
+            7 => config.clock.advance(Duration::from_millis(700)),
             6 => {
                 let target = PathBuf::from(format!("checkpoint-{write}"));
                 db.checkpoint(&target).unwrap();

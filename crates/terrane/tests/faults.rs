@@ -29,6 +29,8 @@ fn config(rng: &mut Rng) -> Config {
         log_bytes_max: 1 << 20,
         compaction_threads: 1,
         read_threads: 0,
+        delete_persistence: None,
+        clock: Arc::new(terrane::ManualClock::new(1_000_000)),
     }
 }
 

@@ -16,7 +16,10 @@ impl Engine {
     /// Notes when memtables were first written to; called under the writer's lock.
     pub(super) fn note_entries(&self, write: &Write<'_>) {
         let note = |tree: &Arc<Tree>| {
-            tree.state().active.note_entry(|| self.clock.now_micros());
+            if tree.state().active.note_entry(|| self.clock.now_micros()) {
+                // The thread that flushes may sleep without a time at which to look again.
+                self.work.wake();
+            }
         };
         match write {
             Write::One(tree, _) => note(tree),
@@ -55,12 +58,14 @@ impl Engine {
     fn left_of(&self, tree: &Tree) -> Option<Duration> {
         let age = self.settings.memtable_age_micros()?;
         let state = tree.state();
-        if state.active.memtable.is_empty() {
-            return None;
+        let is_empty = state.active.memtable.is_empty();
+        if !is_empty {
+            // What was replayed counts from now on.
+            state.active.note_entry(|| self.clock.now_micros());
         }
-        // What was replayed counts from now on.
-        state.active.note_entry(|| self.clock.now_micros());
+        // An entry is noted a little before it is there.
         let due = state.active.since_micros()?.saturating_add(age);
-        Some(Duration::from_micros(due.saturating_sub(self.clock.now_micros())))
+        let left = Duration::from_micros(due.saturating_sub(self.clock.now_micros()));
+        Some(left).filter(|left| !is_empty || !left.is_zero())
     }
 }

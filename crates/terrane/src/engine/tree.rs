@@ -40,11 +40,13 @@ impl Buffer {
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
     }
 
-    /// Its first entry has come by now.
-    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) {
-        if self.since_micros.load(Ordering::Relaxed) == 0 {
+    /// Its first entry has come by now. Answers whether that was not known.
+    pub(crate) fn note_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
+        let is_first = self.since_micros.load(Ordering::Relaxed) == 0;
+        if is_first {
             self.since_micros.store(now_micros().max(1), Ordering::Relaxed);
         }
+        is_first
     }
 }
 

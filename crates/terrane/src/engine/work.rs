@@ -408,7 +408,10 @@ impl Engine {
 
     /// Does one job that is waiting to be done; false if there is none.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
-        match self.do_one_job() {
+        let done = self.do_one_job();
+        // Threads, if there are any, may have something to do after it.
+        self.work.tell_done();
+        match done {
             // The tree is gone; the database goes on.
             Err(Error::Closed) if self.health.check_open().is_ok() => Ok(true),
             other => other,

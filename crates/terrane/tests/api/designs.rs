@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use terrane::policy::catalogue;
 use terrane::{Background, Db, Design, ErrorKind};
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
@@ -68,6 +69,60 @@ fn every_change_of_design_keeps_the_answers_and_reaches_the_new_shape() {
         db.design().to_string(),
         format!("tiering {small}").parse::<Design>().unwrap().to_string()
     );
+}
+
+/// A design of the catalogue, with sizes that a few kilobytes fill.
+fn tiny(name: &str) -> Design {
+    let mut design: Design = name.parse().unwrap();
+    (design.buffer_bytes, design.table_bytes, design.block_bytes) = (4 << 10, 4 << 10, 512);
+    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
+    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
+    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
+    design
+}
+
+#[test]
+fn every_design_of_the_catalogue_takes_over_from_any_other() {
+    let (options, _) = in_memory();
+    let mut rng = terrane_testkit::Rng::new(terrane_testkit::seed_from_env(11));
+    let mut names: Vec<&str> = catalogue::ALL.iter().map(|entry| entry.name).collect();
+    for at in (1..names.len()).rev() {
+        names.swap(at, rng.index(at + 1));
+    }
+    let db = options.design(small_design()).open(DIR).unwrap();
+    for (round, name) in (0..).zip(names) {
+        let design = tiny(name);
+        db.set_design(design.clone()).unwrap();
+        for number in 0..60 {
+            let number = (round * 60 + number) * 389 % 1000;
+            db.put(format!("{number:04}"), format!("round {round} of {name}, padded")).unwrap();
+            if number % 7 == 0 {
+                db.delete(format!("{:04}", number / 2)).unwrap();
+            }
+        }
+        let before = pairs(db.iter().unwrap());
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+        assert_eq!(pairs(db.iter().unwrap()), before, "{name}");
+        assert_eq!(db.forecast(&design).unwrap().jobs, 0, "{name}:\n{}", db.tree());
+    }
+}
+
+#[test]
+fn writers_wait_for_the_shape_of_the_tree_where_the_design_says_so() {
+    let (options, _) = in_memory();
+    let design: Design = "tiering T=3; buffer=4KiB; stall=full".parse().unwrap();
+    let db = options.design(design).open(DIR).unwrap();
+    for round in 0..40 {
+        for number in 0..20 {
+            db.put(format!("{number:04}"), [round; 40]).unwrap();
+        }
+        db.flush().unwrap();
+        db.put("last", [round]).unwrap();
+        let runs = db.tree().shape.levels.iter().map(|level| level.runs.len()).max().unwrap_or(0);
+        assert!(runs <= 2, "a write went on with {runs} runs in a level:\n{}", db.tree());
+    }
+    assert!(db.stats().stalls.compactions_due_micros > 0);
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane::policy::design::FilterAllocation;
 use terrane::policy::{Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
-use terrane::{Background, Db, Design, Durability, ManualClock, Options, ReadMode};
+use terrane::{Background, Clock, Db, Design, Durability, ManualClock, Options, ReadMode};
 use terrane_testkit::Rng;
 
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct Config {
     pub log_bytes_max: u64,
     pub compaction_threads: usize,
     pub read_threads: usize,
+    pub delete_persistence: Option<Duration>,
+    pub clock: Arc<ManualClock>,
 }
 
 /// Every kind of memtable, with settings that reach its corners.
@@ -75,7 +78,8 @@ fn any_small_design(rng: &mut Rng) -> Design {
             "space-amplification(50)",
             "tombstone-density(20)",
             "read-triggered(10)",
-            "tombstone-ttl(1ms)",
+            "tombstone-ttl(3s)",
+            "file-staleness(2s,5s)",
             "file-count(2)",
             "level-saturation",
         ];
@@ -96,7 +100,7 @@ fn any_small_design(rng: &mut Rng) -> Design {
 
 impl Config {
     pub fn random(rng: &mut Rng) -> Self {
-        let interval = Durability::Interval(std::time::Duration::from_millis(1));
+        let interval = Durability::Interval(Duration::from_millis(1));
         Self {
             design: small_design(rng),
             durability: *rng.pick(&[Durability::Process, interval, Durability::Sync]),
@@ -107,11 +111,17 @@ impl Config {
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
             compaction_threads: rng.between(1, 3) as usize,
             read_threads: *rng.pick(&[0, 0, 1, 3]),
+            delete_persistence: rng.percent(40).then(|| Duration::from_secs(rng.between(1, 20))),
+            clock: Arc::new(ManualClock::new(1_000_000)),
         }
     }
 
     pub fn options(&self, storage: Arc<dyn Storage>) -> Options {
-        Options::new()
+        let mut options = Options::new();
+        if let Some(time) = self.delete_persistence {
+            options = options.delete_persistence(time);
+        }
+        options
             .durability(self.durability)
             .read_mode(self.read_mode)
             .background(self.background)
@@ -121,7 +131,7 @@ impl Config {
             .compaction_threads(self.compaction_threads)
             .read_threads(self.read_threads)
             .storage(storage)
-            .clock(Arc::new(ManualClock::new(1_000_000)))
+            .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
     }
 
     /// Makes a database in a new directory.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane::storage::Storage;
 use terrane::{Db, Iter, Keyspace, KeyspaceOptions, Snapshot, WriteBatch};
@@ -394,8 +395,9 @@ impl Script {
     }
 
     fn maintain(&mut self) {
-        match self.rng.below(8) {
+        match self.rng.below(9) {
             0..=1 => self.db().flush().unwrap(),
+            8 => self.config.clock.advance(Duration::from_millis(self.rng.below(3000))),
             2 => self.db().wait_for_compactions().unwrap(),
             3..=4 => {
                 let name = self.any_keyspace();
@@ -433,7 +435,8 @@ impl Script {
         if self.rng.percent(50) {
             // The same files under other settings.
             let design = self.config.design.clone();
-            self.config = Config { design, ..Config::random(&mut self.rng) };
+            let clock = Arc::clone(&self.config.clock);
+            self.config = Config { design, clock, ..Config::random(&mut self.rng) };
         }
         self.db = Some(self.config.options(Arc::clone(&self.storage)).open(&self.dir).unwrap());
         self.check_everything();
