@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::btree::Position as BTreePosition;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::flodb::Position as FloDbPosition;
 use crate::memtable::{Kind, Memtable};
 use crate::pinned::PinnedValue;
 use crate::skiplist::Position as SkipListPosition;
@@ -24,14 +25,17 @@ pub struct Cursor {
 enum Position {
     SkipList(SkipListPosition),
     BTree(BTreePosition),
+    FloDb(FloDbPosition),
 }
 
 /// What a kind and its positions offer; each step is given both together.
 macro_rules! step {
-    ($self:ident, $list:ident, $tree:ident => $in_list:expr, $in_tree:expr) => {
+    ($self:ident, $list:ident, $tree:ident, $flodb:ident =>
+        $in_list:expr, $in_tree:expr, $in_flodb:expr) => {
         $self.position = match &$self.memtable.kind {
             Kind::SkipList($list) => Position::SkipList($in_list),
             Kind::BTree($tree) => Position::BTree($in_tree),
+            Kind::FloDb($flodb) => Position::FloDb($in_flodb),
         }
     };
 }
@@ -45,6 +49,7 @@ impl Cursor {
         let position = match &memtable.kind {
             Kind::SkipList(_) => Position::SkipList(SkipListPosition::default()),
             Kind::BTree(_) => Position::BTree(BTreePosition::default()),
+            Kind::FloDb(_) => Position::FloDb(FloDbPosition::default()),
         };
         Self { position, memtable }
     }
@@ -60,6 +65,7 @@ impl Cursor {
         match self.position {
             Position::SkipList(position) => position.is_valid(),
             Position::BTree(position) => position.is_valid(),
+            Position::FloDb(position) => position.is_valid(),
         }
     }
 
@@ -77,6 +83,8 @@ impl Cursor {
             (Kind::SkipList(list), Position::SkipList(position)) => unsafe { position.entry(list) },
             // SAFETY: the position was made with this tree.
             (Kind::BTree(tree), Position::BTree(position)) => unsafe { position.entry(tree) },
+            // SAFETY: the position was made with this memtable.
+            (Kind::FloDb(flodb), Position::FloDb(position)) => unsafe { position.entry(flodb) },
             _ => None,
         }
     }
@@ -90,33 +98,44 @@ impl Cursor {
 
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
-        step!(self, list, tree => SkipListPosition::first(list), BTreePosition::first(tree));
+        let from = self.in_flodb();
+        step!(self, list, tree, flodb => SkipListPosition::first(list), BTreePosition::first(tree),
+            from.first(flodb));
     }
 
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
-        step!(self, list, tree => SkipListPosition::last(list), BTreePosition::last(tree));
+        let from = self.in_flodb();
+        step!(self, list, tree, flodb => SkipListPosition::last(list), BTreePosition::last(tree),
+            from.last(flodb));
     }
 
     /// Moves to the first entry at or after `key` as of `seq`: versions of `key` that are newer
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
-        step!(self, list, tree => SkipListPosition::at_or_after(list, key, seq),
-            BTreePosition::at_or_after(tree, key, seq));
+        let from = self.in_flodb();
+        step!(self, list, tree, flodb => SkipListPosition::at_or_after(list, key, seq),
+            BTreePosition::at_or_after(tree, key, seq), from.at_or_after(flodb, key, seq));
     }
 
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
-        step!(self, list, tree => SkipListPosition::before(list, key, MAX_SEQ),
-            BTreePosition::before(tree, key, MAX_SEQ));
+        let from = self.in_flodb();
+        step!(self, list, tree, flodb => SkipListPosition::before(list, key, MAX_SEQ),
+            BTreePosition::before(tree, key, MAX_SEQ), from.before(flodb, key));
     }
 
     /// Moves to the next entry; off the end after the last one.
     #[inline]
     pub fn next(&mut self) {
         let (in_list, in_tree) = self.positions();
+        let in_flodb = self.in_flodb();
         // SAFETY: the positions were made with this memtable.
-        step!(self, list, tree => unsafe { in_list.next(list) }, unsafe { in_tree.next(tree) });
+        step!(self, list, tree, flodb => unsafe { in_list.next(list) },
+            // SAFETY: as above.
+            unsafe { in_tree.next(tree) },
+            // SAFETY: as above.
+            unsafe { in_flodb.next(flodb) });
     }
 
     /// Moves to the first entry of the next key; off the end after the last one.
@@ -132,11 +151,23 @@ impl Cursor {
     /// Moves to the entry before; off the end before the first one.
     pub fn previous(&mut self) {
         let (in_list, in_tree) = self.positions();
-        step!(self, list, tree =>
+        let in_flodb = self.in_flodb();
+        step!(self, list, tree, flodb =>
             // SAFETY: the position was made with this list.
             unsafe { in_list.previous(list) },
             // SAFETY: the position was made with this tree.
-            unsafe { in_tree.previous(tree) });
+            unsafe { in_tree.previous(tree) },
+            // SAFETY: the position was made with this memtable.
+            unsafe { in_flodb.previous(flodb) });
+    }
+
+    /// The position in a FloDB memtable; in others one that is not used.
+    #[inline]
+    fn in_flodb(&self) -> FloDbPosition {
+        match self.position {
+            Position::FloDb(position) => position,
+            Position::SkipList(_) | Position::BTree(_) => FloDbPosition::default(),
+        }
     }
 
     /// The position, and one on no entry for the kind that the memtable is not.
@@ -145,6 +176,7 @@ impl Cursor {
         match self.position {
             Position::SkipList(position) => (position, BTreePosition::default()),
             Position::BTree(position) => (SkipListPosition::default(), position),
+            Position::FloDb(_) => (SkipListPosition::default(), BTreePosition::default()),
         }
     }
 }

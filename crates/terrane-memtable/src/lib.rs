@@ -19,6 +19,7 @@
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next one |
 //! | `head` | the first bytes of a key as an integer |
 //! | `skiplist` | the concurrent skip-list |
+//! | `flodb` | a hash table in front of the skip-list |
 //! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
@@ -29,6 +30,7 @@ mod arena;
 mod btree;
 mod cursor;
 mod entry;
+mod flodb;
 mod head;
 mod memory;
 mod memtable;
@@ -42,9 +44,10 @@ mod sync;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+pub use flodb::{DrainInsert, FloDbConfig, Inserted};
 pub use head::head_of;
 pub use memory::MemoryUse;
-pub use memtable::{Config, Memtable};
+pub use memtable::{Config, Lookup, Memtable};
 pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;

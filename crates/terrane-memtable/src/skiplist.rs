@@ -14,7 +14,9 @@
 //! Left out on purpose: removal, and with it every scheme to reclaim nodes.
 
 mod node;
+mod path;
 mod position;
+mod versions;
 
 use std::cmp::Ordering::Less;
 use std::ptr::{self, NonNull};
@@ -25,8 +27,9 @@ use crate::entry::{Entry, EntryKind, SeqNo};
 use crate::head::head_of;
 use crate::pool::Pool;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
-use node::{Node, NodeRef};
+pub(crate) use node::{Contents, Layout, Node, NodeRef};
 pub(crate) use position::Position;
+pub(crate) use versions::{Older, Pin, versions_of};
 
 /// The largest height of any node.
 pub(crate) const MAX_HEIGHT: usize = 20;
@@ -42,12 +45,17 @@ pub(crate) struct SkipList {
     last: [AtomicPtr<Node>; MAX_HEIGHT],
     branching: u64,
     max_height: usize,
+    layout: Layout,
 }
 
 // SAFETY: nodes live in the arena, which the list owns, and change only through atomics.
 unsafe impl Send for SkipList {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for SkipList {}
+
+/// The version that was asked for is gone, and a newer one is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overwritten;
 
 /// For each height, the last node before a key and what its link names.
 struct Splice {
@@ -57,9 +65,10 @@ struct Splice {
 
 impl SkipList {
     /// An empty list in which one in `branching` nodes of a height has the next one too.
-    pub(crate) fn new(branching: u8, max_height: u8, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(branching: u8, max_height: u8, layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
-        let head = Node::allocate(&arena, MAX_HEIGHT, &[], 0, EntryKind::Tombstone, &[]);
+        let nothing = Contents { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
+        let head = Node::allocate(&arena, layout, MAX_HEIGHT, &nothing);
         Self {
             arena,
             head,
@@ -67,6 +76,7 @@ impl SkipList {
             last: std::array::from_fn(|_| AtomicPtr::new(head.as_ptr())),
             branching: u64::from(branching.max(2)),
             max_height: usize::from(max_height).clamp(1, MAX_HEIGHT),
+            layout,
         }
     }
 
@@ -76,18 +86,48 @@ impl SkipList {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        let height = self.random_height(seq);
-        let node = Node::allocate(&self.arena, height, key, seq, kind, value);
-        // Relaxed: a searcher that sees the old height only takes more steps.
-        self.height.fetch_max(height, Ordering::Relaxed);
-        let head = head_of(key);
-        let mut splice = match self.splice_at_end(key, seq) {
-            Some(splice) => splice,
-            None => self.splice(key, seq, head),
-        };
+    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+        // SAFETY: made for this list, and linked once.
+        unsafe { self.link(self.allocate(contents)) };
+    }
+
+    /// A node that is not in the list yet. Its height follows from the sequence number.
+    pub(crate) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Node> {
+        let height = self.random_height(contents.seq);
+        Node::allocate(&self.arena, self.layout, height, contents)
+    }
+
+    /// Writes a node anew that is not in the list.
+    ///
+    /// # Safety
+    /// The node was made by [`SkipList::allocate`], no one else reads it, and it has room for the
+    /// contents.
+    pub(crate) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Contents<'_>) {
+        // SAFETY: passed on.
+        unsafe { Node::fill(node, self.layout, contents) };
+    }
+
+    /// Puts a node into the list.
+    ///
+    /// # Safety
+    /// The node was made by [`SkipList::allocate`], and is linked for the first time.
+    pub(crate) unsafe fn link(&self, node: NonNull<Node>) {
         // SAFETY: made in this list's arena.
         let inserted = unsafe { NodeRef::new(node) };
+        let (key, seq) = (inserted.key(), inserted.seq());
+        let mut splice = match self.splice_at_end(key, seq) {
+            Some(splice) => splice,
+            None => self.splice(key, seq, head_of(key)),
+        };
+        self.link_at(inserted, &mut splice);
+    }
+
+    /// Puts a node into the list where `splice` says, or after it.
+    fn link_at(&self, inserted: NodeRef<'_>, splice: &mut Splice) {
+        let (key, seq, node) = (inserted.key(), inserted.seq(), inserted.as_ptr());
+        let (head, height) = (head_of(key), inserted.height());
+        // Relaxed: a searcher that sees the old height only takes more steps.
+        self.height.fetch_max(height, Ordering::Relaxed);
         for level in 0..height {
             loop {
                 let (previous, next) = (splice.previous[level], splice.next[level]);
@@ -118,6 +158,32 @@ impl SkipList {
         (node.key() == key).then(|| node.entry())
     }
 
+    /// As [`SkipList::get`], where versions may have been forgotten: an error if the one that is
+    /// asked for may have been.
+    pub(crate) fn get_unless_forgotten(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
+        debug_assert!(self.layout == Layout::Versioned);
+        let head = head_of(key);
+        let mut previous = self.head();
+        for level in (1..self.height.load(Ordering::Relaxed)).rev() {
+            // SAFETY: `advance` returns nodes of this list.
+            previous = unsafe { NodeRef::new(self.advance(previous, level, key, seq, head).0) };
+        }
+        let (previous, next) = self.advance(previous, 0, key, seq, head);
+        // SAFETY: a node of this list.
+        let previous = unsafe { NodeRef::new(previous) };
+        // SAFETY: the layout says so.
+        let older = unsafe { previous.versions() }.older();
+        // The next newer version, if there is one.
+        if matches!(older, Older::Forgotten) && previous.key() == key {
+            return Err(Overwritten);
+        }
+        Ok(self.deref(next).filter(|node| node.key() == key))
+    }
+
     /// The first node at or after `(key, seq)`.
     fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
         let head = head_of(key);
@@ -138,6 +204,16 @@ impl SkipList {
             previous = unsafe { NodeRef::new(self.advance(previous, level, key, seq, head).0) };
         }
         (previous.as_ptr() != self.head).then_some(previous)
+    }
+
+    /// The first key of all.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.first().map(NodeRef::key)
+    }
+
+    /// The last key of all.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.last().map(NodeRef::key)
     }
 
     fn first(&self) -> Option<NodeRef<'_>> {

@@ -41,6 +41,14 @@ pub(crate) fn load_to_exchange(atomic: &AtomicU64) -> u64 {
     atomic.fetch_add(0, Ordering::Relaxed)
 }
 
+/// Between two accesses that must not change places as others see them, where both are sequentially
+/// consistent. Loom takes such accesses for weaker ones, and needs to be told.
+#[inline]
+pub(crate) fn pin_fence() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
 /// Stands beside what is written once and then reached through an atomic pointer. Loom learns from
 /// it whether who reads has seen what was written; otherwise it is nothing.
 #[derive(Debug)]

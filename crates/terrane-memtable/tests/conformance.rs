@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_memtable::{Config, Cursor, EntryKind, MAX_SEQ, Memtable, Pool, SeqNo};
+use terrane_memtable::{
+    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, MAX_SEQ, Memtable, Pool, SeqNo,
+};
 use terrane_testkit::{Rng, seed_from_env};
 
 /// The oracle: versions in memtable order.
@@ -268,4 +270,12 @@ conformance! {
     skip_list_of_height_1: Config::SkipList { branching: 2, height: 1 },
     skip_list_dense: Config::SkipList { branching: 2, height: 20 },
     btree: Config::BTree,
+    flodb: flodb(64, 3, DrainInsert::Multi),
+    flodb_without_membuffer: flodb(0, 0, DrainInsert::Multi),
+    flodb_of_one_bucket: flodb(1, 4, DrainInsert::Single),
+    flodb_that_holds_everything: flodb(8192, 6, DrainInsert::Single),
+}
+
+fn flodb(buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
+    Config::FloDb(FloDbConfig { buckets, partition_bits, insert })
 }
