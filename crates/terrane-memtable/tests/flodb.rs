@@ -60,9 +60,9 @@ fn scan(memtable: &Arc<Memtable>, seq: SeqNo, is_forward: bool) -> Vec<(Vec<u8>,
     let mut cursor = memtable.cursor();
     let mut newest: BTreeMap<Vec<u8>, (SeqNo, EntryKind)> = BTreeMap::new();
     if is_forward {
-        cursor.seek_first()
+        cursor.seek_first();
     } else {
-        cursor.seek_last()
+        cursor.seek_last();
     }
     while let Some(entry) = cursor.entry() {
         if entry.kind == EntryKind::Value {
@@ -292,90 +292,112 @@ fn newest(memtable: &Arc<Memtable>, order: &Order, key: &[u8]) -> SeqNo {
     }
 }
 
+const KEYS: u64 = 12;
+
+/// What the threads of a history share.
+struct History {
+    memtable: Arc<Memtable>,
+    order: Order,
+    /// The newest write of each key that has returned.
+    acknowledged: Vec<AtomicU64>,
+    is_over: AtomicBool,
+}
+
+impl History {
+    fn put(&self, name: &[u8], rng: &mut Rng) -> SeqNo {
+        let seq = self.order.begin();
+        if rng.percent(5) {
+            std::thread::yield_now();
+        }
+        let horizon = || self.order.horizon();
+        self.memtable.update(name, seq, EntryKind::Value, &value_of(seq), horizon);
+        self.order.finish(seq);
+        seq
+    }
+
+    fn write(&self, mut rng: Rng) {
+        for _ in 0..some(4000) {
+            let key = rng.below(KEYS);
+            let seq = self.put(&key_of(key), &mut rng);
+            self.acknowledged[key as usize].fetch_max(seq, Ordering::SeqCst);
+            // Others that go to the same buckets.
+            let other = key_of(KEYS + rng.below(5000));
+            self.put(&other, &mut rng);
+        }
+    }
+
+    fn acknowledged(&self) -> Vec<SeqNo> {
+        self.acknowledged.iter().map(|seq| seq.load(Ordering::SeqCst)).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    fn drain(&self) {
+        while !self.is_over() {
+            self.memtable.drain();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Reads what is newest: never older than what has returned before, or was read before.
+    fn read(&self, mut rng: Rng) {
+        let mut seen = vec![0; KEYS as usize];
+        while !self.is_over() {
+            let key = rng.index(KEYS as usize);
+            let before = self.acknowledged()[key];
+            let found = newest(&self.memtable, &self.order, &key_of(key as u64));
+            assert!(found >= before && found >= seen[key], "key {key}");
+            seen[key] = found;
+        }
+    }
+
+    /// Reads at held sequence numbers, in several ways that must agree.
+    fn read_snapshots(&self, mut rng: Rng) {
+        while !self.is_over() {
+            let before = self.acknowledged();
+            let at = self.order.hold();
+            let look = |key| match self.memtable.look_up(&key_of(key), at) {
+                Lookup::Found(seq, ..) => seq,
+                Lookup::Absent => 0,
+                Lookup::Overwritten => panic!("key {key} at {at} is held"),
+            };
+            let first: Vec<SeqNo> = (0..KEYS).map(look).collect();
+            assert!(first.iter().zip(&before).all(|(found, before)| found >= before));
+            let scanned: BTreeMap<Vec<u8>, SeqNo> =
+                scan(&self.memtable, at, rng.percent(70)).into_iter().collect();
+            for (key, found) in (0..KEYS).zip(&first) {
+                assert_eq!(scanned.get(&key_of(key)).copied().unwrap_or(0), *found);
+            }
+            assert_eq!((0..KEYS).map(look).collect::<Vec<_>>(), first);
+            self.order.release(at);
+        }
+    }
+}
+
 #[test]
 fn the_order_of_writes_never_turns_round_and_snapshots_are_exact() {
-    const KEYS: u64 = 12;
     for (number, config) in configs().into_iter().enumerate() {
-        let seed = seed_from_env(51) + number as u64;
-        let memtable = Memtable::new(config, &Pool::new(0));
-        let order = Order { oldest_held: AtomicU64::new(SeqNo::MAX), ..Order::default() };
-        let acknowledged: Vec<AtomicU64> = (0..KEYS).map(|_| AtomicU64::new(0)).collect();
-        let is_over = AtomicBool::new(false);
-        let (memtable, order, acknowledged, is_over) = (&memtable, &order, &acknowledged, &is_over);
+        let seed = (seed_from_env(51) + number as u64) * 10;
+        let history = History {
+            memtable: Memtable::new(config, &Pool::new(0)),
+            order: Order { oldest_held: AtomicU64::new(SeqNo::MAX), ..Order::default() },
+            acknowledged: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
+            is_over: AtomicBool::new(false),
+        };
+        let all = &history;
         std::thread::scope(|scope| {
-            let writers: Vec<_> = (0..3)
-                .map(|thread| {
-                    scope.spawn(move || {
-                        let mut rng = Rng::new(seed * 10 + thread);
-                        for _ in 0..some(4000) {
-                            let key = rng.below(KEYS);
-                            let seq = order.begin();
-                            if rng.percent(5) {
-                                std::thread::yield_now();
-                            }
-                            let value = value_of(seq);
-                            let name = key_of(key);
-                            let horizon = || order.horizon();
-                            memtable.update(&name, seq, EntryKind::Value, &value, horizon);
-                            order.finish(seq);
-                            acknowledged[key as usize].fetch_max(seq, Ordering::SeqCst);
-                            // Others that go to the same buckets.
-                            let other = order.begin();
-                            let name = key_of(KEYS + rng.below(5000));
-                            let value = value_of(other);
-                            memtable.update(&name, other, EntryKind::Value, &value, horizon);
-                            order.finish(other);
-                        }
-                    })
-                })
-                .collect();
-            scope.spawn(move || {
-                while !is_over.load(Ordering::SeqCst) {
-                    memtable.drain();
-                    std::thread::yield_now();
-                }
-            });
-            scope.spawn(move || {
-                let mut rng = Rng::new(seed * 10 + 7);
-                let mut seen = vec![0; KEYS as usize];
-                while !is_over.load(Ordering::SeqCst) {
-                    let key = rng.below(KEYS) as usize;
-                    let before = acknowledged[key].load(Ordering::SeqCst);
-                    let found = newest(memtable, order, &key_of(key as u64));
-                    assert!(found >= before && found >= seen[key], "key {key}");
-                    seen[key] = found;
-                }
-            });
-            scope.spawn(move || {
-                let mut rng = Rng::new(seed * 10 + 8);
-                while !is_over.load(Ordering::SeqCst) {
-                    let before: Vec<SeqNo> =
-                        acknowledged.iter().map(|seq| seq.load(Ordering::SeqCst)).collect();
-                    let at = order.hold();
-                    let look = |key| match memtable.look_up(&key_of(key), at) {
-                        Lookup::Found(seq, ..) => seq,
-                        Lookup::Absent => 0,
-                        Lookup::Overwritten => panic!("key {key} at {at} is held"),
-                    };
-                    let first: Vec<SeqNo> = (0..KEYS).map(look).collect();
-                    assert!(first.iter().zip(&before).all(|(found, before)| found >= before));
-                    let scanned: BTreeMap<Vec<u8>, SeqNo> =
-                        scan(memtable, at, rng.percent(70)).into_iter().collect();
-                    for (key, found) in (0..KEYS).zip(&first) {
-                        assert_eq!(scanned.get(&key_of(key)).copied().unwrap_or(0), *found);
-                    }
-                    assert_eq!((0..KEYS).map(look).collect::<Vec<_>>(), first);
-                    order.release(at);
-                }
-            });
-            for writer in writers {
-                writer.join().unwrap();
-            }
-            is_over.store(true, Ordering::SeqCst);
+            let write = |thread| scope.spawn(move || all.write(Rng::new(seed + thread)));
+            let writers: Vec<_> = (0..3).map(write).collect();
+            scope.spawn(|| all.drain());
+            scope.spawn(|| all.read(Rng::new(seed + 7)));
+            scope.spawn(|| all.read_snapshots(Rng::new(seed + 8)));
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            all.is_over.store(true, Ordering::SeqCst);
         });
-        for (key, acknowledged) in (0..).zip(acknowledged) {
-            let name = key_of(key);
-            assert_eq!(newest(memtable, order, &name), acknowledged.load(Ordering::SeqCst));
+        for (key, acknowledged) in (0..).zip(history.acknowledged()) {
+            assert_eq!(newest(&history.memtable, &history.order, &key_of(key)), acknowledged);
         }
     }
 }
