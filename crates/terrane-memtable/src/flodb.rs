@@ -50,6 +50,17 @@ pub struct FloDbConfig {
     pub partition_bits: u8,
     /// How versions are moved to the list.
     pub insert: DrainInsert,
+    /// Whether versions that no one asks for are forgotten.
+    pub update: Update,
+}
+
+/// What becomes of a version that no one asks for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// Its memory is used for the next one of its key.
+    InPlace,
+    /// It stays.
+    Versions,
 }
 
 /// What has become of a write.
@@ -68,6 +79,7 @@ pub(crate) struct FloDb {
     list: SkipList,
     membuffer: Option<Membuffer>,
     insert: DrainInsert,
+    update: Update,
     forgotten: AtomicUsize,
     forgotten_bytes: AtomicUsize,
     drained: AtomicUsize,
@@ -86,6 +98,7 @@ impl FloDb {
             list: SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool),
             membuffer,
             insert: config.insert,
+            update: config.update,
             forgotten: AtomicUsize::new(0),
             forgotten_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
@@ -103,7 +116,10 @@ impl FloDb {
             self.list.insert(version);
             return Inserted::default();
         };
-        let added = membuffer.add(&self.list, version, horizon);
+        let added = match self.update {
+            Update::InPlace => membuffer.add(&self.list, version, horizon),
+            Update::Versions => membuffer.add(&self.list, version, || 0),
+        };
         if !added.is_in {
             self.list.insert(version);
         }
@@ -157,6 +173,12 @@ impl FloDb {
             }
         }
         drained
+    }
+
+    pub(crate) fn wants_drain(&self) -> bool {
+        let membuffer = self.membuffer.as_ref();
+        membuffer
+            .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
     }
 
     /// Drains everything.

@@ -44,7 +44,7 @@ mod sync;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-pub use flodb::{DrainInsert, FloDbConfig, Inserted};
+pub use flodb::{DrainInsert, FloDbConfig, Inserted, Update};
 pub use head::head_of;
 pub use memory::MemoryUse;
 pub use memtable::{Config, Lookup, Memtable};

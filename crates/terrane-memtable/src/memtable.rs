@@ -156,6 +156,14 @@ impl Memtable {
         }
     }
 
+    /// Whether [`Memtable::drain`] would make room.
+    pub fn wants_drain(&self) -> bool {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.wants_drain(),
+            Kind::SkipList(_) | Kind::BTree(_) => false,
+        }
+    }
+
     /// As [`Memtable::drain`], but everything. Cursors need not wait for that: they drain what
     /// they come to.
     pub fn drain_all(&self) {

@@ -29,7 +29,7 @@ use crate::pool::Pool;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use node::{Contents, Layout, Node, NodeRef};
 pub(crate) use position::Position;
-pub(crate) use versions::{Older, Pin, versions_of};
+pub(crate) use versions::{Older, Pin, Versions, versions_of};
 
 /// The largest height of any node.
 pub(crate) const MAX_HEIGHT: usize = 20;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_memtable::{
-    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, MAX_SEQ, Memtable, Pool, SeqNo,
+    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, MAX_SEQ, Memtable, Pool, SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -277,5 +277,5 @@ conformance! {
 }
 
 fn flodb(buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
-    Config::FloDb(FloDbConfig { buckets, partition_bits, insert })
+    Config::FloDb(FloDbConfig { buckets, partition_bits, insert, update: Update::InPlace })
 }

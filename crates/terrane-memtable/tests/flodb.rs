@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, Memtable, Pool, SeqNo,
+    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, Memtable, Pool, SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
 fn config(buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
-    Config::FloDb(FloDbConfig { buckets, partition_bits, insert })
+    Config::FloDb(FloDbConfig { buckets, partition_bits, insert, update: Update::InPlace })
 }
 
 fn configs() -> [Config; 4] {

@@ -11,6 +11,7 @@
 //!
 //! Parts are separated by `;`, and within the first part by spaces. See [`Design`] for all keys.
 
+pub mod flodb;
 mod per_level;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use std::fmt;
 
 use crate::admission::Constraint;
 use crate::strategy::{Eagerness, Strategy};
+use flodb::FloDb;
 pub use per_level::PerLevel;
 
 /// Which structure takes writes in memory.
@@ -35,6 +37,8 @@ pub enum MemtableKind {
         /// The largest height of a node; 1 to 20.
         height: u8,
     },
+    /// A hash table in front of a concurrent skip-list.
+    FloDb(FloDb),
 }
 
 impl MemtableKind {
@@ -65,7 +69,7 @@ pub enum Compression {
 /// | `trigger` | `strategy.triggers` | list with `+` | `level-saturation+run-count` |
 /// | `granularity` | `strategy.granularity` | | by eagerness |
 /// | `movement` | `strategy.movement` | list with `+` | `least-overlap` |
-/// | `memtable` | `memtable` | `btree` or `skiplist` | `btree` |
+/// | `memtable` | `memtable` | `btree`, `skiplist` or `flodb` | `btree` |
 /// | `buffer` | `buffer_bytes` | bytes | 64MiB |
 /// | `table` | `table_bytes` | bytes | 32MiB |
 /// | `block` | `block_bytes` | bytes | 4KiB |

@@ -36,7 +36,7 @@ pub mod units;
 
 pub use admission::{Admission, Constraint, Pressure, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
-pub use design::{Compression, Design, MemtableKind};
+pub use design::{Compression, Design, MemtableKind, flodb};
 pub use error::ParseError;
 pub use key_range::KeyRange;
 pub use pick::{Cursors, PickInput, manual, pick};

@@ -7,6 +7,7 @@
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
+//! | `drain` | threads that empty the front level of FloDB's memtables |
 //! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work` | who does what next in the background |
 //! | `keyspaces` | making, dropping and redesigning trees |
@@ -22,6 +23,7 @@ mod checkpoint;
 mod close;
 mod commit;
 mod compact;
+mod drain;
 mod drop_covered;
 mod files;
 mod flush;
@@ -96,6 +98,7 @@ pub(crate) struct Engine {
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,
+    drains: drain::DrainSignal,
     /// Threads that help readers, if there are any.
     read_pool: Option<Arc<ReadPool>>,
     background: Background,
@@ -140,6 +143,13 @@ impl Engine {
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
         self.commits.visible()
+    }
+
+    /// A sequence number below which no one reads, but lookups that have begun already and ask
+    /// again if they must.
+    #[inline]
+    fn horizon(&self) -> SeqNo {
+        self.snapshots.horizon(&self.commits)
     }
 
     /// Holds the newest visible sequence number; to be released.

@@ -8,7 +8,7 @@ use terrane_policy::{Design, KeyRange};
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
 use crate::error::Result;
-use crate::handle::Handle;
+use crate::handle::{Handle, HeldSnapshot};
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
@@ -164,8 +164,14 @@ impl Keyspace {
     }
 
     fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
-        let view = self.handle.engine.view(&self.tree, None)?;
-        Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds))
+        let engine = &self.handle.engine;
+        let view = engine.view(&self.tree, None)?;
+        if !view.must_be_held() {
+            return Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds));
+        }
+        let held = HeldSnapshot::new(engine);
+        let view = engine.view(&self.tree, Some(held.seq()))?;
+        Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))
     }
 
     /// Writes everything that is in memory into tables. Returns when that is done.
@@ -204,6 +210,7 @@ impl Keyspace {
     /// # Errors
     /// The design makes no sense, or the database does not take writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
-        self.handle.engine.set_design(&self.tree, design)
+        self.handle.engine.set_design(&self.tree, design)?;
+        self.handle.engine.start_drain_threads()
     }
 }

@@ -165,7 +165,9 @@ impl Pin {
         // here that the node is no longer there.
         let before = versions.state.fetch_add(1, Ordering::SeqCst);
         pin_fence();
-        let pin = Self(Some(NonNull::from(versions)));
+        // Not made from the reference: who has the pin may go on from there to key and value.
+        // SAFETY: they lie right behind the header.
+        let pin = Self(Some(unsafe { node.add(1) }.cast::<Versions>()));
         if !is_still_there() {
             return None;
         }
@@ -174,6 +176,20 @@ impl Pin {
             return Some(Self::NONE);
         }
         Some(pin)
+    }
+
+    /// Leaves the node pinned; to be given to [`Pin::from_raw`]. What is pinned lies in the node,
+    /// and may be used to reach its key and value.
+    pub(crate) fn into_raw(self) -> Option<NonNull<Versions>> {
+        let versions = self.0;
+        std::mem::forget(self);
+        versions
+    }
+
+    /// # Safety
+    /// It came from [`Pin::into_raw`], and the arena of the node outlives the pin.
+    pub(crate) unsafe fn from_raw(versions: Option<NonNull<Versions>>) -> Self {
+        Self(versions)
     }
 
     fn versions(&self) -> Option<&Versions> {

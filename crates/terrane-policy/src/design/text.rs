@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use super::flodb::FloDb;
 use super::{Compression, Design, MemtableKind};
 use crate::catalogue;
 use crate::error::ParseError;
@@ -214,6 +215,7 @@ impl Display for MemtableKind {
             Self::SkipList { branching, height } => {
                 write!(f, "skiplist(branching={branching},height={height})")
             }
+            Self::FloDb(flodb) => flodb.fmt(f),
         }
     }
 }
@@ -223,7 +225,8 @@ impl FromStr for MemtableKind {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |found: &str| {
-            ParseError::new("memtable", found, "btree, skiplist or skiplist(branching=4,height=12)")
+            let expected = "btree, skiplist, skiplist(branching=4,height=12), flodb or flodb(membuffer=25%,...)";
+            ParseError::new("memtable", found, expected)
         };
         if text == "btree" {
             return Ok(Self::BTree);
@@ -232,6 +235,9 @@ impl FromStr for MemtableKind {
             Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(|| bad(text))?),
             None => (text, ""),
         };
+        if name.trim() == "flodb" {
+            return FloDb::parse(arguments).map(Self::FloDb);
+        }
         if name.trim() != "skiplist" {
             return Err(bad(text));
         }

@@ -104,7 +104,8 @@ impl Engine {
     /// Puts an empty memtable in the place of the active one, which then waits to be flushed.
     pub(super) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>) {
         let position = writer.log.as_ref().map_or(crate::types::Lsn(0), crate::wal::LogWriter::end);
-        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
+        let before = Arc::clone(&tree.state().active.memtable);
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool, Some(&before));
         let last_seq = writer.next_seq - 1;
         tree.replace(|mut state| {
             let buffer = Arc::new(Buffer { memtable, begins: position });

@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Config, Memtable, Pool};
 use terrane_policy::{Admission, Compaction, Cursors, Design, MemtableKind, TableId, admit};
 
+use super::drain;
 use super::drop_covered::Covered;
 use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
@@ -92,13 +93,23 @@ impl Tree {
         })
     }
 
-    /// An empty memtable of the kind that the design asks for.
-    pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
+    /// An empty memtable of the kind that the design asks for, to take the place of `before`.
+    pub(crate) fn new_memtable(
+        design: &Design,
+        pool: &Arc<Pool>,
+        before: Option<&Memtable>,
+    ) -> Arc<Memtable> {
         let config = match design.memtable {
             MemtableKind::BTree => Config::BTree,
             MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
+            MemtableKind::FloDb(flodb) => {
+                Config::FloDb(drain::config(flodb, design.buffer_bytes, before))
+            }
         };
-        Memtable::new(config, pool)
+        match before {
+            Some(before) => Memtable::new_after(before, config, pool),
+            None => Memtable::new(config, pool),
+        }
     }
 
     /// The current state, for the time of one operation.
@@ -185,6 +196,12 @@ impl TreeState {
     /// All memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active.memtable).chain(self.full.iter().map(|full| &full.memtable))
+    }
+
+    /// Whether a memtable forgets what no one reads: then who reads more than once at the same
+    /// sequence number must hold it.
+    pub(crate) fn forgets(&self) -> bool {
+        self.memtables().any(|memtable| memtable.forgets())
     }
 
     /// Bytes that memtables have taken from the allocator.

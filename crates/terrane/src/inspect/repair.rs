@@ -164,7 +164,7 @@ fn read_log(
     let problems = salvage_log(dir, state, |id, seq, op| {
         let kind = Config::SkipList { branching: 4, height: 12 };
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
-        crate::engine::insert_one(memtable, op, seq);
+        crate::engine::insert_one(memtable, op, seq, || 0);
         report.log_operations += 1;
     })?;
     report.problems.extend(problems);

@@ -24,8 +24,17 @@ pub struct Config {
 /// A design that flushes and compacts after a few kilobytes.
 pub fn small_design(rng: &mut Rng) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
-    design.memtable =
-        rng.pick(&["btree", "skiplist", "skiplist(branching=2,height=3)"]).parse().unwrap();
+    design.memtable = rng
+        .pick(&[
+            "btree",
+            "skiplist",
+            "skiplist(branching=2,height=3)",
+            "flodb",
+            "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
+            "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
+        ])
+        .parse()
+        .unwrap();
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);
