@@ -11,6 +11,7 @@
 //! 2. A node is written only by who took it from all places where it could be found and saw no pin
 //!    since.
 
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::node::{Node, NodeRef};
@@ -181,9 +182,7 @@ impl Pin {
     /// Leaves the node pinned; to be given to [`Pin::from_raw`]. What is pinned lies in the node,
     /// and may be used to reach its key and value.
     pub(crate) fn into_raw(self) -> Option<NonNull<Versions>> {
-        let versions = self.0;
-        std::mem::forget(self);
-        versions
+        ManuallyDrop::new(self).0
     }
 
     /// # Safety
