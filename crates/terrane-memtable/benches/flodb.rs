@@ -131,90 +131,125 @@ struct Written {
     mops: f64,
     /// The share of writes that completed in the Membuffer.
     in_front: f64,
-    /// Writes for each memtable that was thrown away.
-    per_memtable: f64,
+    /// Memtables that were full, for every million of writes.
+    memtables: f64,
 }
 
-/// Figures 15 to 17: writes for some time into memtables that are thrown away when full, one thread
-/// draining meanwhile. `hot` is the share of the keys that 98 of 100 operations go to.
-fn writes(
+/// Which keys are written, and read.
+#[derive(Clone, Copy)]
+struct Mix {
+    keys: u64,
+    /// So many of them get 98 of 100 operations; 0 if all are alike.
+    hot_keys: u64,
+    /// Whether every second operation is a lookup.
+    reads: bool,
+}
+
+/// What the threads of a run of writes share.
+struct Run<'a> {
     config: Config,
     bytes: u64,
-    (keys, hot): (u64, f64),
-    reads: bool,
-    settings: &Settings,
-    pool: &Arc<Pool>,
-) -> Written {
-    let active = RwLock::new(Memtable::new(config, pool));
-    let (next_seq, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
-    let (operations, in_front, full) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let wants_drain = AtomicBool::new(false);
-    let start = Instant::now();
+    mix: Mix,
+    pool: &'a Arc<Pool>,
+    active: RwLock<Arc<Memtable>>,
+    next_seq: AtomicU64,
+    is_over: AtomicBool,
+    wants_drain: AtomicBool,
+    operations: AtomicU64,
+    in_front: AtomicU64,
+    thrown_away: AtomicU64,
+    start: Instant,
+    seconds: f64,
+}
+
+impl Run<'_> {
+    fn drain(&self) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let memtable = Arc::clone(&self.active.read().unwrap());
+            let is_wanted = self.wants_drain.swap(false, Ordering::Relaxed);
+            if !is_wanted || memtable.drain() == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+
+    fn client(&self, mut rng: Rng) {
+        let (mut operations, mut in_front) = (0, 0);
+        while !self.is_over.load(Ordering::Relaxed) {
+            let memtable = Arc::clone(&self.active.read().unwrap());
+            for _ in 0..256 {
+                let is_hot = self.mix.hot_keys > 0 && rng.percent(98);
+                let key = rng.below(if is_hot { self.mix.hot_keys } else { self.mix.keys });
+                operations += 1;
+                if self.mix.reads && operations % 2 == 0 {
+                    black_box(memtable.look_up(&spread(key), MAX_SEQ));
+                } else {
+                    in_front += u64::from(self.write(&memtable, key));
+                }
+            }
+            if memtable.filled_bytes() as u64 >= self.bytes {
+                self.replace(&memtable);
+            }
+            if self.start.elapsed().as_secs_f64() > self.seconds {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+        }
+        self.operations.fetch_add(operations, Ordering::Relaxed);
+        self.in_front.fetch_add(in_front, Ordering::Relaxed);
+    }
+
+    fn write(&self, memtable: &Memtable, key: u64) -> bool {
+        let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
+        let horizon = || seq.saturating_sub(64);
+        let inserted = memtable.update(&spread(key), seq, EntryKind::Value, &VALUE, horizon);
+        if inserted.wants_drain && !self.wants_drain.load(Ordering::Relaxed) {
+            self.wants_drain.store(true, Ordering::Relaxed);
+        }
+        inserted.is_in_membuffer
+    }
+
+    fn replace(&self, full: &Arc<Memtable>) {
+        let mut active = self.active.write().unwrap();
+        if Arc::ptr_eq(&active, full) {
+            *active = Memtable::new_after(full, self.config, self.pool);
+            self.thrown_away.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Figures 15 to 17: operations for some time on memtables that are thrown away when full, one
+/// thread draining meanwhile.
+fn run(config: Config, bytes: u64, mix: Mix, settings: &Settings, pool: &Arc<Pool>) -> Written {
+    let run = Run {
+        config,
+        bytes,
+        mix,
+        pool,
+        active: RwLock::new(Memtable::new(config, pool)),
+        next_seq: AtomicU64::new(1),
+        is_over: AtomicBool::new(false),
+        wants_drain: AtomicBool::new(false),
+        operations: AtomicU64::new(0),
+        in_front: AtomicU64::new(0),
+        thrown_away: AtomicU64::new(0),
+        start: Instant::now(),
+        seconds: settings.seconds,
+    };
     std::thread::scope(|scope| {
         if matches!(config, Config::FloDb(flodb) if flodb.buckets > 0) {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    let memtable = Arc::clone(&active.read().unwrap());
-                    let moved = wants_drain.swap(false, Ordering::Relaxed) && memtable.drain() > 0;
-                    if !moved {
-                        std::thread::sleep(Duration::from_micros(100));
-                    }
-                }
-            });
+            scope.spawn(|| run.drain());
         }
         for thread in 0..settings.threads {
-            let (active, next_seq, is_over) = (&active, &next_seq, &is_over);
-            let (operations, in_front, full) = (&operations, &in_front, &full);
-            let wants_drain = &wants_drain;
-            scope.spawn(move || {
-                let mut rng = Rng::new(thread + 1);
-                let hot_keys = ((keys as f64) * hot) as u64;
-                let mut counts = (0, 0);
-                while !is_over.load(Ordering::Relaxed) {
-                    let memtable = Arc::clone(&active.read().unwrap());
-                    for _ in 0..256 {
-                        let key = if hot_keys > 0 && rng.percent(98) {
-                            rng.below(hot_keys)
-                        } else {
-                            rng.below(keys)
-                        };
-                        counts.0 += 1;
-                        if reads && counts.0 % 2 == 0 {
-                            black_box(memtable.look_up(&spread(key), MAX_SEQ));
-                            continue;
-                        }
-                        let seq = next_seq.fetch_add(1, Ordering::Relaxed);
-                        let horizon = || seq.saturating_sub(64);
-                        let key = spread(key);
-                        let inserted =
-                            memtable.update(&key, seq, EntryKind::Value, &VALUE, horizon);
-                        counts.1 += u64::from(inserted.is_in_membuffer);
-                        if inserted.wants_drain && !wants_drain.load(Ordering::Relaxed) {
-                            wants_drain.store(true, Ordering::Relaxed);
-                        }
-                    }
-                    if memtable.filled_bytes() as u64 >= bytes {
-                        let mut active = active.write().unwrap();
-                        if Arc::ptr_eq(&active, &memtable) {
-                            *active = Memtable::new_after(&memtable, config, pool);
-                            full.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                    if start.elapsed().as_secs_f64() > settings.seconds {
-                        is_over.store(true, Ordering::Relaxed);
-                    }
-                }
-                operations.fetch_add(counts.0, Ordering::Relaxed);
-                in_front.fetch_add(counts.1, Ordering::Relaxed);
-            });
+            let run = &run;
+            scope.spawn(move || run.client(Rng::new(thread + 1)));
         }
     });
-    let operations = operations.into_inner() as f64;
-    let written = if reads { operations / 2.0 } else { operations };
+    let operations = run.operations.into_inner() as f64;
+    let written = if mix.reads { operations / 2.0 } else { operations };
     Written {
-        mops: operations / start.elapsed().as_secs_f64() / 1e6,
-        in_front: in_front.into_inner() as f64 / written,
-        per_memtable: written / full.into_inner().max(1) as f64,
+        mops: operations / run.start.elapsed().as_secs_f64() / 1e6,
+        in_front: run.in_front.into_inner() as f64 / written,
+        memtables: run.thrown_away.into_inner() as f64 * 1e6 / written,
     }
 }
 
@@ -232,60 +267,135 @@ fn kinds(bytes: u64) -> [(&'static str, Config); 6] {
     ]
 }
 
-fn main() {
-    let settings = Settings::from_env();
-    let pool = Pool::new(2 << 30);
-    let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for _ in 0..settings.rounds {
-        let mut note = |name: String, figure: f64| found.entry(name).or_default().push(figure);
-        let wants = |figure: &str| {
-            settings.only.is_empty() || settings.only.iter().any(|only| only == figure)
-        };
-        if wants("5") {
-            for entries in [32_000, 1_000_000] {
-                let table = flodb(entries * 300, 0, DrainInsert::Multi, Update::InPlace);
-                for (name, config) in
-                    [("hash", table), ("skiplist", LIST), ("btree", Config::BTree)]
-                {
-                    let mops = mixed(config, entries, &settings, &pool);
-                    note(format!("fig-5-7 {name} entries={entries} Mops/s"), mops);
-                }
-            }
-        }
-        if wants("8") {
-            for neighbours in [1, 10, 100] {
-                for (name, insert) in
-                    [("single", DrainInsert::Single), ("multi", DrainInsert::Multi)]
-                {
-                    let nanos = drain(insert, neighbours, &pool);
-                    note(format!("fig-8 {name} neighbours={neighbours} ns/key"), nanos);
-                }
-            }
-        }
-        for &mib in &settings.memory_mib {
-            let bytes = mib << 20;
-            for (name, config) in kinds(bytes) {
-                if wants("17") {
-                    let spread = (100_000_000, 0.0);
-                    let written = writes(config, bytes, spread, false, &settings, &pool);
-                    note(format!("fig-17 {name} memory={mib}MiB Mops/s"), written.mops);
-                    note(format!("fig-17 {name} memory={mib}MiB in-membuffer"), written.in_front);
-                }
-                if wants("16") {
-                    // Two in a hundred keys are 5 MiB.
-                    let skewed = (1_000_000, 0.02);
-                    let written = writes(config, bytes, skewed, true, &settings, &pool);
-                    note(format!("fig-16 {name} memory={mib}MiB Mops/s"), written.mops);
-                    note(
-                        format!("fig-16 {name} memory={mib}MiB writes/memtable"),
-                        written.per_memtable,
-                    );
-                }
+type Figures = BTreeMap<String, Vec<f64>>;
+
+fn measure(settings: &Settings, pool: &Arc<Pool>, found: &mut Figures) {
+    let mut note = |name: String, figure: f64| found.entry(name).or_default().push(figure);
+    let wants =
+        |figure: &str| settings.only.is_empty() || settings.only.iter().any(|only| only == figure);
+    if wants("5") {
+        for entries in [32_000, 1_000_000] {
+            let table = flodb(entries * 300, 0, DrainInsert::Multi, Update::InPlace);
+            for (name, config) in [("hash", table), ("skiplist", LIST), ("btree", Config::BTree)] {
+                let mops = mixed(config, entries, settings, pool);
+                note(format!("fig-5-7 {name} entries={entries} Mops/s"), mops);
             }
         }
     }
-    for (name, mut figures) in found {
+    if wants("8") {
+        for neighbours in [1, 10, 100] {
+            for (name, insert) in [("single", DrainInsert::Single), ("multi", DrainInsert::Multi)] {
+                let nanos = drain(insert, neighbours, pool);
+                note(format!("fig-8 {name} neighbours={neighbours} ns/key"), nanos);
+            }
+        }
+    }
+    for &mib in &settings.memory_mib {
+        let bytes = mib << 20;
+        for (name, config) in kinds(bytes) {
+            if wants("17") {
+                let mix = Mix { keys: 100_000_000, hot_keys: 0, reads: false };
+                let written = run(config, bytes, mix, settings, pool);
+                note(format!("fig-17 {name} memory={mib} Mops/s"), written.mops);
+                note(format!("fig-17 {name} memory={mib} in-membuffer"), written.in_front);
+            }
+            if wants("16") {
+                // The hot ones take 6 MiB.
+                let mix = Mix { keys: 1_000_000, hot_keys: 20_000, reads: true };
+                let written = run(config, bytes, mix, settings, pool);
+                note(format!("fig-16 {name} memory={mib} Mops/s"), written.mops);
+                note(format!("fig-16 {name} memory={mib} memtables/Mwrite"), written.memtables);
+            }
+        }
+    }
+}
+
+/// A claim of the paper: one figure over another is at least so much.
+struct Claim {
+    text: &'static str,
+    figure: String,
+    over: String,
+    least: f64,
+}
+
+fn claims(settings: &Settings) -> Vec<Claim> {
+    let claim = |text, figure: String, over: String, least| Claim { text, figure, over, least };
+    let fig =
+        |figure: &str, name: &str, mib: u64| format!("fig-{figure} {name} memory={mib} Mops/s");
+    let mut claims = vec![
+        claim(
+            "a hash table is ten times as fast as a skip-list (Figs. 5, 7)",
+            "fig-5-7 hash entries=1000000 Mops/s".into(),
+            "fig-5-7 skiplist entries=1000000 Mops/s".into(),
+            10.0,
+        ),
+        claim(
+            "multi-insert is faster than single inserts (Fig. 8)",
+            "fig-8 single neighbours=1 ns/key".into(),
+            "fig-8 multi neighbours=1 ns/key".into(),
+            1.0,
+        ),
+        claim(
+            "it is the better the nearer the keys are (Fig. 8)",
+            "fig-8 multi neighbours=100 ns/key".into(),
+            "fig-8 multi neighbours=1 ns/key".into(),
+            1.0,
+        ),
+    ];
+    for &mib in &settings.memory_mib {
+        claims.extend([
+            claim(
+                "two levels, one writer: 3.1 times one level (Fig. 17)",
+                fig("17", "flodb", mib),
+                fig("17", "flodb(membuffer=0%)", mib),
+                3.1,
+            ),
+            claim(
+                "twice as fast as with single inserts (Fig. 17)",
+                fig("17", "flodb", mib),
+                fig("17", "flodb(insert=single)", mib),
+                2.0,
+            ),
+            claim(
+                "skewed: eight times a multi-version skip-list (Fig. 16)",
+                fig("16", "flodb", mib),
+                fig("16", "skiplist", mib),
+                8.0,
+            ),
+        ]);
+    }
+    let (smallest, largest) = (settings.memory_mib.iter().min(), settings.memory_mib.iter().max());
+    if let (Some(&smallest), Some(&largest)) = (smallest, largest) {
+        claims.push(claim(
+            "one level is slower with more memory (Figs. 3, 17)",
+            fig("17", "flodb(membuffer=0%)", smallest),
+            fig("17", "flodb(membuffer=0%)", largest),
+            1.0,
+        ));
+    }
+    claims
+}
+
+fn main() {
+    let settings = Settings::from_env();
+    let pool = Pool::new(2 << 30);
+    let mut found = Figures::new();
+    for _ in 0..settings.rounds {
+        measure(&settings, &pool, &mut found);
+    }
+    let median = |name: &str| {
+        let mut figures = found.get(name)?.clone();
         figures.sort_by(f64::total_cmp);
-        println!("{name} {:.3}", figures[figures.len() / 2]);
+        figures.get(figures.len() / 2).copied()
+    };
+    for name in found.keys() {
+        println!("{name} {:.3}", median(name).unwrap_or_default());
+    }
+    for Claim { text, figure, over, least } in claims(&settings) {
+        if let (Some(figure_is), Some(over_is)) = (median(&figure), median(&over)) {
+            let ratio = figure_is / over_is;
+            let verdict = if ratio >= least { "holds" } else { "does not hold" };
+            println!("claim: {text}: {figure} / {over} = {ratio:.2}, at least {least}: {verdict}");
+        }
     }
 }

@@ -54,6 +54,14 @@ impl Cursor {
         Self { position, memtable }
     }
 
+    pub(crate) fn of_drained(memtable: Arc<Memtable>) -> Self {
+        let mut cursor = Self::new(memtable);
+        if let Kind::FloDb(flodb) = &cursor.memtable.kind {
+            cursor.position = Position::FloDb(FloDbPosition::of_drained(flodb));
+        }
+        cursor
+    }
+
     /// The memtable.
     pub fn memtable(&self) -> &Arc<Memtable> {
         &self.memtable

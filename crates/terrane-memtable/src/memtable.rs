@@ -231,6 +231,12 @@ impl Memtable {
         }
     }
 
+    /// As [`Memtable::cursor`], over what was drained already: what a front level holds is not
+    /// there.
+    pub fn cursor_of_drained(self: &Arc<Self>) -> Cursor {
+        Cursor::of_drained(Arc::clone(self))
+    }
+
     /// As [`Memtable::get_pinned`], and tells a version that was forgotten from one that never was.
     #[inline]
     pub fn look_up(self: &Arc<Self>, key: &[u8], seq: SeqNo) -> Lookup {

@@ -118,6 +118,12 @@ pub struct MembufferStats {
     pub drain_micros: u64,
     /// Point lookups that were made again, as what they looked for was overwritten in place.
     pub gets_retried: u64,
+    /// Scans that began again, as they met something newer; with `scan=restart`, as all below.
+    pub scan_restarts: u64,
+    /// Scans that did so too often, and stopped writers.
+    pub scan_fallbacks: u64,
+    /// Scans that took the moment of another.
+    pub scan_piggybacks: u64,
 }
 
 /// What held writers up, by cause.
@@ -275,6 +281,9 @@ fn membuffer_stats(engine: &Engine) -> MembufferStats {
         drained: count(Counter::Drained),
         drain_micros: count(Counter::DrainMicros),
         gets_retried: count(Counter::GetsRetried),
+        scan_restarts: count(Counter::ScanRestarts),
+        scan_fallbacks: count(Counter::ScanFallbacks),
+        scan_piggybacks: count(Counter::ScanPiggybacks),
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::ReadView;
 use crate::error::Result;
-use crate::handle::{Handle, HeldSnapshot};
+use crate::handle::Handle;
+use crate::held_snapshot::HeldSnapshot;
 use crate::iter::VisibleCursor;
 use crate::stats::Counter;
 use crate::value::{Key, Value};

@@ -3,12 +3,14 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_policy::{Design, KeyRange};
+use terrane_policy::flodb::Scan;
+use terrane_policy::{Design, KeyRange, MemtableKind};
 
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
 use crate::error::Result;
-use crate::handle::{Handle, HeldSnapshot};
+use crate::handle::Handle;
+use crate::held_snapshot::HeldSnapshot;
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
@@ -169,9 +171,19 @@ impl Keyspace {
         if !view.must_be_held() {
             return Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds));
         }
-        let held = HeldSnapshot::new(engine);
+        let held = match &bounds {
+            (start, Some(end)) if self.restarts() => {
+                self.handle.scans.begin(engine, &self.tree, (start, end))
+            }
+            _ => HeldSnapshot::new(engine),
+        };
         let view = engine.view(&self.tree, Some(held.seq()))?;
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))
+    }
+
+    /// Whether scans follow FloDB's protocol.
+    fn restarts(&self) -> bool {
+        matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == Scan::Restart)
     }
 
     /// Writes everything that is in memory into tables. Returns when that is done.

@@ -28,6 +28,12 @@ pub(crate) enum Counter {
     Drained,
     /// Time that they took for it, in microseconds.
     DrainMicros,
+    /// Scans that began again, as they met something newer (`scan=restart`).
+    ScanRestarts,
+    /// Scans that did so too often, and stopped writers.
+    ScanFallbacks,
+    /// Scans that took the moment of another.
+    ScanPiggybacks,
     /// Data blocks looked into by point lookups.
     GetBlocks,
     /// Iterators and other scans begun.

@@ -120,8 +120,71 @@ fn what_holds_data_is_not_given_a_design_that_discards_it() {
 /// Accounts whose sum never changes: a reader that sees part of a transfer sees another sum.
 #[test]
 fn readers_see_batches_whole_while_they_are_overwritten_in_place() {
+    transfer("flodb");
+}
+
+#[test]
+fn restarting_scans_see_batches_whole_as_well() {
+    transfer("flodb(membuffer=10%,partition-bits=1,drain-threads=1,scan=restart)");
+    transfer("flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)");
+}
+
+#[test]
+fn a_scan_beside_another_takes_its_moment_and_begins_again_if_there_is_something_newer() {
+    let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
+    let db = open(&Arc::new(MemoryStorage::new(8)), memtable, "1MiB");
+    let counts = || {
+        let stats = db.stats().membuffer;
+        (stats.scan_piggybacks, stats.scan_restarts, stats.scan_fallbacks)
+    };
+    db.put("b", "1").unwrap();
+    let first = db.range("a".."m").unwrap();
+    let second = db.range("a".."m").unwrap();
+    assert_eq!(counts(), (1, 0, 0));
+    db.put("c", "2").unwrap();
+    assert_eq!(db.range("n".."z").unwrap().count(), 0);
+    assert_eq!(counts(), (2, 0, 0));
+    assert_eq!(db.range("a".."m").unwrap().count(), 2);
+    assert_eq!(counts(), (3, 1, 0));
+    assert_eq!((first.count(), second.count()), (1, 1));
+    // All of a range only: others have no end at which the protocol could say that it is through.
+    assert_eq!(db.iter().unwrap().count(), 2);
+    assert_eq!(counts(), (3, 1, 0));
+}
+
+#[test]
+fn a_scan_that_is_always_overtaken_stops_writers_in_the_end() {
+    let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
+    let db = open(&Arc::new(MemoryStorage::new(9)), memtable, "64MiB");
+    for key in 0..20_000_u64 {
+        db.put(spread(key), [7; 8]).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for key in (0..20_000_u64).cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                db.put(spread(key), [8; 8]).unwrap();
+            }
+        });
+        // What is written meanwhile makes the walks longer.
+        let start = std::time::Instant::now();
+        while db.stats().membuffer.scan_fallbacks == 0 && start.elapsed().as_secs() < 60 {
+            let all = db.range(&[0; 8][..]..&[0xff; 9][..]).unwrap();
+            assert_eq!(all.count(), 20_000);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let stats = db.stats();
+    assert!(stats.membuffer.scan_fallbacks > 0, "{:?}", stats.membuffer);
+    assert!(stats.membuffer.scan_restarts >= stats.membuffer.scan_fallbacks * 11);
+}
+
+fn transfer(memtable: &str) {
     const ACCOUNTS: u64 = 20;
-    let db = open(&Arc::new(MemoryStorage::new(5)), "flodb", "256KiB");
+    let db = open(&Arc::new(MemoryStorage::new(5)), memtable, "256KiB");
     let account = |number: u64| number.to_be_bytes();
     let put = |batch: &mut WriteBatch, key: u64, balance: u64| {
         batch.put(account(key), [&balance.to_be_bytes()[..], &[1; 40]].concat());
@@ -158,7 +221,10 @@ fn readers_see_batches_whole_while_they_are_overwritten_in_place() {
                 let keys: Vec<[u8; 8]> = (0..ACCOUNTS).map(account).collect();
                 while !is_over.load(Ordering::Relaxed) {
                     let sum: u64 = match way {
-                        0 => db.iter().unwrap().map(|entry| number(&entry.unwrap().1)).sum(),
+                        0 => {
+                            let all = db.range(account(0)..account(ACCOUNTS)).unwrap();
+                            all.map(|entry| number(&entry.unwrap().1)).sum()
+                        }
                         1 => {
                             let found = db.multi_get(&keys).unwrap();
                             found.iter().map(|value| number(value.as_ref().unwrap())).sum()

@@ -13,6 +13,7 @@
 //! this bucket that went to the list and is not in a slot: an older version that comes late must
 //! not enter the bucket, or it would hide the newer one.
 
+use crate::prefetch::prefetch;
 use crate::skiplist::Node;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, relax};
 
@@ -106,6 +107,14 @@ impl Bucket {
     pub(super) fn head(&self, slot: usize) -> *mut Node {
         // Sequentially consistent: see `Pin::new`.
         self.slots[slot].load(Ordering::SeqCst)
+    }
+
+    /// Asks for the memory of what would be drained.
+    pub(super) fn prefetch(&self) {
+        let meta = self.meta();
+        for slot in (0..SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+            prefetch(self.slots[slot].load(Ordering::Relaxed).cast());
+        }
     }
 
     pub(super) fn lock(&self) -> Locked<'_> {

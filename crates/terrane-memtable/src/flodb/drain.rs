@@ -34,6 +34,9 @@ pub enum DrainInsert {
     Multi,
 }
 
+/// So many buckets ahead the nodes are asked for that will be marked.
+const AHEAD: usize = 2;
+
 impl Membuffer {
     /// Drains a partition. Everything that was added to it before, and is asked for, is in the list
     /// when this returns. Answers how many versions were moved.
@@ -65,7 +68,11 @@ impl Membuffer {
     }
 
     fn mark(&self, partition: usize, which: Which, moving: &mut Vec<Drained>) {
-        for bucket in self.buckets_of(partition) {
+        let buckets = self.buckets_of(partition);
+        for (number, bucket) in buckets.iter().enumerate() {
+            if let Some(later) = buckets.get(number + AHEAD) {
+                later.prefetch();
+            }
             if !bucket.meta().has_dirty() {
                 continue;
             }

@@ -20,6 +20,13 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// On no entry, and never to drain anything.
+    pub(crate) fn of_drained(memtable: &FloDb) -> Self {
+        let partitions = memtable.membuffer.as_ref().map_or(0, |front| front.partitions.len());
+        // Partitions fit: there are at most 65536.
+        Self { drained: (0, partitions as u32), ..Self::default() }
+    }
+
     pub(crate) fn first(self, memtable: &FloDb) -> Self {
         self.forward(memtable, 0, ListPosition::first)
     }

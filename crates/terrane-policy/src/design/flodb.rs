@@ -13,6 +13,7 @@ use crate::error::ParseError;
 /// | `drain-threads` | `drain_threads` | 1 | more writes find a place, for more of the processor |
 /// | `insert` | `insert` | `multi` | |
 /// | `update` | `update` | `in-place` | |
+/// | `scan` | `scan` | `versioned` | |
 /// | `flush` | `flush` | `tables` | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloDb {
@@ -27,6 +28,8 @@ pub struct FloDb {
     pub insert: DrainInsert,
     /// What becomes of a version that no one asks for any more.
     pub update: Update,
+    /// How scans of a range see one moment.
+    pub scan: Scan,
     /// What becomes of a full memtable.
     pub flush: Flush,
 }
@@ -49,6 +52,17 @@ pub enum Update {
     Versions,
 }
 
+/// How scans of a range see one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scan {
+    /// What they need is kept for them: they never restart, and never stop a writer.
+    Versioned,
+    /// As FloDB does it (§4.4), for comparison: everything is drained; a scan that meets something
+    /// newer than it begins again, and after ten times with writers stopped. Scans at the same time
+    /// share a moment, which may be before they began. Only where both ends of the range are given.
+    Restart,
+}
+
 /// What becomes of a full memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flush {
@@ -69,6 +83,7 @@ impl FloDb {
         drain_threads: 1,
         insert: DrainInsert::Multi,
         update: Update::InPlace,
+        scan: Scan::Versioned,
         flush: Flush::Tables,
     };
 
@@ -80,7 +95,7 @@ impl FloDb {
             flodb.set(argument).ok_or_else(|| {
                 let expected = "membuffer=0% to 90%, partition-bits=0 to 12, drain-threads=0 to \
                                 16, insert=multi or single, update=in-place or versions, \
-                                flush=tables or discard";
+                                scan=versioned or restart, flush=tables or discard";
                 ParseError::new("flodb", argument, expected)
             })?;
         }
@@ -106,6 +121,13 @@ impl FloDb {
                 self.update = match value {
                     "in-place" => Update::InPlace,
                     "versions" => Update::Versions,
+                    _ => return None,
+                }
+            }
+            "scan" => {
+                self.scan = match value {
+                    "versioned" => Scan::Versioned,
+                    "restart" => Scan::Restart,
                     _ => return None,
                 }
             }
@@ -137,6 +159,9 @@ impl Display for FloDb {
         if self.update == Update::Versions {
             f.write_str(",update=versions")?;
         }
+        if self.scan == Scan::Restart {
+            f.write_str(",scan=restart")?;
+        }
         if self.flush == Flush::Discard {
             f.write_str(",flush=discard")?;
         }
@@ -159,7 +184,7 @@ mod tests {
             "flodb",
             "flodb(membuffer=50%,partition-bits=6,drain-threads=2)",
             "flodb(membuffer=0%,partition-bits=0,drain-threads=0,insert=single)",
-            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,insert=single,update=versions,flush=discard)",
+            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,insert=single,update=versions,scan=restart,flush=discard)",
         ];
         for text in texts {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -182,6 +207,7 @@ mod tests {
             "flodb(insert=triple)",
             "flodb(update=never)",
             "flodb(flush=no)",
+            "flodb(scan=)",
             "flodb(branching=4)",
             "flodb(membuffer)",
             "flodb x",

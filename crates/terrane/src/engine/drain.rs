@@ -12,9 +12,10 @@ use terrane_memtable::{DrainInsert, FloDbConfig, Inserted, Memtable, Update};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{self, FloDb};
 
-use super::Engine;
+use super::{Engine, Tree};
 use crate::error::Result;
 use crate::stats::Counter;
+use crate::types::{MAX_SEQ, SeqNo};
 
 /// A bucket of the front level, and its keys.
 const BUCKET_BYTES: u64 = 64;
@@ -121,6 +122,36 @@ impl Engine {
             }
             signal.asleep.fetch_sub(1, Ordering::SeqCst);
         }
+    }
+
+    /// Drains all memtables of a tree.
+    pub(crate) fn drain_tree(&self, tree: &Tree) {
+        tree.state_arc().memtables().for_each(|memtable| memtable.drain_all());
+    }
+
+    /// Whether what was drained of a tree has an entry in a range that is newer than `seq`.
+    pub(crate) fn is_overtaken(&self, tree: &Tree, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
+        tree.state_arc().memtables().any(|memtable| {
+            let mut cursor = memtable.cursor_of_drained();
+            cursor.seek(start, MAX_SEQ);
+            while let Some(entry) = cursor.entry().filter(|entry| entry.key < end) {
+                if entry.seq > seq {
+                    return true;
+                }
+                cursor.next();
+            }
+            false
+        })
+    }
+
+    /// Does something while no one writes, and everything that was written is visible.
+    pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
+        let writer = self.lock_writer();
+        // Those who have left the lock need it no more.
+        self.commits.wait_visible(writer.next_seq - 1);
+        let result = action();
+        drop(writer);
+        result
     }
 
     fn wants_drain(&self) -> bool {
