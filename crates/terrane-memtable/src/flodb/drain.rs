@@ -53,7 +53,9 @@ impl Membuffer {
         }
         let mut moving = lock(&part.draining);
         moving.clear();
+        let before = moving.capacity() * size_of::<Drained>();
         self.mark(partition, which, &mut moving);
+        part.count_list(before, moving.capacity() * size_of::<Drained>());
         if insert == DrainInsert::Multi {
             moving.sort_unstable_by(|a, b| {
                 a.head.cmp(&b.head).then_with(|| {

@@ -67,7 +67,8 @@ impl Membuffer {
 
     /// What the table takes, without the versions.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.buckets) + size_of_val(&*self.partitions)
+        let lists: usize = self.partitions.iter().map(Partition::list_bytes).sum();
+        size_of_val(&*self.buckets) + size_of_val(&*self.partitions) + lists
     }
 
     pub(super) fn span(&self) -> &KeySpan {

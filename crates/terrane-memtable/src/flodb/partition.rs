@@ -18,6 +18,8 @@ pub(super) struct Partition {
     slots: usize,
     free_count: AtomicUsize,
     free_bytes: AtomicUsize,
+    /// What the lists below take.
+    list_bytes: AtomicUsize,
     /// Nodes that no one can find any more; some may still be read.
     free: Mutex<Vec<FreeNode>>,
     /// Held by who drains, with the room for what is drained.
@@ -45,6 +47,7 @@ impl Partition {
             slots,
             free_count: AtomicUsize::new(0),
             free_bytes: AtomicUsize::new(0),
+            list_bytes: AtomicUsize::new(0),
             free: Mutex::new(Vec::new()),
             draining: Mutex::new(Vec::new()),
         }
@@ -76,11 +79,23 @@ impl Partition {
         Some(node)
     }
 
+    /// A list has grown from one capacity to another, in bytes.
+    pub(super) fn count_list(&self, before: usize, after: usize) {
+        self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
+    }
+
+    /// What the lists of nodes take.
+    pub(super) fn list_bytes(&self) -> usize {
+        self.list_bytes.load(Ordering::Relaxed)
+    }
+
     /// Takes a node that was forgotten.
     pub(super) fn give(&self, node: NonNull<Node>) {
         let mut free = lock(&self.free);
         if free.len() < FREE_MAX {
+            let before = free.capacity() * size_of::<FreeNode>();
             free.push(FreeNode(node));
+            self.count_list(before, free.capacity() * size_of::<FreeNode>());
             self.free_count.store(free.len(), Ordering::Relaxed);
             // SAFETY: nodes of a Membuffer have versions.
             let room = unsafe { versions_of(node) }.room();
