@@ -32,7 +32,6 @@ pub fn small_design(rng: &mut Rng) -> Design {
             "flodb",
             "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
             "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
-            "flodb(membuffer=10%,partition-bits=1,drain-threads=1,scan=restart)",
         ])
         .parse()
         .unwrap();
