@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::btree::Position as BTreePosition;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::flodb::Position as FloDbPosition;
 use crate::hash::{HashPosition, Range};
 use crate::memtable::{Kind, Memtable};
 use crate::ordered::ViewPosition;
@@ -32,17 +33,20 @@ enum Position {
     BTree(BTreePosition),
     Vector(ViewPosition),
     Hashed(HashPosition),
+    FloDb(FloDbPosition),
 }
 
 /// Moves to what each kind answers.
 macro_rules! seek {
     ($self:ident, $list:ident => $in_list:expr, $tree:ident => $in_tree:expr,
-     $vector:ident => $in_vector:expr, $table:ident => $in_table:expr) => {
+     $vector:ident => $in_vector:expr, $table:ident => $in_table:expr,
+     $flodb:ident => $in_flodb:expr) => {
         $self.position = match &$self.memtable.kind {
             Kind::SkipList($list) => Position::SkipList($in_list),
             Kind::BTree($tree) => Position::BTree($in_tree),
             Kind::Vector($vector) => Position::Vector($in_vector),
             Kind::Hashed($table) => Position::Hashed($in_table),
+            Kind::FloDb($flodb) => Position::FloDb($in_flodb),
         }
     };
 }
@@ -50,6 +54,14 @@ macro_rules! seek {
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
         Self { position: Position::Nowhere, range: Range::default(), memtable }
+    }
+
+    pub(crate) fn of_drained(memtable: Arc<Memtable>) -> Self {
+        let mut cursor = Self::new(memtable);
+        if let Kind::FloDb(flodb) = &cursor.memtable.kind {
+            cursor.position = Position::FloDb(FloDbPosition::of_drained(flodb));
+        }
+        cursor
     }
 
     /// The memtable.
@@ -75,6 +87,7 @@ impl Cursor {
             Position::BTree(position) => position.is_valid(),
             Position::Vector(position) => position.is_valid(),
             Position::Hashed(position) => position.is_valid(),
+            Position::FloDb(position) => position.is_valid(),
         }
     }
 
@@ -89,6 +102,8 @@ impl Cursor {
             (_, Position::Vector(position)) => position.entry(),
             // SAFETY: the position was made with this table.
             (Kind::Hashed(table), Position::Hashed(position)) => unsafe { position.entry(table) },
+            // SAFETY: the position was made with this memtable.
+            (Kind::FloDb(flodb), Position::FloDb(position)) => unsafe { position.entry(flodb) },
             _ => None,
         }
     }
@@ -102,31 +117,39 @@ impl Cursor {
 
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
+        let from = self.in_flodb();
         seek!(self, list => SkipListPosition::first(list), tree => BTreePosition::first(tree),
-            vector => vector.first(), table => HashPosition::first(table));
+            vector => vector.first(), table => HashPosition::first(table),
+            flodb => from.first(flodb));
     }
 
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
+        let from = self.in_flodb();
         seek!(self, list => SkipListPosition::last(list), tree => BTreePosition::last(tree),
-            vector => vector.last(), table => HashPosition::last(table));
+            vector => vector.last(), table => HashPosition::last(table),
+            flodb => from.last(flodb));
     }
 
     /// Moves to the first entry at or after `key` as of `seq`: versions of `key` that are newer
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
+        let from = self.in_flodb();
         seek!(self, list => SkipListPosition::at_or_after(list, key, seq),
             tree => BTreePosition::at_or_after(tree, key, seq),
             vector => vector.at_or_after(key, seq),
-            table => HashPosition::at_or_after(table, key, seq, &self.range));
+            table => HashPosition::at_or_after(table, key, seq, &self.range),
+            flodb => from.at_or_after(flodb, key, seq));
     }
 
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
+        let from = self.in_flodb();
         seek!(self, list => SkipListPosition::before(list, key, MAX_SEQ),
             tree => BTreePosition::before(tree, key, MAX_SEQ),
             vector => vector.before(key, MAX_SEQ),
-            table => HashPosition::before(table, key, MAX_SEQ, &self.range));
+            table => HashPosition::before(table, key, MAX_SEQ, &self.range),
+            flodb => from.before(flodb, key));
     }
 
     /// Moves to the next entry; off the end after the last one.
@@ -145,6 +168,10 @@ impl Cursor {
             (Kind::Hashed(table), Position::Hashed(position)) => {
                 // SAFETY: the position was made with this table.
                 unsafe { position.next(table, &self.range) };
+            }
+            (Kind::FloDb(flodb), Position::FloDb(position)) => {
+                // SAFETY: the position was made with this memtable.
+                *position = unsafe { position.next(flodb) };
             }
             _ => {}
         }
@@ -179,7 +206,20 @@ impl Cursor {
                 // SAFETY: the position was made with this table.
                 unsafe { position.previous(table, &self.range) };
             }
+            (Kind::FloDb(flodb), Position::FloDb(position)) => {
+                // SAFETY: the position was made with this memtable.
+                *position = unsafe { position.previous(flodb) };
+            }
             _ => {}
+        }
+    }
+
+    /// The position in a FloDB memtable, which knows what was drained; elsewhere a new one.
+    #[inline]
+    fn in_flodb(&self) -> FloDbPosition {
+        match self.position {
+            Position::FloDb(position) => position,
+            _ => FloDbPosition::default(),
         }
     }
 }

@@ -27,10 +27,10 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use crate::arena::{ALIGN, Arena};
-use crate::entry::{Entry, EntryKind, SeqNo};
+use crate::entry::{Entry, SeqNo};
 use crate::ordered::{Log, View};
 use crate::pool::Pool;
-use crate::skiplist::{List, Node, NodeRef, random_height};
+use crate::skiplist::{Contents, Layout, List, Node, NodeRef, random_height};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
 pub(crate) use position::{HashPosition, Range};
 use prefix::Prefix;
@@ -151,7 +151,7 @@ impl Hashed {
             }
             let new = self.arena.allocate(size_of::<Bucket>()).cast::<Bucket>();
             // SAFETY: the arena is this table's, and so are all nodes of its lists.
-            let list = unsafe { List::new(&self.arena, self.shape.head_height) };
+            let list = unsafe { List::new(&self.arena, Layout::Plain, self.shape.head_height) };
             let bucket = Bucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
             bucket.all.write();
             // SAFETY: freshly allocated for a bucket, and aligned to 8.
@@ -168,12 +168,13 @@ impl Hashed {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+        let Contents { key, seq, .. } = *contents;
         // Acquire pairs with the release in `kept_view`.
         let stage = self.stage.load(Ordering::Acquire);
         let bucket = self.bucket_or_new(key);
         let height = self.height(bucket, seq);
-        let node = Node::allocate(&self.arena, height, key, seq, kind, value);
+        let node = Node::allocate(&self.arena, Layout::Plain, height, contents);
         if height > 1 {
             bucket.list.grow(&self.arena, height);
         }

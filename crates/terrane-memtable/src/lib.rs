@@ -20,6 +20,7 @@
 //! | `head` | the first bytes of a key as an integer |
 //! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
 //! | `hash` | sorted lists in the buckets of a hash table |
+//! | `flodb` | a hash table in front of the skip-list |
 //! | `vector` | an array in the order of arrival |
 //! | `ordered` | entries of an unsorted structure, in order |
 //! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
@@ -32,6 +33,7 @@ mod arena;
 mod btree;
 mod cursor;
 mod entry;
+mod flodb;
 mod hash;
 mod head;
 mod memory;
@@ -48,10 +50,11 @@ mod vector;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+pub use flodb::{DrainInsert, FloDbConfig, Inserted, Update};
 pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;
-pub use memtable::{Config, Memtable};
+pub use memtable::{Config, Lookup, Memtable};
 pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;

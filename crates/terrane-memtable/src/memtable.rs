@@ -10,12 +10,13 @@ use std::sync::Arc;
 use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+use crate::flodb::{FloDb, FloDbConfig, Inserted, KeySpan};
 use crate::hash::{HashView, Hashed, Shape};
 use crate::memory::MemoryUse;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
-use crate::skiplist::{MAX_HEIGHT, SkipList};
+use crate::skiplist::{Contents, Layout, MAX_HEIGHT, Overwritten, SkipList};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::vector::{Vector, VectorQuery};
 
@@ -60,6 +61,20 @@ pub enum Config {
         /// What is read where a range leaves a prefix.
         view: HashView,
     },
+    /// FloDB's two levels: a hash table in front of a skip-list.
+    FloDb(FloDbConfig),
+}
+
+/// What a memtable says of a key.
+#[derive(Debug, Clone)]
+pub enum Lookup {
+    /// This version is the newest that is not newer than what was asked for.
+    Found(SeqNo, EntryKind, PinnedValue),
+    /// There is none.
+    Absent,
+    /// The version may have been forgotten, as a newer one took its place: to be asked again with
+    /// a newer sequence number. Only [`Memtable::update`] forgets versions.
+    Overwritten,
 }
 
 /// The links of the head of an empty bucket's skip-list: with a quarter of the nodes at each
@@ -82,6 +97,7 @@ pub(crate) enum Kind {
     BTree(BTree),
     Vector(Vector),
     Hashed(Hashed),
+    FloDb(FloDb),
 }
 
 impl std::fmt::Debug for Kind {
@@ -91,6 +107,7 @@ impl std::fmt::Debug for Kind {
             Self::BTree(_) => f.write_str("btree"),
             Self::Vector(_) => f.write_str("vector"),
             Self::Hashed(_) => f.write_str("hashed"),
+            Self::FloDb(_) => f.write_str("flodb"),
         }
     }
 }
@@ -98,9 +115,24 @@ impl std::fmt::Debug for Kind {
 impl Memtable {
     /// An empty memtable, whose memory comes from `pool` and goes back there.
     pub fn new(config: Config, pool: &Arc<Pool>) -> Arc<Self> {
+        Self::with_span(config, pool, KeySpan::all)
+    }
+
+    /// An empty memtable that takes the place of `before`: it expects keys such as that one holds.
+    pub fn new_after(before: &Self, config: Config, pool: &Arc<Pool>) -> Arc<Self> {
+        Self::with_span(config, pool, || match &before.kind {
+            Kind::FloDb(flodb) => flodb.span(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
+                KeySpan::all()
+            }
+        })
+    }
+
+    fn with_span(config: Config, pool: &Arc<Pool>, span: impl FnOnce() -> KeySpan) -> Arc<Self> {
         let kind = match config {
             Config::SkipList { branching, height } => {
-                Kind::SkipList(SkipList::new(branching, height, Arc::clone(pool)))
+                let pool = Arc::clone(pool);
+                Kind::SkipList(SkipList::new(branching, height, Layout::Plain, pool))
             }
             Config::BTree => Kind::BTree(BTree::new(Arc::clone(pool))),
             Config::Vector { prealloc_bytes, query } => {
@@ -118,6 +150,7 @@ impl Memtable {
                 let shape = Shape { prefix, buckets, head_height: 1, height_max, tall_from };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
+            Config::FloDb(config) => Kind::FloDb(FloDb::new(config, span(), Arc::clone(pool))),
         };
         let mut memtable = Self {
             kind,
@@ -140,16 +173,79 @@ impl Memtable {
     /// # Panics
     /// When the key, the value or the sequence number is larger than the limits of this crate.
     pub fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
+        self.update(key, seq, kind, value, || 0);
+    }
+
+    /// As [`Memtable::insert`], and may forget versions that no one asks for, where the kind does
+    /// so. `horizon` answers a sequence number that is visible, and not above any that is or will
+    /// be read at; only readers that took a sequence number before this call and are not counted
+    /// there may ask for less, and must be ready for [`Lookup::Overwritten`].
+    ///
+    /// # Panics
+    /// When the key, the value or the sequence number is larger than the limits of this crate.
+    #[inline]
+    pub fn update(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        kind: EntryKind,
+        value: &[u8],
+        horizon: impl FnOnce() -> SeqNo,
+    ) -> Inserted {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
+        let mut inserted = Inserted::default();
         match &self.kind {
-            Kind::SkipList(list) => list.insert(key, seq, kind, value),
+            Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
             Kind::BTree(tree) => tree.insert(key, seq, kind, value),
-            Kind::Vector(vector) => vector.insert(key, seq, kind, value),
-            Kind::Hashed(table) => table.insert(key, seq, kind, value),
+            Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
+            Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
+            Kind::FloDb(flodb) => {
+                inserted = flodb.insert(&Contents { key, seq, kind, value }, horizon);
+            }
         }
         // Relaxed: counters order nothing.
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
         self.entries.fetch_add(1, Ordering::Relaxed);
+        inserted
+    }
+
+    /// Moves what a front level holds to where cursors walk, as far as it is full; for threads that
+    /// do so in the background. Answers how many versions were moved.
+    pub fn drain(&self) -> usize {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.drain_some(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => 0,
+        }
+    }
+
+    /// Whether [`Memtable::drain`] would make room.
+    pub fn wants_drain(&self) -> bool {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.wants_drain(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => false,
+        }
+    }
+
+    /// As [`Memtable::drain`], but everything. Cursors need not wait for that: they drain what
+    /// they come to.
+    pub fn drain_all(&self) {
+        if let Kind::FloDb(flodb) = &self.kind {
+            flodb.drain_all();
+        }
+    }
+
+    /// How many versions were drained, so far.
+    pub fn drained(&self) -> usize {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.drained(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => 0,
+        }
+    }
+
+    /// Whether [`Memtable::update`] forgets versions: then who reads several times at one sequence
+    /// number must be counted in the horizon.
+    pub fn forgets(&self) -> bool {
+        matches!(self.kind, Kind::FloDb(_))
     }
 
     /// Deletes all versions of all keys in `[start, end)` that are older than `seq`; without an
@@ -172,7 +268,7 @@ impl Memtable {
     }
 
     /// The newest version of `key` that is not newer than `seq`, tombstones included. Range
-    /// tombstones are not considered.
+    /// tombstones are not considered, and a version that was forgotten is not there.
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.kind {
@@ -180,6 +276,7 @@ impl Memtable {
             Kind::BTree(tree) => tree.get(key, seq),
             Kind::Vector(vector) => vector.get(key, seq),
             Kind::Hashed(table) => table.get(key, seq),
+            Kind::FloDb(flodb) => flodb.get_kept(key, seq),
         }
     }
 
@@ -199,15 +296,52 @@ impl Memtable {
         key: &[u8],
         seq: SeqNo,
     ) -> Option<(SeqNo, EntryKind, PinnedValue)> {
-        let entry = self.get(key, seq)?;
-        // SAFETY: the entry was found in this memtable.
-        let value = unsafe { PinnedValue::new(self, entry.value) };
-        Some((entry.seq, entry.kind, value))
+        match self.look_up(key, seq) {
+            Lookup::Found(seq, kind, value) => Some((seq, kind, value)),
+            Lookup::Absent | Lookup::Overwritten => None,
+        }
     }
 
-    /// The number of entries; range tombstones do not count.
+    /// As [`Memtable::cursor`], over what was drained already: what a front level holds is not
+    /// there.
+    pub fn cursor_of_drained(self: &Arc<Self>) -> Cursor {
+        Cursor::of_drained(Arc::clone(self))
+    }
+
+    /// As [`Memtable::get_pinned`], and tells a version that was forgotten from one that never was.
+    #[inline]
+    pub fn look_up(self: &Arc<Self>, key: &[u8], seq: SeqNo) -> Lookup {
+        if let Kind::FloDb(flodb) = &self.kind {
+            return match flodb.get(key, seq) {
+                Ok(None) => Lookup::Absent,
+                Err(Overwritten) => Lookup::Overwritten,
+                Ok(Some((node, pin))) => {
+                    let entry = node.entry();
+                    // SAFETY: the entry was found in this memtable, and is pinned if need be.
+                    let value = unsafe { PinnedValue::with_pin(self, entry.value, pin) };
+                    Lookup::Found(entry.seq, entry.kind, value)
+                }
+            };
+        }
+        let Some(entry) = self.get(key, seq) else { return Lookup::Absent };
+        // SAFETY: the entry was found in this memtable, which never changes one.
+        let value = unsafe { PinnedValue::new(self, entry.value) };
+        Lookup::Found(entry.seq, entry.kind, value)
+    }
+
+    /// The number of entries; range tombstones do not count, nor what was forgotten.
     pub fn len(&self) -> usize {
-        self.entries.load(Ordering::Relaxed)
+        // What was forgotten is read first: so it was counted before.
+        let (forgotten, _) = self.forgotten();
+        self.entries.load(Ordering::Relaxed).saturating_sub(forgotten)
+    }
+
+    /// Versions that were forgotten, and their bytes.
+    fn forgotten(&self) -> (usize, usize) {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.forgotten(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => (0, 0),
+        }
     }
 
     /// Whether it holds neither entries nor range tombstones.
@@ -240,8 +374,10 @@ impl Memtable {
             Kind::BTree(tree) => tree.usage(),
             Kind::Vector(vector) => vector.usage(),
             Kind::Hashed(table) => table.usage(),
+            Kind::FloDb(flodb) => flodb.usage(),
         };
-        let data_bytes = self.data_bytes.load(Ordering::Relaxed);
+        let (_, forgotten) = self.forgotten();
+        let data_bytes = self.data_bytes.load(Ordering::Relaxed).saturating_sub(forgotten);
         let tombstones = self.range_tombstones.bytes();
         MemoryUse {
             data_bytes,

@@ -15,20 +15,23 @@
 
 mod list;
 mod node;
+mod path;
 mod position;
+mod versions;
 
 use std::cmp::Ordering::Less;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::entry::{Entry, EntryKind, SeqNo};
+use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
 use crate::sync::{AtomicPtr, Ordering};
 use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
-pub(crate) use node::{Node, NodeRef};
+pub(crate) use node::{Contents, Layout, Node, NodeRef};
 pub(crate) use position::Position;
+pub(crate) use versions::{Older, Pin, Versions, versions_of};
 
 /// The concurrent skip-list.
 pub(crate) struct SkipList {
@@ -38,6 +41,7 @@ pub(crate) struct SkipList {
     last: [AtomicPtr<Node>; MAX_HEIGHT],
     branching: u64,
     max_height: usize,
+    layout: Layout,
 }
 
 // SAFETY: nodes live in the arena, which the list owns, and change only through atomics.
@@ -45,18 +49,23 @@ unsafe impl Send for SkipList {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for SkipList {}
 
+/// The version that was asked for is gone, and a newer one is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overwritten;
+
 impl SkipList {
     /// An empty list in which one in `branching` nodes of a height has the next one too.
-    pub(crate) fn new(branching: u8, max_height: u8, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(branching: u8, max_height: u8, layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
         // SAFETY: the arena is dropped with the list, whose nodes are made in it.
-        let list = unsafe { List::new(&arena, MAX_HEIGHT) };
+        let list = unsafe { List::new(&arena, layout, MAX_HEIGHT) };
         Self {
             arena,
             list,
             last: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             branching: u64::from(branching.max(2)),
             max_height: usize::from(max_height).clamp(1, MAX_HEIGHT),
+            layout,
         }
     }
 
@@ -66,15 +75,47 @@ impl SkipList {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        let height = random_height(seq, self.branching, self.max_height);
-        let node = Node::allocate(&self.arena, height, key, seq, kind, value);
-        self.list.grow(&self.arena, height);
+    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+        // SAFETY: made for this list, and linked once.
+        unsafe { self.link(self.allocate(contents)) };
+    }
+
+    /// A node that is not in the list yet. Its height follows from the sequence number.
+    pub(crate) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Node> {
+        let height = random_height(contents.seq, self.branching, self.max_height);
+        Node::allocate(&self.arena, self.layout, height, contents)
+    }
+
+    /// Writes a node anew that is not in the list.
+    ///
+    /// # Safety
+    /// The node was made by [`SkipList::allocate`], no one else reads it, and it has room for the
+    /// contents.
+    pub(crate) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Contents<'_>) {
+        // SAFETY: passed on.
+        unsafe { Node::fill(node, self.layout, contents) };
+    }
+
+    /// Puts a node into the list.
+    ///
+    /// # Safety
+    /// The node was made by [`SkipList::allocate`], and is linked for the first time.
+    pub(crate) unsafe fn link(&self, node: NonNull<Node>) {
+        // SAFETY: made in this list's arena.
+        let inserted = unsafe { NodeRef::new(node) };
+        let (key, seq) = (inserted.key(), inserted.seq());
+        self.list.grow(&self.arena, inserted.height());
         let mut splice = match self.splice_at_end(key, seq) {
             Some(splice) => splice,
             None => self.list.splice(key, seq),
         };
-        self.list.link(node, height, key, seq, &mut splice);
+        self.link_at(inserted, &mut splice);
+    }
+
+    /// Puts a node, for which the list has grown, where `splice` says or after it.
+    fn link_at(&self, inserted: NodeRef<'_>, splice: &mut Splice) {
+        let (node, height) = (inserted.as_ptr(), inserted.height());
+        self.list.link(node, height, inserted.key(), inserted.seq(), splice);
         for (next, hint) in splice.next.iter().zip(&self.last).take(height) {
             if next.is_null() {
                 hint.store(node.as_ptr(), Ordering::Release);
@@ -86,6 +127,34 @@ impl SkipList {
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let node = self.list.first_at_or_after(key, seq)?;
         (node.key() == key).then(|| node.entry())
+    }
+
+    /// As [`SkipList::get`], where versions may have been forgotten: an error if the one that is
+    /// asked for may have been.
+    pub(crate) fn get_unless_forgotten(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
+        debug_assert!(self.layout == Layout::Versioned);
+        let (previous, next) = self.list.around(key, seq);
+        // SAFETY: the layout says so.
+        let older = unsafe { previous.versions() }.older();
+        // The next newer version, if there is one.
+        if matches!(older, Older::Forgotten) && previous.key() == key {
+            return Err(Overwritten);
+        }
+        Ok(next.filter(|node| node.key() == key))
+    }
+
+    /// The first key of all.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.list.first().map(NodeRef::key)
+    }
+
+    /// The last key of all.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.list.last().map(NodeRef::key)
     }
 
     /// The splice of a key beyond all others, by the hints; `None` if it is not, or if the hints

@@ -31,6 +31,14 @@ pub(crate) fn relax(tries: &mut u32) {
     }
 }
 
+/// Between two accesses that must not change places as others see them, where both are sequentially
+/// consistent. Loom takes such accesses for weaker ones, and needs to be told.
+#[inline]
+pub(crate) fn pin_fence() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
 /// Stands beside what is written once and then reached through an atomic pointer. Loom learns from
 /// it whether who reads has seen what was written; otherwise it is nothing.
 #[derive(Debug)]

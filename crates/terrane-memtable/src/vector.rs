@@ -11,10 +11,10 @@
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::entry::{Entry, EntryKind, SeqNo};
+use crate::entry::{Entry, SeqNo};
 use crate::ordered::{Log, View, ViewPosition};
 use crate::pool::Pool;
-use crate::skiplist::{Node, NodeRef};
+use crate::skiplist::{Contents, Layout, Node, NodeRef};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// How reads of a vector find their order.
@@ -53,8 +53,8 @@ impl Vector {
     }
 
     /// Adds a version.
-    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        self.log.push(Node::allocate(&self.arena, 0, key, seq, kind, value));
+    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+        self.log.push(Node::allocate(&self.arena, Layout::Plain, 0, contents));
     }
 
     /// The newest version of `key` that is not newer than `seq`.

@@ -8,7 +8,10 @@
 use std::sync::Arc;
 
 use loom::thread::spawn;
-use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
+use terrane_memtable::{
+    Config, DrainInsert, EntryKind, FloDbConfig, HashView, Lookup, MAX_SEQ, Memtable, Pool, Update,
+    VectorQuery,
+};
 
 const SKIP_LIST: Config = Config::SkipList { branching: 2, height: 2 };
 const B_TREE: Config = Config::BTree;
@@ -284,4 +287,88 @@ fn arenas_grow_under_two_threads() {
             }
         });
     }
+}
+
+/// FloDB's memtable with one bucket.
+const FLO_DB: Config = Config::FloDb(FloDbConfig {
+    buckets: 1,
+    partition_bits: 0,
+    insert: DrainInsert::Multi,
+    update: Update::InPlace,
+});
+
+/// Writes what may hide everything up to `horizon`.
+fn update(memtable: &Memtable, key: &str, seq: u64, horizon: u64) {
+    memtable.update(key.as_bytes(), seq, EntryKind::Value, &value(key, seq), || horizon);
+}
+
+/// The version that a reader finds who did not hold `seq`: none older than `least`, and whole.
+fn look_up(memtable: &Arc<Memtable>, key: &str, seq: u64, least: u64) {
+    match memtable.look_up(key.as_bytes(), seq) {
+        Lookup::Found(found, _, bytes) => {
+            assert!(found >= least && found <= seq, "{key} at {seq}: {found}");
+            assert_eq!(bytes[..], value(key, found));
+            // Still pinned.
+            loom::thread::yield_now();
+            assert_eq!(bytes[..], value(key, found));
+        }
+        Lookup::Absent => assert_eq!(least, 0, "{key} at {seq} is gone"),
+        Lookup::Overwritten => {}
+    }
+}
+
+#[test]
+fn flodb_updates_in_place_leave_readers_whole_versions() {
+    model_with(Some(2), || {
+        let memtable = empty(FLO_DB);
+        update(&memtable, "k", 1, 0);
+        update(&memtable, "k", 2, 1);
+        let writer = Arc::clone(&memtable);
+        // The first of these takes the place of version 1, the second of version 2.
+        let writing = spawn(move || {
+            update(&writer, "k", 3, 2);
+            update(&writer, "k", 4, 3);
+        });
+        look_up(&memtable, "k", 2, 2);
+        writing.join().unwrap();
+        assert!(matches!(memtable.look_up(b"k", 2), Lookup::Overwritten));
+        look_up(&memtable, "k", 3, 3);
+        look_up(&memtable, "k", 9, 4);
+    });
+}
+
+#[test]
+fn flodb_drains_beside_updates_lose_nothing() {
+    model_with(Some(2), || {
+        let memtable = empty(FLO_DB);
+        update(&memtable, "k", 1, 0);
+        let writer = Arc::clone(&memtable);
+        let writing = spawn(move || update(&writer, "k", 2, 1));
+        let drainer = Arc::clone(&memtable);
+        let draining = spawn(move || drainer.drain_all());
+        look_up(&memtable, "k", 1, 1);
+        writing.join().unwrap();
+        draining.join().unwrap();
+        look_up(&memtable, "k", 2, 2);
+        look_up(&memtable, "k", 1, 1);
+        let found = scan(&memtable);
+        assert_eq!(found, [("k".to_owned(), 2), ("k".to_owned(), 1)]);
+    });
+}
+
+#[test]
+fn flodb_writes_of_one_key_keep_their_order() {
+    model_with(Some(2), || {
+        let memtable = empty(FLO_DB);
+        let threads = [3, 2].map(|seq| {
+            let memtable = Arc::clone(&memtable);
+            spawn(move || update(&memtable, "k", seq, 0))
+        });
+        memtable.drain_all();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for (at, newest) in [(2, 2), (3, 3), (9, 3)] {
+            look_up(&memtable, "k", at, newest);
+        }
+        assert_eq!(scan(&memtable), [("k".to_owned(), 3), ("k".to_owned(), 2)]);
+    });
 }

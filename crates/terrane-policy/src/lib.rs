@@ -45,7 +45,7 @@ pub mod units;
 
 pub use admission::{Admission, Constraint, Pressure, Stall, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
-pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery};
+pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery, flodb};
 pub use error::ParseError;
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;

@@ -14,6 +14,7 @@ use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::options::{OpenMode, Options};
+use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
@@ -57,7 +58,7 @@ impl Options {
     /// See [`Db::open`].
     pub fn open(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open(self, dir.as_ref())?;
-        Db::new(Handle { engine, opened })
+        Db::new(Handle { engine, opened, scans: RestartScans::default() })
     }
 
     /// Opens the database in a directory to be read, as [`Db::open_read_only`] does.
@@ -66,7 +67,7 @@ impl Options {
     /// See [`Db::open_read_only`].
     pub fn open_read_only(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open_read_only(self, dir.as_ref())?;
-        Db::new(Handle { engine, opened })
+        Db::new(Handle { engine, opened, scans: RestartScans::default() })
     }
 }
 
@@ -253,6 +254,7 @@ impl Db {
     #[expect(clippy::needless_pass_by_value, reason = "options are put together for the call")]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
+        self.engine().start_drain_threads()?;
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 

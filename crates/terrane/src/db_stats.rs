@@ -63,6 +63,8 @@ pub struct Stats {
     pub compaction_micros: u64,
     /// Tables dropped unread because a range tombstone covered them.
     pub tables_dropped: u64,
+    /// FloDB's memtables.
+    pub membuffer: MembufferStats,
     /// What held writers up.
     pub stalls: StallStats,
     /// Who holds memory.
@@ -101,6 +103,27 @@ pub struct CacheStats {
     pub filter_hits: u64,
     /// Filters read.
     pub filter_misses: u64,
+}
+
+/// What FloDB's memtables did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MembufferStats {
+    /// Operations that completed in a Membuffer; the others went to a list at once.
+    pub writes: u64,
+    /// Versions that were overwritten in place.
+    pub updates_in_place: u64,
+    /// Versions that draining threads moved to the lists; scans and flushes move others.
+    pub drained: u64,
+    /// Time that they took for it, in microseconds.
+    pub drain_micros: u64,
+    /// Point lookups that were made again, as what they looked for was overwritten in place.
+    pub gets_retried: u64,
+    /// Scans that began again, as they met something newer; with `scan=restart`, as all below.
+    pub scan_restarts: u64,
+    /// Scans that did so too often, and stopped writers.
+    pub scan_fallbacks: u64,
+    /// Scans that took the moment of another.
+    pub scan_piggybacks: u64,
 }
 
 /// What held writers up, by cause.
@@ -200,6 +223,7 @@ impl Stats {
             compaction_bytes_written: count(Counter::CompactionBytesWritten),
             compaction_micros: count(Counter::CompactionMicros),
             tables_dropped: count(Counter::TablesDropped),
+            membuffer: membuffer_stats(engine),
             stalls: stall_stats(engine),
             memory: memory_stats(engine),
             table_bytes: tables.0,
@@ -252,6 +276,20 @@ fn cache_stats(engine: &Engine) -> CacheStats {
         index_misses: count(Counter::CacheIndexMisses),
         filter_hits: count(Counter::CacheFilterHits),
         filter_misses: count(Counter::CacheFilterMisses),
+    }
+}
+
+fn membuffer_stats(engine: &Engine) -> MembufferStats {
+    let count = |counter| engine.counters.get(counter);
+    MembufferStats {
+        writes: count(Counter::MembufferWrites),
+        updates_in_place: count(Counter::UpdatesInPlace),
+        drained: count(Counter::Drained),
+        drain_micros: count(Counter::DrainMicros),
+        gets_retried: count(Counter::GetsRetried),
+        scan_restarts: count(Counter::ScanRestarts),
+        scan_fallbacks: count(Counter::ScanFallbacks),
+        scan_piggybacks: count(Counter::ScanPiggybacks),
     }
 }
 
@@ -330,6 +368,18 @@ impl fmt::Display for Stats {
             human(memory.pinned_bytes),
             human(memory.job_bytes)
         )?;
+        let membuffer = &self.membuffer;
+        if membuffer.writes > 0 {
+            writeln!(
+                f,
+                "membuffer           {} writes ({:.1} %), {} in place, {} drained in {} ms",
+                membuffer.writes,
+                100.0 * ratio(membuffer.writes, self.writes),
+                membuffer.updates_in_place,
+                membuffer.drained,
+                membuffer.drain_micros / 1000
+            )?;
+        }
         let stalls = &self.stalls;
         write!(
             f,

@@ -8,6 +8,7 @@
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `deletes` | memtables that are flushed so that deletes are persistent in time |
+//! | `drain` | threads that empty the front level of FloDB's memtables |
 //! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work`, `picking` | who does what next in the background, and what that depends on |
 //! | `unreadable` | what damaged tables hold up |
@@ -25,6 +26,7 @@ mod close;
 mod commit;
 mod compact;
 mod deletes;
+mod drain;
 mod drop_covered;
 mod files;
 mod flush;
@@ -103,6 +105,7 @@ pub(crate) struct Engine {
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,
+    drains: drain::DrainSignal,
     /// Threads that help readers, if there are any.
     read_pool: Option<Arc<ReadPool>>,
     background: Background,
@@ -147,6 +150,13 @@ impl Engine {
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
         self.commits.visible()
+    }
+
+    /// A sequence number below which no one reads, but lookups that have begun already and ask
+    /// again if they must.
+    #[inline]
+    fn horizon(&self) -> SeqNo {
+        self.snapshots.horizon(&self.commits)
     }
 
     /// Holds the newest visible sequence number; to be released.

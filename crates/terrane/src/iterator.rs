@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::engine::ReadView;
 use crate::error::Result;
-use crate::handle::{Handle, HeldSnapshot};
+use crate::handle::Handle;
+use crate::held_snapshot::HeldSnapshot;
 use crate::iter::VisibleCursor;
+use crate::stats::Counter;
 use crate::value::{Key, Value};
 
 /// The keys and values of a range, in order, as they were when the iterator was made.
@@ -41,6 +43,7 @@ impl Iter {
         snapshot: Option<Arc<HeldSnapshot>>,
         bounds: (Vec<u8>, Option<Vec<u8>>),
     ) -> Self {
+        handle.engine.counters.add(Counter::Scans, 1);
         let (start, end) = bounds;
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
         Self {

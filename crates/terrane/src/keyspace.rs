@@ -3,12 +3,14 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_policy::{Design, Forecast, KeyRange};
+use terrane_policy::flodb::Scan;
+use terrane_policy::{Design, Forecast, KeyRange, MemtableKind};
 
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::held_snapshot::HeldSnapshot;
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
@@ -179,8 +181,24 @@ impl Keyspace {
     }
 
     fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
-        let view = self.handle.engine.view(&self.tree, None)?;
-        Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds))
+        let engine = &self.handle.engine;
+        let view = engine.view(&self.tree, None)?;
+        if !view.must_be_held() {
+            return Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds));
+        }
+        let held = match &bounds {
+            (start, Some(end)) if self.restarts() => {
+                self.handle.scans.begin(engine, &self.tree, (start, end))
+            }
+            _ => HeldSnapshot::new(engine),
+        };
+        let view = engine.view(&self.tree, Some(held.seq()))?;
+        Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))
+    }
+
+    /// Whether scans follow FloDB's protocol.
+    fn restarts(&self) -> bool {
+        matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == Scan::Restart)
     }
 
     /// Writes everything that is in memory into tables. Returns when that is done.
@@ -230,6 +248,7 @@ impl Keyspace {
     /// # Errors
     /// The design makes no sense, or the database does not take writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
-        self.handle.engine.set_design(&self.tree, design)
+        self.handle.engine.set_design(&self.tree, design)?;
+        self.handle.engine.start_drain_threads()
     }
 }

@@ -54,6 +54,7 @@ mod error;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod handle;
+mod held_snapshot;
 pub mod inspect;
 mod iter;
 mod iterator;
@@ -67,6 +68,7 @@ mod merge;
 pub mod micro;
 mod options;
 mod range;
+mod restart_scan;
 mod snapshot;
 mod stats;
 pub mod storage;

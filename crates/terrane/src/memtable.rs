@@ -7,7 +7,7 @@ use terrane_policy::MemtableKind;
 
 use crate::engine::memtable_config;
 
-/// An empty memtable of a kind, as a tree of that design would have it.
-pub fn new(kind: MemtableKind, pool: &Arc<Pool>) -> Arc<Memtable> {
-    Memtable::new(memtable_config(kind), pool)
+/// An empty memtable of a kind, as a tree of that design with a buffer of this size would have it.
+pub fn new(kind: MemtableKind, buffer_bytes: u64, pool: &Arc<Pool>) -> Arc<Memtable> {
+    Memtable::new(memtable_config(kind, buffer_bytes, None), pool)
 }

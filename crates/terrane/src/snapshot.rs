@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::engine::Tree;
 use crate::error::Result;
-use crate::handle::{Handle, HeldSnapshot};
+use crate::handle::Handle;
+use crate::held_snapshot::HeldSnapshot;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
 use crate::range::{bounds_of, prefix_bounds};

@@ -18,6 +18,22 @@ pub(crate) enum Counter {
     Gets,
     /// Point lookups that found a value.
     GetsFound,
+    /// Point lookups that were made again, as what they looked for was overwritten in place.
+    GetsRetried,
+    /// Operations that completed in a Membuffer.
+    MembufferWrites,
+    /// Versions that were overwritten in place.
+    UpdatesInPlace,
+    /// Versions that threads moved from a Membuffer to the list behind it.
+    Drained,
+    /// Time that they took for it, in microseconds.
+    DrainMicros,
+    /// Scans that began again, as they met something newer (`scan=restart`).
+    ScanRestarts,
+    /// Scans that did so too often, and stopped writers.
+    ScanFallbacks,
+    /// Scans that took the moment of another.
+    ScanPiggybacks,
     /// Data blocks looked into by point lookups.
     GetBlocks,
     /// Iterators and other scans begun.

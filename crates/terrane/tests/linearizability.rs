@@ -131,7 +131,10 @@ fn concurrent_histories_are_linearizable() {
     for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
         // Memtables of a kilobyte, so that operations meet rotations, flushes and compactions.
-        let design: Design = "balanced L0=1 base=2KiB; buffer=1KiB; table=1KiB".parse().unwrap();
+        let memtable = *rng.pick(&["btree", "flodb", "flodb(membuffer=90%,partition-bits=0)"]);
+        let buffer = *rng.pick(&["1KiB", "16KiB"]);
+        let design = format!("balanced L0=1 base=2KiB; buffer={buffer}; table=1KiB");
+        let design: Design = format!("{design}; memtable={memtable}").parse().unwrap();
         let durability = *rng.pick(&[Durability::Process, Durability::Sync, Durability::None]);
         let options = Options::new()
             .storage(Arc::new(MemoryStorage::new(round)))

@@ -12,7 +12,7 @@
 use std::cmp::Ordering::Less;
 use std::ptr::{self, NonNull};
 
-use super::node::{Node, NodeRef};
+use super::node::{Contents, Layout, Node, NodeRef};
 use crate::arena::Arena;
 use crate::entry::{EntryKind, SeqNo};
 use crate::head::head_of;
@@ -20,6 +20,10 @@ use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The largest height of any node.
 pub(crate) const MAX_HEIGHT: usize = 20;
+
+/// What a head holds.
+const NOTHING: Contents<'static> =
+    Contents { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
 
 /// A sorted list.
 pub(crate) struct List {
@@ -42,9 +46,9 @@ impl List {
     ///
     /// # Safety
     /// The arena outlives the list and every position in it, and all nodes that are inserted lie
-    /// in it.
-    pub(crate) unsafe fn new(arena: &Arena, height: usize) -> Self {
-        let head = Node::allocate(arena, height, &[], 0, EntryKind::Tombstone, &[]);
+    /// in it and have the same layout.
+    pub(crate) unsafe fn new(arena: &Arena, layout: Layout, height: usize) -> Self {
+        let head = Node::allocate(arena, layout, height, &NOTHING);
         let tall = AtomicPtr::new(ptr::null_mut());
         Self { head, tall, height: AtomicUsize::new(1) }
     }
@@ -52,7 +56,7 @@ impl List {
     /// Sees to it that nodes of `height` can be inserted.
     pub(crate) fn grow(&self, arena: &Arena, height: usize) {
         if height > self.head().height() && self.tall.load(Ordering::Relaxed).is_null() {
-            let tall = Node::allocate(arena, MAX_HEIGHT, &[], 0, EntryKind::Tombstone, &[]);
+            let tall = Node::allocate(arena, self.head().layout(), MAX_HEIGHT, &NOTHING);
             // Release: what follows it sees a node that is written. If another thread was faster,
             // its node is as good.
             let _ = self.tall.compare_exchange(
@@ -67,7 +71,7 @@ impl List {
         self.height.fetch_max(height, Ordering::Release);
     }
 
-    fn height(&self) -> usize {
+    pub(super) fn height(&self) -> usize {
         self.height.load(Ordering::Acquire)
     }
 
@@ -113,7 +117,7 @@ impl List {
         previous
     }
 
-    fn is_head(&self, node: NodeRef<'_>) -> bool {
+    pub(super) fn is_head(&self, node: NodeRef<'_>) -> bool {
         node.as_ptr() == self.head
     }
 
@@ -153,6 +157,11 @@ impl List {
 
     /// The first node at or after `(key, seq)`.
     pub(crate) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
+        self.around(key, seq).1
+    }
+
+    /// The last node before `(key, seq)`, or the head, and the first one at or after it.
+    pub(super) fn around(&self, key: &[u8], seq: SeqNo) -> (NodeRef<'_>, Option<NodeRef<'_>>) {
         let (head, height) = (head_of(key), self.height());
         let mut previous = self.begin(height);
         for level in (1..height).rev() {
@@ -161,7 +170,9 @@ impl List {
             previous = unsafe { NodeRef::new(self.advance(previous, level, key, seq, head).0) };
         }
         previous = self.below(previous, 0);
-        self.deref(self.advance(previous, 0, key, seq, head).1)
+        let (previous, next) = self.advance(previous, 0, key, seq, head);
+        // SAFETY: as above.
+        (unsafe { NodeRef::new(previous) }, self.deref(next))
     }
 
     /// The last node before `(key, seq)`.
@@ -195,7 +206,7 @@ impl List {
     /// From `previous`, which is before `(key, seq)`: the last such node of the level, and what
     /// its link names.
     #[inline]
-    fn advance<'a>(
+    pub(super) fn advance<'a>(
         &'a self,
         mut previous: NodeRef<'a>,
         level: usize,

@@ -12,22 +12,27 @@
 //!
 //! A search reads a link and the key of most nodes that it visits: with the links in front both
 //! mostly share a cache line. The height is kept in the upper bits of the key length, which needs
-//! 17 bits.
+//! 17 bits; one of the bits between says whether [`Versions`] lie between header and key, as in
+//! lists whose nodes may wait in a Membuffer before they are linked.
 
 use std::cmp::Ordering::{self, Equal};
 use std::ptr::{self, NonNull};
 
 use crate::arena::{ALIGN, Arena};
 use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
+use crate::skiplist::versions::Versions;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory, WrittenOnce};
 
 const HEIGHT_SHIFT: u32 = 24;
-const KEY_LEN_MASK: u32 = (1 << HEIGHT_SHIFT) - 1;
+const VERSIONED: u32 = 1 << 23;
+const KEY_LEN_MASK: u32 = VERSIONED - 1;
 const HEADER_BYTES: usize = size_of::<Node>();
 const LINK_BYTES: usize = size_of::<Link>();
 
 // A header behind any number of links is aligned.
 const _: () = assert!(align_of::<Node>() <= ALIGN && LINK_BYTES.is_multiple_of(ALIGN));
+// So are versions behind a header.
+const _: () = assert!(align_of::<Versions>() <= ALIGN && HEADER_BYTES.is_multiple_of(ALIGN));
 
 const _: () = assert!(crate::entry::MAX_KEY_LEN < KEY_LEN_MASK as usize);
 #[cfg(not(loom))]
@@ -78,22 +83,51 @@ impl Link {
     }
 }
 
-impl Node {
-    /// The memory that a node needs.
-    pub(crate) const fn size(height: usize, key_len: usize, value_len: usize) -> usize {
-        HEADER_BYTES + height * LINK_BYTES + key_len + value_len
-    }
+/// Whether the nodes of a list have [`Versions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// They have not.
+    Plain,
+    /// They have.
+    Versioned,
+}
 
+impl Layout {
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Plain => 0,
+            Self::Versioned => size_of::<Versions>(),
+        }
+    }
+}
+
+/// What a node is to hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Contents<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) seq: SeqNo,
+    pub(crate) kind: EntryKind,
+    pub(crate) value: &'a [u8],
+}
+
+impl Contents<'_> {
+    /// Bytes of key and value.
+    pub(crate) fn len(&self) -> usize {
+        self.key.len() + self.value.len()
+    }
+}
+
+impl Node {
     /// A node with all links at their end, linked to nothing.
     pub(crate) fn allocate(
         arena: &Arena,
+        layout: Layout,
         height: usize,
-        key: &[u8],
-        seq: SeqNo,
-        kind: EntryKind,
-        value: &[u8],
+        contents: &Contents<'_>,
     ) -> NonNull<Node> {
-        let start = arena.allocate(Self::size(height, key.len(), value.len()));
+        let room = contents.len().next_multiple_of(ALIGN);
+        let size = HEADER_BYTES + layout.bytes() + height * LINK_BYTES + room;
+        let start = arena.allocate(size);
         for level in 0..height {
             // SAFETY: the links are the first part of the allocation, which is aligned to 8.
             let link = unsafe { start.cast::<Link>().add(level) };
@@ -102,26 +136,55 @@ impl Node {
         }
         // SAFETY: the header lies behind the links, within the allocation.
         let node = unsafe { start.cast::<Link>().add(height) }.cast::<Node>();
-        // Lengths are checked where a memtable is entered; they fit 24 and 32 bits.
+        let flag = if layout == Layout::Versioned { VERSIONED } else { 0 };
         let header = Node {
-            packed: pack(seq, kind),
-            height_and_key_len: ((height as u32) << HEIGHT_SHIFT) | key.len() as u32,
-            value_len: value.len() as u32,
+            packed: 0,
+            height_and_key_len: ((height as u32) << HEIGHT_SHIFT) | flag,
+            value_len: 0,
             all: WrittenOnce::new(),
         };
         // SAFETY: freshly allocated for a node of this size, and aligned to 8.
         unsafe { node.write(header) };
-        // SAFETY: the key lies behind the header, within the allocation.
-        let key_start = unsafe { node.add(1) }.cast::<u8>();
-        // SAFETY: `key.len()` bytes were allocated there, and fresh memory overlaps nothing.
+        if layout == Layout::Versioned {
+            // SAFETY: versions lie behind the header, within the allocation.
+            let versions = unsafe { node.add(1) }.cast::<Versions>();
+            // SAFETY: as above; aligned by the assertions of this module.
+            unsafe { versions.write(Versions::new(room)) };
+        }
+        // SAFETY: no one else knows of the node, and the allocation has room for the contents.
+        unsafe { Self::fill(node, layout, contents) };
+        node
+    }
+
+    /// Writes what a node holds: its sequence number, kind, key and value. Its height stays.
+    ///
+    /// # Safety
+    /// No one else reads or writes these parts of `node`, which has this layout and room for the
+    /// contents.
+    pub(super) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Contents<'_>) {
+        let Contents { key, seq, kind, value } = *contents;
+        let start = node.as_ptr();
+        // SAFETY: the header was written in `allocate`; no one else reads it now.
+        let lengths = unsafe { (*start).height_and_key_len } & !KEY_LEN_MASK;
+        // SAFETY: as above, and so for the next two.
+        unsafe { (*start).packed = pack(seq, kind) };
+        // Lengths are checked where a memtable is entered; they fit 17 and 32 bits.
+        // SAFETY: as above.
+        unsafe { (*start).height_and_key_len = lengths | key.len() as u32 };
+        // SAFETY: as above.
+        unsafe { (*start).value_len = value.len() as u32 };
+        // SAFETY: what lies behind the header is within the allocation.
+        let behind = unsafe { node.add(1) }.cast::<u8>();
+        // SAFETY: the key lies behind the versions, within the allocation.
+        let key_start = unsafe { behind.add(layout.bytes()) };
+        // SAFETY: `key.len()` bytes are there, and no one reads them.
         unsafe { ptr::copy_nonoverlapping(key.as_ptr(), key_start.as_ptr(), key.len()) };
         // SAFETY: the value lies behind the key, within the allocation.
         let value_start = unsafe { key_start.add(key.len()) };
-        // SAFETY: `value.len()` bytes were allocated there.
+        // SAFETY: `value.len()` bytes are there, and no one reads them.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), value_start.as_ptr(), value.len()) };
         // SAFETY: the header was just written.
         unsafe { node.as_ref() }.all.write();
-        node
     }
 }
 
@@ -153,6 +216,12 @@ impl<'a> NodeRef<'a> {
         header
     }
 
+    /// Whether it has [`Versions`].
+    pub(super) fn layout(self) -> Layout {
+        let has_versions = self.header().height_and_key_len & VERSIONED != 0;
+        if has_versions { Layout::Versioned } else { Layout::Plain }
+    }
+
     #[inline]
     pub(crate) fn height(self) -> usize {
         (self.header().height_and_key_len >> HEIGHT_SHIFT) as usize
@@ -176,10 +245,12 @@ impl<'a> NodeRef<'a> {
 
     #[inline]
     fn bytes(self, start: usize, len: usize) -> &'a [u8] {
-        // SAFETY: key and value lie behind the header, within the allocation.
+        let has_versions = self.header().height_and_key_len & VERSIONED != 0;
+        let before = if has_versions { size_of::<Versions>() } else { 0 };
+        // SAFETY: key and value lie behind header and versions, within the allocation.
         let payload = unsafe { self.node.add(1) }.cast::<u8>();
         // SAFETY: as above.
-        let start = unsafe { payload.add(start) };
+        let start = unsafe { payload.add(before + start) };
         // SAFETY: `len` bytes there were written in `allocate`, and never again.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }

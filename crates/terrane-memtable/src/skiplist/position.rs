@@ -8,7 +8,7 @@ use crate::entry::{Entry, SeqNo};
 /// A node of some skip-list, or no node.
 ///
 /// All methods take the list that the position was made with, which is what keeps the node alive.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position(Option<NonNull<Node>>);
 
 // SAFETY: a position is used only together with its list, which is `Send` and `Sync`.

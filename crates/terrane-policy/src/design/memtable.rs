@@ -8,11 +8,13 @@
 //! vector(prealloc=8MiB,query=resort)
 //! hash-skiplist(prefix=6,buckets=100000,height=12,view=kept)
 //! hash-linkedlist(prefix=6,buckets=100000,threshold=256,view=kept)
+//! flodb(membuffer=25%,partition-bits=4,drain-threads=1)
 //! ```
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use super::flodb::FloDb;
 use crate::error::ParseError;
 use crate::units::{format_bytes, parse_bytes};
 
@@ -62,6 +64,8 @@ pub enum MemtableKind {
         /// What is read where a range leaves a prefix.
         view: OrderedView,
     },
+    /// A hash table in front of a concurrent skip-list.
+    FloDb(FloDb),
 }
 
 /// How reads of a vector find their order.
@@ -86,8 +90,9 @@ pub enum OrderedView {
 
 /// The forms that are accepted, for messages.
 const FORMS: &str = "auto, btree, skiplist(branching=4,height=12), vector(prealloc=8MiB,query=resort), \
-                     hash-skiplist(prefix=6,buckets=100000) or \
-                     hash-linkedlist(prefix=6,buckets=100000,threshold=256)";
+                     hash-skiplist(prefix=6,buckets=100000), \
+                     hash-linkedlist(prefix=6,buckets=100000,threshold=256) or \
+                     flodb(membuffer=25%,partition-bits=4,drain-threads=1)";
 
 /// Bytes of a bucket without entries.
 const BUCKET_BYTES: u64 = 8;
@@ -141,6 +146,11 @@ impl MemtableKind {
                  sort. The prefix no longer than what ranges share, buckets about as many as \
                  prefixes or entries in a full buffer, whichever is less"
             }
+            Self::FloDb(_) => {
+                "writes of keys that are still in its front level take the place of what was there: \
+                 for few keys that are written again and again. Other writes cost more than those \
+                 of a skip-list alone, and ranges drain what they come to"
+            }
         }
     }
 
@@ -173,6 +183,7 @@ impl MemtableKind {
                 check_buckets(buckets, buffer_bytes)
             }
             Self::HashLinkedList { buckets, .. } => check_buckets(buckets, buffer_bytes),
+            Self::FloDb(flodb) => flodb.validate(),
         }
     }
 }
@@ -240,6 +251,7 @@ impl Display for MemtableKind {
                 settings.extend(unless("view", &view, &OrderedView::default()));
                 write_form(f, "hash-linkedlist", &settings)
             }
+            Self::FloDb(flodb) => flodb.fmt(f),
         }
     }
 }
@@ -304,11 +316,11 @@ impl FromStr for MemtableKind {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = || ParseError::new("memtable", text, FORMS);
-        let (name, settings) = match text.split_once('(') {
+        let (name, arguments) = match text.split_once('(') {
             Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(bad)?),
             None => (text, ""),
         };
-        let mut settings = Settings::parse(settings)?;
+        let mut settings = Settings::parse(arguments)?;
         const PREFIX: &str = "the first bytes of a key that choose its bucket, 0 to 255";
         const BUCKETS: &str = "a number of buckets";
         let kind = match name.trim() {
@@ -338,6 +350,7 @@ impl FromStr for MemtableKind {
                 )?,
                 view: settings.take("view", Some(OrderedView::default()), "kept or copy")?,
             },
+            "flodb" => return FloDb::parse(arguments).map(Self::FloDb),
             _ => return Err(bad()),
         };
         settings.end(kind)

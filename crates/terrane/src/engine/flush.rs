@@ -6,6 +6,7 @@ use std::time::Instant;
 use terrane_policy::RunId;
 
 use super::install::Installed;
+use super::keyspaces::discards;
 use super::tree::FullBuffer;
 use super::write::given_up;
 use super::{Engine, JobKind, Tree};
@@ -27,7 +28,11 @@ impl Engine {
             return Err(given_up());
         }
         let mut paths = Vec::new();
-        let written = self.write_memtable(tree, &full, &mut paths);
+        let written = if discards(&tree.design()) {
+            Ok(Vec::new())
+        } else {
+            self.write_memtable(tree, &full, &mut paths)
+        };
         let installed = written.and_then(|tables| self.install_flush(tree, &full, &tables));
         if let Err(error) = installed {
             self.abandon(paths);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use terrane_policy::Design;
+use terrane_policy::flodb::Flush;
+use terrane_policy::{Design, MemtableKind};
 
 use super::Engine;
 use super::open::{DEFAULT_NAME, check_design};
@@ -43,7 +44,7 @@ impl Engine {
             Change::Flushed { keyspace: id, upto: position },
         ];
         self.commit(manifest, changes)?;
-        let memtable = Tree::new_memtable(&design, &self.pool);
+        let memtable = Tree::new_memtable(&design, &self.pool, None);
         let buffer = Buffer::new(memtable, position);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
         self.trees.rcu(|trees| {
@@ -87,7 +88,7 @@ impl Engine {
         tree.state().version.tables().values().for_each(|table| table.make_obsolete());
         // Readers that still hold the tree keep its files; no one else does. Who looks now finds
         // nothing, in memory as in tables.
-        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool, None);
         tree.replace(|mut state| {
             state.active = Arc::new(Buffer::new(memtable, state.active.begins));
             state.version = Arc::new(Version::default());
@@ -108,6 +109,7 @@ impl Engine {
         if tree.is_dropped() {
             return Err(Error::invalid("keyspace", "dropped", "one that exists"));
         }
+        check_discard(tree, &design)?;
         let change = Change::Keyspace {
             keyspace: tree.id,
             name: tree.name.to_string(),
@@ -126,4 +128,20 @@ impl Engine {
     fn log_end(&self) -> Lsn {
         self.lock_writer().log.as_ref().map_or(Lsn(0), LogWriter::end)
     }
+}
+
+/// What a tree holds must not be thrown away unasked.
+fn check_discard(tree: &Tree, design: &Design) -> Result<()> {
+    let state = tree.state();
+    let is_empty = state.is_flushed() && state.version.runs().is_empty();
+    if discards(design) && !discards(&tree.design()) && !is_empty {
+        let found = "flush=discard, which throws away what is written";
+        return Err(Error::invalid("design", found, "such a design for a tree without data only"));
+    }
+    Ok(())
+}
+
+/// Whether memtables are thrown away and not flushed.
+pub(super) fn discards(design: &Design) -> bool {
+    matches!(design.memtable, MemtableKind::FloDb(flodb) if flodb.flush == Flush::Discard)
 }

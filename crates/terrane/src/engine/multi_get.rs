@@ -4,9 +4,9 @@
 //! lookups side by side wait together: each step is taken for all keys, and asks for the memory of
 //! the next one.
 
-use super::read::{find_in_memtables, newest_deletion};
+use super::read::{InMemory, find_in_memtables, newest_deletion};
 use super::{Engine, Tree};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::table::{Found, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
@@ -44,8 +44,16 @@ impl Engine {
         seq: Option<SeqNo>,
     ) -> Result<Vec<Option<Value>>> {
         self.health.check_open()?;
+        // Where versions may be overwritten in place, the one of the last key must still be there
+        // when the others were found.
+        let held = (seq.is_none() && tree.state().forgets()).then(|| self.hold());
+        let seq = seq.or(held.as_ref().map(|held| held.seq));
         // The state first: then nothing that is visible can have left it.
         let state = tree.state();
+        if seq.is_none() && state.forgets() {
+            // It was given such a memtable just now.
+            return self.multi_get(tree, keys, seq);
+        }
         let seq = seq.unwrap_or_else(|| self.visible());
         self.counters.add(Counter::Gets, keys.len() as u64);
         let mut answers = vec![None; keys.len()];
@@ -54,8 +62,11 @@ impl Engine {
             for (at, key) in chunk.iter().enumerate() {
                 let key = key.as_ref();
                 match find_in_memtables(&state, key, seq) {
-                    Some(found) => answers[at] = found.and_then(value_of),
-                    None => wanted.push(Wanted { key, at, hash: filter_hash(key) }),
+                    InMemory::Decided(found) => answers[at] = found.and_then(value_of),
+                    InMemory::Open => wanted.push(Wanted { key, at, hash: filter_hash(key) }),
+                    InMemory::Overwritten => {
+                        return Err(Error::internal("a version that is held was overwritten"));
+                    }
                 }
             }
             for run in state.version.runs() {

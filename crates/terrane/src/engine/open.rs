@@ -188,6 +188,7 @@ impl Engine {
             commits: CommitQueue::new(state.last_seq),
             manifest: Mutex::new(manifest),
             work: Work::default(),
+            drains: super::drain::DrainSignal::default(),
             read_pool,
             doubtful: Mutex::default(),
             lock: Mutex::new(lock),
@@ -319,7 +320,7 @@ fn open_tree(
         keyspace.tables.iter().map(|(id, record)| (*id, open(record))).collect();
     let version = Version::new(keyspace.shape.clone(), &tables);
     let design = keyspace.design.clone();
-    let memtable = Tree::new_memtable(&design, pool);
+    let memtable = Tree::new_memtable(&design, pool, None);
     let buffer = Buffer::new(memtable, keyspace.flushed);
     Tree::new(id, &keyspace.name, design, version, buffer)
 }

@@ -5,8 +5,10 @@
 //! as well. Runs are passed over by key range, then by filter, then searched by fence pointers: one
 //! block is looked into where the key is found, and none where it is not, but for false positives.
 
+use terrane_memtable::Lookup;
+
 use super::{Engine, Tree, TreeState};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::table::{Found, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
@@ -16,11 +18,8 @@ impl Engine {
     /// The value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
         self.health.check_open()?;
-        // The state first: then nothing that is visible can have left it.
-        let state = tree.state();
-        let seq = seq.unwrap_or_else(|| self.visible());
         self.counters.add(Counter::Gets, 1);
-        let found = self.find(&state, key, seq)?;
+        let found = self.find_retrying(tree, key, seq)?;
         let value = found.filter(|found| found.kind == EntryKind::Value).map(|found| found.value);
         if value.is_some() {
             self.counters.add(Counter::GetsFound, 1);
@@ -28,12 +27,49 @@ impl Engine {
         Ok(value)
     }
 
-    /// The newest version of `key` as of `seq`; `None` if there is none, or it lies in a range that
-    /// was deleted since.
-    fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
-        if let Some(decided) = find_in_memtables(state, key, seq) {
-            return Ok(decided);
+    /// The newest version of `key` as of `seq`, or now.
+    #[inline]
+    fn find_retrying(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+        // The state first: then nothing that is visible can have left it.
+        let state = tree.state();
+        let answer = self.find(&state, key, seq.unwrap_or_else(|| self.visible()))?;
+        match answer {
+            Answer::Decided(found) => Ok(found),
+            Answer::Overwritten => {
+                drop(state);
+                self.find_held(tree, key, seq)
+            }
         }
+    }
+
+    /// What was visible a moment ago was overwritten meanwhile, in place: what is visible now is
+    /// held, so that it is there when it is looked for.
+    #[cold]
+    fn find_held(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+        self.counters.add(Counter::GetsRetried, 1);
+        if seq.is_some() {
+            return Err(Error::internal("a version that is held was overwritten"));
+        }
+        let held = self.hold();
+        let state = tree.state();
+        match self.find(&state, key, held.seq)? {
+            Answer::Decided(found) => Ok(found),
+            Answer::Overwritten => Err(Error::internal("a version that is held was overwritten")),
+        }
+    }
+
+    /// The newest version of `key` as of `seq`; none if there is none, or it lies in a range that
+    /// was deleted since.
+    fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
+        match find_in_memtables(state, key, seq) {
+            InMemory::Decided(found) => return Ok(Answer::Decided(found)),
+            InMemory::Overwritten => return Ok(Answer::Overwritten),
+            InMemory::Open => {}
+        }
+        self.find_in_tables(state, key, seq).map(Answer::Decided)
+    }
+
+    fn find_in_tables(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
         let runs = state.version.runs();
         if runs.is_empty() {
             return Ok(None);
@@ -74,25 +110,41 @@ impl Engine {
     }
 }
 
-/// What memtables say of `key`: a version, or that all versions are deleted; `None` if they leave
-/// it to the tables.
+/// What a tree says of a key.
+enum Answer {
+    /// It has this version, or none that is not deleted.
+    Decided(Option<Found>),
+    /// As [`InMemory::Overwritten`].
+    Overwritten,
+}
+
+/// What memtables say of a key.
+pub(super) enum InMemory {
+    /// It has this version, or all of its versions are deleted.
+    Decided(Option<Found>),
+    /// The version was overwritten in place since the reader took its sequence number, which it
+    /// did not hold.
+    Overwritten,
+    /// They leave it to the tables.
+    Open,
+}
+
 #[inline]
-pub(super) fn find_in_memtables(
-    state: &TreeState,
-    key: &[u8],
-    seq: SeqNo,
-) -> Option<Option<Found>> {
+pub(super) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
     for memtable in state.memtables() {
         let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
-        if let Some((found, kind, value)) = memtable.get_pinned(key, seq) {
-            let value = Value::pinned(value);
-            return Some((found > deleted).then_some(Found { seq: found, kind, value }));
-        }
-        if deleted > 0 {
-            return Some(None);
+        match memtable.look_up(key, seq) {
+            Lookup::Found(found, kind, value) => {
+                let value = Value::pinned(value);
+                let found = (found > deleted).then_some(Found { seq: found, kind, value });
+                return InMemory::Decided(found);
+            }
+            Lookup::Overwritten => return InMemory::Overwritten,
+            Lookup::Absent if deleted > 0 => return InMemory::Decided(None),
+            Lookup::Absent => {}
         }
     }
-    None
+    InMemory::Open
 }
 
 /// The newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if there

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::open::{Opened, log_required};
-use super::{Engine, Tree, insert_one};
+use super::{Engine, Tree};
 use crate::batch::Ops;
 use crate::error::{Error, Result};
 use crate::manifest::{Change, Found, ManifestState};
@@ -111,7 +111,7 @@ impl Engine {
                         Error::corruption(&self.dir, None, "log record", error.to_string())
                     })?;
                     if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        insert_one(&tree.state().active.memtable, &op, next, seq);
+                        self.insert_one(&tree.state().active.memtable, &op, next, seq);
                     }
                     next += 1;
                 }
@@ -153,7 +153,8 @@ impl Engine {
 
     fn replace_replayed(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) {
         use super::tree::{Buffer, FullBuffer};
-        let memtable = Tree::new_memtable(&tree.design(), &self.pool);
+        let before = Arc::clone(&tree.state().active.memtable);
+        let memtable = Tree::new_memtable(&tree.design(), &self.pool, Some(&before));
         tree.replace(|mut state| {
             let next = Arc::new(Buffer::new(memtable, lsn));
             let before = std::mem::replace(&mut state.active, next);

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::iter::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
 };
-use crate::stats::Counter;
 use crate::types::SeqNo;
 
 /// A tree at a sequence number, kept as it is for as long as someone reads it.
@@ -32,7 +31,6 @@ impl Engine {
         // The state first: then nothing that is visible can have left it.
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.visible());
-        self.counters.add(Counter::Scans, 1);
         let dead = Arc::clone(tree.dead());
         Ok(ReadView { state, dead, known, seq, pool: self.read_pool.clone() })
     }
@@ -111,6 +109,11 @@ impl ReadView {
         let TreeState { version, .. } = &*self.state;
         let dead = (&self.dead, self.known);
         DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
+    }
+
+    /// Whether its sequence number must be held for what it sees to stay.
+    pub(crate) fn must_be_held(&self) -> bool {
+        self.state.forgets()
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

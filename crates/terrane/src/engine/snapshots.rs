@@ -1,16 +1,26 @@
 //! Sequence numbers that someone still reads at.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
+use super::Engine;
 use super::commit::CommitQueue;
 use crate::types::SeqNo;
 
 /// All snapshots of a database.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Snapshots {
     /// How many hold each sequence number.
     held: Mutex<BTreeMap<SeqNo, usize>>,
+    /// None that is held is below this, nor will any be that is being taken.
+    oldest: AtomicU64,
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        Self { held: Mutex::default(), oldest: AtomicU64::new(SeqNo::MAX) }
+    }
 }
 
 impl Snapshots {
@@ -25,9 +35,26 @@ impl Snapshots {
     /// merge, for these were visible before.
     pub(crate) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
+        // Said before it is taken: see `horizon`.
+        let before = oldest_of(&held).min(commits.visible());
+        self.oldest.store(before, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         let seq = commits.visible();
         *held.entry(seq).or_default() += 1;
+        self.oldest.store(oldest_of(&held), Ordering::Release);
         seq
+    }
+
+    /// A sequence number that is visible, and not above any that is held now or later.
+    ///
+    /// A snapshot that is being taken has either said by now that it will not be below what was
+    /// visible then, or it will see as visible what is visible here.
+    #[inline]
+    pub(crate) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
+        let visible = commits.visible();
+        fence(Ordering::SeqCst);
+        // Acquire pairs with the release of `release`: who let go has read.
+        visible.min(self.oldest.load(Ordering::Acquire))
     }
 
     /// Lets go of a sequence number that was held.
@@ -37,6 +64,7 @@ impl Snapshots {
             *count -= 1;
             if *count == 0 {
                 held.remove(&seq);
+                self.oldest.store(oldest_of(&held), Ordering::Release);
             }
         }
     }
@@ -45,6 +73,30 @@ impl Snapshots {
     pub(crate) fn list(&self) -> Vec<SeqNo> {
         self.lock().keys().copied().collect()
     }
+}
+
+/// A sequence number that is held for as long as this exists.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    engine: &'a Engine,
+    pub(super) seq: SeqNo,
+}
+
+impl Engine {
+    /// Holds the newest visible sequence number.
+    pub(super) fn hold(&self) -> Held<'_> {
+        Held { engine: self, seq: self.hold_snapshot() }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.engine.release_snapshot(self.seq);
+    }
+}
+
+fn oldest_of(held: &BTreeMap<SeqNo, usize>) -> SeqNo {
+    held.keys().next().copied().unwrap_or(SeqNo::MAX)
 }
 
 #[cfg(test)]
@@ -57,10 +109,13 @@ mod tests {
         let snapshots = Snapshots::default();
         let (a, b) = (snapshots.hold(&commits), snapshots.hold(&commits));
         assert_eq!((a, b, snapshots.list()), (7, 7, vec![7]));
+        commits.set_visible(9);
+        assert_eq!(snapshots.horizon(&commits), 7);
         snapshots.release(a);
         assert_eq!(snapshots.list(), [7]);
         snapshots.release(b);
         snapshots.release(b);
         assert!(snapshots.list().is_empty());
+        assert_eq!(snapshots.horizon(&commits), 9);
     }
 }

@@ -12,6 +12,7 @@ use terrane_policy::{
     admit,
 };
 
+use super::drain;
 use super::drop_covered::Covered;
 use crate::error::Error;
 use crate::iter::DeadRanges;
@@ -127,25 +128,43 @@ impl Tree {
         })
     }
 
-    /// An empty memtable of the kind that the design asks for.
-    pub(crate) fn new_memtable(design: &Design, pool: &Arc<Pool>) -> Arc<Memtable> {
-        Memtable::new(memtable_config(design.memtable), pool)
+    /// An empty memtable of the kind that the design asks for, to take the place of `before`.
+    pub(crate) fn new_memtable(
+        design: &Design,
+        pool: &Arc<Pool>,
+        before: Option<&Memtable>,
+    ) -> Arc<Memtable> {
+        Self::memtable_of(design.memtable, design.buffer_bytes, pool, before)
+    }
+
+    fn memtable_of(
+        kind: MemtableKind,
+        buffer_bytes: u64,
+        pool: &Arc<Pool>,
+        before: Option<&Memtable>,
+    ) -> Arc<Memtable> {
+        let config = memtable_config(kind, buffer_bytes, before);
+        match before {
+            Some(before) => Memtable::new_after(before, config, pool),
+            None => Memtable::new(config, pool),
+        }
     }
 
     /// An empty memtable to take the place of the active one. Where the design leaves the kind open,
     /// it follows from the operations of the database since the last one; `mix` are all there were.
     pub(crate) fn next_memtable(&self, mix: Mix, pool: &Arc<Pool>) -> Arc<Memtable> {
         let design = self.design();
+        let active = Arc::clone(&self.state().active.memtable);
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
         if design.memtable != MemtableKind::Auto {
             *choice = None;
-            return Self::new_memtable(&design, pool);
+            return Self::new_memtable(&design, pool, Some(&active));
         }
         let before = choice.take();
         let present = before.as_ref().map(|(choice, _)| choice.kind);
         let recent = before.map_or(mix, |(_, before)| mix.since(&before));
         let (chosen, _) = choice.insert((choose(&recent, present, design.buffer_bytes), mix));
-        Memtable::new(memtable_config(chosen.kind), pool)
+        Self::memtable_of(chosen.kind, design.buffer_bytes, pool, Some(&active))
     }
 
     /// What was chosen at the last rotation, if the design leaves it open.
@@ -228,7 +247,11 @@ impl Tree {
 
 /// What a memtable of a kind is made with. A kind that is left open is the usual one until there
 /// is something to choose by.
-pub(crate) fn memtable_config(kind: MemtableKind) -> Config {
+pub(crate) fn memtable_config(
+    kind: MemtableKind,
+    buffer_bytes: u64,
+    before: Option<&Memtable>,
+) -> Config {
     let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let hash_view = |view| match view {
         OrderedView::Kept => HashView::Kept,
@@ -258,6 +281,7 @@ pub(crate) fn memtable_config(kind: MemtableKind) -> Config {
                 view: hash_view(view),
             }
         }
+        MemtableKind::FloDb(flodb) => Config::FloDb(drain::config(flodb, buffer_bytes, before)),
     }
 }
 
@@ -273,6 +297,12 @@ impl TreeState {
     /// All memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active.memtable).chain(self.full.iter().map(|full| &full.memtable))
+    }
+
+    /// Whether a memtable forgets what no one reads: then who reads more than once at the same
+    /// sequence number must hold it.
+    pub(crate) fn forgets(&self) -> bool {
+        self.memtables().any(|memtable| memtable.forgets())
     }
 
     /// Bytes that memtables have taken from the allocator.

@@ -202,24 +202,28 @@ impl Engine {
         if self.is_inline() {
             return Ok(());
         }
-        let mut threads = self.work.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut start = |name: String, run: fn(&Engine)| -> Result<()> {
-            let engine = Arc::clone(self);
-            #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
-            let thread = std::thread::Builder::new().name(name).spawn(move || {
-                let _working = Working { engine: &engine };
-                run(&engine);
-            });
-            threads
-                .push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
-            Ok(())
-        };
-        start("terrane-flush".into(), Self::flush_loop)?;
-        start("terrane-log".into(), Self::log_loop)?;
+        self.start_thread("terrane-flush".into(), Self::flush_loop)?;
+        self.start_thread("terrane-log".into(), Self::log_loop)?;
         for number in 0..self.settings.compaction_threads {
-            start(format!("terrane-compact-{number}"), Self::compact_loop)?;
+            self.start_thread(format!("terrane-compact-{number}"), Self::compact_loop)?;
         }
+        self.start_drain_threads()
+    }
+
+    pub(super) fn start_thread(self: &Arc<Self>, name: String, run: fn(&Engine)) -> Result<()> {
+        let mut threads = self.work.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = Arc::clone(self);
+        #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _working = Working { engine: &engine };
+            run(&engine);
+        });
+        threads.push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
         Ok(())
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.work.is_stopping()
     }
 
     /// Has all threads end, and waits for them. Jobs are given up where they are.
@@ -229,6 +233,7 @@ impl Engine {
         self.work.tell_done();
         self.work.log_came_up.notify_all();
         self.room.notify_all();
+        self.drains.wake_all();
         let threads =
             std::mem::take(&mut *self.work.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_memtable::Memtable;
+use terrane_memtable::{Inserted, Memtable};
 
 use super::commit::Ticket;
 use super::{Engine, Tree, Writer};
@@ -119,7 +119,7 @@ impl Engine {
             _ => Ok(()),
         };
         if synced.is_ok() {
-            insert(&write, first, &targets);
+            self.insert(&write, first, &targets);
         }
         entered.finish()?;
         self.counters.add(Counter::Writes, count);
@@ -180,26 +180,38 @@ fn log(
     }
 }
 
-/// Puts the operations into their memtables.
-fn insert(write: &Write<'_>, first: SeqNo, targets: &Targets) {
-    match (write, targets) {
-        (Write::One(tree, op), Targets::One(memtable)) => {
-            tell_put(tree, op);
-            insert_one(memtable, op, first, first);
-        }
-        (Write::Batch(batch), Targets::Many(targets)) => {
-            // Encoded by this process, and checked before.
-            let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
-            for (seq, (keyspace, op)) in (first..).zip(ops) {
-                let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
-                if let Some((tree, memtable)) = target {
-                    tell_put(tree, &op);
-                    insert_one(memtable, &op, seq, first);
+impl Engine {
+    /// Puts the operations into their memtables.
+    fn insert(&self, write: &Write<'_>, first: SeqNo, targets: &Targets) {
+        match (write, targets) {
+            (Write::One(tree, op), Targets::One(memtable)) => {
+                tell_put(tree, op);
+                self.insert_one(memtable, op, first, first);
+            }
+            (Write::Batch(batch), Targets::Many(targets)) => {
+                // Encoded by this process, and checked before.
+                let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+                for (seq, (keyspace, op)) in (first..).zip(ops) {
+                    let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
+                    if let Some((tree, memtable)) = target {
+                        tell_put(tree, &op);
+                        self.insert_one(memtable, &op, seq, first);
+                    }
                 }
             }
+            // Targets are found for the write that they are used with.
+            (Write::One(..), Targets::Many(_)) | (Write::Batch(_), Targets::One(_)) => {}
         }
-        // Targets are found for the write that they are used with.
-        (Write::One(..), Targets::Many(_)) | (Write::Batch(_), Targets::One(_)) => {}
+    }
+
+    /// Puts one operation, of a batch that began at `first`, into a memtable, which may forget what
+    /// no one reads any more.
+    #[inline]
+    pub(super) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
+        let inserted = insert_one(memtable, op, seq, first, || self.horizon());
+        if memtable.forgets() {
+            self.count_inserted(inserted);
+        }
     }
 }
 
@@ -211,12 +223,22 @@ fn tell_put(tree: &Tree, op: &Op<'_>) {
     }
 }
 
-/// Puts one operation, of a batch that began at `first`, into a memtable.
+/// Puts one operation, of a batch that began at `first`, into a memtable; see [`Memtable::update`]
+/// for the horizon.
 #[inline]
-pub(crate) fn insert_one(memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
+pub(crate) fn insert_one(
+    memtable: &Memtable,
+    op: &Op<'_>,
+    seq: SeqNo,
+    first: SeqNo,
+    horizon: impl FnOnce() -> SeqNo,
+) -> Inserted {
     match *op {
-        Op::Put { key, value } => memtable.insert(key, seq, EntryKind::Value, value),
-        Op::Delete { key } => memtable.insert(key, seq, EntryKind::Tombstone, &[]),
-        Op::DeleteRange { start, end } => memtable.insert_range_tombstone(start, end, seq, first),
+        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, horizon),
+        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], horizon),
+        Op::DeleteRange { start, end } => {
+            memtable.insert_range_tombstone(start, end, seq, first);
+            Inserted::default()
+        }
     }
 }

@@ -165,7 +165,7 @@ fn read_log(
         let kind = Config::SkipList { branching: 4, height: 12 };
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
         // Only what is newest will be asked for: all of the log is as one batch.
-        crate::engine::insert_one(memtable, op, seq, 0);
+        crate::engine::insert_one(memtable, op, seq, 0, || 0);
         report.log_operations += 1;
     })?;
     report.problems.extend(problems);

@@ -38,6 +38,9 @@ const MEMTABLES: &[&str] = &[
     "hash-skiplist(prefix=0,buckets=1,view=copy)",
     "hash-linkedlist(prefix=3,buckets=50)",
     "hash-linkedlist(prefix=1,buckets=3,threshold=5)",
+    "flodb",
+    "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
+    "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
 ];
 
 /// A design that flushes and compacts after a few kilobytes.

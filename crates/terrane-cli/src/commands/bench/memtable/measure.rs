@@ -144,7 +144,8 @@ impl Load {
     }
 
     fn empty(&self, kind: MemtableKind) -> Arc<Memtable> {
-        memtable::new(kind, &self.pool)
+        let buffer_bytes = self.len() * self.entry_bytes;
+        memtable::new(kind, buffer_bytes as u64, &self.pool)
     }
 
     /// Bytes of a memtable that holds everything.

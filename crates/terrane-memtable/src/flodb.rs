@@ -1,0 +1,228 @@
+//! FloDB's memtable (Balmau et al., EuroSys 2017): a Membuffer in front of a skip-list.
+//!
+//! A write goes to the Membuffer, a hash table, and from there to the list later; if it finds no
+//! place it goes to the list at once. A read looks into the Membuffer, then into the list: the
+//! first version found is the newest. What is in the way of the papers' simple scheme is that our
+//! writes have their sequence number before they are inserted, are inserted in any order, and are
+//! visible later; and that snapshots are exact. So:
+//!
+//! - a bucket knows how new the keys are that it sent to the list, and lets no older ones in
+//!   ([`bucket`]);
+//! - versions of a key stay linked to the newest one for as long as someone may ask for them. An
+//!   update is in place where no one does: the memory of a version that is hidden from all readers
+//!   is used for the next one ([`membuffer`]). A reader that is not registered anywhere and comes
+//!   too late for its version is told so, and looks again with a newer sequence number;
+//! - the list is what cursors walk. Before a cursor enters a range of keys the partition of the
+//!   Membuffer for it is drained ([`position`], [`drain`]): what is written later is newer than
+//!   what a scan looks for. So scans neither block writers nor restart, and small ones drain
+//!   little.
+//!
+//! The paper's scans drain everything, restart when they meet something newer, and block writers
+//! after some restarts; its updates swap the value of an entry in the list.
+
+mod bucket;
+mod drain;
+mod hash;
+mod membuffer;
+mod partition;
+mod position;
+mod span;
+
+use std::sync::Arc;
+
+pub use drain::DrainInsert;
+use drain::Which;
+use membuffer::Membuffer;
+pub(crate) use position::Position;
+pub(crate) use span::KeySpan;
+
+use crate::entry::{Entry, SeqNo};
+use crate::pool::Pool;
+use crate::skiplist::{Contents, Layout, NodeRef, Overwritten, Pin, SkipList};
+use crate::sync::{AtomicUsize, Ordering};
+
+/// The settings of a FloDB memtable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FloDbConfig {
+    /// Cache lines of the Membuffer, each with room for six keys; 0 for no Membuffer.
+    pub buckets: usize,
+    /// The Membuffer has two to the power of this many partitions; at most 16.
+    pub partition_bits: u8,
+    /// How versions are moved to the list.
+    pub insert: DrainInsert,
+    /// Whether versions that no one asks for are forgotten.
+    pub update: Update,
+}
+
+/// What becomes of a version that no one asks for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// Its memory is used for the next one of its key.
+    InPlace,
+    /// It stays.
+    Versions,
+}
+
+/// What has become of a write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Inserted {
+    /// It completed in the Membuffer.
+    pub is_in_membuffer: bool,
+    /// Versions that it made superfluous, and that are no more.
+    pub forgotten: usize,
+    /// The Membuffer had better be drained.
+    pub wants_drain: bool,
+}
+
+/// A Membuffer and a list.
+pub(crate) struct FloDb {
+    list: SkipList,
+    membuffer: Option<Membuffer>,
+    insert: DrainInsert,
+    update: Update,
+    forgotten: AtomicUsize,
+    forgotten_bytes: AtomicUsize,
+    drained: AtomicUsize,
+}
+
+/// Branching and height of the list.
+const BRANCHING: u8 = 4;
+const HEIGHT: u8 = 12;
+
+impl FloDb {
+    pub(crate) fn new(config: FloDbConfig, span: KeySpan, pool: Arc<Pool>) -> Self {
+        let partitions = 1 << config.partition_bits.min(16);
+        let membuffer =
+            (config.buckets > 0).then(|| Membuffer::new(config.buckets, partitions, span));
+        Self {
+            list: SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool),
+            membuffer,
+            insert: config.insert,
+            update: config.update,
+            forgotten: AtomicUsize::new(0),
+            forgotten_bytes: AtomicUsize::new(0),
+            drained: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a version; see [`Membuffer::add`].
+    #[inline]
+    pub(crate) fn insert(
+        &self,
+        version: &Contents<'_>,
+        horizon: impl FnOnce() -> SeqNo,
+    ) -> Inserted {
+        let Some(membuffer) = &self.membuffer else {
+            self.list.insert(version);
+            return Inserted::default();
+        };
+        let added = match self.update {
+            Update::InPlace => membuffer.add(&self.list, version, horizon),
+            Update::Versions => membuffer.add(&self.list, version, || 0),
+        };
+        if !added.is_in {
+            self.list.insert(version);
+        }
+        if added.forgotten > 0 {
+            self.forgotten.fetch_add(added.forgotten, Ordering::Relaxed);
+            self.forgotten_bytes.fetch_add(added.forgotten_bytes, Ordering::Relaxed);
+        }
+        Inserted {
+            is_in_membuffer: added.is_in,
+            forgotten: added.forgotten,
+            wants_drain: added.wants_drain,
+        }
+    }
+
+    /// The newest version of `key` that is not newer than `seq`, and what keeps it as it is.
+    #[inline]
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
+        if let Some(membuffer) = &self.membuffer
+            && let Some(found) = membuffer.get(&self.list, key, seq)?
+        {
+            return Ok(Some((found.node, found.pin)));
+        }
+        let found = self.list.get_unless_forgotten(key, seq)?;
+        Ok(found.map(|node| (node, Pin::NONE)))
+    }
+
+    /// As [`FloDb::get`], for as long as the memtable lives.
+    pub(crate) fn get_kept(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let (node, _pin) = self.get(key, seq).ok().flatten()?;
+        // SAFETY: nodes of this list have versions.
+        unsafe { node.versions() }.keep();
+        Some(node.entry())
+    }
+
+    /// Drains what is full, leaving out what is hot unless that does not suffice. Answers how many
+    /// versions were moved.
+    pub(crate) fn drain_some(&self) -> usize {
+        let Some(membuffer) = &self.membuffer else { return 0 };
+        let mut drained = 0;
+        for (number, partition) in membuffer.partitions.iter().enumerate() {
+            // Once at it, also what is soon due.
+            if partition.dirty() * 4 > partition.slots() {
+                drained += self.drain(membuffer, number, Which::Cold);
+                if partition.dirty() * 4 > partition.slots() * 3 {
+                    drained += self.drain(membuffer, number, Which::All);
+                }
+            }
+        }
+        drained
+    }
+
+    pub(crate) fn wants_drain(&self) -> bool {
+        let membuffer = self.membuffer.as_ref();
+        membuffer
+            .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
+    }
+
+    /// Drains everything.
+    pub(crate) fn drain_all(&self) {
+        if let Some(membuffer) = &self.membuffer {
+            for number in 0..membuffer.partitions.len() {
+                self.drain(membuffer, number, Which::All);
+            }
+        }
+    }
+
+    fn drain(&self, membuffer: &Membuffer, partition: usize, which: Which) -> usize {
+        let drained = membuffer.drain(&self.list, partition, which, self.insert);
+        if drained > 0 {
+            self.drained.fetch_add(drained, Ordering::Relaxed);
+        }
+        drained
+    }
+
+    /// Where the keys lie that it holds, for the memtable after it.
+    pub(crate) fn span(&self) -> KeySpan {
+        match (self.list.first_key(), self.list.last_key()) {
+            (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
+            _ => self.membuffer.as_ref().map_or_else(KeySpan::all, |front| front.span().clone()),
+        }
+    }
+
+    /// Versions that were forgotten, and their bytes of keys and values.
+    pub(crate) fn forgotten(&self) -> (usize, usize) {
+        let bytes = self.forgotten_bytes.load(Ordering::Relaxed);
+        (self.forgotten.load(Ordering::Relaxed), bytes)
+    }
+
+    /// Versions that were moved to the list.
+    pub(crate) fn drained(&self) -> usize {
+        self.drained.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in use, and bytes taken from the allocator.
+    pub(crate) fn usage(&self) -> (usize, usize) {
+        let (used, allocated) = self.list.usage();
+        let Some(membuffer) = &self.membuffer else { return (used, allocated) };
+        let free: usize = membuffer.partitions.iter().map(partition::Partition::free_bytes).sum();
+        let table = membuffer.bytes();
+        ((used + table).saturating_sub(free), allocated + table)
+    }
+}

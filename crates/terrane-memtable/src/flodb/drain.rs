@@ -1,0 +1,149 @@
+//! Draining: versions go from the Membuffer into the list (FloDB paper, §4.2).
+//!
+//! Under the lock of each bucket its versions are marked as moving; then, sorted, they are linked
+//! into the list, each from where the one before went; then those of them that are still the newest
+//! of their slot make the slot clean. A version that is replaced meanwhile leaves its slot dirty.
+//! Writers and readers go on all the time; those who drain the same partition take turns.
+//!
+//! Versions are drained before they are needed elsewhere, so that there are slots for new keys. A
+//! key that is written again and again would then leave a version in the list each time: one that
+//! replaced another since the last time is passed over once (as the clock algorithm does for
+//! pages), so that what is hot stays.
+
+use super::membuffer::Membuffer;
+use super::partition::Drained;
+use crate::head::head_of;
+use crate::skiplist::{NodeRef, Older, SkipList, versions_of};
+use crate::sync::lock;
+
+/// What to drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Everything that is there.
+    All,
+    /// What was not replaced since the last time.
+    Cold,
+}
+
+/// How versions are put into the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainInsert {
+    /// Each by a search from the top.
+    Single,
+    /// Sorted, each from where the one before went.
+    Multi,
+}
+
+/// So many buckets ahead the nodes are asked for that will be marked.
+const AHEAD: usize = 2;
+
+impl Membuffer {
+    /// Drains a partition. Everything that was added to it before, and is asked for, is in the list
+    /// when this returns. Answers how many versions were moved.
+    pub(super) fn drain(
+        &self,
+        list: &SkipList,
+        partition: usize,
+        which: Which,
+        insert: DrainInsert,
+    ) -> usize {
+        let part = &self.partitions[partition];
+        if part.dirty() == 0 {
+            return 0;
+        }
+        let mut moving = lock(&part.draining);
+        moving.clear();
+        let before = moving.capacity() * size_of::<Drained>();
+        self.mark(partition, which, &mut moving);
+        part.count_list(before, moving.capacity() * size_of::<Drained>());
+        if insert == DrainInsert::Multi {
+            moving.sort_unstable_by(|a, b| {
+                a.head.cmp(&b.head).then_with(|| {
+                    let (a, b) = (node_of(a), node_of(b));
+                    a.compare(b.key(), b.seq())
+                })
+            });
+        }
+        link(list, &moving, insert);
+        self.clean(partition);
+        moving.len()
+    }
+
+    fn mark(&self, partition: usize, which: Which, moving: &mut Vec<Drained>) {
+        let buckets = self.buckets_of(partition);
+        for (number, bucket) in buckets.iter().enumerate() {
+            if let Some(later) = buckets.get(number + AHEAD) {
+                later.prefetch();
+            }
+            if !bucket.meta().has_dirty() {
+                continue;
+            }
+            let locked = bucket.lock();
+            let meta = locked.meta();
+            for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+                let mut version = std::ptr::NonNull::new(locked.head(slot));
+                if which == Which::Cold
+                    // SAFETY: slots name nodes of the list, which have versions.
+                    && version.is_some_and(|node| unsafe { versions_of(node) }.take_hot())
+                {
+                    continue;
+                }
+                while let Some(node) = version {
+                    // SAFETY: as above.
+                    let versions = unsafe { versions_of(node) };
+                    if versions.is_permanent() {
+                        break;
+                    }
+                    versions.set_moving();
+                    // SAFETY: as above.
+                    let head = head_of(unsafe { NodeRef::new(node) }.key());
+                    moving.push(Drained { head, node });
+                    version = match versions.older() {
+                        Older::Node(older) => Some(older),
+                        Older::None | Older::Forgotten => None,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Slots whose newest version is in the list are clean.
+    fn clean(&self, partition: usize) {
+        let mut cleaned = 0;
+        for bucket in self.buckets_of(partition) {
+            if !bucket.meta().has_dirty() {
+                continue;
+            }
+            let mut locked = bucket.lock();
+            let meta = locked.meta();
+            for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+                let Some(node) = std::ptr::NonNull::new(locked.head(slot)) else { continue };
+                // SAFETY: slots name nodes of the list, which have versions.
+                if unsafe { versions_of(node) }.is_linked() {
+                    locked.set_clean(slot);
+                    cleaned += 1;
+                }
+            }
+        }
+        self.partitions[partition].remove_dirty(cleaned);
+    }
+}
+
+fn node_of(drained: &Drained) -> NodeRef<'_> {
+    // SAFETY: a node of the list, which outlives what is drained into it.
+    unsafe { NodeRef::new(drained.node) }
+}
+
+fn link(list: &SkipList, moving: &[Drained], insert: DrainInsert) {
+    let mut path = list.path();
+    for drained in moving {
+        match insert {
+            // SAFETY: it was made for the list, and marked as moving once, by who links it.
+            DrainInsert::Single => unsafe { list.link(drained.node) },
+            // SAFETY: as above.
+            DrainInsert::Multi => unsafe { path.link(drained.node) },
+        }
+        // SAFETY: it was made with versions.
+        unsafe { versions_of(drained.node) }.set_linked();
+    }
+}

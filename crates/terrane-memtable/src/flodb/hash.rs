@@ -1,0 +1,49 @@
+//! A hash of keys, for places in a table only: it keeps no one from making keys that collide, which
+//! costs them the use of the Membuffer and nothing else.
+
+const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
+const SECOND: u64 = 0xbf58_476d_1ce4_e5b9;
+
+/// The two halves of a product, together.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product >> 64) as u64 ^ product as u64
+}
+
+#[inline]
+pub(super) fn hash_of(key: &[u8]) -> u64 {
+    let mut hash = FIRST ^ (key.len() as u64).wrapping_mul(SECOND);
+    let mut chunks = key.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = chunk.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        hash = fold(hash ^ word, SECOND);
+    }
+    let rest = chunks.remainder();
+    if !rest.is_empty() {
+        let mut bytes = [0; 8];
+        bytes[..rest.len()].copy_from_slice(rest);
+        hash = fold(hash ^ u64::from_le_bytes(bytes), SECOND);
+    }
+    fold(hash ^ FIRST, SECOND | 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::hash_of;
+
+    #[test]
+    fn neighbours_spread_over_buckets_and_tags() {
+        let mut buckets = [0_u32; 64];
+        let mut tags = [0_u32; 256];
+        for number in 0..64_000_u64 {
+            let hash = hash_of(&number.to_be_bytes());
+            buckets[(((hash & 0xffff_ffff) * 64) >> 32) as usize] += 1;
+            tags[(hash >> 56) as usize] += 1;
+        }
+        assert!(buckets.iter().all(|count| (850..1150).contains(count)), "{buckets:?}");
+        assert!(tags.iter().all(|count| (180..330).contains(count)), "{tags:?}");
+        assert_ne!(hash_of(b""), hash_of(b"\0"));
+        assert_ne!(hash_of(b"12345678"), hash_of(b"12345678\0"));
+    }
+}

@@ -1,0 +1,365 @@
+//! The Membuffer: a concurrent hash table of fixed size that takes writes before the list does.
+//!
+//! A key belongs to one bucket: its place among all keys says which partition, a hash which bucket
+//! of it. A bucket names, for each of its keys, the newest version, and that names the one before,
+//! and so on (see [`crate::skiplist::Versions`]). Versions are nodes of the list that are not
+//! linked yet: draining moves no bytes.
+//!
+//! Writers of a bucket take turns; readers take no lock. Versions that are in the list stay in
+//! their slot until the slot is wanted for another key: a slot is *dirty* while it has versions
+//! that are not in the list, and only dirty slots are ever drained.
+//!
+//! Invariants:
+//! 1. All versions of a key that are not reached from its slot are in the list, and are older than
+//!    all that are, or were forgotten; [`Older::Forgotten`] says so below the oldest that is left.
+//! 2. Below a permanent version of a slot all are permanent.
+//! 3. A slot that is not dirty has permanent versions only, all of them linked.
+//! 4. A version that is forgotten is older than one that is not newer than what the horizon was
+//!    under the lock of the bucket: no one asks for it, but who began before it was passed, and
+//!    will then find that it was overwritten.
+
+use std::ptr::NonNull;
+
+use super::bucket::{Bucket, Locked, SLOTS, tag_of};
+use super::hash::hash_of;
+use super::partition::Partition;
+use super::span::KeySpan;
+use crate::entry::SeqNo;
+use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, SkipList, versions_of};
+
+/// The front level.
+pub(super) struct Membuffer {
+    span: KeySpan,
+    pub(super) partitions: Box<[Partition]>,
+    buckets: Box<[Bucket]>,
+    buckets_each: usize,
+}
+
+/// What became of a version.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    /// It found a place; otherwise it is for the list.
+    pub(super) is_in: bool,
+    /// Versions that were forgotten for it, and their bytes of keys and values.
+    pub(super) forgotten: usize,
+    pub(super) forgotten_bytes: usize,
+    /// The partition would have more room if it were drained.
+    pub(super) wants_drain: bool,
+}
+
+/// A version that was found; it stays as it is while it is pinned.
+pub(super) struct FoundVersion<'a> {
+    pub(super) node: NodeRef<'a>,
+    pub(super) pin: Pin,
+}
+
+impl Membuffer {
+    pub(super) fn new(buckets: usize, partitions: usize, span: KeySpan) -> Self {
+        let partitions = partitions.min(buckets).max(1);
+        let buckets_each = buckets.div_ceil(partitions).max(1);
+        Self {
+            span,
+            partitions: (0..partitions).map(|_| Partition::new(buckets_each * SLOTS)).collect(),
+            buckets: (0..partitions * buckets_each).map(|_| Bucket::new()).collect(),
+            buckets_each,
+        }
+    }
+
+    /// What the table takes, without the versions.
+    pub(super) fn bytes(&self) -> usize {
+        let lists: usize = self.partitions.iter().map(Partition::list_bytes).sum();
+        size_of_val(&*self.buckets) + size_of_val(&*self.partitions) + lists
+    }
+
+    pub(super) fn span(&self) -> &KeySpan {
+        &self.span
+    }
+
+    #[inline]
+    pub(super) fn partition_of(&self, key: &[u8]) -> usize {
+        self.span.part(key, self.partitions.len())
+    }
+
+    /// The buckets of a partition.
+    pub(super) fn buckets_of(&self, partition: usize) -> &[Bucket] {
+        &self.buckets[partition * self.buckets_each..][..self.buckets_each]
+    }
+
+    #[inline]
+    fn place_of(&self, key: &[u8]) -> (&Partition, &Bucket, u8) {
+        let hash = hash_of(key);
+        let partition = self.partition_of(key);
+        let bucket = ((hash & 0xffff_ffff) as usize * self.buckets_each) >> 32;
+        let bucket = &self.buckets[partition * self.buckets_each + bucket];
+        (&self.partitions[partition], bucket, tag_of(hash))
+    }
+
+    /// The newest version of `key` that is not newer than `seq`, if it is here; `None` leaves it to
+    /// the list.
+    pub(super) fn get<'a>(
+        &'a self,
+        _list: &'a SkipList,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion<'a>>, Overwritten> {
+        let (_, bucket, tag) = self.place_of(key);
+        for slot in bucket.meta().matches(tag) {
+            // SAFETY: slots name nodes of the list, which has versions and lives for `'a`.
+            let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
+            if newest.node.key() == key {
+                return find_version(newest, seq);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds a version, unless there is no place for it. `horizon` is a sequence number below which
+    /// no one begins to read any more, nor reads at; versions of the same key that are hidden from
+    /// there on may be forgotten.
+    pub(super) fn add(
+        &self,
+        list: &SkipList,
+        version: &Contents<'_>,
+        horizon: impl FnOnce() -> SeqNo,
+    ) -> Added {
+        let (partition, bucket, tag) = self.place_of(version.key);
+        let mut place = Place { list, partition, bucket: bucket.lock(), tag };
+        let mut added = Added::default();
+        let own = place.bucket.meta().matches(tag).find_map(|slot| {
+            let head = place.head(slot)?;
+            (head.key() == version.key).then_some((slot, head))
+        });
+        match own {
+            Some((slot, head)) if head.seq() < version.seq => {
+                place.replace(slot, head, version, horizon, &mut added);
+            }
+            Some((_, head)) => added.is_in = place.insert_below(head, version),
+            None => place.begin(version, &mut added),
+        }
+        drop(place);
+        added.wants_drain = partition.wants_drain();
+        added
+    }
+}
+
+/// Pins the newest version of a slot.
+///
+/// # Safety
+/// The nodes of the bucket live for `'a`, and have versions.
+#[inline]
+unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<FoundVersion<'a>> {
+    loop {
+        let node = NonNull::new(bucket.head(slot))?;
+        // SAFETY: by the caller.
+        let pin = unsafe { Pin::new(node, || bucket.head(slot) == node.as_ptr()) };
+        if let Some(pin) = pin {
+            // SAFETY: as above.
+            return Some(FoundVersion { node: unsafe { NodeRef::new(node) }, pin });
+        }
+    }
+}
+
+/// From the newest version of a key, the one that is seen at `seq`.
+#[inline]
+fn find_version(
+    newest: FoundVersion<'_>,
+    seq: SeqNo,
+) -> Result<Option<FoundVersion<'_>>, Overwritten> {
+    let mut version = newest;
+    while version.node.seq() > seq {
+        // SAFETY: slots name nodes that have versions, and so do these.
+        let links = unsafe { version.node.versions() };
+        version = loop {
+            let older = match links.older() {
+                Older::None => return Ok(None),
+                Older::Forgotten => return Err(Overwritten),
+                Older::Node(older) => older,
+            };
+            let is_there = || matches!(links.older(), Older::Node(node) if node == older);
+            // SAFETY: a version of the same key, and so a node of the list.
+            if let Some(pin) = unsafe { Pin::new(older, is_there) } {
+                // SAFETY: as above.
+                break FoundVersion { node: unsafe { NodeRef::new(older) }, pin };
+            }
+        };
+    }
+    Ok(Some(version))
+}
+
+/// A bucket that is being changed, and what belongs to it.
+struct Place<'a> {
+    list: &'a SkipList,
+    partition: &'a Partition,
+    bucket: Locked<'a>,
+    tag: u8,
+}
+
+impl<'a> Place<'a> {
+    /// The newest version of a slot. It needs no pin: versions are forgotten under the lock.
+    #[inline]
+    fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
+        // SAFETY: slots name nodes of the list, which lives for `'a`.
+        NonNull::new(self.bucket.head(slot)).map(|node| unsafe { NodeRef::new(node) })
+    }
+
+    /// A newer version of a key that has a slot.
+    fn replace(
+        &mut self,
+        slot: usize,
+        head: NodeRef<'_>,
+        version: &Contents<'_>,
+        horizon: impl FnOnce() -> SeqNo,
+        added: &mut Added,
+    ) {
+        let mut free = self.forget(head, horizon, added);
+        let node = match free.take_if(|node| has_room(*node, version)) {
+            Some(node) => {
+                // SAFETY: it was taken from the slot, and no one reads it.
+                unsafe { self.list.rewrite(node, version) };
+                node
+            }
+            None => self.partition.allocate(self.list, version),
+        };
+        if let Some(node) = free {
+            self.partition.give(node);
+        }
+        // SAFETY: made with versions.
+        let versions = unsafe { versions_of(node) };
+        versions.begin();
+        versions.set_older(Older::Node(head.as_ptr()));
+        versions.set_hot();
+        self.put(slot, node, added);
+    }
+
+    /// Forgets what no one needs of the versions before `head`. Answers one whose memory may be
+    /// used.
+    fn forget(
+        &self,
+        head: NodeRef<'_>,
+        horizon: impl FnOnce() -> SeqNo,
+        added: &mut Added,
+    ) -> Option<NonNull<Node>> {
+        // SAFETY: nodes of slots have versions.
+        let Older::Node(second) = (unsafe { head.versions() }).older() else { return None };
+        // SAFETY: as above.
+        if unsafe { versions_of(second) }.is_permanent() {
+            return None;
+        }
+        let horizon = horizon();
+        let mut kept = head;
+        while kept.seq() > horizon {
+            // SAFETY: as above.
+            let Older::Node(older) = (unsafe { kept.versions() }).older() else { return None };
+            // SAFETY: versions of a slot are nodes of the list.
+            kept = unsafe { NodeRef::new(older) };
+        }
+        // SAFETY: as above.
+        let Older::Node(mut node) = (unsafe { kept.versions() }).older() else { return None };
+        // SAFETY: as above.
+        if unsafe { versions_of(node) }.is_permanent() {
+            return None;
+        }
+        // SAFETY: as above.
+        unsafe { kept.versions() }.set_older(Older::Forgotten);
+        let mut free = None;
+        loop {
+            // SAFETY: as above.
+            let forgotten = unsafe { NodeRef::new(node) };
+            added.forgotten += 1;
+            added.forgotten_bytes += forgotten.key().len() + forgotten.value().len();
+            // SAFETY: as above.
+            let versions = unsafe { versions_of(node) };
+            let next = versions.older();
+            // Who has pinned it must not go on from here to what may be written anew.
+            versions.set_older(Older::Forgotten);
+            if free.is_none() && versions.is_free() {
+                free = Some(node);
+            } else {
+                self.partition.give(node);
+            }
+            match next {
+                // SAFETY: as above.
+                Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => node = older,
+                _ => return free,
+            }
+        }
+    }
+
+    /// A version of a key that has a slot, older than the newest: false if it is for the list.
+    fn insert_below(&mut self, head: NodeRef<'_>, version: &Contents<'_>) -> bool {
+        let mut newer = head;
+        let older = loop {
+            // SAFETY: nodes of slots have versions.
+            match (unsafe { newer.versions() }).older() {
+                Older::Node(older) => {
+                    // SAFETY: versions of a slot are nodes of the list.
+                    let older_node = unsafe { NodeRef::new(older) };
+                    if older_node.seq() < version.seq {
+                        break Older::Node(older);
+                    }
+                    newer = older_node;
+                }
+                Older::None => break Older::None,
+                // No one asks for what is older than what was forgotten.
+                Older::Forgotten => return false,
+            }
+        };
+        // SAFETY: as above.
+        let newer = unsafe { newer.versions() };
+        let node = self.partition.allocate(self.list, version);
+        // SAFETY: made with versions.
+        let versions = unsafe { versions_of(node) };
+        versions.begin();
+        versions.set_older(older);
+        if newer.is_permanent() {
+            // Below it no one looks for what must be drained.
+            versions.set_moving();
+            // SAFETY: it was made for the list, and is linked here only.
+            unsafe { self.list.link(node) };
+            versions.set_linked();
+        }
+        newer.set_older(Older::Node(node));
+        true
+    }
+
+    /// The first version of a key that has no slot.
+    fn begin(&mut self, version: &Contents<'_>, added: &mut Added) {
+        if version.seq < self.bucket.floor() {
+            return;
+        }
+        let meta = self.bucket.meta();
+        let unused = (0..SLOTS).find(|slot| meta.tag(*slot) == 0);
+        let slot = unused.or_else(|| {
+            // Any of those that are in the list; not always the same.
+            let first = version.seq as usize % SLOTS;
+            (first..SLOTS).chain(0..first).find(|slot| !meta.is_dirty(*slot))
+        });
+        let Some(slot) = slot else {
+            self.bucket.raise_floor(version.seq);
+            return;
+        };
+        if let Some(before) = self.head(slot) {
+            self.bucket.raise_floor(before.seq());
+        }
+        let node = self.partition.allocate(self.list, version);
+        // SAFETY: made with versions.
+        unsafe { versions_of(node) }.begin();
+        self.put(slot, node, added);
+    }
+
+    fn put(&mut self, slot: usize, node: NonNull<Node>, added: &mut Added) {
+        self.bucket.set(slot, self.tag, node.as_ptr());
+        if self.bucket.set_dirty(slot) {
+            self.partition.add_dirty();
+        }
+        added.is_in = true;
+    }
+}
+
+/// Whether a node can take a version without wasting much.
+pub(super) fn has_room(node: NonNull<Node>, version: &Contents<'_>) -> bool {
+    // SAFETY: only nodes with versions are in a Membuffer.
+    let room = unsafe { versions_of(node) }.room();
+    let needed = version.len();
+    needed <= room && room <= 2 * needed + 64
+}

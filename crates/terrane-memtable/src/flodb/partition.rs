@@ -1,0 +1,134 @@
+//! What the buckets of a partition share: how much of it is dirty, and memory to be used again.
+
+use std::ptr::NonNull;
+
+use super::membuffer::has_room;
+use crate::skiplist::{Contents, Node, SkipList, versions_of};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+
+/// So many of the nodes that were given back last are looked at for one of the right size.
+const LOOK_AT: usize = 4;
+
+/// More are not kept.
+const FREE_MAX: usize = 1024;
+
+#[repr(align(64))]
+pub(super) struct Partition {
+    dirty: AtomicUsize,
+    slots: usize,
+    free_count: AtomicUsize,
+    free_bytes: AtomicUsize,
+    /// What the lists below take.
+    list_bytes: AtomicUsize,
+    /// Nodes that no one can find any more; some may still be read.
+    free: Mutex<Vec<FreeNode>>,
+    /// Held by who drains, with the room for what is drained.
+    pub(super) draining: Mutex<Vec<Drained>>,
+}
+
+struct FreeNode(NonNull<Node>);
+
+/// A version on its way to the list, with the head of its key.
+pub(super) struct Drained {
+    pub(super) head: u64,
+    pub(super) node: NonNull<Node>,
+}
+
+// SAFETY: nodes belong to the list that the Membuffer is used with, and change only as its
+// versions allow.
+unsafe impl Send for FreeNode {}
+// SAFETY: as above.
+unsafe impl Send for Drained {}
+
+impl Partition {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            dirty: AtomicUsize::new(0),
+            slots,
+            free_count: AtomicUsize::new(0),
+            free_bytes: AtomicUsize::new(0),
+            list_bytes: AtomicUsize::new(0),
+            free: Mutex::new(Vec::new()),
+            draining: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A node with a version: one that is free, or a new one.
+    pub(super) fn allocate(&self, list: &SkipList, version: &Contents<'_>) -> NonNull<Node> {
+        if self.free_count.load(Ordering::Relaxed) > 0
+            && let Some(node) = self.take(version)
+        {
+            // SAFETY: no one can find it, no one reads it, and it has room.
+            unsafe { list.rewrite(node, version) };
+            return node;
+        }
+        list.allocate(version)
+    }
+
+    fn take(&self, version: &Contents<'_>) -> Option<NonNull<Node>> {
+        let mut free = lock(&self.free);
+        // SAFETY: nodes of a Membuffer have versions.
+        let is_free = |node| unsafe { versions_of(node) }.is_free();
+        let mut last = free.iter().enumerate().rev().take(LOOK_AT);
+        let (at, _) = last.find(|(_, node)| has_room(node.0, version) && is_free(node.0))?;
+        let FreeNode(node) = free.swap_remove(at);
+        self.free_count.store(free.len(), Ordering::Relaxed);
+        // SAFETY: as above.
+        let room = unsafe { versions_of(node) }.room();
+        self.free_bytes.fetch_sub(room, Ordering::Relaxed);
+        Some(node)
+    }
+
+    /// A list has grown from one capacity to another, in bytes.
+    pub(super) fn count_list(&self, before: usize, after: usize) {
+        self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
+    }
+
+    /// What the lists of nodes take.
+    pub(super) fn list_bytes(&self) -> usize {
+        self.list_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes a node that was forgotten.
+    pub(super) fn give(&self, node: NonNull<Node>) {
+        let mut free = lock(&self.free);
+        if free.len() < FREE_MAX {
+            let before = free.capacity() * size_of::<FreeNode>();
+            free.push(FreeNode(node));
+            self.count_list(before, free.capacity() * size_of::<FreeNode>());
+            self.free_count.store(free.len(), Ordering::Relaxed);
+            // SAFETY: nodes of a Membuffer have versions.
+            let room = unsafe { versions_of(node) }.room();
+            self.free_bytes.fetch_add(room, Ordering::Relaxed);
+        }
+    }
+
+    /// Room for keys and values in nodes that wait to be used again.
+    pub(super) fn free_bytes(&self) -> usize {
+        self.free_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Slots with versions that are not in the list. Acquires what those did who drained.
+    #[inline]
+    pub(super) fn dirty(&self) -> usize {
+        self.dirty.load(Ordering::Acquire)
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    pub(super) fn add_dirty(&self) {
+        self.dirty.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_dirty(&self, count: usize) {
+        self.dirty.fetch_sub(count, Ordering::Release);
+    }
+
+    /// Whether it is worth to be drained: half of it is dirty.
+    #[inline]
+    pub(super) fn wants_drain(&self) -> bool {
+        self.dirty.load(Ordering::Relaxed) * 2 > self.slots
+    }
+}

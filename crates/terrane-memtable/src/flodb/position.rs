@@ -1,0 +1,190 @@
+//! A place in the list of a FloDB memtable, and what was drained for it.
+//!
+//! A cursor walks the list. It may go where the partitions of the Membuffer were drained since the
+//! cursor was made; where it comes to the end of those, it drains the next one and looks again for
+//! where it goes: there may be something before that now.
+//!
+//! Invariant: the place is within the partitions that were drained, or on no entry.
+
+use super::drain::Which;
+use super::{FloDb, Membuffer};
+use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::skiplist::Position as ListPosition;
+
+/// A node of the list, or no node.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Position {
+    place: ListPosition,
+    /// The partitions that were drained: from the first to before the second.
+    drained: (u32, u32),
+}
+
+impl Position {
+    /// On no entry, and never to drain anything.
+    pub(crate) fn of_drained(memtable: &FloDb) -> Self {
+        let partitions = memtable.membuffer.as_ref().map_or(0, |front| front.partitions.len());
+        // Partitions fit: there are at most 65536.
+        Self { drained: (0, partitions as u32), ..Self::default() }
+    }
+
+    pub(crate) fn first(self, memtable: &FloDb) -> Self {
+        self.forward(memtable, 0, ListPosition::first)
+    }
+
+    pub(crate) fn last(self, memtable: &FloDb) -> Self {
+        let last = memtable.membuffer.as_ref().map_or(1, |front| front.partitions.len()) - 1;
+        self.backward(memtable, last, ListPosition::last)
+    }
+
+    pub(crate) fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
+        let partition = memtable.partition_of(key);
+        self.forward(memtable, partition, |list| ListPosition::at_or_after(list, key, seq))
+    }
+
+    pub(crate) fn before(self, memtable: &FloDb, key: &[u8]) -> Self {
+        let partition = memtable.partition_of(key);
+        self.backward(memtable, partition, |list| ListPosition::before(list, key, MAX_SEQ))
+    }
+
+    pub(crate) fn is_valid(self) -> bool {
+        self.place.is_valid()
+    }
+
+    /// # Safety
+    /// `memtable` is the one that the position was made with.
+    pub(crate) unsafe fn entry(self, memtable: &FloDb) -> Option<Entry<'_>> {
+        // SAFETY: passed on.
+        unsafe { self.place.entry(&memtable.list) }
+    }
+
+    /// # Safety
+    /// `memtable` is the one that the position was made with.
+    #[inline]
+    pub(crate) unsafe fn next(self, memtable: &FloDb) -> Self {
+        // SAFETY: passed on.
+        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
+        let partition = self.partition_at(memtable, entry.key, self.drained.1.wrapping_sub(1));
+        // SAFETY: passed on.
+        self.forward(memtable, partition, |list| unsafe { self.place.next(list) })
+    }
+
+    /// # Safety
+    /// `memtable` is the one that the position was made with.
+    pub(crate) unsafe fn previous(self, memtable: &FloDb) -> Self {
+        // SAFETY: passed on.
+        let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
+        let partition = self.partition_at(memtable, entry.key, self.drained.0);
+        // SAFETY: passed on.
+        self.backward(memtable, partition, |list| unsafe { self.place.previous(list) })
+    }
+
+    /// The partition that `key` is in. It is one of those that were drained, and if there is only
+    /// one, need not be looked for.
+    #[inline]
+    fn partition_at(self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
+        if self.drained.1 - self.drained.0 == 1 {
+            return only as usize;
+        }
+        memtable.partition_of(key)
+    }
+
+    /// The place that `look` finds, at or after the start of a partition.
+    #[inline]
+    fn forward(
+        mut self,
+        memtable: &FloDb,
+        partition: usize,
+        look: impl Fn(&crate::skiplist::SkipList) -> ListPosition,
+    ) -> Self {
+        let list = &memtable.list;
+        let Some(membuffer) = &memtable.membuffer else {
+            return Self { place: look(list), ..self };
+        };
+        self.drain_to(memtable, membuffer, partition);
+        loop {
+            let place = look(list);
+            if self.drained == (0, membuffer.partitions.len() as u32) {
+                return Self { place, ..self };
+            }
+            // SAFETY: made with this list.
+            let there = unsafe { place.entry(list) };
+            let last = match there {
+                Some(entry) => membuffer.partition_of(entry.key),
+                None => membuffer.partitions.len() - 1,
+            };
+            if last < self.drained.1 as usize {
+                return Self { place, ..self };
+            }
+            // What lies before the place that was found, in partitions that were not drained.
+            self.extend_forward(memtable, membuffer, last);
+        }
+    }
+
+    #[inline]
+    fn backward(
+        mut self,
+        memtable: &FloDb,
+        partition: usize,
+        look: impl Fn(&crate::skiplist::SkipList) -> ListPosition,
+    ) -> Self {
+        let list = &memtable.list;
+        let Some(membuffer) = &memtable.membuffer else {
+            return Self { place: look(list), ..self };
+        };
+        self.drain_to(memtable, membuffer, partition);
+        loop {
+            let place = look(list);
+            // SAFETY: made with this list.
+            let there = unsafe { place.entry(list) };
+            let first = there.map_or(0, |entry| membuffer.partition_of(entry.key));
+            if first >= self.drained.0 as usize {
+                return Self { place, ..self };
+            }
+            self.extend_backward(memtable, membuffer, first);
+        }
+    }
+
+    /// Has a partition among those that were drained.
+    #[inline]
+    fn drain_to(&mut self, memtable: &FloDb, membuffer: &Membuffer, partition: usize) {
+        let (first, end) = (self.drained.0 as usize, self.drained.1 as usize);
+        if (first..end).contains(&partition) {
+            return;
+        }
+        // Partitions fit: there are at most 65536.
+        if first == end || partition + 1 < first || partition > end {
+            self.drained = (partition as u32, partition as u32);
+        }
+        if partition < self.drained.0 as usize {
+            self.extend_backward(memtable, membuffer, partition);
+        } else {
+            self.extend_forward(memtable, membuffer, partition);
+        }
+    }
+
+    /// Drains up to `last`, but stops behind the first that had anything: there may be something
+    /// nearer now.
+    fn extend_forward(&mut self, memtable: &FloDb, membuffer: &Membuffer, last: usize) {
+        let mut moved = 0;
+        while moved == 0 && self.drained.1 as usize <= last {
+            moved = memtable.drain(membuffer, self.drained.1 as usize, Which::All);
+            self.drained.1 += 1;
+        }
+    }
+
+    /// As [`Self::extend_forward`], down to `first`.
+    fn extend_backward(&mut self, memtable: &FloDb, membuffer: &Membuffer, first: usize) {
+        let mut moved = 0;
+        while moved == 0 && self.drained.0 as usize > first {
+            self.drained.0 -= 1;
+            moved = memtable.drain(membuffer, self.drained.0 as usize, Which::All);
+        }
+    }
+}
+
+impl FloDb {
+    #[inline]
+    fn partition_of(&self, key: &[u8]) -> usize {
+        self.membuffer.as_ref().map_or(0, |membuffer| membuffer.partition_of(key))
+    }
+}

@@ -1,0 +1,114 @@
+//! Which part of a Membuffer a key belongs to.
+//!
+//! A partition is a range of keys, so that what is drained together lies close together in the
+//! list, and a scan drains only what it comes across. FloDB takes the most significant bits of a
+//! key, which parts evenly what is evenly spread over all keys. Keys of people are not: they begin
+//! alike, and use few of all bytes. So the bits are those of the key's place between the first and
+//! the last key of the memtable before, behind what all of its keys begin with. For the first
+//! memtable of a tree they are the most significant bits.
+//!
+//! Invariant: of two keys the larger one never has the smaller partition.
+
+use crate::head::head_of;
+
+/// The keys that are expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeySpan {
+    /// What they begin with.
+    prefix: Vec<u8>,
+    /// The heads of the first and the last one, behind that.
+    low: u64,
+    high: u64,
+    /// By how many bits the width between them falls short of 64.
+    shift: u32,
+    /// 2^64 by the upper half of the width, once it is shifted by that; rounded down.
+    scale: u64,
+}
+
+impl KeySpan {
+    /// Any keys.
+    pub(crate) fn all() -> Self {
+        Self::new(Vec::new(), 0, u64::MAX)
+    }
+
+    /// The keys from `first` to `last`.
+    pub(crate) fn between(first: &[u8], last: &[u8]) -> Self {
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let (low, high) = (head_of(&first[shared..]), head_of(&last[shared..]));
+        Self::new(first[..shared].to_vec(), low, high)
+    }
+
+    fn new(prefix: Vec<u8>, low: u64, high: u64) -> Self {
+        let width = high.saturating_sub(low).max(1);
+        let shift = width.leading_zeros();
+        let scale = ((1_u128 << 64) / u128::from(((width << shift) >> 32) + 1)) as u64;
+        Self { prefix, low, high, shift, scale }
+    }
+
+    /// The place of `key` among `parts` of equal width.
+    #[inline]
+    pub(crate) fn part(&self, key: &[u8], parts: usize) -> usize {
+        let prefix = &self.prefix[..];
+        let head = match key.strip_prefix(prefix) {
+            Some(rest) => head_of(rest),
+            None if key < prefix => return 0,
+            None => return parts - 1,
+        };
+        if head <= self.low {
+            return 0;
+        }
+        if head >= self.high {
+            return parts - 1;
+        }
+        // Of the width, as a fraction of 2^64: the upper half of the place is below that of the
+        // width plus one, so that the product fits.
+        let place = (((head - self.low) << self.shift) >> 32) * self.scale;
+        ((u128::from(place) * parts as u128) >> 64) as usize
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use terrane_testkit::Rng;
+
+    #[test]
+    fn parts_are_the_most_significant_bits_of_any_keys() {
+        let span = KeySpan::all();
+        assert_eq!(span.part(b"", 4), 0);
+        assert_eq!(span.part(&[0x3f, 0xff], 4), 0);
+        assert_eq!(span.part(&[0x40], 4), 1);
+        assert_eq!(span.part(&[0xbf], 4), 2);
+        assert_eq!(span.part(&[0xff; 20], 4), 3);
+        assert_eq!(span.part(b"anything", 1), 0);
+    }
+
+    #[test]
+    fn parts_of_keys_that_begin_alike_are_even() {
+        let key = |number: u32| format!("user{number:08}").into_bytes();
+        let span = KeySpan::between(&key(0), &key(9_999_999));
+        let mut counts = [0; 8];
+        for number in (0..10_000_000).step_by(1000) {
+            counts[span.part(&key(number), 8)] += 1;
+        }
+        assert!(counts.iter().all(|count| (800..=2500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn parts_never_fall() {
+        let mut rng = Rng::new(terrane_testkit::seed_from_env(3));
+        let random = |rng: &mut Rng| -> Vec<u8> {
+            (0..rng.index(12)).map(|_| *rng.pick(b"\0ab\x7f\xff")).collect()
+        };
+        for _ in 0..2000 {
+            let mut keys: Vec<Vec<u8>> = (0..20).map(|_| random(&mut rng)).collect();
+            keys.sort();
+            let (first, last) = (rng.index(20), rng.index(20));
+            let span = KeySpan::between(&keys[first.min(last)], &keys[first.max(last)]);
+            let parts = 1 << rng.index(7);
+            let of_keys: Vec<usize> = keys.iter().map(|key| span.part(key, parts)).collect();
+            assert!(of_keys.is_sorted(), "{span:?} {parts} {keys:?} {of_keys:?}");
+            assert!(of_keys.iter().all(|part| *part < parts));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a FloDB memtable says it takes is what the allocator gave it.
+#![cfg(not(any(loom, miri)))]
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_types, reason = "tests")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use terrane_memtable::{Config, DrainInsert, EntryKind, FloDbConfig, Memtable, Pool, Update};
+
+struct Counting;
+
+static ALLOCATED: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: everything is left to the allocator of the system.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.dealloc(start, layout) };
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn memory_is_what_the_allocator_gave() {
+    let pool = Pool::new(0);
+    for (buckets, value_len) in [(0, 100), (100, 10), (5000, 256), (20_000, 30)] {
+        let before = ALLOCATED.load(Ordering::Relaxed);
+        let insert = DrainInsert::Multi;
+        let config = FloDbConfig { buckets, partition_bits: 4, insert, update: Update::InPlace };
+        let memtable = Memtable::new(Config::FloDb(config), &pool);
+        for seq in 1..100_000_u64 {
+            // Every key some times, with values that grow and shrink.
+            let key = (seq % 20_000).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+            let value = vec![7; value_len + (seq % 5) as usize * value_len / 2];
+            memtable.update(&key, seq, EntryKind::Value, &value, || seq - 1);
+            if seq % 10_000 == 0 {
+                memtable.drain();
+            }
+            if seq % 25_000 == 0 {
+                let given = (ALLOCATED.load(Ordering::Relaxed) - before) as f64;
+                let said = memtable.memory().total_bytes() as f64 + value.len() as f64;
+                let is_close = (said / given - 1.0).abs() < 0.02;
+                assert!(is_close, "{buckets} buckets at {seq}: said {said}, given {given}");
+            }
+        }
+        drop(memtable);
+        let left = ALLOCATED.load(Ordering::Relaxed) - before;
+        assert!(left < 1000, "{left} bytes are left");
+    }
+}

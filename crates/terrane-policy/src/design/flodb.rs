@@ -1,0 +1,240 @@
+//! FloDB's memtable as a choice: a hash table in front of a skip-list.
+
+use std::fmt::{self, Display};
+
+use crate::error::ParseError;
+
+/// The settings of a FloDB memtable.
+///
+/// | key in text | field | default | raising it |
+/// |---|---|---|---|
+/// | `membuffer` | `membuffer_percent` | 25% | more keys written again stay where they are updated in place; 0% for no Membuffer |
+/// | `partition-bits` | `partition_bits` | 4 | short scans drain less; keys that are not spread evenly use less of the Membuffer |
+/// | `drain-threads` | `drain_threads` | 1 | more writes find a place, for more of the processor |
+/// | `insert` | `insert` | `multi` | |
+/// | `update` | `update` | `in-place` | |
+/// | `scan` | `scan` | `versioned` | |
+/// | `flush` | `flush` | `tables` | |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FloDb {
+    /// The part of the buffer that the Membuffer is meant to hold, in percent; 0 to 90.
+    pub membuffer_percent: u8,
+    /// The Membuffer has two to the power of this many partitions; 0 to 12.
+    pub partition_bits: u8,
+    /// Threads that move entries from the Membuffer to the list; 0 to 16. A database has as many as
+    /// the largest number of any of its trees.
+    pub drain_threads: u8,
+    /// How they are put there.
+    pub insert: DrainInsert,
+    /// What becomes of a version that no one asks for any more.
+    pub update: Update,
+    /// How scans of a range see one moment.
+    pub scan: Scan,
+    /// What becomes of a full memtable.
+    pub flush: Flush,
+}
+
+/// How entries go from the Membuffer to the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DrainInsert {
+    /// Each by a search of its own.
+    Single,
+    /// Sorted, each from where the one before went (FloDB paper, Algorithm 1).
+    Multi,
+}
+
+/// What becomes of a version that no one asks for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Update {
+    /// Its place is used for the next one.
+    InPlace,
+    /// It stays until the memtable is flushed.
+    Versions,
+}
+
+/// How scans of a range see one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scan {
+    /// What they need is kept for them: they never restart, and never stop a writer.
+    Versioned,
+    /// As FloDB does it (§4.4), for comparison: everything is drained; a scan that meets something
+    /// newer than it begins again, and after ten times with writers stopped. Scans at the same time
+    /// share a moment, which may be before they began. Only where both ends of the range are given.
+    Restart,
+}
+
+/// What becomes of a full memtable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flush {
+    /// It is written to tables.
+    Tables,
+    /// It is thrown away, with what was written: to measure memory alone. Only for a database that
+    /// holds nothing.
+    Discard,
+}
+
+const MEMBUFFER_PERCENT_MAX: u8 = 90;
+const PARTITION_BITS_MAX: u8 = 12;
+const DRAIN_THREADS_MAX: u8 = 16;
+
+impl FloDb {
+    /// The settings that are used unless others are given.
+    ///
+    /// A quarter is what the paper found best (§5.1).
+    pub const DEFAULT: FloDb = FloDb {
+        membuffer_percent: 25,
+        partition_bits: 4,
+        drain_threads: 1,
+        insert: DrainInsert::Multi,
+        update: Update::InPlace,
+        scan: Scan::Versioned,
+        flush: Flush::Tables,
+    };
+
+    /// Reads what stands between the parentheses.
+    pub(super) fn parse(arguments: &str) -> Result<Self, ParseError> {
+        let mut flodb = Self::DEFAULT;
+        for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty())
+        {
+            flodb.set(argument).ok_or_else(|| {
+                let expected = "membuffer=0% to 90%, partition-bits=0 to 12, drain-threads=0 to \
+                                16, insert=multi or single, update=in-place or versions, \
+                                scan=versioned or restart, flush=tables or discard";
+                ParseError::new("flodb", argument, expected)
+            })?;
+        }
+        Ok(flodb)
+    }
+
+    /// Checks that the settings are in their ranges.
+    pub(super) fn validate(&self) -> Result<(), ParseError> {
+        let checks = [
+            ("membuffer", self.membuffer_percent, MEMBUFFER_PERCENT_MAX),
+            ("partition-bits", self.partition_bits, PARTITION_BITS_MAX),
+            ("drain-threads", self.drain_threads, DRAIN_THREADS_MAX),
+        ];
+        match checks.into_iter().find(|(_, value, max)| value > max) {
+            None => Ok(()),
+            Some((key, value, max)) => {
+                Err(ParseError::new("flodb", format!("{key}={value}"), format!("0 to {max}")))
+            }
+        }
+    }
+
+    fn set(&mut self, argument: &str) -> Option<()> {
+        let (key, value) = argument.split_once('=')?;
+        let value = value.trim();
+        let number = |text: &str, max: u8| text.parse().ok().filter(|number| *number <= max);
+        match key.trim() {
+            "membuffer" => {
+                self.membuffer_percent =
+                    number(value.strip_suffix('%')?.trim(), MEMBUFFER_PERCENT_MAX)?;
+            }
+            "partition-bits" => self.partition_bits = number(value, PARTITION_BITS_MAX)?,
+            "drain-threads" => self.drain_threads = number(value, DRAIN_THREADS_MAX)?,
+            "insert" => {
+                self.insert = match value {
+                    "multi" => DrainInsert::Multi,
+                    "single" => DrainInsert::Single,
+                    _ => return None,
+                }
+            }
+            "update" => {
+                self.update = match value {
+                    "in-place" => Update::InPlace,
+                    "versions" => Update::Versions,
+                    _ => return None,
+                }
+            }
+            "scan" => {
+                self.scan = match value {
+                    "versioned" => Scan::Versioned,
+                    "restart" => Scan::Restart,
+                    _ => return None,
+                }
+            }
+            "flush" => {
+                self.flush = match value {
+                    "tables" => Flush::Tables,
+                    "discard" => Flush::Discard,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl Display for FloDb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("flodb")?;
+        if *self == Self::DEFAULT {
+            return Ok(());
+        }
+        write!(f, "(membuffer={}%", self.membuffer_percent)?;
+        write!(f, ",partition-bits={}", self.partition_bits)?;
+        write!(f, ",drain-threads={}", self.drain_threads)?;
+        if self.insert == DrainInsert::Single {
+            f.write_str(",insert=single")?;
+        }
+        if self.update == Update::Versions {
+            f.write_str(",update=versions")?;
+        }
+        if self.scan == Scan::Restart {
+            f.write_str(",scan=restart")?;
+        }
+        if self.flush == Flush::Discard {
+            f.write_str(",flush=discard")?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{Design, MemtableKind};
+
+    fn parse(text: &str) -> Result<MemtableKind, ParseError> {
+        text.parse()
+    }
+
+    #[test]
+    fn every_setting_is_printed_and_read_back() {
+        let texts = [
+            "flodb",
+            "flodb(membuffer=50%,partition-bits=6,drain-threads=2)",
+            "flodb(membuffer=0%,partition-bits=0,drain-threads=0,insert=single)",
+            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,insert=single,update=versions,scan=restart,flush=discard)",
+        ];
+        for text in texts {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+            let design: Design = format!("leveling; memtable={text}").parse().unwrap();
+            assert_eq!(design.to_string().parse::<Design>().unwrap(), design);
+        }
+        assert_eq!(parse("flodb()"), parse("flodb"));
+        assert_eq!(parse("flodb( drain-threads = 1 )"), parse("flodb"));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "flodb(",
+            "flodb(membuffer=25)",
+            "flodb(membuffer=91%)",
+            "flodb(membuffer=-1%)",
+            "flodb(partition-bits=13)",
+            "flodb(drain-threads=17)",
+            "flodb(insert=triple)",
+            "flodb(update=never)",
+            "flodb(flush=no)",
+            "flodb(scan=)",
+            "flodb(branching=4)",
+            "flodb(membuffer)",
+            "flodb x",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What snapshots and scans hold, so that it is there for as long as they read.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::types::SeqNo;
+
+/// A sequence number that is held for readers.
+#[derive(Debug)]
+pub(crate) struct HeldSnapshot {
+    engine: Arc<Engine>,
+    seq: SeqNo,
+}
+
+impl HeldSnapshot {
+    pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
+        let seq = engine.hold_snapshot();
+        Arc::new(Self { engine: Arc::clone(engine), seq })
+    }
+
+    pub(crate) fn seq(&self) -> SeqNo {
+        self.seq
+    }
+}
+
+impl Drop for HeldSnapshot {
+    fn drop(&mut self) {
+        self.engine.release_snapshot(self.seq);
+    }
+}

@@ -1,0 +1,317 @@
+//! FloDB's memtable in a database: updates in place that no snapshot sees, and an order of writes
+//! that is the same before and after drains, switches, crashes and replays.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane::storage::{MemoryStorage, Storage};
+use terrane::{Background, Db, Design, Durability, ErrorKind, Options, WriteBatch};
+use terrane_testkit::{Rng, seed_from_env};
+
+fn design(text: &str) -> Design {
+    text.parse().unwrap()
+}
+
+/// A database in which this design holds from the next memtable on; from the first one, if the
+/// database is new.
+fn open(storage: &Arc<MemoryStorage>, memtable: &str, buffer: &str) -> Db {
+    let shape = format!("balanced L0=2; buffer={buffer}; table=64KiB; memtable={memtable}");
+    let is_new = storage.list("db".as_ref()).is_ok_and(|names| names.is_empty());
+    let storage: Arc<dyn Storage> = Arc::clone(storage) as _;
+    let mut options = Options::new().storage(storage).durability(Durability::Process);
+    if is_new {
+        options = options.design(design(&shape));
+    }
+    let db = options.log_segment_bytes(1 << 20).open("db").unwrap();
+    db.set_design(design(&shape)).unwrap();
+    db
+}
+
+fn number(value: &[u8]) -> u64 {
+    u64::from_be_bytes(value[..8].try_into().unwrap())
+}
+
+/// Keys that are spread over all there are.
+fn spread(key: u64) -> [u8; 8] {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+#[test]
+fn keys_that_are_written_again_are_not_flushed_again() {
+    for (memtable, is_in_place) in [
+        ("flodb", true),
+        ("flodb(membuffer=25%,partition-bits=4,drain-threads=1,update=versions)", false),
+        ("btree", false),
+    ] {
+        let db = open(&Arc::new(MemoryStorage::new(1)), memtable, "1MiB");
+        for round in 0..200_u64 {
+            for key in 0..200_u64 {
+                let value = [&round.to_be_bytes()[..], &[7; 100]].concat();
+                db.put(spread(key), value).unwrap();
+            }
+        }
+        let stats = db.stats();
+        assert_eq!(stats.flushes > 0, !is_in_place, "{memtable}: {stats}");
+        assert_eq!(stats.membuffer.updates_in_place > 35_000, is_in_place, "{memtable}: {stats}");
+        assert_eq!(stats.membuffer.writes > 0, memtable != "btree", "{memtable}: {stats}");
+        for key in 0..200_u64 {
+            assert_eq!(number(&db.get(spread(key)).unwrap().unwrap()), 199);
+        }
+        assert_eq!(db.iter().unwrap().count(), 200);
+    }
+}
+
+#[test]
+fn snapshots_and_iterators_keep_what_they_saw() {
+    let db = open(&Arc::new(MemoryStorage::new(2)), "flodb", "1MiB");
+    let mut kept = Vec::new();
+    for round in 0..300_u64 {
+        for key in 0..20_u64 {
+            db.put(key.to_be_bytes(), round.to_be_bytes()).unwrap();
+        }
+        if round % 50 == 7 {
+            kept.push((round, db.snapshot(), db.iter().unwrap(), db.iter().unwrap()));
+        }
+    }
+    for (round, snapshot, forward, backward) in kept {
+        for key in 0..20_u64 {
+            assert_eq!(number(&snapshot.get(key.to_be_bytes()).unwrap().unwrap()), round);
+        }
+        let keys: Vec<[u8; 8]> = (0..20_u64).map(u64::to_be_bytes).collect();
+        let found = snapshot.multi_get(&keys).unwrap();
+        assert!(found.into_iter().all(|value| number(&value.unwrap()) == round));
+        let numbers = |iter: &mut dyn Iterator<Item = terrane::Result<(_, terrane::Value)>>| {
+            iter.map(|entry: terrane::Result<(terrane::Key, _)>| number(&entry.unwrap().1))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&mut { forward }), [round; 20]);
+        assert_eq!(numbers(&mut { backward }.rev()), [round; 20]);
+    }
+}
+
+#[test]
+fn what_holds_data_is_not_given_a_design_that_discards_it() {
+    let storage = Arc::new(MemoryStorage::new(3));
+    let discard = design(
+        "balanced; buffer=64KiB; memtable=flodb(membuffer=25%,partition-bits=4,drain-threads=1,flush=discard)",
+    );
+    let db = open(&storage, "flodb", "64KiB");
+    db.put("a", "1").unwrap();
+    let refused = db.set_design(discard.clone()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+    db.flush().unwrap();
+    assert!(db.set_design(discard.clone()).is_err());
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
+    drop(db);
+    // One that is empty may; then what is full is thrown away, and no table is ever written.
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(4));
+    let db = Options::new().storage(storage).design(discard).open("db").unwrap();
+    for key in 0..5000_u64 {
+        db.put(key.to_be_bytes(), [7; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    let stats = db.stats();
+    assert!(stats.flushes > 3 && stats.table_bytes == 0, "{stats}");
+    assert_eq!(db.iter().unwrap().count(), 0);
+}
+
+/// Accounts whose sum never changes: a reader that sees part of a transfer sees another sum.
+#[test]
+fn readers_see_batches_whole_while_they_are_overwritten_in_place() {
+    transfer("flodb");
+}
+
+#[test]
+fn restarting_scans_see_batches_whole_as_well() {
+    transfer("flodb(membuffer=10%,partition-bits=1,drain-threads=1,scan=restart)");
+    transfer("flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)");
+}
+
+#[test]
+fn a_scan_beside_another_takes_its_moment_and_begins_again_if_there_is_something_newer() {
+    let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
+    let db = open(&Arc::new(MemoryStorage::new(8)), memtable, "1MiB");
+    let counts = || {
+        let stats = db.stats().membuffer;
+        (stats.scan_piggybacks, stats.scan_restarts, stats.scan_fallbacks)
+    };
+    db.put("b", "1").unwrap();
+    let first = db.range("a".."m").unwrap();
+    let second = db.range("a".."m").unwrap();
+    assert_eq!(counts(), (1, 0, 0));
+    db.put("c", "2").unwrap();
+    assert_eq!(db.range("n".."z").unwrap().count(), 0);
+    assert_eq!(counts(), (2, 0, 0));
+    assert_eq!(db.range("a".."m").unwrap().count(), 2);
+    assert_eq!(counts(), (3, 1, 0));
+    assert_eq!((first.count(), second.count()), (1, 1));
+    // All of a range only: others have no end at which the protocol could say that it is through.
+    assert_eq!(db.iter().unwrap().count(), 2);
+    assert_eq!(counts(), (3, 1, 0));
+}
+
+#[test]
+fn a_scan_that_is_always_overtaken_stops_writers_in_the_end() {
+    let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
+    let db = open(&Arc::new(MemoryStorage::new(9)), memtable, "64MiB");
+    for key in 0..20_000_u64 {
+        db.put(spread(key), [7; 8]).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for key in (0..20_000_u64).cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                db.put(spread(key), [8; 8]).unwrap();
+            }
+        });
+        // What is written meanwhile makes the walks longer.
+        let start = std::time::Instant::now();
+        while db.stats().membuffer.scan_fallbacks == 0 && start.elapsed().as_secs() < 60 {
+            let all = db.range(&[0; 8][..]..&[0xff; 9][..]).unwrap();
+            assert_eq!(all.count(), 20_000);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let stats = db.stats();
+    assert!(stats.membuffer.scan_fallbacks > 0, "{:?}", stats.membuffer);
+    assert!(stats.membuffer.scan_restarts >= stats.membuffer.scan_fallbacks * 11);
+}
+
+fn transfer(memtable: &str) {
+    const ACCOUNTS: u64 = 20;
+    let db = open(&Arc::new(MemoryStorage::new(5)), memtable, "256KiB");
+    let account = |number: u64| number.to_be_bytes();
+    let put = |batch: &mut WriteBatch, key: u64, balance: u64| {
+        batch.put(account(key), [&balance.to_be_bytes()[..], &[1; 40]].concat());
+    };
+    let mut batch = WriteBatch::new();
+    (0..ACCOUNTS).for_each(|key| put(&mut batch, key, 100));
+    db.write(&batch).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let movers: Vec<_> = (0..2_u64)
+            .map(|half| {
+                let (db, put) = (&db, &put);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed_from_env(0) + half);
+                    for _ in 0..5000 {
+                        let (from, to) = (rng.below(10) * 2 + half, rng.below(10) * 2 + half);
+                        if from == to {
+                            continue;
+                        }
+                        let balance = |key| number(&db.get(account(key)).unwrap().unwrap());
+                        let (mine, theirs) = (balance(from), balance(to));
+                        let amount = rng.below(mine + 1);
+                        let mut batch = WriteBatch::new();
+                        put(&mut batch, from, mine - amount);
+                        put(&mut batch, to, theirs + amount);
+                        db.write(&batch).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for way in 0..3 {
+            let (db, is_over) = (&db, &is_over);
+            scope.spawn(move || {
+                let keys: Vec<[u8; 8]> = (0..ACCOUNTS).map(account).collect();
+                while !is_over.load(Ordering::Relaxed) {
+                    let sum: u64 = match way {
+                        0 => {
+                            let all = db.range(account(0)..account(ACCOUNTS)).unwrap();
+                            all.map(|entry| number(&entry.unwrap().1)).sum()
+                        }
+                        1 => {
+                            let found = db.multi_get(&keys).unwrap();
+                            found.iter().map(|value| number(value.as_ref().unwrap())).sum()
+                        }
+                        _ => {
+                            let snapshot = db.snapshot();
+                            let get = |key| number(&snapshot.get(key).unwrap().unwrap());
+                            keys.iter().map(get).sum()
+                        }
+                    };
+                    assert_eq!(sum, ACCOUNTS * 100, "way {way}");
+                }
+            });
+        }
+        movers.into_iter().for_each(|mover| mover.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Several threads write the same keys; what is read in the end is what is read after a crash, and
+/// no reader ever sees a key go back.
+#[test]
+fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
+    const KEYS: u64 = 16;
+    let storage = Arc::new(MemoryStorage::new(6));
+    let memtables = [
+        ("flodb", "32KiB"),
+        ("btree", "32KiB"),
+        ("flodb(membuffer=90%,partition-bits=2,drain-threads=2)", "1MiB"),
+        ("flodb(membuffer=10%,partition-bits=0,drain-threads=1,insert=single)", "8KiB"),
+        ("skiplist", "32KiB"),
+        ("flodb(membuffer=0%,partition-bits=0,drain-threads=0)", "32KiB"),
+    ];
+    let seed = seed_from_env(9);
+    let mut expected: Vec<Option<Vec<u8>>> = vec![None; KEYS as usize];
+    for round in 0..12_usize {
+        let (memtable, buffer) = memtables[round % memtables.len()];
+        let db = open(&storage, memtable, buffer);
+        let read = |db: &Db| -> Vec<Option<Vec<u8>>> {
+            (0..KEYS).map(|key| db.get([key as u8]).unwrap().map(|value| value.to_vec())).collect()
+        };
+        assert_eq!(read(&db), expected, "{memtable} in round {round}");
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let (db, memtables) = (&db, &memtables);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * 100 + round as u64 * 10 + thread);
+                    for step in 0..600_u64 {
+                        let key = [rng.below(KEYS) as u8];
+                        // Of one thread, in rising order; a reader of it must not see it fall.
+                        let value = [&step.to_be_bytes()[..], &[thread as u8; 30]].concat();
+                        if rng.percent(10) {
+                            db.delete(key).unwrap();
+                        } else {
+                            db.put(key, value).unwrap();
+                        }
+                        db.put([200, rng.bits() as u8, rng.bits() as u8], [7; 30]).unwrap();
+                        if thread == 0 && step % 200 == 150 {
+                            let (memtable, buffer) = *rng.pick(memtables);
+                            let text =
+                                format!("balanced L0=2; buffer={buffer}; memtable={memtable}");
+                            db.set_design(design(&text)).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        expected = read(&db);
+        let scanned: Vec<_> = db.range(..[KEYS as u8]).unwrap().map(|e| e.unwrap()).collect();
+        let alive: Vec<_> = expected.iter().flatten().map(|value| &value[..]).collect();
+        assert!(scanned.iter().map(|(_, value)| &value[..]).eq(alive), "{memtable}");
+        // Memtables are lost, and read back from the log.
+        drop(scanned);
+        drop(db);
+    }
+}
+
+#[test]
+fn inline_work_drains_at_flushes_and_scans() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(7));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let db = options.design(design("balanced; buffer=64KiB; memtable=flodb")).open("db").unwrap();
+    for number in 0..5000_u64 {
+        db.put((number * 7919 % 5000).to_be_bytes(), number.to_be_bytes()).unwrap();
+    }
+    let stats = db.stats();
+    assert!(stats.flushes > 0 && stats.membuffer.writes > 0, "{stats}");
+    let keys: Vec<u64> = db.iter().unwrap().map(|entry| number(&entry.unwrap().0)).collect();
+    assert!(keys.into_iter().eq(0..5000));
+}
