@@ -214,7 +214,7 @@ impl Cursor {
         }
     }
 
-    /// The position in a FloDB memtable, which knows what was drained; elsewhere a new one.
+    /// The position in a FloDB memtable, which knows whether it may drain; elsewhere a new one.
     #[inline]
     fn in_flodb(&self) -> FloDbPosition {
         match self.position {

@@ -1,7 +1,7 @@
 //! A place in the list of a FloDB memtable, and what was drained for it.
 //!
 //! A cursor walks the list. It may go where the partitions of the Membuffer were drained since the
-//! cursor was made; where it comes to the end of those, it drains the next one and looks again for
+//! cursor was last sought; where it comes to the end of those, it drains the next one and looks again for
 //! where it goes: there may be something before that now.
 //!
 //! Invariant: the place is within the partitions that were drained, or on no entry.
@@ -17,6 +17,8 @@ pub(crate) struct Position {
     place: ListPosition,
     /// The partitions that were drained: from the first to before the second.
     drained: (u32, u32),
+    /// Whether partitions are as good as drained whatever comes.
+    is_of_drained: bool,
 }
 
 impl Position {
@@ -24,26 +26,31 @@ impl Position {
     pub(crate) fn of_drained(memtable: &FloDb) -> Self {
         let partitions = memtable.membuffer.as_ref().map_or(0, |front| front.partitions.len());
         // Partitions fit: there are at most 65536.
-        Self { drained: (0, partitions as u32), ..Self::default() }
+        Self { drained: (0, partitions as u32), is_of_drained: true, ..Self::default() }
+    }
+
+    /// On no entry. What was drained before may have got new entries since.
+    fn anew(self) -> Self {
+        if self.is_of_drained { self } else { Self::default() }
     }
 
     pub(crate) fn first(self, memtable: &FloDb) -> Self {
-        self.forward(memtable, 0, ListPosition::first)
+        self.anew().forward(memtable, 0, ListPosition::first)
     }
 
     pub(crate) fn last(self, memtable: &FloDb) -> Self {
         let last = memtable.membuffer.as_ref().map_or(1, |front| front.partitions.len()) - 1;
-        self.backward(memtable, last, ListPosition::last)
+        self.anew().backward(memtable, last, ListPosition::last)
     }
 
     pub(crate) fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
-        self.forward(memtable, partition, |list| ListPosition::at_or_after(list, key, seq))
+        self.anew().forward(memtable, partition, |list| ListPosition::at_or_after(list, key, seq))
     }
 
     pub(crate) fn before(self, memtable: &FloDb, key: &[u8]) -> Self {
         let partition = memtable.partition_of(key);
-        self.backward(memtable, partition, |list| ListPosition::before(list, key, MAX_SEQ))
+        self.anew().backward(memtable, partition, |list| ListPosition::before(list, key, MAX_SEQ))
     }
 
     pub(crate) fn is_valid(self) -> bool {
