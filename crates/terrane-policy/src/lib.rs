@@ -17,7 +17,7 @@
 //! | [`catalogue`] | designs with names |
 //! | [`compaction`] | what a strategy answers: inputs, output place, reason |
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
-//! | [`forecast`] | what a design will do to a tree, played on shapes |
+//! | [`forecast`](mod@forecast) | what a design will do to a tree, played on shapes |
 //! | [`soundness`] | the check that a compaction never turns recency round |
 //! | [`space`] | all strategies that make sense |
 //! | [`admission`] | when writers are delayed or stopped |
