@@ -120,13 +120,15 @@ impl Strategy {
                 triggers.push(name);
             }
         }
+        // Earlier versions wrote a rule also where all of a level moves.
+        let chooses = self.granularity.values().iter().any(|one| one.tables().is_some());
         let movement = self.movement.values().last().map_or(&[][..], |rules| rules);
         let movement: Vec<String> = movement.iter().map(ToString::to_string).collect();
         [
             self.eagerness.to_string(),
             triggers.join("+"),
             self.granularity.to_string(),
-            if movement.is_empty() { "none".into() } else { movement.join("+") },
+            if movement.is_empty() || !chooses { "none".into() } else { movement.join("+") },
         ]
     }
 

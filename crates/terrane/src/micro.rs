@@ -98,7 +98,7 @@ pub fn merge_two() -> impl FnMut(u64) {
         cache: BlockCache::new(1 << 20),
         ledger: Arc::default(),
         counters: Arc::default(),
-        clock: Arc::new(crate::clock::SystemClock),
+        clock: Arc::new(SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
     });

@@ -77,6 +77,8 @@ pub(crate) struct LogWriter {
     newest_segment: u64,
     scratch: Vec<u8>,
     encoded: Vec<u8>,
+    /// A record that is written together with the next one.
+    before: Vec<u8>,
     /// What the log last said is durable.
     said_synced: Lsn,
 }
@@ -183,6 +185,7 @@ impl LogWriter {
             newest_segment: place.segment,
             scratch: Vec::new(),
             encoded: Vec::new(),
+            before: Vec::new(),
             said_synced: place.base,
         })
     }
@@ -232,10 +235,32 @@ impl LogWriter {
         let synced = self.sync.synced();
         // Once something new is durable the log says so, for the next recovery to know.
         if synced > self.said_synced {
-            self.write_record(RecordKind::Synced, seq, &[&synced.0.to_le_bytes()], is_synced)?;
-            self.said_synced = synced;
+            let note = synced.0.to_le_bytes();
+            let needed = record_bytes(note.len())
+                + record_bytes(operations.iter().map(|part| part.len()).sum());
+            if is_synced && self.has_room(needed) {
+                self.put_before(RecordKind::Synced, seq, &note);
+            } else {
+                self.write_record(RecordKind::Synced, seq, &[&note], is_synced)?;
+            }
         }
-        self.write_record(RecordKind::Batch, seq, operations, is_synced)
+        let end = self.write_record(RecordKind::Batch, seq, operations, is_synced)?;
+        self.said_synced = self.said_synced.max(synced);
+        Ok(end)
+    }
+
+    /// Whether the segment has room for so many bytes of records, and for its end.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.current.offset + (bytes + record_bytes(0)) as u64 <= self.current.len
+    }
+
+    /// Encodes a record that is written together with the next one, for which the segment has room.
+    fn put_before(&mut self, kind: RecordKind, seq: SeqNo, payload: &[u8]) {
+        let Current { header, offset, .. } = &self.current;
+        let head = record_header(header.nonce, *offset, kind, seq, &[payload]);
+        self.before.extend_from_slice(&head);
+        self.before.extend_from_slice(payload);
+        self.before.resize(record_bytes(payload.len()), 0);
     }
 
     /// Adds a write of one operation, encoded on the way.
@@ -278,8 +303,11 @@ impl LogWriter {
             self.next_segment((total + reserved) as u64)?;
         }
         let Current { header, segment, offset, len, path, .. } = &mut self.current;
-        let head = record_header(header.nonce, *offset, kind, seq, payload);
         self.scratch.clear();
+        self.scratch.append(&mut self.before);
+        let before = self.scratch.len();
+        let own = *offset + before as u64;
+        let head = record_header(header.nonce, own, kind, seq, payload);
         self.scratch.extend_from_slice(&head);
         let mut write = |offset, bytes: &[u8]| {
             let written = match is_synced {
@@ -293,25 +321,25 @@ impl LogWriter {
         if payload_bytes <= COPIED_BYTES {
             payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
         } else {
-            let mut at = *offset + head.len() as u64;
+            let mut at = own + head.len() as u64;
             for part in payload {
                 write(at, part)?;
                 at += part.len() as u64;
             }
         }
         let copied = self.scratch.len();
-        let room = (*len - *offset - total as u64).min(TERMINATOR_BYTES as u64) as usize;
+        let room = (*len - own - total as u64).min(TERMINATOR_BYTES as u64) as usize;
         if payload_bytes <= COPIED_BYTES {
-            self.scratch.resize(total + room, 0);
+            self.scratch.resize(before + total + room, 0);
         } else {
             let tail = vec![0; total - head.len() - payload_bytes + room];
-            write(*offset + (total + room - tail.len()) as u64, &tail)?;
+            write(own + (total + room - tail.len()) as u64, &tail)?;
             self.scratch.truncate(copied);
         }
         write(*offset, &self.scratch)?;
-        *offset += total as u64;
+        *offset = own + total as u64;
         self.sync.set_written(Lsn(header.base.0 + (*offset - HEADER_BYTES)));
-        self.environment.counters.add(Counter::LogBytesWritten, total as u64);
+        self.environment.counters.add(Counter::LogBytesWritten, (before + total) as u64);
         Ok(self.end())
     }
 
