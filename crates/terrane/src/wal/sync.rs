@@ -29,6 +29,8 @@ struct State {
     /// Everything before this is durable.
     synced: Lsn,
     is_syncing: bool,
+    /// Writers that wait for a sync: without any, telling them would be a system call for nothing.
+    waiting: usize,
     /// Oldest first; the last one is being written.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
@@ -125,7 +127,9 @@ impl LogSync {
                 return Ok(());
             }
             if state.is_syncing {
+                state.waiting += 1;
                 state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.waiting -= 1;
                 continue;
             }
             state.is_syncing = true;
@@ -150,7 +154,9 @@ impl LogSync {
             {
                 state.segments.pop_front();
             }
-            self.done.notify_all();
+            if state.waiting > 0 {
+                self.done.notify_all();
+            }
         }
     }
 
