@@ -36,6 +36,7 @@ pub mod forecast;
 pub mod key_range;
 pub mod memtable_choice;
 pub mod pick;
+mod recency;
 pub mod shape;
 pub mod soundness;
 pub mod space;

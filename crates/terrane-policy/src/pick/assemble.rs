@@ -109,7 +109,7 @@ fn into_next_level(
     let last = input.last_level().max(target);
     let strategy = &input.design.strategy;
     let newest = input.shape.level(target).runs.first().filter(|run| {
-        strategy.is_single_run(target, last)
+        strategy.is_single_run(target, last) && !is_leaving(input, target, run)
             || strategy.fills_runs(target, last) && has_room(input, target, last, run, bytes)
             || is_part && run.overlapping(&range).is_empty()
     });
@@ -124,6 +124,16 @@ fn into_next_level(
         None => Placement::NewRun,
     };
     Some(Compaction { inputs, output: Output { level: target, placement }, reason })
+}
+
+/// Whether a job is taking all of a run into a deeper level. What comes meanwhile is the next run
+/// of the level (performance-stability §5.1.1: two components for each level).
+fn is_leaving(input: &PickInput<'_>, level: usize, run: &Run) -> bool {
+    let takes = |table: &Arc<TableInfo>| {
+        let mut jobs = input.in_progress.iter().filter(|job| job.output.level > level);
+        jobs.any(|job| job.takes(table.id))
+    };
+    !input.in_progress.is_empty() && run.tables.iter().all(takes)
 }
 
 /// Whether a run has not reached its share of the capacity of its level (Dostoevsky §4: the runs
