@@ -370,7 +370,8 @@ mod tests {
 
     #[test]
     fn a_merge_into_a_level_goes_on_beside_one_that_took_its_runs() {
-        let shape: TreeShape = "L0 r4: 1=a..=z:1\nL1 r3: 2=a..=z:1\nL2 r2: 3=a..=z:1".parse().unwrap();
+        let shape: TreeShape =
+            "L0 r4: 1=a..=z:1\nL1 r3: 2=a..=z:1\nL2 r2: 3=a..=z:1".parse().unwrap();
         let to = |level, placement| Output { level, placement };
         let down = compaction(&shape, &[2, 3], to(2, Placement::Join(RunId(2))));
         let behind = compaction(&shape, &[1], to(1, Placement::NewRun));

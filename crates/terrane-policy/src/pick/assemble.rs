@@ -7,6 +7,7 @@ use super::{PickInput, is_free, movement};
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
+use crate::strategy::Intake;
 
 /// The runs of a level, or what of them shares keys with `within`, into the next level.
 pub(super) fn move_runs(
@@ -21,6 +22,23 @@ pub(super) fn move_runs(
         None => runs.iter().map(|run| whole(level, run)).collect(),
     };
     into_next_level(input, level, inputs, false, reason)
+}
+
+/// The runs of a level that its intake says into the next level: all, or as many of the oldest as
+/// make it act.
+pub(super) fn move_oldest_runs(
+    input: &PickInput<'_>,
+    level: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    let strategy = &input.design.strategy;
+    let runs = &input.shape.level(level).runs;
+    let count = match strategy.intake {
+        Intake::All => runs.len(),
+        Intake::Exact => strategy.runs_allowed(level, input.last_level()) as usize + 1,
+    };
+    let oldest = runs.iter().skip(runs.len().saturating_sub(count));
+    into_next_level(input, level, oldest.map(|run| whole(level, run)).collect(), false, reason)
 }
 
 /// Up to `count` neighbouring tables of a single-run level into the next level, chosen by the
