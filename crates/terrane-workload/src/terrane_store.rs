@@ -92,6 +92,8 @@ impl Store for TerraneStore {
             stall_micros: Some(stats.stalls.total_micros()),
             stalls: vec![
                 cause("level-0 runs", stats.stalls.level0_runs_micros),
+                cause("level runs", stats.stalls.level_runs_micros),
+                cause("total runs", stats.stalls.total_runs_micros),
                 cause("immutable memtables", stats.stalls.immutable_memtables_micros),
                 cause("compactions due", stats.stalls.compactions_due_micros),
                 cause("delay", stats.stalls.delay_micros),
