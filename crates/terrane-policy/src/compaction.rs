@@ -133,6 +133,11 @@ impl Compaction {
         self.tables().map(|table| table.size_bytes).sum()
     }
 
+    /// The first level that it takes from.
+    pub fn from_level(&self) -> usize {
+        self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
+    }
+
     /// Whether both could change the same place, so that they must not run at the same time.
     ///
     /// Two jobs are independent if they share no key, or if one is newer than the other in all

@@ -26,7 +26,7 @@ pub(super) fn shares(merges: &[Merge]) -> Vec<f64> {
 /// How far the level that `job` takes from is full again: the part of what makes it act that has
 /// come since. 0 right after the job took all of it, 1 when it should act again.
 pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
-    let level = job.inputs.iter().map(|one| one.level).min().unwrap_or(job.output.level);
+    let level = job.from_level();
     let last = input.shape.last_level();
     let strategy = &input.design.strategy;
     let is_taken = |id| job.takes(id) || input.in_progress.iter().any(|other| other.takes(id));
