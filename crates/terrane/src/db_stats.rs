@@ -8,8 +8,8 @@ use terrane_policy::{Admission, StallCause};
 use crate::durability::Durability;
 use crate::engine::{Engine, Opened};
 use crate::error::Error;
+use crate::human::human;
 use crate::stats::Counter;
-use crate::tree_view::human;
 
 /// Counters since the database was opened, and sizes now.
 #[derive(Debug, Clone)]

@@ -65,6 +65,7 @@ use terrane_memtable::Pool;
 
 use crate::clock::Clock;
 use crate::durability::Durability;
+use crate::event::EventLog;
 use crate::manifest::Manifest;
 use crate::memory::MemoryLedger;
 use crate::options::{Background, Settings};
@@ -94,6 +95,7 @@ pub(crate) struct Engine {
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,
     pub(crate) health: Health,
+    pub(crate) events: Arc<EventLog>,
     pub(crate) snapshots: Snapshots,
     /// Memory of flushed memtables, for the next ones.
     pub(crate) pool: Arc<Pool>,

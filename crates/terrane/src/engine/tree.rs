@@ -15,6 +15,7 @@ use terrane_policy::{
 use super::drain;
 use super::drop_covered::Covered;
 use crate::error::Error;
+use crate::event::FlushReason;
 use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::version::Version;
@@ -61,6 +62,8 @@ pub(crate) struct FullBuffer {
     pub(crate) last_seq: SeqNo,
     /// When its first entry came, in microseconds since the Unix epoch, where that is kept.
     pub(crate) since_micros: Option<u64>,
+    /// Why it is flushed.
+    pub(crate) reason: FlushReason,
 }
 
 /// What readers see of a tree: never changed, only replaced.
@@ -85,6 +88,8 @@ pub(crate) struct TreeJobs {
     /// Tables that are being dropped, as range tombstones cover them.
     pub(super) dropping: Vec<TableId>,
     pub(super) covered: Covered,
+    /// It was told that a delete is late, and still is.
+    pub(super) are_deletes_late: bool,
 }
 
 /// A tree of a database.
