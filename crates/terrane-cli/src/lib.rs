@@ -29,6 +29,7 @@ mod cli;
 mod commands;
 mod engine_flags;
 mod entries;
+mod events;
 mod exit;
 mod human;
 mod interrupt;
