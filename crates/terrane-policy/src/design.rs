@@ -13,6 +13,7 @@
 //! [`Design::settings`] and [`Design::from_settings`] are the same in pieces, for other syntaxes.
 
 mod filters;
+mod fitted;
 pub mod flodb;
 mod memtable;
 mod per_level;

@@ -93,6 +93,8 @@ impl<'a> PickInput<'a> {
 /// The compaction to do next, or `None` when the tree satisfies its design or everything that it
 /// needs is in progress.
 pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
+    let fitted = input.design.fitted(input.shape);
+    let input = &PickInput { design: &fitted, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(marked::candidates(input));
     candidates.extend(space::candidate(input));
@@ -102,6 +104,8 @@ pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
 
 /// The level that a compaction is due for by the shape of the tree alone, whatever the time.
 pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
+    let fitted = input.design.fitted(input.shape);
+    let input = &PickInput { design: &fitted, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(space::candidate(input));
     candidate::sort(&mut candidates);

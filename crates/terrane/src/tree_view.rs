@@ -75,7 +75,8 @@ impl fmt::Display for TreeView {
             writeln!(f, "     {kind}: {reason}")?;
         }
         for (index, level) in self.shape.levels.iter().enumerate() {
-            let capacity = self.design.capacity_bytes(index, self.shape.last_level());
+            let design = self.design.fitted(&self.shape);
+            let capacity = design.capacity_bytes(index, self.shape.last_level());
             let (runs, tables) = (level.runs.len(), level.table_count());
             writeln!(
                 f,

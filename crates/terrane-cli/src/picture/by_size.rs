@@ -113,8 +113,9 @@ fn summary(view: &TreeView, paint: Paint) -> String {
 fn lines(view: &TreeView) -> Vec<Line> {
     let levels = view.shape.levels.iter();
     let last = view.shape.last_level();
+    let design = view.design.fitted(&view.shape);
     let capacities: Vec<u64> =
-        (0..view.shape.levels.len()).map(|level| view.design.capacity_bytes(level, last)).collect();
+        (0..view.shape.levels.len()).map(|level| design.capacity_bytes(level, last)).collect();
     let buffer_bytes = view.design.buffer_bytes;
     let widest = capacities.iter().copied().max().unwrap_or(buffer_bytes);
     let mut lines = vec![memtables(view, bar_width(buffer_bytes, buffer_bytes, widest))];

@@ -42,6 +42,6 @@ pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
         let acts_at = u64::from(strategy.runs_allowed(level, last)) + 1;
         return staying.len() as f64 / acts_at as f64;
     }
-    let capacity = input.design.capacity_bytes(level, last).max(1);
+    let capacity = input.design.fitted(input.shape).capacity_bytes(level, last).max(1);
     staying.iter().sum::<u64>() as f64 / capacity as f64
 }

@@ -5,6 +5,7 @@
 //! | `fixed` | T (compaction paper §2) |
 //! | `4,6,10` | 4 for level 1, 6 for level 2, 10 from level 3 on (Moose, Wacky continuum) |
 //! | `bush(2)` | T raised to 2^(L − i) for the last level L: small levels take in many runs before they merge, the largest few (LSM-Bush §4) |
+//! | `dynamic` | T, with level 1 as large as makes the last level full: between a T-th of its capacity and all of it (performance-stability §5.2.3; RocksDB's dynamic level bytes) |
 //! | `64MiB,1GiB` | what makes up these capacities of levels 1 and 2; T below (Moose) |
 
 use std::fmt;
@@ -29,6 +30,9 @@ pub enum Growth {
         /// The base of the outer power; 1 is the same as `Fixed`.
         exponent: u32,
     },
+    /// By the size ratio T at every level, with capacities that follow the last level, so that it is
+    /// always as good as full; see [`crate::Design::fitted`].
+    Dynamic,
     /// To these bytes for level 1, 2, …; by T below the last of them.
     Capacities(Vec<u64>),
 }
@@ -38,7 +42,7 @@ impl Growth {
     pub(super) fn ratio(&self, level: usize, last_level: usize, size_ratio: u32) -> u64 {
         let fixed = u64::from(size_ratio.max(2));
         match self {
-            Self::Fixed => fixed,
+            Self::Fixed | Self::Dynamic => fixed,
             Self::Ratios(ratios) => {
                 let index = level.saturating_sub(1).min(ratios.len().saturating_sub(1));
                 ratios.get(index).map_or(fixed, |&ratio| u64::from(ratio.max(2)))
@@ -86,6 +90,7 @@ impl fmt::Display for Growth {
         let list = |words: Vec<String>| words.join(",");
         match self {
             Self::Fixed => f.write_str("fixed"),
+            Self::Dynamic => f.write_str("dynamic"),
             Self::Ratios(ratios) => {
                 f.write_str(&list(ratios.iter().map(ToString::to_string).collect()))
             }
@@ -110,12 +115,13 @@ impl FromStr for Growth {
             ParseError::new(
                 "growth",
                 text,
-                "fixed, bush(1 to 4), ratios such as '4,6,10' of 2 to 1000, or rising capacities such as '64MiB,1GiB'",
+                "fixed, dynamic, bush(1 to 4), ratios such as '4,6,10' of 2 to 1000, or rising capacities such as '64MiB,1GiB'",
             )
         };
         let (name, argument) = call(text)?;
         match (name, argument) {
             ("fixed", None) => return Ok(Self::Fixed),
+            ("dynamic", None) => return Ok(Self::Dynamic),
             ("bush", Some(argument)) => {
                 let exponent = argument.trim().parse().map_err(|_| bad())?;
                 let in_range = (1..=4).contains(&exponent);

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::{Engine, Tree};
 use crate::error::Result;
 use crate::event::FlushReason;
+use crate::io_budget::IoBudget;
 
 impl Engine {
     /// Flushes everything, ends the log in order and lets go of the directory. No operation is
@@ -52,6 +53,8 @@ impl Engine {
     /// Threads have ended, and with them whatever they were doing.
     fn flush_for_close(&self) -> Result<()> {
         self.work.resume();
+        // No one is there any more whom a budget would protect.
+        self.gate.set_budget(IoBudget::Unlimited);
         let trees: Vec<Arc<Tree>> = self.trees().values().cloned().collect();
         for tree in trees {
             {

@@ -142,7 +142,12 @@ impl Engine {
         stop: &Stop,
     ) -> Result<MutexGuard<'a, Writer>> {
         let Stop { tree, pressure } = stop;
-        self.tell_stalled(tree, StallEffect::Stopped, pressure);
+        if !tree.was_told(StallEffect::Stopped, pressure) {
+            // Without the lock: who listens may write. What is to be waited for is looked for again.
+            drop(writer);
+            self.tell_stalled(tree, StallEffect::Stopped, pressure);
+            return Ok(self.lock_writer());
+        }
         let kind = match pressure.cause {
             StallCause::ImmutableMemtables => JobKind::Flush,
             _ => JobKind::Compaction,

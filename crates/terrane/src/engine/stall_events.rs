@@ -1,7 +1,7 @@
 //! Tells of what holds writers up: once when the first of them waits or is slowed down, and once
 //! when they go on.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use terrane_policy::{Admission, Pressure};
 
@@ -10,10 +10,9 @@ use super::tree::{Tree, pressure_of};
 use crate::event::{Event, StallEffect, WriteStall};
 
 impl Engine {
-    /// A writer is held up by a tree, and this is why.
+    /// A writer is held up by a tree, and this is why. Not to be called under a lock.
     pub(super) fn tell_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
-        let mut told = tree.told_stall.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.as_ref().is_some_and(|told| told.effect == effect && told.cause == pressure.cause) {
+        if tree.was_told(effect, pressure) {
             return;
         }
         let now = self.clock.now_micros();
@@ -28,15 +27,17 @@ impl Engine {
             since_micros: now.saturating_sub(u64::try_from(held).unwrap_or(u64::MAX)),
             until: pressure.until(),
         };
-        *told = Some(stall.clone());
-        drop(told);
+        *tree.told_stall() = Some(stall.clone());
         self.events.emit(Event::WritesStalled(stall));
     }
 
     /// Writers that were held up may go on, where it is so.
     pub(super) fn tell_resumed(&self) {
+        if std::thread::panicking() {
+            return;
+        }
         for tree in self.trees().values() {
-            let mut told = tree.told_stall.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = tree.told_stall();
             let admission: Admission = tree.state().admission;
             let goes_on = |stall: &mut WriteStall| {
                 pressure_of(&admission).is_none_or(|pressure| pressure.cause != stall.cause)
@@ -47,5 +48,17 @@ impl Engine {
             let WriteStall { keyspace, cause, .. } = stall;
             self.events.emit(Event::WritesResumed { keyspace, cause, lasted_micros });
         }
+    }
+}
+
+impl Tree {
+    fn told_stall(&self) -> MutexGuard<'_, Option<WriteStall>> {
+        self.told_stall.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was told that this holds writers up.
+    pub(super) fn was_told(&self, effect: StallEffect, pressure: &Pressure) -> bool {
+        let told = self.told_stall();
+        told.as_ref().is_some_and(|told| told.effect == effect && told.cause == pressure.cause)
     }
 }

@@ -10,6 +10,7 @@
 //! | `snapshots`, `deletes` | what stays as it was; ranges of keys that go |
 //! | `dropped_tables` | whole tables that go with them |
 //! | `keyspaces`, `batches` | trees of their own, and writes across them |
+//! | `bandwidth` | budgets and rates, and who is told when they hold writers up |
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `log_in_a_copy` | and whose log goes round meanwhile |
 //! | `designs` | another design on a live database |
@@ -23,6 +24,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 
+mod bandwidth;
 mod batches;
 mod checkpoint;
 mod close;

@@ -81,7 +81,7 @@ fn assert_at_rest(tree: &Simulation, story: &str) {
             );
         }
         if single_run && triggers.contains(&Trigger::LevelSaturation) {
-            let capacity = design.capacity_bytes(index, last);
+            let capacity = design.fitted(shape).capacity_bytes(index, last);
             assert!(level.size_bytes() <= capacity, "level {index} of {shape} from {story}");
         }
         let is_ttl = |trigger: &&Trigger| trigger.kind() == TriggerKind::TombstoneTtl;

@@ -98,8 +98,10 @@ fn primitives(rng: &mut Rng, design: &mut Design) {
     strategy.eagerness = eagerness
         .parse()
         .unwrap_or_else(|_| crate::strategy::Eagerness::Hybrid(eagerness.parse().unwrap()));
-    strategy.growth =
-        rng.pick(&["fixed", "fixed", "2,5,3", "bush(2)", "4KiB,64KiB,1MiB"]).parse().unwrap();
+    strategy.growth = rng
+        .pick(&["fixed", "fixed", "dynamic", "2,5,3", "bush(2)", "4KiB,64KiB,1MiB"])
+        .parse()
+        .unwrap();
     if matches!(strategy.growth, crate::strategy::Growth::Capacities(_)) {
         strategy.base_bytes = None;
     }

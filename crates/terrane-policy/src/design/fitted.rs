@@ -1,0 +1,59 @@
+//! Capacities that follow the tree.
+
+use std::borrow::Cow;
+
+use super::Design;
+use crate::shape::TreeShape;
+use crate::strategy::Growth;
+
+impl Design {
+    /// The design with capacities for a tree as it is: of [`Growth::Dynamic`], level 1 as large as
+    /// makes the last level just full, but at least a T-th of its own capacity and not less than
+    /// level 0. Then each level holds a T-th of the next one, and all above the last level together
+    /// hold little beside it, however far it is filled (performance-stability §5.2.3; Dong et al.,
+    /// CIDR 2017).
+    pub fn fitted(&self, shape: &TreeShape) -> Cow<'_, Self> {
+        if self.strategy.growth != Growth::Dynamic {
+            return Cow::Borrowed(self);
+        }
+        let last = shape.last_level();
+        let ratio = f64::from(self.strategy.size_ratio);
+        let full = self.capacity_bytes(last, last) as f64;
+        let filled = shape.level(last).size_bytes() as f64 / full;
+        let base = self.capacity_bytes(1, last) as f64 * filled.clamp(1.0 / ratio, 1.0);
+        let base = (base as u64).max(self.capacity_bytes(0, last));
+        let mut fitted = self.clone();
+        fitted.strategy.growth = Growth::Fixed;
+        fitted.strategy.base_bytes = Some(base.max(1));
+        Cow::Owned(fitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capacities(shape: &str) -> [u64; 3] {
+        let design: Design =
+            "1-leveling T=10 L0=4 base=100MiB; buffer=1MiB; growth=dynamic".parse().unwrap();
+        let shape: TreeShape = shape.parse().unwrap();
+        let fitted = design.fitted(&shape);
+        [0, 1, 2].map(|level| fitted.capacity_bytes(level, shape.last_level()) >> 20)
+    }
+
+    #[test]
+    fn levels_above_the_last_are_as_small_as_it_is_empty() {
+        let halfway = capacities("L1 r2: 2=a..=z:1MiB\nL2 r1: 1=a..=z:500MiB");
+        assert_eq!(halfway, [4, 50, 500]);
+        let begun = capacities("L1 r2: 2=a..=z:100MiB\nL2 r1: 1=a..=z:1MiB");
+        assert_eq!(begun, [4, 10, 100]);
+        let full = capacities("L1 r2: 2=a..=z:1MiB\nL2 r1: 1=a..=z:5000MiB");
+        assert_eq!(full, [4, 100, 1000]);
+    }
+
+    #[test]
+    fn other_designs_are_as_they_are() {
+        let design: Design = "leveling".parse().unwrap();
+        assert!(matches!(design.fitted(&TreeShape::default()), Cow::Borrowed(_)));
+    }
+}

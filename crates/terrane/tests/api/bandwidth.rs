@@ -1,0 +1,144 @@
+//! What flushes, compactions and writers may do in a second, and who is told when they wait.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use terrane::policy::StallCause;
+use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+use terrane::{Db, Design, ErrorKind, Event, IoBudget, Options, StallEffect};
+
+use crate::support::DIR;
+
+fn design(text: &str) -> Design {
+    format!("{text}; buffer=64KiB; table=64KiB").parse().unwrap()
+}
+
+fn options(text: &str) -> Options {
+    Options::new().storage(Arc::new(MemoryStorage::new(1))).design(design(text))
+}
+
+fn fill(db: &Db, entries: u32, round: u32) {
+    for number in 0..entries {
+        let key = number.wrapping_mul(2_654_435_761);
+        db.put(key.to_be_bytes(), [u8::try_from(round).unwrap(); 400]).unwrap();
+    }
+}
+
+#[test]
+fn a_budget_holds_for_flushes_and_compactions_and_is_lifted_live() {
+    const BUDGET: u64 = 4 << 20;
+    let text = "leveling-full L0=2 T=3; scheduler=greedy; stop=100; delay=90; buffers=50";
+    let db = options(text).io_budget(IoBudget::Total(BUDGET)).open(DIR).unwrap();
+    assert_eq!(db.io_budget(), IoBudget::Total(BUDGET));
+    let start = Instant::now();
+    fill(&db, 4000, 1);
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let took = start.elapsed().as_secs_f64();
+    let stats = db.stats();
+    let written = (stats.flush_bytes_written + stats.compaction_bytes_written) as f64;
+    assert!(stats.compactions > 0 && written > 2e6, "{stats}");
+    // A twentieth of a second may be saved up.
+    let least = written / BUDGET as f64 - 0.06;
+    assert!(took >= least, "{written} bytes took {took} s, at least {least} s are due");
+    db.set_io_budget(IoBudget::Unlimited).unwrap();
+    let refused = db.set_io_budget(IoBudget::Total(1)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
+    let before = db.stats();
+    fill(&db, 4000, 2);
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    assert!(db.stats().compaction_bytes_written > before.compaction_bytes_written);
+}
+
+#[test]
+fn closing_does_not_wait_for_a_budget() {
+    let text = "leveling-full L0=1 T=2; stop=100; delay=90; buffers=50";
+    let db = options(text).io_budget(IoBudget::Total(64 << 10)).open(DIR).unwrap();
+    fill(&db, 4000, 1);
+    let start = Instant::now();
+    db.close().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn writes_keep_to_the_greatest_rate_of_a_design() {
+    let db = options("leveling; max-rate=5000").open(DIR).unwrap();
+    let start = Instant::now();
+    fill(&db, 500, 1);
+    let took = start.elapsed();
+    assert!(took >= Duration::from_millis(95), "500 writes at 5000 a second took {took:?}");
+    assert!(db.stats().stalls.delay_micros > 0);
+    db.set_design(design("leveling")).unwrap();
+    fill(&db, 500, 2);
+}
+
+/// Who is told may write: no lock is held then.
+#[test]
+fn who_is_held_up_is_told_once_with_the_cause_and_what_ends_it() {
+    let told: Arc<Mutex<Vec<Event>>> = Arc::default();
+    let handle: Arc<OnceLock<Db>> = Arc::default();
+    let (listener, writer) = (Arc::clone(&told), Arc::clone(&handle));
+    let text = "tiering L0=4 T=4; limit=local(8); violation=stop; buffers=8";
+    let options = options(text).io_budget(IoBudget::Total(512 << 10)).on_event(move |event| {
+        listener.lock().unwrap().push(event.event.clone());
+        if let (Event::WritesResumed { .. }, Some(db)) = (&event.event, writer.get()) {
+            db.get("x").unwrap();
+        }
+    });
+    let db = options.open(DIR).unwrap();
+    handle.set(db.clone()).unwrap();
+    let seen = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| fill(&db, 6000, 1));
+        let start = Instant::now();
+        let mut seen = None;
+        while seen.is_none() && start.elapsed() < Duration::from_secs(60) {
+            seen = db.stats().stalls.now.into_iter().find(|held| held.stops);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        db.set_io_budget(IoBudget::Unlimited).unwrap();
+        writing.join().unwrap();
+        seen.unwrap()
+    });
+    let text = seen.to_string();
+    assert!(text.starts_with("default: stopped by ") && text.contains("until "), "{text}");
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let told = told.lock().unwrap().clone();
+    let stalls: Vec<&Event> =
+        told.iter().filter(|event| matches!(event, Event::WritesStalled(_))).collect();
+    let resumed = told.iter().filter(|event| matches!(event, Event::WritesResumed { .. })).count();
+    assert!(!stalls.is_empty() && stalls.len() < 40, "{stalls:?}");
+    assert!(resumed > 0, "{told:?}");
+    for stall in stalls {
+        let Event::WritesStalled(stall) = stall else { continue };
+        assert_eq!(stall.effect, StallEffect::Stopped);
+        assert!(matches!(stall.cause, StallCause::LevelRuns | StallCause::ImmutableMemtables));
+        assert!(stall.measured >= stall.threshold && !stall.until.is_empty(), "{stall:?}");
+    }
+    handle.get().unwrap().clone().close().unwrap();
+}
+
+/// With a piece of 64 KiB a table of a megabyte is forced many times, and a failure of any of them
+/// is one of the table.
+#[test]
+fn tables_are_forced_to_disk_piece_by_piece() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let design: Design = "leveling; buffer=2MiB; table=2MiB".parse().unwrap();
+    let options = Options::new().storage(Arc::new(storage.clone())).design(design);
+    let db = options.sync_bytes(64 << 10_u64).open(DIR).unwrap();
+    fill(&db, 2000, 1);
+    storage.set(Some(Fault {
+        operation: Some(Operation::Sync),
+        path_contains: ".sst".into(),
+        after: 3,
+        is_permanent: false,
+        error: std::io::ErrorKind::Other,
+    }));
+    // A failed sync is final for the file, not for the data: the flush is made again.
+    let _ = db.flush();
+    assert_eq!(storage.fired(), 1, "the table was forced to disk less than four times");
+    storage.set(None);
+    db.flush().unwrap();
+    assert_eq!(db.iter().unwrap().count(), 2000);
+}
