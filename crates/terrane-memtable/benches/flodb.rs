@@ -22,7 +22,7 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, MAX_SEQ, Memtable, Pool, Update,
+    Config, DrainInsert, EntryKind, FloDbConfig, LowerLevel, MAX_SEQ, Memtable, Pool, Update,
 };
 use terrane_testkit::Rng;
 
@@ -60,7 +60,12 @@ fn spread(number: u64) -> [u8; 8] {
 fn flodb(front_bytes: u64, partition_bits: u8, insert: DrainInsert, update: Update) -> Config {
     // Three places for every two entries, six in a bucket.
     let buckets = usize::try_from(front_bytes / 300 * 3 / 2 / 6).unwrap();
-    Config::FloDb(FloDbConfig { buckets, partition_bits, insert, update })
+    let lower = if std::env::var("LOWER").as_deref() == Ok("skiplist") {
+        LowerLevel::SkipList
+    } else {
+        LowerLevel::BTree
+    };
+    Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update })
 }
 
 const LIST: Config = Config::SkipList { branching: 4, height: 12 };

@@ -61,7 +61,7 @@ pub enum Config {
         /// What is read where a range leaves a prefix.
         view: HashView,
     },
-    /// FloDB's two levels: a hash table in front of a skip-list.
+    /// FloDB's two levels: a hash table in front of an ordered structure.
     FloDb(FloDbConfig),
 }
 
@@ -134,7 +134,7 @@ impl Memtable {
                 let pool = Arc::clone(pool);
                 Kind::SkipList(SkipList::new(branching, height, Layout::Plain, pool))
             }
-            Config::BTree => Kind::BTree(BTree::new(Arc::clone(pool))),
+            Config::BTree => Kind::BTree(BTree::new(Layout::Plain, Arc::clone(pool))),
             Config::Vector { prealloc_bytes, query } => {
                 Kind::Vector(Vector::new(prealloc_bytes, query, Arc::clone(pool)))
             }
@@ -196,7 +196,7 @@ impl Memtable {
         let mut inserted = Inserted::default();
         match &self.kind {
             Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
-            Kind::BTree(tree) => tree.insert(key, seq, kind, value),
+            Kind::BTree(tree) => tree.insert(&Contents { key, seq, kind, value }),
             Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
             Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
             Kind::FloDb(flodb) => {
