@@ -106,6 +106,14 @@ impl FloDb {
         }
     }
 
+    /// Asks for what adding a version of this key begins with.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: &[u8]) {
+        if let Some(membuffer) = &self.membuffer {
+            membuffer.prefetch(key);
+        }
+    }
+
     /// Adds a version; see [`Membuffer::add`].
     #[inline]
     pub(crate) fn insert(

@@ -209,6 +209,16 @@ impl Memtable {
         inserted
     }
 
+    /// Asks for the memory that [`Memtable::update`] of this key begins with, where the kind knows
+    /// it at once: for who has something else to do before.
+    #[inline]
+    pub fn prefetch(&self, key: &[u8]) {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.prefetch(key),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
+        }
+    }
+
     /// Moves what a front level holds to where cursors walk, as far as it is full; for threads that
     /// do so in the background. Answers how many versions were moved.
     pub fn drain(&self) -> usize {

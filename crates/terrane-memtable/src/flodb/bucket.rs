@@ -9,9 +9,10 @@
 //!
 //! A slot names the newest version of a key, from which the older ones are reached. `meta` has a
 //! byte of the key's hash for each slot, a bit for each slot whose versions are not all in the
-//! list, and a bit for the lock. `floor` is the largest sequence number of any version of a key of
-//! this bucket that went to the lower level and is not in a slot: an older version that comes late
-//! must not enter the bucket, or it would hide the newer one.
+//! lower level, and a bit for the lock. `floor` is the largest sequence number of any version that
+//! was in this bucket, or found no place in it: an older one that comes late begins no slot, as it
+//! might hide a newer one of its key that is in the lower level. That may be one of another key;
+//! then it goes to the lower level without need, which is rare and does no harm.
 
 use crate::prefetch::prefetch;
 use crate::skiplist::Node;

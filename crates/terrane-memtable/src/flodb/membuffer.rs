@@ -28,6 +28,7 @@ use super::lower::Lower;
 use super::partition::Partition;
 use super::span::KeySpan;
 use crate::entry::SeqNo;
+use crate::prefetch::prefetch;
 use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, versions_of};
 
 /// The front level.
@@ -95,6 +96,12 @@ impl Membuffer {
         let bucket = ((hash & 0xffff_ffff) as usize * self.buckets_each) >> 32;
         let bucket = &self.buckets[partition * self.buckets_each + bucket];
         (&self.partitions[partition], bucket, tag_of(hash))
+    }
+
+    /// Asks for the bucket of a key that is about to be added or looked up.
+    #[inline]
+    pub(super) fn prefetch(&self, key: &[u8]) {
+        prefetch(std::ptr::from_ref(self.place_of(key).1).cast());
     }
 
     /// The newest version of `key` that is not newer than `seq`, if it is here; `None` leaves it to
@@ -231,7 +238,7 @@ impl<'a> Place<'a> {
         versions.begin();
         versions.set_older(Older::Node(head.as_ptr()));
         versions.set_hot();
-        self.put(slot, node, added);
+        self.put(slot, node, version.seq, added);
     }
 
     /// Forgets what no one needs of the versions before `head`. Answers one whose memory may be
@@ -342,17 +349,15 @@ impl<'a> Place<'a> {
             self.bucket.raise_floor(version.seq);
             return;
         };
-        if let Some(before) = self.head(slot) {
-            self.bucket.raise_floor(before.seq());
-        }
         let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
         unsafe { versions_of(node) }.begin();
-        self.put(slot, node, added);
+        self.put(slot, node, version.seq, added);
     }
 
-    fn put(&mut self, slot: usize, node: NonNull<Node>, added: &mut Added) {
+    fn put(&mut self, slot: usize, node: NonNull<Node>, seq: SeqNo, added: &mut Added) {
         self.bucket.set(slot, self.tag, node.as_ptr());
+        self.bucket.raise_floor(seq);
         if self.bucket.set_dirty(slot) {
             self.partition.add_dirty();
         }
