@@ -28,7 +28,6 @@ use crate::pool::Pool;
 use crate::skiplist::{Contents, Layout, Node as Record, NodeRef as RecordRef, Older, Overwritten};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
 use node::{Changed, Locked, Node, NodeRef, SLOTS, Slot, Target};
-pub(crate) use path::Path;
 pub(crate) use position::Position;
 use std::sync::Arc;
 

@@ -30,7 +30,6 @@ use crate::sync::{AtomicPtr, Ordering};
 use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
 pub(crate) use node::{Contents, Layout, Node, NodeRef};
-pub(crate) use path::Path;
 pub(crate) use position::Position;
 pub(crate) use versions::{Older, Pin, Versions, versions_of};
 

@@ -136,15 +136,16 @@ fn node_of(drained: &Drained) -> NodeRef<'_> {
 }
 
 fn link(lower: &Lower, moving: &[Drained], insert: DrainInsert) {
-    let mut path = lower.path();
-    for drained in moving {
-        match insert {
+    // SAFETY: it was made with versions.
+    let is_linked = |node| unsafe { versions_of(node) }.set_linked();
+    let nodes = moving.iter().map(|drained| drained.node);
+    match insert {
+        DrainInsert::Single => nodes.for_each(|node| {
             // SAFETY: it was made for the lower level, and marked as moving once, by who links it.
-            DrainInsert::Single => unsafe { lower.link(drained.node) },
-            // SAFETY: as above.
-            DrainInsert::Multi => unsafe { path.link(drained.node) },
-        }
-        // SAFETY: it was made with versions.
-        unsafe { versions_of(drained.node) }.set_linked();
+            unsafe { lower.link(node) };
+            is_linked(node);
+        }),
+        // SAFETY: as above, and they are sorted.
+        DrainInsert::Multi => unsafe { lower.link_in_order(nodes, is_linked) },
     }
 }

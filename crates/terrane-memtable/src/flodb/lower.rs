@@ -3,12 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::btree::{BTree, Path as BTreePath, Position as BTreePosition};
+use crate::btree::{BTree, Position as BTreePosition};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
 use crate::skiplist::{
-    Contents, Layout, Node, NodeRef, Overwritten, Path as ListPath, Position as ListPosition,
-    SkipList,
+    Contents, Layout, Node, NodeRef, Overwritten, Position as ListPosition, SkipList,
 };
 
 /// Which structure the lower level is.
@@ -84,11 +83,34 @@ impl Lower {
         }
     }
 
-    /// A place to link from, one node after the other.
-    pub(super) fn path(&self) -> Path<'_> {
+    /// Puts nodes where they belong, each searched for from where the one before went, and tells of
+    /// each once it is there.
+    ///
+    /// # Safety
+    /// The nodes were made by [`Lower::allocate`] of this level, are linked for the first time, and
+    /// come in order.
+    pub(super) unsafe fn link_in_order(
+        &self,
+        nodes: impl Iterator<Item = NonNull<Node>>,
+        is_linked: impl Fn(NonNull<Node>),
+    ) {
         match self {
-            Self::BTree(tree) => Path::BTree(tree.path()),
-            Self::SkipList(list) => Path::SkipList(list.path()),
+            Self::BTree(tree) => {
+                let mut path = tree.path();
+                for node in nodes {
+                    // SAFETY: passed on.
+                    unsafe { path.link(node) };
+                    is_linked(node);
+                }
+            }
+            Self::SkipList(list) => {
+                let mut path = list.path();
+                for node in nodes {
+                    // SAFETY: passed on.
+                    unsafe { path.link(node) };
+                    is_linked(node);
+                }
+            }
         }
     }
 
@@ -120,27 +142,6 @@ impl Lower {
         match self {
             Self::BTree(tree) => tree.usage(),
             Self::SkipList(list) => list.usage(),
-        }
-    }
-}
-
-/// Where the last node was linked.
-pub(super) enum Path<'a> {
-    BTree(BTreePath<'a>),
-    SkipList(ListPath<'a>),
-}
-
-impl Path<'_> {
-    /// Links a node, which comes after all that this path has linked.
-    ///
-    /// # Safety
-    /// The node was made by [`Lower::allocate`] of this level, and is linked for the first time.
-    pub(super) unsafe fn link(&mut self, node: NonNull<Node>) {
-        match self {
-            // SAFETY: passed on.
-            Self::BTree(path) => unsafe { path.link(node) },
-            // SAFETY: passed on.
-            Self::SkipList(path) => unsafe { path.link(node) },
         }
     }
 }

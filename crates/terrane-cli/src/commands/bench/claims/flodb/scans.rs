@@ -48,9 +48,14 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
         ],
         rows.collect(),
     );
+    claims(&kinds, &best, report);
+    Ok(())
+}
+
+fn claims(kinds: &[Kind], best: &[[f64; SHARES.len() * FIGURES]], report: &mut Report) {
     for mode in Mode::ALL {
-        let figures = |scan: &str| of(&kinds, &best, &format!("{scan}, {}", mode.name()));
-        let list = of(&kinds, &best, LIST);
+        let figures = |scan: &str| of(kinds, best, &format!("{scan}, {}", mode.name()));
+        let list = of(kinds, best, LIST);
         let (restarting, versioned) = (figures("restarting"), figures("versioned"));
         let gain = restarting[0] / list[0];
         report.claim(Claim::new(
@@ -93,7 +98,6 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
             "",
         ));
     }
-    Ok(())
 }
 
 fn all(
