@@ -217,3 +217,20 @@ fn the_claims_of_a_paper_become_a_document() {
     assert!(document.contains("**(a)") && document.contains("**(c)"), "{document}");
     assert!(!document.contains("NaN"), "{document}");
 }
+
+#[test]
+fn the_claims_of_flodb_become_a_document() {
+    let claims = ["bench", "claims", "flodb", "--scale", "0.005", "--rounds", "1"];
+    let document = done(&[&claims[..], &["--threads", "2"]].concat(), "");
+    for figure in 3..=17 {
+        // The sixth is a drawing.
+        let is_there = figure == 6 || document.contains(&format!("Fig. {figure}"));
+        // Two are one table.
+        assert!(is_there || [7, 10, 11].contains(&figure), "Fig. {figure}: {document}");
+    }
+    for claim in ["| published |", "| ours |", "2 threads", "restarts of 1000 scans"] {
+        assert!(document.contains(claim), "{claim}: {document}");
+    }
+    assert!(!document.contains("NaN"), "{document}");
+    assert_eq!(fails(&[&claims[..], &["--threads", "0"]].concat(), "").0, 2);
+}

@@ -16,14 +16,16 @@
 //! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
 
 mod node;
+mod path;
 mod position;
 
 use std::ptr::NonNull;
 
 use crate::arena::Arena;
-use crate::entry::{Entry, EntryKind, MAX_SEQ, SeqNo};
+use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::head::head_of;
 use crate::pool::Pool;
-use crate::record::{Record, RecordRef};
+use crate::skiplist::{Contents, Layout, Node as Record, NodeRef as RecordRef, Older, Overwritten};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
 use node::{Changed, Locked, Node, NodeRef, SLOTS, Slot, Target};
 pub(crate) use position::Position;
@@ -35,6 +37,7 @@ pub(crate) struct BTree {
     root: AtomicPtr<Node>,
     /// Held while the tree gets another level.
     growing: Mutex<()>,
+    layout: Layout,
 }
 
 // SAFETY: nodes and records live in the arena, which the tree owns, and change only through
@@ -44,10 +47,10 @@ unsafe impl Send for BTree {}
 unsafe impl Sync for BTree {}
 
 impl BTree {
-    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
         let root = AtomicPtr::new(Node::allocate(&arena, 0).as_ptr());
-        Self { arena, root, growing: Mutex::new(()) }
+        Self { arena, root, growing: Mutex::new(()), layout }
     }
 
     /// Bytes handed out, and bytes taken from the allocator.
@@ -65,17 +68,46 @@ impl BTree {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) {
-        let record = Record::allocate(&self.arena, key, seq, kind, value);
-        let target = Target::new(key, seq);
-        let mut leaf = self.lock_for(&target, 0);
-        let at = leaf.node.count_before(&target);
-        if leaf.node.len() < SLOTS {
-            leaf.insert(at, target.head, record, None);
-            return;
-        }
+    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+        let record = self.allocate(contents);
+        let target = Target::new(contents.key, contents.seq);
         // SAFETY: made in this tree's arena.
         let entry = unsafe { RecordRef::new(record) };
+        self.insert_into(self.lock_for(&target, 0), &target, entry);
+    }
+
+    /// An entry that is not in the tree yet.
+    pub(crate) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Record> {
+        Record::allocate(&self.arena, self.layout, 0, contents)
+    }
+
+    /// Writes an entry anew that is not in the tree.
+    ///
+    /// # Safety
+    /// It was made by [`BTree::allocate`], no one else reads it, and it has room for the contents.
+    pub(crate) unsafe fn rewrite(&self, record: NonNull<Record>, contents: &Contents<'_>) {
+        // SAFETY: passed on.
+        unsafe { Record::fill(record, self.layout, contents) };
+    }
+
+    /// Puts an entry into the tree.
+    ///
+    /// # Safety
+    /// It was made by [`BTree::allocate`] of this tree, and is linked for the first time.
+    pub(crate) unsafe fn link(&self, record: NonNull<Record>) {
+        // SAFETY: made in this tree's arena.
+        let entry: RecordRef<'_> = unsafe { RecordRef::new(record) };
+        let target = Target::new(entry.key(), entry.seq());
+        self.insert_into(self.lock_for(&target, 0), &target, entry);
+    }
+
+    /// Puts an entry into the leaf where it belongs.
+    fn insert_into<'a>(&'a self, mut leaf: Locked<'a>, target: &Target<'_>, entry: RecordRef<'a>) {
+        let at = leaf.node.count_before(target);
+        if leaf.node.len() < SLOTS {
+            leaf.insert(at, target.head, entry.as_ptr(), None);
+            return;
+        }
         let (head, first, right) = self.split_leaf(&mut leaf, at, target.head, entry);
         drop(leaf);
         self.add_to_parent(1, head, first, right);
@@ -159,7 +191,11 @@ impl BTree {
 
     /// The node of a level in which the target belongs, locked.
     fn lock_for(&self, target: &Target<'_>, level: usize) -> Locked<'_> {
-        let mut node = self.descend(target, level);
+        self.lock_from(self.descend(target, level), target)
+    }
+
+    /// The node in which the target belongs: this one, or one to its right; locked.
+    fn lock_from<'a>(&'a self, mut node: NodeRef<'a>, target: &Target<'_>) -> Locked<'a> {
         loop {
             let locked = node.lock();
             // It may have been split since it was found.
@@ -206,6 +242,40 @@ impl BTree {
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let slot = self.first_at_or_after(key, seq)?;
         (slot.record.key() == key).then(|| slot.record.entry())
+    }
+
+    /// As [`BTree::get`], where versions may have been forgotten: an error if the one that is asked
+    /// for may have been. That one, and the version above those that were forgotten, were here
+    /// before this was asked: so the two need not be read at one moment.
+    pub(crate) fn get_unless_forgotten(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<RecordRef<'_>>, Overwritten> {
+        debug_assert!(self.layout == Layout::Versioned);
+        let found = self.first_at_or_after(key, seq);
+        let before = match found.map(|slot| slot.before(head_of(key))) {
+            Some(Ok(before)) => before,
+            Some(Err(Changed)) | None => self.last_before(key, seq).map(|slot| slot.record),
+        };
+        if let Some(newer) = before.filter(|newer| newer.key() == key) {
+            // SAFETY: the layout says so.
+            let older = unsafe { newer.versions() }.older();
+            if matches!(older, Older::Forgotten) {
+                return Err(Overwritten);
+            }
+        }
+        Ok(found.map(|slot| slot.record).filter(|record| record.key() == key))
+    }
+
+    /// The first key of all.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.first().map(|slot| slot.record.key())
+    }
+
+    /// The last key of all.
+    pub(crate) fn last_key(&self) -> Option<&[u8]> {
+        self.last().map(|slot| slot.record.key())
     }
 
     /// The first entry at or after `(key, seq)`.

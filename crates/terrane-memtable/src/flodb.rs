@@ -1,28 +1,29 @@
 //! FloDB's memtable (Balmau et al., EuroSys 2017): a Membuffer in front of a skip-list.
 //!
-//! A write goes to the Membuffer, a hash table, and from there to the list later; if it finds no
-//! place it goes to the list at once. A read looks into the Membuffer, then into the list: the
-//! first version found is the newest. What is in the way of the papers' simple scheme is that our
-//! writes have their sequence number before they are inserted, are inserted in any order, and are
-//! visible later; and that snapshots are exact. So:
+//! A write goes to the Membuffer, a hash table, and from there to the lower level later; if it
+//! finds no place it goes to the lower level at once. A read looks into the Membuffer, then into
+//! the lower level: the first version found is the newest. What is in the way of the papers' simple
+//! scheme is that our writes have their sequence number before they are inserted, are inserted in
+//! any order, and are visible later; and that snapshots are exact. So:
 //!
-//! - a bucket knows how new the keys are that it sent to the list, and lets no older ones in
+//! - a bucket knows how new the keys are that it sent to the lower level, and lets no older ones in
 //!   ([`bucket`]);
 //! - versions of a key stay linked to the newest one for as long as someone may ask for them. An
 //!   update is in place where no one does: the memory of a version that is hidden from all readers
 //!   is used for the next one ([`membuffer`]). A reader that is not registered anywhere and comes
 //!   too late for its version is told so, and looks again with a newer sequence number;
-//! - the list is what cursors walk. Before a cursor enters a range of keys the partition of the
-//!   Membuffer for it is drained ([`position`], [`drain`]): what is written later is newer than
+//! - the lower level is what cursors walk. Before a cursor enters a range of keys the partition of
+//!   the Membuffer for it is drained ([`position`], [`drain`]): what is written later is newer than
 //!   what a scan looks for. So scans neither block writers nor restart, and small ones drain
 //!   little.
 //!
 //! The paper's scans drain everything, restart when they meet something newer, and block writers
-//! after some restarts; its updates swap the value of an entry in the list.
+//! after some restarts; its updates swap the value of an entry in the lower level.
 
 mod bucket;
 mod drain;
 mod hash;
+mod lower;
 mod membuffer;
 mod partition;
 mod position;
@@ -32,13 +33,15 @@ use std::sync::Arc;
 
 pub use drain::DrainInsert;
 use drain::Which;
+use lower::Lower;
+pub use lower::LowerLevel;
 use membuffer::Membuffer;
 pub(crate) use position::Position;
 pub(crate) use span::KeySpan;
 
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
-use crate::skiplist::{Contents, Layout, NodeRef, Overwritten, Pin, SkipList};
+use crate::skiplist::{Contents, NodeRef, Overwritten, Pin};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The settings of a FloDB memtable.
@@ -48,7 +51,9 @@ pub struct FloDbConfig {
     pub buckets: usize,
     /// The Membuffer has two to the power of this many partitions; at most 16.
     pub partition_bits: u8,
-    /// How versions are moved to the list.
+    /// What the Membuffer is drained into.
+    pub lower: LowerLevel,
+    /// How versions are moved there.
     pub insert: DrainInsert,
     /// Whether versions that no one asks for are forgotten.
     pub update: Update,
@@ -74,9 +79,9 @@ pub struct Inserted {
     pub wants_drain: bool,
 }
 
-/// A Membuffer and a list.
+/// A Membuffer and the lower level.
 pub(crate) struct FloDb {
-    list: SkipList,
+    lower: Lower,
     membuffer: Option<Membuffer>,
     insert: DrainInsert,
     update: Update,
@@ -85,23 +90,27 @@ pub(crate) struct FloDb {
     drained: AtomicUsize,
 }
 
-/// Branching and height of the list.
-const BRANCHING: u8 = 4;
-const HEIGHT: u8 = 12;
-
 impl FloDb {
     pub(crate) fn new(config: FloDbConfig, span: KeySpan, pool: Arc<Pool>) -> Self {
         let partitions = 1 << config.partition_bits.min(16);
         let membuffer =
             (config.buckets > 0).then(|| Membuffer::new(config.buckets, partitions, span));
         Self {
-            list: SkipList::new(BRANCHING, HEIGHT, Layout::Versioned, pool),
+            lower: Lower::new(config.lower, pool),
             membuffer,
             insert: config.insert,
             update: config.update,
             forgotten: AtomicUsize::new(0),
             forgotten_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
+        }
+    }
+
+    /// Asks for what adding a version of this key begins with.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: &[u8]) {
+        if let Some(membuffer) = &self.membuffer {
+            membuffer.prefetch(key);
         }
     }
 
@@ -113,15 +122,15 @@ impl FloDb {
         horizon: impl FnOnce() -> SeqNo,
     ) -> Inserted {
         let Some(membuffer) = &self.membuffer else {
-            self.list.insert(version);
+            self.lower.insert(version);
             return Inserted::default();
         };
         let added = match self.update {
-            Update::InPlace => membuffer.add(&self.list, version, horizon),
-            Update::Versions => membuffer.add(&self.list, version, || 0),
+            Update::InPlace => membuffer.add(&self.lower, version, horizon),
+            Update::Versions => membuffer.add(&self.lower, version, || 0),
         };
         if !added.is_in {
-            self.list.insert(version);
+            self.lower.insert(version);
         }
         if added.forgotten > 0 {
             self.forgotten.fetch_add(added.forgotten, Ordering::Relaxed);
@@ -142,18 +151,18 @@ impl FloDb {
         seq: SeqNo,
     ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
         if let Some(membuffer) = &self.membuffer
-            && let Some(found) = membuffer.get(&self.list, key, seq)?
+            && let Some(found) = membuffer.get(&self.lower, key, seq)?
         {
             return Ok(Some((found.node, found.pin)));
         }
-        let found = self.list.get_unless_forgotten(key, seq)?;
+        let found = self.lower.get(key, seq)?;
         Ok(found.map(|node| (node, Pin::NONE)))
     }
 
     /// As [`FloDb::get`], for as long as the memtable lives.
     pub(crate) fn get_kept(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let (node, _pin) = self.get(key, seq).ok().flatten()?;
-        // SAFETY: nodes of this list have versions.
+        // SAFETY: nodes of this level have versions.
         unsafe { node.versions() }.keep();
         Some(node.entry())
     }
@@ -191,7 +200,7 @@ impl FloDb {
     }
 
     fn drain(&self, membuffer: &Membuffer, partition: usize, which: Which) -> usize {
-        let drained = membuffer.drain(&self.list, partition, which, self.insert);
+        let drained = membuffer.drain(&self.lower, partition, which, self.insert);
         if drained > 0 {
             self.drained.fetch_add(drained, Ordering::Relaxed);
         }
@@ -200,7 +209,7 @@ impl FloDb {
 
     /// Where the keys lie that it holds, for the memtable after it.
     pub(crate) fn span(&self) -> KeySpan {
-        match (self.list.first_key(), self.list.last_key()) {
+        match (self.lower.first_key(), self.lower.last_key()) {
             (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
             _ => self.membuffer.as_ref().map_or_else(KeySpan::all, |front| front.span().clone()),
         }
@@ -212,14 +221,14 @@ impl FloDb {
         (self.forgotten.load(Ordering::Relaxed), bytes)
     }
 
-    /// Versions that were moved to the list.
+    /// Versions that were moved to the lower level.
     pub(crate) fn drained(&self) -> usize {
         self.drained.load(Ordering::Relaxed)
     }
 
     /// Bytes in use, and bytes taken from the allocator.
     pub(crate) fn usage(&self) -> (usize, usize) {
-        let (used, allocated) = self.list.usage();
+        let (used, allocated) = self.lower.usage();
         let Some(membuffer) = &self.membuffer else { return (used, allocated) };
         let free: usize = membuffer.partitions.iter().map(partition::Partition::free_bytes).sum();
         let table = membuffer.bytes();

@@ -20,10 +20,10 @@
 //! | `head` | the first bytes of a key as an integer |
 //! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
 //! | `hash` | sorted lists in the buckets of a hash table |
-//! | `flodb` | a hash table in front of the skip-list |
+//! | `flodb` | a hash table in front of the B-link tree or the skip-list |
 //! | `vector` | an array in the order of arrival |
 //! | `ordered` | entries of an unsorted structure, in order |
-//! | `btree`, `record` | the concurrent B-link tree; entries in an arena |
+//! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
 //! | `prefetch` | asks for memory before it is needed |
@@ -43,14 +43,13 @@ mod pinned;
 mod pool;
 mod prefetch;
 mod range_tombstones;
-mod record;
 mod skiplist;
 mod sync;
 mod vector;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-pub use flodb::{DrainInsert, FloDbConfig, Inserted, Update};
+pub use flodb::{DrainInsert, FloDbConfig, Inserted, LowerLevel, Update};
 pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;

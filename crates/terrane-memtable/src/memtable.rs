@@ -61,7 +61,7 @@ pub enum Config {
         /// What is read where a range leaves a prefix.
         view: HashView,
     },
-    /// FloDB's two levels: a hash table in front of a skip-list.
+    /// FloDB's two levels: a hash table in front of an ordered structure.
     FloDb(FloDbConfig),
 }
 
@@ -134,7 +134,7 @@ impl Memtable {
                 let pool = Arc::clone(pool);
                 Kind::SkipList(SkipList::new(branching, height, Layout::Plain, pool))
             }
-            Config::BTree => Kind::BTree(BTree::new(Arc::clone(pool))),
+            Config::BTree => Kind::BTree(BTree::new(Layout::Plain, Arc::clone(pool))),
             Config::Vector { prealloc_bytes, query } => {
                 Kind::Vector(Vector::new(prealloc_bytes, query, Arc::clone(pool)))
             }
@@ -196,7 +196,7 @@ impl Memtable {
         let mut inserted = Inserted::default();
         match &self.kind {
             Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
-            Kind::BTree(tree) => tree.insert(key, seq, kind, value),
+            Kind::BTree(tree) => tree.insert(&Contents { key, seq, kind, value }),
             Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
             Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
             Kind::FloDb(flodb) => {
@@ -207,6 +207,16 @@ impl Memtable {
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
         self.entries.fetch_add(1, Ordering::Relaxed);
         inserted
+    }
+
+    /// Asks for the memory that [`Memtable::update`] of this key begins with, where the kind knows
+    /// it at once: for who has something else to do before.
+    #[inline]
+    pub fn prefetch(&self, key: &[u8]) {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.prefetch(key),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
+        }
     }
 
     /// Moves what a front level holds to where cursors walk, as far as it is full; for threads that

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_memtable::{
-    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, HashView, MAX_SEQ, Memtable, Pool, SeqNo,
-    Update, VectorQuery,
+    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, HashView, LowerLevel, MAX_SEQ, Memtable,
+    Pool, SeqNo, Update, VectorQuery,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -498,12 +498,18 @@ conformance! {
     hash_skip_list_that_copies: hash_skip_list(1, 3, HashView::Copy),
     hash_linked_list: hash_linked_list(2, 50, 0),
     hash_linked_list_of_tall_buckets: hash_linked_list(1, 3, 4),
-    flodb: flodb(64, 3, DrainInsert::Multi),
-    flodb_without_membuffer: flodb(0, 0, DrainInsert::Multi),
-    flodb_of_one_bucket: flodb(1, 4, DrainInsert::Single),
-    flodb_that_holds_everything: flodb(8192, 6, DrainInsert::Single),
+    flodb: flodb(LowerLevel::BTree, 64, 3, DrainInsert::Multi),
+    flodb_without_membuffer: flodb(LowerLevel::BTree, 0, 0, DrainInsert::Multi),
+    flodb_over_a_skip_list: flodb(LowerLevel::SkipList, 64, 3, DrainInsert::Multi),
+    flodb_of_one_bucket: flodb(LowerLevel::SkipList, 1, 4, DrainInsert::Single),
+    flodb_that_holds_everything: flodb(LowerLevel::BTree, 8192, 6, DrainInsert::Single),
 }
 
-fn flodb(buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
-    Config::FloDb(FloDbConfig { buckets, partition_bits, insert, update: Update::InPlace })
+const fn flodb(
+    lower: LowerLevel,
+    buckets: usize,
+    partition_bits: u8,
+    insert: DrainInsert,
+) -> Config {
+    Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update: Update::InPlace })
 }

@@ -9,21 +9,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, Memtable, Pool, SeqNo, Update,
+    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, Memtable, Pool, SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
-fn config(buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
-    Config::FloDb(FloDbConfig { buckets, partition_bits, insert, update: Update::InPlace })
+fn config(lower: LowerLevel, buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
+    Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update: Update::InPlace })
 }
 
-fn configs() -> [Config; 4] {
-    [
-        config(1, 0, DrainInsert::Multi),
-        config(4, 2, DrainInsert::Multi),
-        config(64, 3, DrainInsert::Single),
-        config(1024, 6, DrainInsert::Multi),
-    ]
+fn configs() -> Vec<Config> {
+    let both = [LowerLevel::BTree, LowerLevel::SkipList].into_iter();
+    both.flat_map(|lower| {
+        [
+            config(lower, 1, 0, DrainInsert::Multi),
+            config(lower, 4, 2, DrainInsert::Multi),
+            config(lower, 64, 3, DrainInsert::Single),
+            config(lower, 1024, 6, DrainInsert::Multi),
+        ]
+    })
+    .collect()
 }
 
 fn some(count: u64) -> u64 {
@@ -131,7 +135,8 @@ fn what_snapshots_see_is_never_forgotten() {
 #[test]
 fn a_late_reader_is_told_that_its_version_was_overwritten() {
     for is_drained in [false, true] {
-        let memtable = Memtable::new(config(4, 0, DrainInsert::Multi), &Pool::new(0));
+        let memtable =
+            Memtable::new(config(LowerLevel::BTree, 4, 0, DrainInsert::Multi), &Pool::new(0));
         for seq in 1..=5 {
             memtable.update(b"k", seq, EntryKind::Value, &value_of(seq), || seq - 1);
         }
@@ -153,7 +158,10 @@ fn versions_that_come_late_find_their_place() {
         [[5, 4, 3, 2, 1], [3, 5, 1, 4, 2], [2, 1, 5, 3, 4], [4, 5, 1, 2, 3]];
     for order in orders {
         for drained_after in 0..6 {
-            let memtable = Memtable::new(config(1, 0, DrainInsert::Multi), &Pool::new(0));
+            let memtable = Memtable::new(
+                config(LowerLevel::SkipList, 1, 0, DrainInsert::Multi),
+                &Pool::new(0),
+            );
             for (step, seq) in order.into_iter().enumerate() {
                 if step == drained_after {
                     memtable.drain_all();
@@ -177,7 +185,8 @@ fn versions_that_come_late_find_their_place() {
 
 #[test]
 fn keys_that_are_written_again_take_no_more_memory() {
-    let memtable = Memtable::new(config(256, 2, DrainInsert::Multi), &Pool::new(0));
+    let memtable =
+        Memtable::new(config(LowerLevel::BTree, 256, 2, DrainInsert::Multi), &Pool::new(0));
     let write = |from: SeqNo, to: SeqNo| {
         for seq in from..to {
             memtable.update(&key_of(seq % 50), seq, EntryKind::Value, &[7; 100], || seq - 1);
@@ -198,7 +207,8 @@ fn keys_that_are_written_again_take_no_more_memory() {
 
 #[test]
 fn pinned_values_stay_what_they_were() {
-    let memtable = Memtable::new(config(16, 0, DrainInsert::Multi), &Pool::new(0));
+    let memtable =
+        Memtable::new(config(LowerLevel::BTree, 16, 0, DrainInsert::Multi), &Pool::new(0));
     let mut pinned = Vec::new();
     for seq in 1..=some(5000) {
         let key = key_of(seq % 7);

@@ -5,7 +5,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use terrane_memtable::{Config, DrainInsert, EntryKind, FloDbConfig, Memtable, Pool, Update};
+use terrane_memtable::{
+    Config, DrainInsert, EntryKind, FloDbConfig, LowerLevel, Memtable, Pool, Update,
+};
 
 struct Counting;
 
@@ -32,10 +34,15 @@ static COUNTING: Counting = Counting;
 #[test]
 fn memory_is_what_the_allocator_gave() {
     let pool = Pool::new(0);
-    for (buckets, value_len) in [(0, 100), (100, 10), (5000, 256), (20_000, 30)] {
+    let sizes = [(0, 100), (100, 10), (5000, 256), (20_000, 30)];
+    let levels = [LowerLevel::BTree, LowerLevel::SkipList];
+    for ((buckets, value_len), lower) in
+        sizes.into_iter().flat_map(|size| levels.map(|lower| (size, lower)))
+    {
         let before = ALLOCATED.load(Ordering::Relaxed);
         let insert = DrainInsert::Multi;
-        let config = FloDbConfig { buckets, partition_bits: 4, insert, update: Update::InPlace };
+        let update = Update::InPlace;
+        let config = FloDbConfig { buckets, partition_bits: 4, lower, insert, update };
         let memtable = Memtable::new(Config::FloDb(config), &pool);
         for seq in 1..100_000_u64 {
             // Every key some times, with values that grow and shrink.

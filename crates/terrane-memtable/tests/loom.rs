@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use loom::thread::spawn;
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, HashView, Lookup, MAX_SEQ, Memtable, Pool, Update,
-    VectorQuery,
+    Config, DrainInsert, EntryKind, FloDbConfig, HashView, Lookup, LowerLevel, MAX_SEQ, Memtable,
+    Pool, Update, VectorQuery,
 };
 
 const SKIP_LIST: Config = Config::SkipList { branching: 2, height: 2 };
@@ -289,13 +289,18 @@ fn arenas_grow_under_two_threads() {
     }
 }
 
-/// FloDB's memtable with one bucket.
-const FLO_DB: Config = Config::FloDb(FloDbConfig {
-    buckets: 1,
-    partition_bits: 0,
-    insert: DrainInsert::Multi,
-    update: Update::InPlace,
-});
+/// FloDB's memtables with one bucket.
+const FLO_DBS: [Config; 2] = [flodb(LowerLevel::BTree), flodb(LowerLevel::SkipList)];
+
+const fn flodb(lower: LowerLevel) -> Config {
+    Config::FloDb(FloDbConfig {
+        buckets: 1,
+        partition_bits: 0,
+        lower,
+        insert: DrainInsert::Multi,
+        update: Update::InPlace,
+    })
+}
 
 /// Writes what may hide everything up to `horizon`.
 fn update(memtable: &Memtable, key: &str, seq: u64, horizon: u64) {
@@ -317,10 +322,16 @@ fn look_up(memtable: &Arc<Memtable>, key: &str, seq: u64, least: u64) {
     }
 }
 
+/// A model of an empty memtable of each lower level.
+fn for_flodbs(test: impl Fn(Arc<Memtable>) + Copy + Sync + Send + 'static) {
+    for config in FLO_DBS {
+        model_with(Some(2), move || test(empty(config)));
+    }
+}
+
 #[test]
 fn flodb_updates_in_place_leave_readers_whole_versions() {
-    model_with(Some(2), || {
-        let memtable = empty(FLO_DB);
+    for_flodbs(|memtable| {
         update(&memtable, "k", 1, 0);
         update(&memtable, "k", 2, 1);
         let writer = Arc::clone(&memtable);
@@ -339,8 +350,7 @@ fn flodb_updates_in_place_leave_readers_whole_versions() {
 
 #[test]
 fn flodb_drains_beside_updates_lose_nothing() {
-    model_with(Some(2), || {
-        let memtable = empty(FLO_DB);
+    for_flodbs(|memtable| {
         update(&memtable, "k", 1, 0);
         let writer = Arc::clone(&memtable);
         let writing = spawn(move || update(&writer, "k", 2, 1));
@@ -358,8 +368,7 @@ fn flodb_drains_beside_updates_lose_nothing() {
 
 #[test]
 fn flodb_writes_of_one_key_keep_their_order() {
-    model_with(Some(2), || {
-        let memtable = empty(FLO_DB);
+    for_flodbs(|memtable| {
         let threads = [3, 2].map(|seq| {
             let memtable = Arc::clone(&memtable);
             spawn(move || update(&memtable, "k", seq, 0))

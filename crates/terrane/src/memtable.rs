@@ -11,3 +11,13 @@ use crate::engine::memtable_config;
 pub fn new(kind: MemtableKind, buffer_bytes: u64, pool: &Arc<Pool>) -> Arc<Memtable> {
     Memtable::new(memtable_config(kind, buffer_bytes, None), pool)
 }
+
+/// As [`new`], in the place of `before`: it expects keys and entries such as that one holds.
+pub fn new_after(
+    before: &Memtable,
+    kind: MemtableKind,
+    buffer_bytes: u64,
+    pool: &Arc<Pool>,
+) -> Arc<Memtable> {
+    Memtable::new_after(before, memtable_config(kind, buffer_bytes, Some(before)), pool)
+}

@@ -25,7 +25,7 @@ use crate::arena::Arena;
 use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
-use crate::record::{Record, RecordRef};
+use crate::skiplist::{Node as Record, NodeRef as RecordRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 
 /// Entries in a node.
@@ -122,6 +122,18 @@ pub(super) struct Slot<'a> {
     pub(super) version: u64,
     pub(super) index: usize,
     pub(super) record: RecordRef<'a>,
+}
+
+impl<'a> Slot<'a> {
+    /// The entry before this one, unless its head is another than `head`. An error if it is in
+    /// another leaf, or if this leaf has changed.
+    pub(super) fn before(self, head: u64) -> Result<Option<RecordRef<'a>>, Changed> {
+        let before = self.index.checked_sub(1).ok_or(Changed)?;
+        let is_other = self.leaf.head(before) != head;
+        let entry = if is_other { None } else { self.leaf.entry(before) };
+        self.leaf.check(self.version)?;
+        Ok(entry)
+    }
 }
 
 impl<'a> NodeRef<'a> {

@@ -6,7 +6,7 @@ use super::BTree;
 use super::node::{Changed, Node, NodeRef, Slot};
 use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
-use crate::record::{Record, RecordRef};
+use crate::skiplist::{Node as Record, NodeRef as RecordRef};
 
 /// How many entries ahead a walk asks for: an entry is a cache miss, and they can be had at once.
 const ENTRIES_AHEAD: usize = 8;
@@ -14,7 +14,7 @@ const ENTRIES_AHEAD: usize = 8;
 /// An entry of some tree, with the place where it was found; or no entry.
 ///
 /// All methods take the tree that the position was made with, which is what keeps it alive.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position(Option<Place>);
 
 #[derive(Debug, Clone, Copy)]

@@ -9,9 +9,10 @@
 //!
 //! A slot names the newest version of a key, from which the older ones are reached. `meta` has a
 //! byte of the key's hash for each slot, a bit for each slot whose versions are not all in the
-//! list, and a bit for the lock. `floor` is the largest sequence number of any version of a key of
-//! this bucket that went to the list and is not in a slot: an older version that comes late must
-//! not enter the bucket, or it would hide the newer one.
+//! lower level, and a bit for the lock. `floor` is the largest sequence number of any version that
+//! was in this bucket, or found no place in it: an older one that comes late begins no slot, as it
+//! might hide a newer one of its key that is in the lower level. That may be one of another key;
+//! then it goes to the lower level without need, which is rare and does no harm.
 
 use crate::prefetch::prefetch;
 use crate::skiplist::Node;
@@ -98,8 +99,8 @@ impl Bucket {
     /// What the tags are now.
     #[inline]
     pub(super) fn meta(&self) -> Meta {
-        // Acquire pairs with the release of the lock: who finds no tag for a key finds in the list
-        // what was there before.
+        // Acquire pairs with the release of the lock: who finds no tag for a key finds in the lower
+        // level what was there before.
         Meta(self.meta.load(Ordering::Acquire) & !LOCKED)
     }
 
@@ -159,7 +160,7 @@ impl Locked<'_> {
         self.meta = self.meta.with_tag(slot, tag);
     }
 
-    /// The slot has versions that are not in the list; false if it had before.
+    /// The slot has versions that are not in the lower level; false if it had before.
     pub(super) fn set_dirty(&mut self, slot: usize) -> bool {
         let was_clean = !self.meta.is_dirty(slot);
         self.meta = self.meta.with_dirty(slot, 1);

@@ -1,19 +1,20 @@
-//! Draining: versions go from the Membuffer into the list (FloDB paper, §4.2).
+//! Draining: versions go from the Membuffer into the lower level (FloDB paper, §4.2).
 //!
 //! Under the lock of each bucket its versions are marked as moving; then, sorted, they are linked
-//! into the list, each from where the one before went; then those of them that are still the newest
-//! of their slot make the slot clean. A version that is replaced meanwhile leaves its slot dirty.
-//! Writers and readers go on all the time; those who drain the same partition take turns.
+//! into the lower level, each from where the one before went; then those of them that are still the
+//! newest of their slot make the slot clean. A version that is replaced meanwhile leaves its slot
+//! dirty. Writers and readers go on all the time; those who drain the same partition take turns.
 //!
 //! Versions are drained before they are needed elsewhere, so that there are slots for new keys. A
-//! key that is written again and again would then leave a version in the list each time: one that
-//! replaced another since the last time is passed over once (as the clock algorithm does for
+//! key that is written again and again would then leave a version in the lower level each time: one
+//! that replaced another since the last time is passed over once (as the clock algorithm does for
 //! pages), so that what is hot stays.
 
+use super::lower::Lower;
 use super::membuffer::Membuffer;
 use super::partition::Drained;
 use crate::head::head_of;
-use crate::skiplist::{NodeRef, Older, SkipList, versions_of};
+use crate::skiplist::{NodeRef, Older, versions_of};
 use crate::sync::lock;
 
 /// What to drain.
@@ -25,7 +26,7 @@ pub(super) enum Which {
     Cold,
 }
 
-/// How versions are put into the list.
+/// How versions are put into the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainInsert {
     /// Each by a search from the top.
@@ -38,11 +39,11 @@ pub enum DrainInsert {
 const AHEAD: usize = 2;
 
 impl Membuffer {
-    /// Drains a partition. Everything that was added to it before, and is asked for, is in the list
-    /// when this returns. Answers how many versions were moved.
+    /// Drains a partition. Everything that was added to it before, and is asked for, is in the
+    /// lower level when this returns. Answers how many versions were moved.
     pub(super) fn drain(
         &self,
-        list: &SkipList,
+        lower: &Lower,
         partition: usize,
         which: Which,
         insert: DrainInsert,
@@ -64,7 +65,7 @@ impl Membuffer {
                 })
             });
         }
-        link(list, &moving, insert);
+        link(lower, &moving, insert);
         self.clean(partition);
         moving.len()
     }
@@ -83,7 +84,7 @@ impl Membuffer {
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let mut version = std::ptr::NonNull::new(locked.head(slot));
                 if which == Which::Cold
-                    // SAFETY: slots name nodes of the list, which have versions.
+                    // SAFETY: slots name nodes of the lower level, which have versions.
                     && version.is_some_and(|node| unsafe { versions_of(node) }.take_hot())
                 {
                     continue;
@@ -107,7 +108,7 @@ impl Membuffer {
         }
     }
 
-    /// Slots whose newest version is in the list are clean.
+    /// Slots whose newest version is in the lower level are clean.
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;
         for bucket in self.buckets_of(partition) {
@@ -118,7 +119,7 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = std::ptr::NonNull::new(locked.head(slot)) else { continue };
-                // SAFETY: slots name nodes of the list, which have versions.
+                // SAFETY: slots name nodes of the lower level, which have versions.
                 if unsafe { versions_of(node) }.is_linked() {
                     locked.set_clean(slot);
                     cleaned += 1;
@@ -130,20 +131,21 @@ impl Membuffer {
 }
 
 fn node_of(drained: &Drained) -> NodeRef<'_> {
-    // SAFETY: a node of the list, which outlives what is drained into it.
+    // SAFETY: a node of the lower level, which outlives what is drained into it.
     unsafe { NodeRef::new(drained.node) }
 }
 
-fn link(list: &SkipList, moving: &[Drained], insert: DrainInsert) {
-    let mut path = list.path();
-    for drained in moving {
-        match insert {
-            // SAFETY: it was made for the list, and marked as moving once, by who links it.
-            DrainInsert::Single => unsafe { list.link(drained.node) },
-            // SAFETY: as above.
-            DrainInsert::Multi => unsafe { path.link(drained.node) },
-        }
-        // SAFETY: it was made with versions.
-        unsafe { versions_of(drained.node) }.set_linked();
+fn link(lower: &Lower, moving: &[Drained], insert: DrainInsert) {
+    // SAFETY: it was made with versions.
+    let is_linked = |node| unsafe { versions_of(node) }.set_linked();
+    let nodes = moving.iter().map(|drained| drained.node);
+    match insert {
+        DrainInsert::Single => nodes.for_each(|node| {
+            // SAFETY: it was made for the lower level, and marked as moving once, by who links it.
+            unsafe { lower.link(node) };
+            is_linked(node);
+        }),
+        // SAFETY: as above, and they are sorted.
+        DrainInsert::Multi => unsafe { lower.link_in_order(nodes, is_linked) },
     }
 }

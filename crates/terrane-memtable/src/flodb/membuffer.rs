@@ -1,17 +1,19 @@
-//! The Membuffer: a concurrent hash table of fixed size that takes writes before the list does.
+//! The Membuffer: a concurrent hash table of fixed size that takes writes before the lower level
+//! does.
 //!
 //! A key belongs to one bucket: its place among all keys says which partition, a hash which bucket
 //! of it. A bucket names, for each of its keys, the newest version, and that names the one before,
-//! and so on (see [`crate::skiplist::Versions`]). Versions are nodes of the list that are not
-//! linked yet: draining moves no bytes.
+//! and so on (see [`crate::skiplist::Versions`]). Versions are nodes of the lower level that are
+//! not linked yet: draining moves no bytes.
 //!
-//! Writers of a bucket take turns; readers take no lock. Versions that are in the list stay in
-//! their slot until the slot is wanted for another key: a slot is *dirty* while it has versions
-//! that are not in the list, and only dirty slots are ever drained.
+//! Writers of a bucket take turns; readers take no lock. Versions that are in the lower level stay
+//! in their slot until the slot is wanted for another key: a slot is *dirty* while it has versions
+//! that are not in the lower level, and only dirty slots are ever drained.
 //!
 //! Invariants:
-//! 1. All versions of a key that are not reached from its slot are in the list, and are older than
-//!    all that are, or were forgotten; [`Older::Forgotten`] says so below the oldest that is left.
+//! 1. All versions of a key that are not reached from its slot are in the lower level, and are
+//!    older than all that are, or were forgotten; [`Older::Forgotten`] says so below the oldest
+//!    that is left.
 //! 2. Below a permanent version of a slot all are permanent.
 //! 3. A slot that is not dirty has permanent versions only, all of them linked.
 //! 4. A version that is forgotten is older than one that is not newer than what the horizon was
@@ -22,10 +24,12 @@ use std::ptr::NonNull;
 
 use super::bucket::{Bucket, Locked, SLOTS, tag_of};
 use super::hash::hash_of;
+use super::lower::Lower;
 use super::partition::Partition;
 use super::span::KeySpan;
 use crate::entry::SeqNo;
-use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, SkipList, versions_of};
+use crate::prefetch::prefetch;
+use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, versions_of};
 
 /// The front level.
 pub(super) struct Membuffer {
@@ -38,7 +42,7 @@ pub(super) struct Membuffer {
 /// What became of a version.
 #[derive(Debug, Default)]
 pub(super) struct Added {
-    /// It found a place; otherwise it is for the list.
+    /// It found a place; otherwise it is for the lower level.
     pub(super) is_in: bool,
     /// Versions that were forgotten for it, and their bytes of keys and values.
     pub(super) forgotten: usize,
@@ -94,17 +98,23 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
+    /// Asks for the bucket of a key that is about to be added or looked up.
+    #[inline]
+    pub(super) fn prefetch(&self, key: &[u8]) {
+        prefetch(std::ptr::from_ref(self.place_of(key).1).cast());
+    }
+
     /// The newest version of `key` that is not newer than `seq`, if it is here; `None` leaves it to
-    /// the list.
+    /// the lower level.
     pub(super) fn get<'a>(
         &'a self,
-        _list: &'a SkipList,
+        _lower: &'a Lower,
         key: &[u8],
         seq: SeqNo,
     ) -> Result<Option<FoundVersion<'a>>, Overwritten> {
         let (_, bucket, tag) = self.place_of(key);
         for slot in bucket.meta().matches(tag) {
-            // SAFETY: slots name nodes of the list, which has versions and lives for `'a`.
+            // SAFETY: slots name nodes of the lower level, which has versions and lives for `'a`.
             let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
             if newest.node.key() == key {
                 return find_version(newest, seq);
@@ -118,12 +128,12 @@ impl Membuffer {
     /// there on may be forgotten.
     pub(super) fn add(
         &self,
-        list: &SkipList,
+        lower: &Lower,
         version: &Contents<'_>,
         horizon: impl FnOnce() -> SeqNo,
     ) -> Added {
         let (partition, bucket, tag) = self.place_of(version.key);
-        let mut place = Place { list, partition, bucket: bucket.lock(), tag };
+        let mut place = Place { lower, partition, bucket: bucket.lock(), tag };
         let mut added = Added::default();
         let own = place.bucket.meta().matches(tag).find_map(|slot| {
             let head = place.head(slot)?;
@@ -176,7 +186,7 @@ fn find_version(
                 Older::Node(older) => older,
             };
             let is_there = || matches!(links.older(), Older::Node(node) if node == older);
-            // SAFETY: a version of the same key, and so a node of the list.
+            // SAFETY: a version of the same key, and so a node of the lower level.
             if let Some(pin) = unsafe { Pin::new(older, is_there) } {
                 // SAFETY: as above.
                 break FoundVersion { node: unsafe { NodeRef::new(older) }, pin };
@@ -188,7 +198,7 @@ fn find_version(
 
 /// A bucket that is being changed, and what belongs to it.
 struct Place<'a> {
-    list: &'a SkipList,
+    lower: &'a Lower,
     partition: &'a Partition,
     bucket: Locked<'a>,
     tag: u8,
@@ -198,7 +208,7 @@ impl<'a> Place<'a> {
     /// The newest version of a slot. It needs no pin: versions are forgotten under the lock.
     #[inline]
     fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
-        // SAFETY: slots name nodes of the list, which lives for `'a`.
+        // SAFETY: slots name nodes of the lower level, which lives for `'a`.
         NonNull::new(self.bucket.head(slot)).map(|node| unsafe { NodeRef::new(node) })
     }
 
@@ -215,10 +225,10 @@ impl<'a> Place<'a> {
         let node = match free.take_if(|node| has_room(*node, version)) {
             Some(node) => {
                 // SAFETY: it was taken from the slot, and no one reads it.
-                unsafe { self.list.rewrite(node, version) };
+                unsafe { self.lower.rewrite(node, version) };
                 node
             }
-            None => self.partition.allocate(self.list, version),
+            None => self.partition.allocate(self.lower, version),
         };
         if let Some(node) = free {
             self.partition.give(node);
@@ -228,7 +238,7 @@ impl<'a> Place<'a> {
         versions.begin();
         versions.set_older(Older::Node(head.as_ptr()));
         versions.set_hot();
-        self.put(slot, node, added);
+        self.put(slot, node, version.seq, added);
     }
 
     /// Forgets what no one needs of the versions before `head`. Answers one whose memory may be
@@ -250,7 +260,7 @@ impl<'a> Place<'a> {
         while kept.seq() > horizon {
             // SAFETY: as above.
             let Older::Node(older) = (unsafe { kept.versions() }).older() else { return None };
-            // SAFETY: versions of a slot are nodes of the list.
+            // SAFETY: versions of a slot are nodes of the lower level.
             kept = unsafe { NodeRef::new(older) };
         }
         // SAFETY: as above.
@@ -285,14 +295,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A version of a key that has a slot, older than the newest: false if it is for the list.
+    /// A version of a key that has a slot, older than the newest: false if it is for the lower
+    /// level.
     fn insert_below(&mut self, head: NodeRef<'_>, version: &Contents<'_>) -> bool {
         let mut newer = head;
         let older = loop {
             // SAFETY: nodes of slots have versions.
             match (unsafe { newer.versions() }).older() {
                 Older::Node(older) => {
-                    // SAFETY: versions of a slot are nodes of the list.
+                    // SAFETY: versions of a slot are nodes of the lower level.
                     let older_node = unsafe { NodeRef::new(older) };
                     if older_node.seq() < version.seq {
                         break Older::Node(older);
@@ -306,7 +317,7 @@ impl<'a> Place<'a> {
         };
         // SAFETY: as above.
         let newer = unsafe { newer.versions() };
-        let node = self.partition.allocate(self.list, version);
+        let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
         let versions = unsafe { versions_of(node) };
         versions.begin();
@@ -314,8 +325,8 @@ impl<'a> Place<'a> {
         if newer.is_permanent() {
             // Below it no one looks for what must be drained.
             versions.set_moving();
-            // SAFETY: it was made for the list, and is linked here only.
-            unsafe { self.list.link(node) };
+            // SAFETY: it was made for the lower level, and is linked here only.
+            unsafe { self.lower.link(node) };
             versions.set_linked();
         }
         newer.set_older(Older::Node(node));
@@ -330,7 +341,7 @@ impl<'a> Place<'a> {
         let meta = self.bucket.meta();
         let unused = (0..SLOTS).find(|slot| meta.tag(*slot) == 0);
         let slot = unused.or_else(|| {
-            // Any of those that are in the list; not always the same.
+            // Any of those that are in the lower level; not always the same.
             let first = version.seq as usize % SLOTS;
             (first..SLOTS).chain(0..first).find(|slot| !meta.is_dirty(*slot))
         });
@@ -338,17 +349,15 @@ impl<'a> Place<'a> {
             self.bucket.raise_floor(version.seq);
             return;
         };
-        if let Some(before) = self.head(slot) {
-            self.bucket.raise_floor(before.seq());
-        }
-        let node = self.partition.allocate(self.list, version);
+        let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
         unsafe { versions_of(node) }.begin();
-        self.put(slot, node, added);
+        self.put(slot, node, version.seq, added);
     }
 
-    fn put(&mut self, slot: usize, node: NonNull<Node>, added: &mut Added) {
+    fn put(&mut self, slot: usize, node: NonNull<Node>, seq: SeqNo, added: &mut Added) {
         self.bucket.set(slot, self.tag, node.as_ptr());
+        self.bucket.raise_floor(seq);
         if self.bucket.set_dirty(slot) {
             self.partition.add_dirty();
         }

@@ -2,8 +2,9 @@
 
 use std::ptr::NonNull;
 
+use super::lower::Lower;
 use super::membuffer::has_room;
-use crate::skiplist::{Contents, Node, SkipList, versions_of};
+use crate::skiplist::{Contents, Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// So many of the nodes that were given back last are looked at for one of the right size.
@@ -18,7 +19,7 @@ pub(super) struct Partition {
     slots: usize,
     free_count: AtomicUsize,
     free_bytes: AtomicUsize,
-    /// What the lists below take.
+    /// What the lower levels below take.
     list_bytes: AtomicUsize,
     /// Nodes that no one can find any more; some may still be read.
     free: Mutex<Vec<FreeNode>>,
@@ -28,13 +29,13 @@ pub(super) struct Partition {
 
 struct FreeNode(NonNull<Node>);
 
-/// A version on its way to the list, with the head of its key.
+/// A version on its way to the lower level, with the head of its key.
 pub(super) struct Drained {
     pub(super) head: u64,
     pub(super) node: NonNull<Node>,
 }
 
-// SAFETY: nodes belong to the list that the Membuffer is used with, and change only as its
+// SAFETY: nodes belong to the lower level that the Membuffer is used with, and change only as its
 // versions allow.
 unsafe impl Send for FreeNode {}
 // SAFETY: as above.
@@ -54,15 +55,15 @@ impl Partition {
     }
 
     /// A node with a version: one that is free, or a new one.
-    pub(super) fn allocate(&self, list: &SkipList, version: &Contents<'_>) -> NonNull<Node> {
+    pub(super) fn allocate(&self, lower: &Lower, version: &Contents<'_>) -> NonNull<Node> {
         if self.free_count.load(Ordering::Relaxed) > 0
             && let Some(node) = self.take(version)
         {
             // SAFETY: no one can find it, no one reads it, and it has room.
-            unsafe { list.rewrite(node, version) };
+            unsafe { lower.rewrite(node, version) };
             return node;
         }
-        list.allocate(version)
+        lower.allocate(version)
     }
 
     fn take(&self, version: &Contents<'_>) -> Option<NonNull<Node>> {
@@ -84,7 +85,7 @@ impl Partition {
         self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// What the lists of nodes take.
+    /// What the lower levels of nodes take.
     pub(super) fn list_bytes(&self) -> usize {
         self.list_bytes.load(Ordering::Relaxed)
     }
@@ -108,7 +109,7 @@ impl Partition {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Slots with versions that are not in the list. Acquires what those did who drained.
+    /// Slots with versions that are not in the lower level. Acquires what those did who drained.
     #[inline]
     pub(super) fn dirty(&self) -> usize {
         self.dirty.load(Ordering::Acquire)

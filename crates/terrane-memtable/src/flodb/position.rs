@@ -1,20 +1,20 @@
-//! A place in the list of a FloDB memtable, and what was drained for it.
+//! A place in the lower level of a FloDB memtable, and what was drained for it.
 //!
-//! A cursor walks the list. It may go where the partitions of the Membuffer were drained since the
-//! cursor was last sought; where it comes to the end of those, it drains the next one and looks again for
-//! where it goes: there may be something before that now.
+//! A cursor walks the lower level. It may go where the partitions of the Membuffer were drained
+//! since the cursor was last sought; where it comes to the end of those, it drains the next one and
+//! looks again for where it goes: there may be something before that now.
 //!
 //! Invariant: the place is within the partitions that were drained, or on no entry.
 
 use super::drain::Which;
+use super::lower::{Lower, Place};
 use super::{FloDb, Membuffer};
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
-use crate::skiplist::Position as ListPosition;
 
-/// A node of the list, or no node.
+/// A node of the lower level, or no node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position {
-    place: ListPosition,
+    place: Place,
     /// The partitions that were drained: from the first to before the second.
     drained: (u32, u32),
     /// Whether partitions are as good as drained whatever comes.
@@ -35,22 +35,22 @@ impl Position {
     }
 
     pub(crate) fn first(self, memtable: &FloDb) -> Self {
-        self.anew().forward(memtable, 0, ListPosition::first)
+        self.anew().forward(memtable, 0, Place::first)
     }
 
     pub(crate) fn last(self, memtable: &FloDb) -> Self {
         let last = memtable.membuffer.as_ref().map_or(1, |front| front.partitions.len()) - 1;
-        self.anew().backward(memtable, last, ListPosition::last)
+        self.anew().backward(memtable, last, Place::last)
     }
 
     pub(crate) fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
-        self.anew().forward(memtable, partition, |list| ListPosition::at_or_after(list, key, seq))
+        self.anew().forward(memtable, partition, |lower| Place::at_or_after(lower, key, seq))
     }
 
     pub(crate) fn before(self, memtable: &FloDb, key: &[u8]) -> Self {
         let partition = memtable.partition_of(key);
-        self.anew().backward(memtable, partition, |list| ListPosition::before(list, key, MAX_SEQ))
+        self.anew().backward(memtable, partition, |lower| Place::before(lower, key, MAX_SEQ))
     }
 
     pub(crate) fn is_valid(self) -> bool {
@@ -61,7 +61,7 @@ impl Position {
     /// `memtable` is the one that the position was made with.
     pub(crate) unsafe fn entry(self, memtable: &FloDb) -> Option<Entry<'_>> {
         // SAFETY: passed on.
-        unsafe { self.place.entry(&memtable.list) }
+        unsafe { self.place.entry(&memtable.lower) }
     }
 
     /// # Safety
@@ -72,7 +72,7 @@ impl Position {
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.1.wrapping_sub(1));
         // SAFETY: passed on.
-        self.forward(memtable, partition, |list| unsafe { self.place.next(list) })
+        self.forward(memtable, partition, |lower| unsafe { self.place.next(lower) })
     }
 
     /// # Safety
@@ -82,7 +82,7 @@ impl Position {
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.0);
         // SAFETY: passed on.
-        self.backward(memtable, partition, |list| unsafe { self.place.previous(list) })
+        self.backward(memtable, partition, |lower| unsafe { self.place.previous(lower) })
     }
 
     /// The partition that `key` is in. It is one of those that were drained, and if there is only
@@ -101,20 +101,20 @@ impl Position {
         mut self,
         memtable: &FloDb,
         partition: usize,
-        look: impl Fn(&crate::skiplist::SkipList) -> ListPosition,
+        look: impl Fn(&Lower) -> Place,
     ) -> Self {
-        let list = &memtable.list;
+        let lower = &memtable.lower;
         let Some(membuffer) = &memtable.membuffer else {
-            return Self { place: look(list), ..self };
+            return Self { place: look(lower), ..self };
         };
         self.drain_to(memtable, membuffer, partition);
         loop {
-            let place = look(list);
+            let place = look(lower);
             if self.drained == (0, membuffer.partitions.len() as u32) {
                 return Self { place, ..self };
             }
-            // SAFETY: made with this list.
-            let there = unsafe { place.entry(list) };
+            // SAFETY: made with this level.
+            let there = unsafe { place.entry(lower) };
             let last = match there {
                 Some(entry) => membuffer.partition_of(entry.key),
                 None => membuffer.partitions.len() - 1,
@@ -132,17 +132,17 @@ impl Position {
         mut self,
         memtable: &FloDb,
         partition: usize,
-        look: impl Fn(&crate::skiplist::SkipList) -> ListPosition,
+        look: impl Fn(&Lower) -> Place,
     ) -> Self {
-        let list = &memtable.list;
+        let lower = &memtable.lower;
         let Some(membuffer) = &memtable.membuffer else {
-            return Self { place: look(list), ..self };
+            return Self { place: look(lower), ..self };
         };
         self.drain_to(memtable, membuffer, partition);
         loop {
-            let place = look(list);
-            // SAFETY: made with this list.
-            let there = unsafe { place.entry(list) };
+            let place = look(lower);
+            // SAFETY: made with this level.
+            let there = unsafe { place.entry(lower) };
             let first = there.map_or(0, |entry| membuffer.partition_of(entry.key));
             if first >= self.drained.0 as usize {
                 return Self { place, ..self };

@@ -161,7 +161,7 @@ impl Node {
     /// # Safety
     /// No one else reads or writes these parts of `node`, which has this layout and room for the
     /// contents.
-    pub(super) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Contents<'_>) {
+    pub(crate) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Contents<'_>) {
         let Contents { key, seq, kind, value } = *contents;
         let start = node.as_ptr();
         // SAFETY: the header was written in `allocate`; no one else reads it now.

@@ -1,4 +1,4 @@
-//! FloDB's memtable as a choice: a hash table in front of a skip-list.
+//! FloDB's memtable as a choice: a hash table in front of an ordered structure.
 
 use std::fmt::{self, Display};
 
@@ -11,6 +11,7 @@ use crate::error::ParseError;
 /// | `membuffer` | `membuffer_percent` | 25% | more keys written again stay where they are updated in place; 0% for no Membuffer |
 /// | `partition-bits` | `partition_bits` | 4 | short scans drain less; keys that are not spread evenly use less of the Membuffer |
 /// | `drain-threads` | `drain_threads` | 1 | more writes find a place, for more of the processor |
+/// | `lower` | `lower` | `btree` | |
 /// | `insert` | `insert` | `multi` | |
 /// | `update` | `update` | `in-place` | |
 /// | `scan` | `scan` | `versioned` | |
@@ -21,9 +22,11 @@ pub struct FloDb {
     pub membuffer_percent: u8,
     /// The Membuffer has two to the power of this many partitions; 0 to 12.
     pub partition_bits: u8,
-    /// Threads that move entries from the Membuffer to the list; 0 to 16. A database has as many as
+    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. A database has as many as
     /// the largest number of any of its trees.
     pub drain_threads: u8,
+    /// What they move entries to.
+    pub lower: LowerLevel,
     /// How they are put there.
     pub insert: DrainInsert,
     /// What becomes of a version that no one asks for any more.
@@ -34,7 +37,16 @@ pub struct FloDb {
     pub flush: Flush,
 }
 
-/// How entries go from the Membuffer to the list.
+/// What the Membuffer is drained into, and scans walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LowerLevel {
+    /// The B-link tree.
+    BTree,
+    /// The skip-list, as in the paper.
+    SkipList,
+}
+
+/// How entries go from the Membuffer to the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DrainInsert {
     /// Each by a search of its own.
@@ -85,6 +97,7 @@ impl FloDb {
         membuffer_percent: 25,
         partition_bits: 4,
         drain_threads: 1,
+        lower: LowerLevel::BTree,
         insert: DrainInsert::Multi,
         update: Update::InPlace,
         scan: Scan::Versioned,
@@ -98,7 +111,7 @@ impl FloDb {
         {
             flodb.set(argument).ok_or_else(|| {
                 let expected = "membuffer=0% to 90%, partition-bits=0 to 12, drain-threads=0 to \
-                                16, insert=multi or single, update=in-place or versions, \
+                                16, lower=btree or skiplist, insert=multi or single, update=in-place or versions, \
                                 scan=versioned or restart, flush=tables or discard";
                 ParseError::new("flodb", argument, expected)
             })?;
@@ -132,6 +145,13 @@ impl FloDb {
             }
             "partition-bits" => self.partition_bits = number(value, PARTITION_BITS_MAX)?,
             "drain-threads" => self.drain_threads = number(value, DRAIN_THREADS_MAX)?,
+            "lower" => {
+                self.lower = match value {
+                    "btree" => LowerLevel::BTree,
+                    "skiplist" => LowerLevel::SkipList,
+                    _ => return None,
+                }
+            }
             "insert" => {
                 self.insert = match value {
                     "multi" => DrainInsert::Multi,
@@ -175,6 +195,9 @@ impl Display for FloDb {
         write!(f, "(membuffer={}%", self.membuffer_percent)?;
         write!(f, ",partition-bits={}", self.partition_bits)?;
         write!(f, ",drain-threads={}", self.drain_threads)?;
+        if self.lower == LowerLevel::SkipList {
+            f.write_str(",lower=skiplist")?;
+        }
         if self.insert == DrainInsert::Single {
             f.write_str(",insert=single")?;
         }
@@ -206,7 +229,7 @@ mod tests {
             "flodb",
             "flodb(membuffer=50%,partition-bits=6,drain-threads=2)",
             "flodb(membuffer=0%,partition-bits=0,drain-threads=0,insert=single)",
-            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,insert=single,update=versions,scan=restart,flush=discard)",
+            "flodb(membuffer=25%,partition-bits=4,drain-threads=1,lower=skiplist,insert=single,update=versions,scan=restart,flush=discard)",
         ];
         for text in texts {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -227,6 +250,7 @@ mod tests {
             "flodb(partition-bits=13)",
             "flodb(drain-threads=17)",
             "flodb(insert=triple)",
+            "flodb(lower=vector)",
             "flodb(update=never)",
             "flodb(flush=no)",
             "flodb(scan=)",

@@ -64,7 +64,7 @@ pub enum MemtableKind {
         /// What is read where a range leaves a prefix.
         view: OrderedView,
     },
-    /// A hash table in front of a concurrent skip-list.
+    /// A hash table in front of an ordered structure.
     FloDb(FloDb),
 }
 
@@ -149,7 +149,7 @@ impl MemtableKind {
             Self::FloDb(_) => {
                 "writes of keys that are still in its front level take the place of what was there: \
                  for few keys that are written again and again. Other writes cost more than those \
-                 of a skip-list alone, and ranges drain what they come to"
+                 of the B-link tree alone, and ranges drain what they come to"
             }
         }
     }

@@ -1,6 +1,6 @@
 //! FloDB's memtables: how large their front level is, and the threads that empty it.
 //!
-//! A write that finds its place in the front level taken goes to the list at once, which takes
+//! A write that finds its place in the front level taken goes to the lower level at once, which takes
 //! longer. So threads move entries from one to the other meanwhile, as many as the designs ask for.
 //! Without them all is right as well: flushes and scans drain what they come to.
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use terrane_memtable::{DrainInsert, FloDbConfig, Inserted, Memtable, Update};
+use terrane_memtable::{DrainInsert, FloDbConfig, Inserted, LowerLevel, Memtable, Update};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{self, FloDb};
 
@@ -48,6 +48,10 @@ pub(super) fn config(flodb: FloDb, buffer_bytes: u64, before: Option<&Memtable>)
     FloDbConfig {
         buckets: usize::try_from(buckets).unwrap_or(usize::MAX),
         partition_bits: flodb.partition_bits,
+        lower: match flodb.lower {
+            flodb::LowerLevel::BTree => LowerLevel::BTree,
+            flodb::LowerLevel::SkipList => LowerLevel::SkipList,
+        },
         insert: match flodb.insert {
             flodb::DrainInsert::Single => DrainInsert::Single,
             flodb::DrainInsert::Multi => DrainInsert::Multi,

@@ -151,7 +151,14 @@ impl Engine {
     fn targets(&self, write: &Write<'_>, last: SeqNo) -> Result<Targets> {
         match write {
             Write::One(tree, _) if tree.is_dropped() => Err(dropped(tree.id)),
-            Write::One(tree, _) => Ok(Targets::One(target(tree, last))),
+            Write::One(tree, op) => {
+                let memtable = target(tree, last);
+                if let Op::Put { key, .. } | Op::Delete { key } = op {
+                    // It comes while the log is written.
+                    memtable.prefetch(key);
+                }
+                Ok(Targets::One(memtable))
+            }
             Write::Batch(batch) => {
                 let trees = self.trees();
                 let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));

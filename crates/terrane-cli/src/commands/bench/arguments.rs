@@ -24,7 +24,8 @@ Examples:
   terrane bench --workload fillrandom --num 50M --db /data/b --keep
   terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached
   terrane bench --memtable btree --memtable vector --num 140K
-  terrane bench claims memtables";
+  terrane bench claims memtables
+  terrane bench claims flodb --threads 1,2,4,8 --scale 10";
 
 /// Run workloads on one or more designs, and compare them.
 ///

@@ -13,7 +13,9 @@
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
 //! | [`guide`] | the paper's questions, answered |
+//! | [`flodb`] | another paper: two levels in memory |
 
+mod flodb;
 mod flushing;
 mod footprint;
 mod guide;
@@ -24,7 +26,7 @@ mod report;
 mod setting;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -40,6 +42,8 @@ use setting::Setting;
 pub(super) enum Paper {
     /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
     Memtables,
+    /// `FloDB` (`EuroSys` 2017)
+    Flodb,
 }
 
 /// Measure what a paper says, and tell whether it holds here
@@ -57,6 +61,10 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
+    /// Numbers of client threads, with commas, of flodb
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<u32>,
+
     /// Where all choices come from; the same seed makes the same choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -72,23 +80,36 @@ impl ClaimsArgs {
         if !(0.001..=100.0).contains(&self.scale) || !(1..=1000).contains(&self.rounds) {
             return Err(usage("--scale is 0.001 to 100, --rounds 1 to 1000"));
         }
-        let Paper::Memtables = self.paper;
+        if self.threads.is_empty() || self.threads.iter().any(|count| !(1..=1024).contains(count)) {
+            return Err(usage("--threads is a list of numbers from 1 to 1024"));
+        }
         let scratch = Scratch::temporary("terrane-claims-")?;
-        let setting = Setting::new(self.scale, self.rounds, self.seed);
-        let mut report = Report::default();
-        let insertion = insertion::measure(&setting, &mut report);
-        let lookup = lookup::measure(&setting, &mut report);
-        footprint::measure(&setting, &mut report);
-        range::measure(&setting, &mut report);
-        flushing::measure(&setting, scratch.path(), &mut report)?;
-        let guide = guide::answers(&setting, &insertion, &lookup);
-        let machine = Machine::here(scratch.path());
-        let text = report.document(&setting, &machine.to_string(), &guide);
+        let machine = Machine::here(scratch.path()).to_string();
+        let text = match self.paper {
+            Paper::Memtables => self.memtables(scratch.path(), &machine)?,
+            Paper::Flodb => {
+                let (scale, rounds, seed) = (self.scale, self.rounds, self.seed);
+                let sizes = flodb::Sizes { scale, rounds, seed, threads: self.threads.clone() };
+                flodb::document(sizes, scratch.path(), &machine)?
+            }
+        };
         match &self.output {
             Some(path) => std::fs::write(path, text)
                 .with_context(|| format!("cannot write {}", path.display()))?,
             None => io::stdout().lock().write_all(text.as_bytes())?,
         }
         Ok(Exit::Done)
+    }
+
+    fn memtables(&self, dir: &Path, machine: &str) -> Result<String> {
+        let setting = Setting::new(self.scale, self.rounds, self.seed);
+        let mut report = Report::default();
+        let insertion = insertion::measure(&setting, &mut report);
+        let lookup = lookup::measure(&setting, &mut report);
+        footprint::measure(&setting, &mut report);
+        range::measure(&setting, &mut report);
+        flushing::measure(&setting, dir, &mut report)?;
+        let guide = guide::answers(&setting, &insertion, &lookup);
+        Ok(report.document(&setting, machine, &guide))
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use terrane::{Design, Durability, Options};
 
-use super::report::{Report, claim, times};
+use super::report::{Claim, Report, times};
 use super::setting::{ENTRY_BYTES, Mode, Setting};
 use crate::commands::bench::memtable::measure::Load;
 
@@ -59,14 +59,14 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
         let ratio = |over: u64, under: u64| over as f64 / under.max(1) as f64;
         let flushes = ratio(hashed.flushes, skip_list.flushes);
         let bytes = ratio(hashed.bytes_written, skip_list.bytes_written);
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 6b",
             "a hash skip-list makes 50 % more flushes",
             mode,
             (format!("{} the skip-list", times(flushes)), flushes >= 1.5),
             "",
         ));
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 6a",
             "and writes 70 % more bytes",
             mode,
@@ -76,7 +76,7 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
         let is_fewest = works.iter().all(|work| vector.flushes <= work.flushes);
         let fewest =
             works.iter().map(|work| work.flushes).filter(|&flushes| flushes > vector.flushes).min();
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 6b",
             "a vector makes the fewest flushes",
             mode,

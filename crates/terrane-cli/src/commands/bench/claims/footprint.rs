@@ -2,7 +2,7 @@
 
 use terrane::policy::MemtableKind;
 
-use super::report::{Report, claim, times};
+use super::report::{Claim, Report, times};
 use super::setting::{ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list};
 use crate::commands::bench::memtable::measure::Load;
 
@@ -75,7 +75,7 @@ impl Footprints {
         let [skip_h, linked_h] = &self.by_buckets;
         let hashed = || [&skip_x[..], linked_x, skip_h, linked_h].into_iter();
         let least = hashed().flatten().copied().fold(self.skip_list, f64::min) / self.vector;
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 3",
             "a vector has the smallest footprint",
             mode,
@@ -87,7 +87,7 @@ impl Footprints {
         let by_prefix = skip_x[last.0] / linked_x[last.0].max(self.skip_list);
         let by_buckets = skip_h[last.1] / linked_h[last.1].max(self.skip_list);
         let most = by_prefix.min(by_buckets);
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 3",
             "a hash skip-list has the largest",
             mode,
@@ -97,7 +97,7 @@ impl Footprints {
         let near = [skip_x[0], linked_x[0], skip_h[0], linked_h[0]];
         let off = near.map(|value| (value / self.skip_list - 1.0).abs());
         let off = off.into_iter().fold(0.0, f64::max);
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 3",
             "with X=2 or H=1 the hashed ones are close to the skip-list",
             mode,
@@ -107,7 +107,7 @@ impl Footprints {
         let grows = |values: &[f64]| values.windows(2).all(|pair| pair[1] >= pair[0] * 0.998);
         let x = skip_x[PREFIXES.len() - 1] / skip_x[0];
         let h = skip_h[BUCKETS.len() - 1] / skip_h[0];
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 3",
             "footprints of the hashed ones grow with X and with H",
             mode,

@@ -1,6 +1,6 @@
 //! Inserting alone: Fig. 1b, and the totals of §3.4.
 
-use super::report::{Report, claim, nanos, times};
+use super::report::{Claim, Report, nanos, times};
 use super::setting::{Mode, Setting, of, plain};
 use crate::commands::bench::memtable::measure::{Queries, percentile};
 
@@ -55,7 +55,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
         values(over).zip(values(under)).map_or(f64::NAN, |(over, under)| over / under)
     };
     let spike = ratio(longest, "vector", "vector, preallocated");
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 1b",
         "the longest insert of a growing vector takes more than 10× that of a preallocated one",
         mode,
@@ -67,7 +67,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
         .iter()
         .map(|name| ratio(total, name, "vector, preallocated"))
         .fold(f64::INFINITY, f64::min);
-    report.claim(claim(
+    report.claim(Claim::new(
         "§3.4",
         "a preallocated vector inserts best",
         mode,
@@ -75,7 +75,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
         "growing costs so little that the two are within what can be measured",
     ));
     let vector = ratio(total, "skip-list", "vector, preallocated");
-    report.claim(claim(
+    report.claim(Claim::new(
         "§3.4",
         "a skip-list inserts slower than a vector",
         mode,
@@ -87,7 +87,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
         ("the skip-list takes 7× the time of the hash linked-list", "hash linked-list", 7.0),
     ] {
         let measured = ratio(total, "skip-list", name);
-        report.claim(claim(
+        report.claim(Claim::new(
             "§3.4",
             says,
             mode,
@@ -105,7 +105,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
         .map(|name| ratio(total, name, "vector, preallocated"))
         .fold(f64::NAN, f64::max);
     let most = best.max(hashed);
-    report.claim(claim(
+    report.claim(Claim::new(
         "§4",
         "a vector inserts up to 10× as fast as the others",
         mode,

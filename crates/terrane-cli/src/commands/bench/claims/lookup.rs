@@ -2,7 +2,7 @@
 
 use terrane::policy::MemtableKind;
 
-use super::report::{Report, claim, if_ours, nanos, times};
+use super::report::{Claim, Report, if_ours, nanos, times};
 use super::setting::{Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, of, plain, query};
 use crate::commands::bench::memtable::measure::{Queries, mean, percentile};
 
@@ -67,7 +67,7 @@ fn share_of_lookups(setting: &Setting, report: &mut Report) {
             &["lookups", "per operation", "against none"],
             rows,
         );
-        report.claim(claim(
+        report.claim(Claim::new(
             "Fig. 1a",
             "0.1 % of lookups make an operation on a preallocated vector take 36× on average",
             mode,
@@ -103,7 +103,7 @@ fn between_inserts(
     );
     let value = |name| of(&kinds, &means, name).unwrap_or(f64::NAN);
     let vector = value("vector") / skip_list;
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 4a",
         "a lookup in a vector takes up to 12× that in a skip-list",
         mode,
@@ -113,7 +113,7 @@ fn between_inserts(
     let of_vector = &series[0].points;
     let quarter = of_vector.len() / 5;
     let growth = mean(&of_vector[of_vector.len() - quarter..]) / mean(&of_vector[..quarter]);
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 4a",
         "the cost of a lookup in a vector grows linearly as it fills (here by 4/3 at most)",
         mode,
@@ -126,7 +126,7 @@ fn between_inserts(
     let (hashed, linked) = (value("hash skip-list"), value("hash linked-list"));
     let others = ["vector", "skip-list", "hash linked-list"].map(value);
     let best = others.into_iter().fold(f64::INFINITY, f64::min) / hashed;
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 4b",
         "the hash skip-list (X=6, H=100K) has the fastest lookups",
         mode,
@@ -134,7 +134,7 @@ fn between_inserts(
         "a bucket has an entry or two, and a list without towers is the shorter way to them",
     ));
     let worse = value("vector").min(skip_list) / linked;
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 4c",
         "lookups in a hash linked-list are faster than in vector and skip-list",
         mode,
@@ -191,7 +191,7 @@ fn by_prefix_and_buckets(
         found.map_or(f64::NAN, |(_, _, mean)| *mean)
     };
     let spread = cost(0, setting.buckets()) / cost(PREFIX, setting.buckets());
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 2b, 4d",
         "the latency of a lookup depends on X and H: a prefix too short puts all keys in one bucket",
         mode,
@@ -199,7 +199,7 @@ fn by_prefix_and_buckets(
         if_ours(mode, "lists have as many levels as they need: one bucket is as good as a skip-list"),
     ));
     let one = cost(10, 1) / cost(10, setting.buckets());
-    report.claim(claim(
+    report.claim(Claim::new(
         "§3.3",
         "a long prefix with one bucket is as bad",
         mode,
@@ -208,7 +208,7 @@ fn by_prefix_and_buckets(
     ));
     let needed = cost(2, 1) / cost(2, 100);
     let beyond = cost(2, 10_000) / cost(2, 100);
-    report.claim(claim(
+    report.claim(Claim::new(
         "§3.3",
         "the ideal H is the number of prefixes (10^X in decimal): for X=2 more than 100 gain nothing",
         mode,
@@ -249,7 +249,7 @@ fn by_buckets(setting: &Setting, mode: Mode, report: &mut Report) {
     );
     let factor = |means: &[f64]| (means[0] / means[2]).sqrt();
     let (skip, linked) = (factor(&costs[0]), factor(&costs[1]));
-    report.claim(claim(
+    report.claim(Claim::new(
         "§3.4",
         "ten times the buckets: a tenth of the search in a hash linked-list, a little less in a hash skip-list",
         mode,

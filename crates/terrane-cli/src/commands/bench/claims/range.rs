@@ -1,6 +1,6 @@
 //! Ranges between inserts, and mixes of all: Fig. 2a and 5.
 
-use super::report::{Report, claim, if_ours, nanos, times};
+use super::report::{Claim, Report, if_ours, nanos, times};
 use super::setting::{Kind, Mode, Setting, of, plain};
 use crate::commands::bench::memtable::measure::{Queries, mean, percentile};
 
@@ -44,7 +44,7 @@ fn ranges(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
     let value = |column: usize, name| of(kinds, &columns[column], name).unwrap_or(f64::NAN);
     let short = value(0, "vector") / value(0, "skip-list");
     let long = value(2, "vector") / value(2, "skip-list");
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 5",
         "the skip-list beats the vector on short and on long ranges",
         mode,
@@ -53,7 +53,7 @@ fn ranges(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
     ));
     let hashed = value(0, "hash skip-list").min(value(0, "hash linked-list"));
     let spike = hashed / value(0, "skip-list");
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 5",
         "hashed memtables spike on ranges of several prefixes",
         mode,
@@ -95,7 +95,7 @@ fn mixes(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
     let next =
         ["skip-list", "hash skip-list", "hash linked-list"].map(|name| value(0, name) / vector);
     let next = next.into_iter().fold(f64::INFINITY, f64::min);
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 2a",
         "a vector is best for inserts alone",
         mode,
@@ -105,7 +105,7 @@ fn mixes(setting: &Setting, mode: Mode, kinds: &[Kind], report: &mut Report) {
     let hashed = value(1, "hash skip-list").max(value(1, "hash linked-list"));
     let others =
         value(1, "skip-list").min(value(1, "vector").min(value(1, "vector, preallocated")));
-    report.claim(claim(
+    report.claim(Claim::new(
         "Fig. 2a",
         "with lookups, the hashed ones beat vector and skip-list",
         mode,

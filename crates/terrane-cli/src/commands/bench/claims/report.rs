@@ -27,6 +27,20 @@ pub(super) struct Figures {
     pub(super) rows: Vec<Vec<String>>,
 }
 
+impl Claim {
+    /// A claim, and why it may not hold.
+    pub(super) fn new(
+        figure: &'static str,
+        says: &'static str,
+        mode: Mode,
+        (measured, holds): (String, bool),
+        why: &'static str,
+    ) -> Self {
+        let why = if holds { "" } else { why };
+        Self { figure, says, mode, measured, holds, why }
+    }
+}
+
 /// Everything that was measured.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -82,12 +96,21 @@ impl Report {
              query, hashed\nmemtables are copied and sorted for every range that leaves a prefix, \
              their skip-lists have four\nlevels, linked lists stay linked lists. *Ours* keeps what \
              is sorted and sorts what came since. The\nskip-list is the same in both.\n\n\
-             {guide}\n## Claims\n\n\
-             | figure | the paper says | mode | here | holds |\n|---|---|---|---|---|\n",
+             {guide}\n{}",
             setting.scale,
             setting.entries_flushed(),
             setting.seed,
             setting.rounds,
+            self.body(),
+        );
+        text
+    }
+
+    /// The claims, and the figures.
+    pub(super) fn body(&self) -> String {
+        let mut text = String::from(
+            "## Claims\n\n\
+             | figure | the paper says | mode | here | holds |\n|---|---|---|---|---|\n",
         );
         for claim in &self.claims {
             let Claim { figure, says, mode, measured, holds, why } = claim;
@@ -118,16 +141,4 @@ impl Report {
 /// A reason that is one of our memtables alone.
 pub(super) fn if_ours(mode: Mode, why: &'static str) -> &'static str {
     if mode == Mode::Ours { why } else { "" }
-}
-
-/// A claim, and why it may not hold.
-pub(super) fn claim(
-    figure: &'static str,
-    says: &'static str,
-    mode: Mode,
-    (measured, holds): (String, bool),
-    why: &'static str,
-) -> Claim {
-    let why = if holds { "" } else { why };
-    Claim { figure, says, mode, measured, holds, why }
 }

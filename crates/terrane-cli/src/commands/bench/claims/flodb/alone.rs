@@ -1,0 +1,140 @@
+//! Threads on memtables without a database: full ones are thrown away, one more thread drains.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use terrane::memtable::{self, EntryKind, MAX_SEQ, Memtable};
+use terrane::policy::MemtableKind;
+
+use super::setting::{Random, Setting, VALUE_BYTES, spread};
+
+const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
+
+/// Between two looks at the clock.
+const STEPS: u64 = 256;
+
+/// A version may be forgotten once so many newer ones were written: what a reader may be behind.
+const BEHIND: u64 = 64;
+
+/// What the threads of a run share.
+struct Run<'a> {
+    setting: &'a Setting,
+    kind: MemtableKind,
+    bytes: u64,
+    active: RwLock<Arc<Memtable>>,
+    next_seq: AtomicU64,
+    is_over: AtomicBool,
+    operations: AtomicU64,
+    in_membuffer: AtomicU64,
+}
+
+impl Run<'_> {
+    fn active(&self) -> Arc<Memtable> {
+        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn drain(&self) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            let memtable = self.active();
+            if !memtable.wants_drain() || memtable.drain() == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+
+    fn write(&self, keys: u64, mut random: Random) {
+        let (mut operations, mut in_membuffer) = (0, 0);
+        while !self.is_over.load(Ordering::Relaxed) {
+            let memtable = self.active();
+            for _ in 0..STEPS {
+                let key = spread(random.below(keys));
+                let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
+                let horizon = || seq.saturating_sub(BEHIND);
+                let inserted = memtable.update(&key, seq, EntryKind::Value, &VALUE, horizon);
+                in_membuffer += u64::from(inserted.is_in_membuffer);
+            }
+            operations += STEPS;
+            if memtable.filled_bytes() as u64 >= self.bytes {
+                self.replace(&memtable);
+            }
+        }
+        self.operations.fetch_add(operations, Ordering::Relaxed);
+        self.in_membuffer.fetch_add(in_membuffer, Ordering::Relaxed);
+    }
+
+    fn replace(&self, full: &Arc<Memtable>) {
+        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&active, full) {
+            *active = memtable::new_after(full, self.kind, self.bytes, &self.setting.pool);
+        }
+    }
+}
+
+/// Million writes a second of ever new keys, and the share of them that completed in the Membuffer.
+pub(super) fn write(setting: &Setting, kind: MemtableKind, bytes: u64, threads: u32) -> [f64; 2] {
+    const KEYS: u64 = 1 << 40;
+    let run = Run {
+        setting,
+        kind,
+        bytes,
+        active: RwLock::new(memtable::new(kind, bytes, &setting.pool)),
+        next_seq: AtomicU64::new(1),
+        is_over: AtomicBool::new(false),
+        operations: AtomicU64::new(0),
+        in_membuffer: AtomicU64::new(0),
+    };
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        if matches!(kind, MemtableKind::FloDb(flodb) if flodb.membuffer_percent > 0) {
+            scope.spawn(|| run.drain());
+        }
+        for thread in 0..threads {
+            let run = &run;
+            let random = Random::new(setting.sizes.seed + u64::from(thread));
+            scope.spawn(move || run.write(KEYS, random));
+        }
+        std::thread::sleep(setting.duration());
+        run.is_over.store(true, Ordering::Relaxed);
+    });
+    let operations = run.operations.into_inner() as f64;
+    let mops = operations / start.elapsed().as_secs_f64() / 1e6;
+    [mops, run.in_membuffer.into_inner() as f64 / operations.max(1.0)]
+}
+
+/// Million operations a second, half updates and half lookups, on a structure of so many entries.
+pub(super) fn mix(setting: &Setting, kind: MemtableKind, entries: u64, threads: u32) -> f64 {
+    const SMALL: [u8; 8] = [7; 8];
+    let memtable = memtable::new(kind, entries * 300, &setting.pool);
+    for number in 0..entries {
+        memtable.update(&spread(number), number + 1, EntryKind::Value, &SMALL, || number);
+    }
+    let next_seq = AtomicU64::new(entries + 1);
+    let is_over = AtomicBool::new(false);
+    let start = Instant::now();
+    let client = |mut random: Random| {
+        let mut operations = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            for _ in 0..STEPS / 2 {
+                black_box(memtable.look_up(&spread(random.below(entries)), MAX_SEQ));
+                let seq = next_seq.fetch_add(1, Ordering::Relaxed);
+                let key = spread(random.below(entries));
+                let horizon = || seq.saturating_sub(BEHIND);
+                memtable.update(&key, seq, EntryKind::Value, &SMALL, horizon);
+            }
+            operations += STEPS;
+        }
+        operations
+    };
+    let random = |thread| Random::new(setting.sizes.seed + u64::from(thread));
+    let operations: u64 = std::thread::scope(|scope| {
+        let client = &client;
+        let clients: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || client(random(thread)))).collect();
+        std::thread::sleep(setting.duration() / 2);
+        is_over.store(true, Ordering::Relaxed);
+        clients.into_iter().filter_map(|client| client.join().ok()).sum()
+    });
+    operations as f64 / start.elapsed().as_secs_f64() / 1e6
+}

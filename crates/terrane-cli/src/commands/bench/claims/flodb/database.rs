@@ -1,0 +1,163 @@
+//! Threads on a database, with the paper's mixes of operations.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use terrane::policy::MemtableKind;
+use terrane::{Db, Design, Durability, Options};
+
+use super::setting::{Random, Setting, VALUE_BYTES, spread};
+
+const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
+
+/// Keys of a scan (§5.2).
+pub(super) const SCAN_KEYS: u64 = 100;
+
+/// Skewed: 98 of 100 operations are on 2 of 100 keys (§5.4).
+const HOT_OPERATIONS: u64 = 98;
+const HOT_KEYS: u64 = 2;
+
+/// What is done, of 100 operations; the rest are lookups.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mix {
+    pub(super) puts: u64,
+    pub(super) deletes: u64,
+    pub(super) scans: u64,
+    /// Whether some keys are hot.
+    pub(super) is_skewed: bool,
+    /// Whether the first thread writes, and the others read.
+    pub(super) one_writer: bool,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome {
+    /// Thousands a second.
+    pub(super) operations: f64,
+    /// Keys of scans, lookups and writes, in thousands a second.
+    pub(super) keys: f64,
+    /// Of 1000 scans, those that began again, and those that stopped writers.
+    pub(super) restarts: f64,
+    pub(super) fallbacks: f64,
+    /// Bytes written to storage for each byte that was written.
+    pub(super) amplification: f64,
+}
+
+/// A database without a log, as the paper's: of leveling, with a buffer of some size.
+pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Result<Db> {
+    let mut design: Design = "leveling".parse()?;
+    design.memtable = memtable;
+    design.buffer_bytes = buffer_bytes;
+    design.table_bytes = buffer_bytes.min(design.table_bytes);
+    design.validate()?;
+    let budget = (512 << 20).max(4 * buffer_bytes);
+    let options = Options::new().design(design).durability(Durability::None).memory_budget(budget);
+    Ok(options.open(dir)?)
+}
+
+/// Puts every second key, in an order that looks random, and waits until all is at rest.
+pub(super) fn load(db: &Db, keys: u64) -> Result<()> {
+    for number in (0..keys).step_by(2) {
+        db.put(spread(number), VALUE)?;
+    }
+    db.flush()?;
+    db.wait_for_compactions()?;
+    Ok(())
+}
+
+/// Counts of one thread.
+#[derive(Default)]
+struct Done {
+    operations: u64,
+    keys: u64,
+}
+
+fn client(
+    db: &Db,
+    mix: Mix,
+    keys: u64,
+    is_over: &AtomicBool,
+    mut random: Random,
+) -> terrane::Result<Done> {
+    let mut done = Done::default();
+    while !is_over.load(Ordering::Relaxed) {
+        let is_hot = mix.is_skewed && random.below(100) < HOT_OPERATIONS;
+        let number = random.below(if is_hot { keys * HOT_KEYS / 100 } else { keys });
+        let (key, choice) = (spread(number), random.below(100));
+        done.operations += 1;
+        done.keys += 1;
+        if choice < mix.puts {
+            db.put(key, VALUE)?;
+        } else if choice < mix.puts + mix.deletes {
+            db.delete(key)?;
+        } else if choice < mix.puts + mix.deletes + mix.scans {
+            done.keys += scan(db, key, keys)?.saturating_sub(1);
+        } else {
+            black_box(db.get(key)?);
+        }
+    }
+    Ok(done)
+}
+
+/// Reads the range from `start` on that has 100 keys, as far as they are there; answers how many.
+fn scan(db: &Db, start: [u8; 8], keys: u64) -> terrane::Result<u64> {
+    let width = (u64::MAX / keys).saturating_mul(SCAN_KEYS);
+    let end = u64::from_be_bytes(start).saturating_add(width).to_be_bytes();
+    let mut count = 0;
+    for entry in db.range(start..end)? {
+        black_box(entry?);
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Some threads, for some time.
+pub(super) fn run(
+    setting: &Setting,
+    db: &Db,
+    mix: Mix,
+    threads: u32,
+    time: Duration,
+) -> Result<Outcome> {
+    let (keys, before) = (setting.keys(), db.stats());
+    let is_over = AtomicBool::new(false);
+    let start = Instant::now();
+    let done: Vec<terrane::Result<Done>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..threads)
+            .map(|thread| {
+                let (is_over, mut mix) = (&is_over, mix);
+                if mix.one_writer {
+                    (mix.puts, mix.deletes) = if thread == 0 { (50, 50) } else { (0, 0) };
+                }
+                let random = Random::new(setting.sizes.seed + u64::from(thread));
+                scope.spawn(move || client(db, mix, keys, is_over, random))
+            })
+            .collect();
+        std::thread::sleep(time);
+        is_over.store(true, Ordering::Relaxed);
+        clients.into_iter().filter_map(|client| client.join().ok()).collect()
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let mut sum = Done::default();
+    for done in done {
+        let Done { operations, keys } = done?;
+        sum.operations += operations;
+        sum.keys += keys;
+    }
+    let after = db.stats();
+    let scans = (after.scans - before.scans).max(1) as f64;
+    let of_scans = |after: u64, before: u64| (after - before) as f64 * 1e3 / scans;
+    let storage =
+        |stats: &terrane::Stats| stats.flush_bytes_written + stats.compaction_bytes_written;
+    let written = after.user_bytes_written - before.user_bytes_written;
+    Ok(Outcome {
+        operations: sum.operations as f64 / seconds / 1e3,
+        keys: sum.keys as f64 / seconds / 1e3,
+        restarts: of_scans(after.membuffer.scan_restarts, before.membuffer.scan_restarts),
+        fallbacks: of_scans(after.membuffer.scan_fallbacks, before.membuffer.scan_fallbacks),
+        amplification: (storage(&after) - storage(&before)) as f64 / written.max(1) as f64,
+    })
+}
