@@ -83,13 +83,14 @@ mod write_options;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use db::Db;
-pub use db_stats::{CacheStats, MemoryStats, StallStats, Stats};
+pub use db_stats::{CacheStats, LevelStats, MemoryStats, StallStats, Stats};
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
 pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode};
 pub use snapshot::Snapshot;
+pub use stats::Times;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;
 pub use tree_view::TreeView;
