@@ -36,6 +36,7 @@ mod json;
 mod lines;
 mod literal;
 mod open;
+mod passing_storage;
 mod picture;
 mod problems;
 mod progress;
