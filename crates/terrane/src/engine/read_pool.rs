@@ -33,7 +33,7 @@ const OFFERS_PER_THREAD: usize = 2;
 
 /// What one thread takes for a read that is worth waking others for: a sleeping thread begins some
 /// 10 microseconds later, a read from a fast device takes 50 and more.
-const SLOW_READ: Duration = Duration::from_micros(20);
+const SLOW_READ: Duration = Duration::from_micros(50);
 
 /// Reads in a row that were quick, before readers search alone.
 const QUICK_READS: u32 = 64;

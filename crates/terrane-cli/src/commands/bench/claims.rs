@@ -11,9 +11,11 @@
 //! | [`insertion`] | inserting (Fig. 1b, §3.4) |
 //! | [`lookup`] | lookups between inserts (Fig. 1a, 2b, 4) |
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
+//! | [`dent`] | Dent's tree beside his own program |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
 //! | [`guide`] | the paper's questions, answered |
 
+mod dent;
 mod flushing;
 mod footprint;
 mod guide;
@@ -40,6 +42,8 @@ use setting::Setting;
 pub(super) enum Paper {
     /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
     Memtables,
+    /// Dent's report on his tree (CS 265)
+    Dent,
 }
 
 /// Measure what a paper says, and tell whether it holds here
@@ -61,6 +65,10 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// Dent's own program, built, to run beside ours
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
+
     /// Write the document to a file [default: to standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -72,7 +80,35 @@ impl ClaimsArgs {
         if !(0.001..=100.0).contains(&self.scale) || !(1..=1000).contains(&self.rounds) {
             return Err(usage("--scale is 0.001 to 100, --rounds 1 to 1000"));
         }
-        let Paper::Memtables = self.paper;
+        let text = match self.paper {
+            Paper::Memtables => self.memtables()?,
+            Paper::Dent => self.dent()?,
+        };
+        match &self.output {
+            Some(path) => std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => io::stdout().lock().write_all(text.as_bytes())?,
+        }
+        Ok(Exit::Done)
+    }
+
+    fn dent(&self) -> Result<String> {
+        let beside = self.beside.as_deref().map(|path| {
+            let found = std::fs::canonicalize(path);
+            found.map_err(|error| usage(format!("--beside {}: {error}", path.display())))
+        });
+        dent::document(&dent::Setting {
+            scale: self.scale,
+            rounds: self.rounds,
+            seed: self.seed,
+            beside: beside.transpose()?,
+        })
+    }
+
+    fn memtables(&self) -> Result<String> {
+        if self.beside.is_some() {
+            return Err(usage("--beside is for the claims of 'dent'"));
+        }
         let scratch = Scratch::temporary("terrane-claims-")?;
         let setting = Setting::new(self.scale, self.rounds, self.seed);
         let mut report = Report::default();
@@ -83,12 +119,6 @@ impl ClaimsArgs {
         flushing::measure(&setting, scratch.path(), &mut report)?;
         let guide = guide::answers(&setting, &insertion, &lookup);
         let machine = Machine::here(scratch.path());
-        let text = report.document(&setting, &machine.to_string(), &guide);
-        match &self.output {
-            Some(path) => std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None => io::stdout().lock().write_all(text.as_bytes())?,
-        }
-        Ok(Exit::Done)
+        Ok(report.document(&setting, &machine.to_string(), &guide))
     }
 }
