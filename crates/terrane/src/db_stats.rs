@@ -415,6 +415,48 @@ fn memory_stats(engine: &Engine) -> MemoryStats {
 }
 
 impl Stats {
+    /// What compactions did, and what is in tables.
+    fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "compactions         {} ({} read, {} written), {} that only moved ({} tables), {} dropped \
+             unread",
+            self.compactions,
+            human(self.compaction_bytes_read),
+            human(self.compaction_bytes_written),
+            self.move_compactions,
+            self.trivial_moves,
+            self.tables_dropped
+        )?;
+        self.write_times(f)?;
+        writeln!(
+            f,
+            "tables              {} in {}, {} levels, {} runs, {} entries, {} tombstones, {} range \
+             tombstones",
+            human(self.table_bytes),
+            self.tables,
+            self.levels,
+            self.sorted_runs,
+            self.table_entries,
+            self.table_tombstones,
+            self.table_range_tombstones
+        )?;
+        if let Some(micros) = self.oldest_tombstone_micros {
+            writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
+        }
+        for (number, level) in self.by_level.iter().enumerate() {
+            let LevelStats { get_blocks, data_misses, index_misses, filter_misses } = level;
+            if *level != LevelStats::default() {
+                writeln!(
+                    f,
+                    "level {number:<13} {get_blocks} blocks for gets; not in the cache: \
+                     {data_misses} data, {index_misses} index, {filter_misses} filter"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
     /// How long compactions took, if there were any.
     fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = &self.compaction_times;
@@ -457,43 +499,7 @@ impl fmt::Display for Stats {
             self.log_syncs
         )?;
         writeln!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
-        writeln!(
-            f,
-            "compactions         {} ({} read, {} written), {} that only moved ({} tables), {} dropped \
-             unread",
-            self.compactions,
-            human(self.compaction_bytes_read),
-            human(self.compaction_bytes_written),
-            self.move_compactions,
-            self.trivial_moves,
-            self.tables_dropped
-        )?;
-        self.write_times(f)?;
-        writeln!(
-            f,
-            "tables              {} in {}, {} levels, {} runs, {} entries, {} tombstones, {} range \
-             tombstones",
-            human(self.table_bytes),
-            self.tables,
-            self.levels,
-            self.sorted_runs,
-            self.table_entries,
-            self.table_tombstones,
-            self.table_range_tombstones
-        )?;
-        if let Some(micros) = self.oldest_tombstone_micros {
-            writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
-        }
-        for (number, level) in self.by_level.iter().enumerate() {
-            let LevelStats { get_blocks, data_misses, index_misses, filter_misses } = level;
-            if *level != LevelStats::default() {
-                writeln!(
-                    f,
-                    "level {number:<13} {get_blocks} blocks for gets; not in the cache: \
-                     {data_misses} data, {index_misses} index, {filter_misses} filter"
-                )?;
-            }
-        }
+        self.write_tables(f)?;
         let memory = &self.memory;
         writeln!(
             f,

@@ -76,7 +76,6 @@ impl Plan {
             distribution: args.distribution,
             threads: args.threads,
             seed: args.seed,
-            ..RunOptions::default()
         };
         let workloads = workloads(args)?;
         if (args.mix.is_some() || args.serial) && !workloads.contains(&Workload::Mix) {

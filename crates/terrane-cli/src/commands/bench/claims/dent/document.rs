@@ -60,8 +60,8 @@ pub(super) fn write(setting: &Setting, measured: &Measured, machine: &str) -> St
          His program is github.com/jackdent/cs265-lsm-tree at 48a8fba, built with\n\n\
          ```sh\n{BUILD}\n```\n\n\
          (its own makefile leaves `-O2` out, which would halve his figures; Boost's headers are \
-         needed). Both get\nthe same commands through a pipe and take turns, each operation at its \
-         best of {} rounds; every answer is\nheld against a map. Half of the gets are of keys that \
+         needed). Both get\nthe same commands through a pipe and take turns, in Table 1 each operation \
+         at its best of {} rounds; every\nanswer is held against a map. Half of the gets are of keys that \
          were never put. Both have `-t 4`, and neither keeps\na log. *Published* is what his report \
          says, measured on another machine.\n\n\
          His program finds few of its keys: since a change of its last days there is a fence pointer \
@@ -178,37 +178,35 @@ fn table1(text: &mut String, setting: &Setting, measured: &Measured) {
     let _ = write!(
         text,
         "\n## Table 1\n\nb = 1000, t = 4, f = 10, r = 0.5; {} puts, then {} gets. Operations a \
-         second.\n\n\
-         | | published | his | ours | ours over his | his wrong | ours wrong |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+         second; *cpu* is the processor time of\nall threads for one, in microseconds.\n\n\
+         | | published | his | ours | ours over his | his cpu | our cpu | his wrong | ours wrong |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         human::count(puts),
         human::count(gets_count)
     );
     for ((keys, published_puts, published_gets), point) in TABLE1.iter().zip(&measured.table1) {
         let keys: Keys = *keys;
-        let his_puts = his(point.his, |run| Some(run.puts_per_second));
-        let his_gets = his(point.his, |run| run.gets_per_second);
         let over = over_his(point);
-        let _ = writeln!(
-            text,
-            "| {} puts | {} | {} | {} | {} | | |",
-            keys.name(),
+        let puts = [
             rate(*published_puts),
-            or_dash(his_puts, rate),
+            or_dash(his(point.his, |run| Some(run.puts_per_second)), rate),
             rate(point.ours.puts_per_second),
             or_dash(over.map(|over| over.0), times),
-        );
-        let _ = writeln!(
-            text,
-            "| {} gets | {} | {} | {} | {} | {} | {} |",
-            keys.name(),
+            or_dash(his(point.his, |run| run.put_cpu_micros), human::number),
+            or_dash(point.ours.put_cpu_micros, human::number),
+        ];
+        let _ = writeln!(text, "| {} puts | {} | | |", keys.name(), puts.join(" | "));
+        let gets = [
             rate(*published_gets),
-            or_dash(his_gets, rate),
+            or_dash(his(point.his, |run| run.gets_per_second), rate),
             rate(gets(&point.ours)),
             or_dash(over.map(|over| over.1), times),
+            or_dash(his(point.his, |run| run.get_cpu_micros), human::number),
+            or_dash(point.ours.get_cpu_micros, human::number),
             wrong(point.his, gets_count as usize),
             wrong(Some(point.ours), gets_count as usize),
-        );
+        ];
+        let _ = writeln!(text, "| {} gets | {} |", keys.name(), gets.join(" | "));
     }
 }
 

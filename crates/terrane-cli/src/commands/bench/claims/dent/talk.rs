@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 
 use super::workload::Workload;
+use crate::commands::bench::process::processor_seconds_of_process;
 
 /// A program and its arguments.
 pub(super) struct Program<'a> {
@@ -27,16 +28,23 @@ pub(super) struct Run {
     pub(super) puts_per_second: f64,
     /// `None` without gets.
     pub(super) gets_per_second: Option<f64>,
+    /// Processor time of all threads for a put, in microseconds; `None` where it is not known.
+    pub(super) put_cpu_micros: Option<f64>,
+    /// As above, for a get.
+    pub(super) get_cpu_micros: Option<f64>,
     pub(super) wrong_answers: u64,
 }
 
 impl Run {
     /// The better of two, each operation at its best; wrong answers are those of the worse.
     pub(super) fn best(self, other: Self) -> Self {
+        let least = |one: Option<f64>, two| [one, two].into_iter().flatten().reduce(f64::min);
         let gets = [self.gets_per_second, other.gets_per_second];
         Self {
             puts_per_second: self.puts_per_second.max(other.puts_per_second),
             gets_per_second: gets.into_iter().flatten().reduce(f64::max),
+            put_cpu_micros: least(self.put_cpu_micros, other.put_cpu_micros),
+            get_cpu_micros: least(self.get_cpu_micros, other.get_cpu_micros),
             wrong_answers: self.wrong_answers.max(other.wrong_answers),
         }
     }
@@ -72,6 +80,7 @@ pub(super) fn run(program: &Program<'_>, workload: &Workload) -> Result<Run> {
     sent.and_then(|()| input.flush()).with_context(failed)?;
     ensure!(output.read_line(&mut line)? > 0, "{} ended", running.path.display());
     let puts = begin.elapsed();
+    let put_seconds = processor_seconds_of_process(running.child.id());
     let begin = Instant::now();
     let mut wrong_answers = 0;
     std::thread::scope(|scope| -> Result<()> {
@@ -89,15 +98,23 @@ pub(super) fn run(program: &Program<'_>, workload: &Workload) -> Result<Run> {
             };
             wrong_answers += u64::from(!is_right);
         }
+        // A process that ended keeps its figures until it is waited for.
         writer.join().map_err(|_| anyhow!("a thread panicked"))?.with_context(failed)
     })?;
     let gets = begin.elapsed();
+    let all_seconds = processor_seconds_of_process(running.child.id());
     running.child.wait()?;
+    let cpu_micros = |seconds: f64, count: u64| seconds * 1e6 / count as f64;
+    let get_seconds = all_seconds.zip(put_seconds).map(|(all, puts)| all - puts);
     let rate = |count: u64, took: Duration| count as f64 / took.as_secs_f64().max(1e-9);
     let get_count = workload.answers.len() as u64;
     Ok(Run {
         puts_per_second: rate(workload.put_count, puts),
         gets_per_second: (get_count > 0).then(|| rate(get_count, gets)),
+        put_cpu_micros: put_seconds.map(|seconds| cpu_micros(seconds, workload.put_count)),
+        get_cpu_micros: get_seconds
+            .filter(|_| get_count > 0)
+            .map(|seconds| cpu_micros(seconds, get_count)),
         wrong_answers,
     })
 }

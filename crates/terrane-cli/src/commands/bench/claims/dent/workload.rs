@@ -69,7 +69,7 @@ impl Workload {
         let mut answers = Vec::with_capacity(gets as usize);
         for _ in 0..gets {
             let put = all.get((random.bits() % puts.max(1)) as usize);
-            let key = match (random.bits() % 2 == 0, put) {
+            let key = match (random.bits().is_multiple_of(2), put) {
                 (true, Some(put)) => *put,
                 _ => draw(keys, &mut random),
             };
