@@ -162,6 +162,7 @@ impl Counters {
     }
 
     /// Counts a block of a table of `level` that the cache did not have.
+    #[cold]
     pub(crate) fn add_cache_miss(&self, part: CachePart, level: u8) {
         let level = usize::from(level).min(LEVELS_COUNTED - 1);
         self.cache_misses[part as usize][level].fetch_add(1, Ordering::Relaxed);

@@ -572,12 +572,11 @@ impl Table {
     ) -> Result<BlockRef> {
         let TableEnvironment { cache, counters, ledger, .. } = &*self.environment;
         let key = BlockKey { table: self.id.number, offset };
-        let (hits, kind) = part.counters();
         if let Some(block) = cache.get(&key) {
-            counters.add(hits, 1);
+            counters.add(part.hits(), 1);
             return Ok(BlockRef::Heap(block));
         }
-        counters.add_cache_miss(kind, self.level());
+        counters.add_cache_miss(part.cache_part(), self.level());
         let block = HeapBlock::new(load()?, ledger);
         cache.insert(key, Arc::clone(&block));
         Ok(BlockRef::Heap(block))
@@ -614,12 +613,22 @@ impl Part {
         }
     }
 
-    /// Where its hits are counted, and as what its misses.
-    fn counters(self) -> (Counter, CachePart) {
+    /// Where its hits are counted.
+    #[inline]
+    fn hits(self) -> Counter {
         match self {
-            Self::Data => (Counter::CacheDataHits, CachePart::Data),
-            Self::Index => (Counter::CacheIndexHits, CachePart::Index),
-            Self::Filter => (Counter::CacheFilterHits, CachePart::Filter),
+            Self::Data => Counter::CacheDataHits,
+            Self::Index => Counter::CacheIndexHits,
+            Self::Filter => Counter::CacheFilterHits,
+        }
+    }
+
+    /// As what its misses are counted.
+    fn cache_part(self) -> CachePart {
+        match self {
+            Self::Data => CachePart::Data,
+            Self::Index => CachePart::Index,
+            Self::Filter => CachePart::Filter,
         }
     }
 }

@@ -229,7 +229,7 @@ fn name_of(finished: &Finished) -> &str {
 
 fn cell(value: &Value) -> String {
     match (value.value, value.of_best) {
-        (Some(value), Some(of_best)) => format!("{} {}", bar(of_best), human::number(value)),
+        (Some(value), Some(of_best)) => format!("{} {:>9}", bar(of_best), human::number(value)),
         _ => "-".to_owned(),
     }
 }
