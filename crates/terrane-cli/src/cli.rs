@@ -32,7 +32,7 @@ pub(crate) struct Cli {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     Shell(ShellArgs),
     Cs265(Cs265Args),
     Load(LoadArgs),

@@ -37,6 +37,7 @@ mod json;
 mod lines;
 mod literal;
 mod open;
+mod passing_storage;
 mod picture;
 mod problems;
 mod progress;

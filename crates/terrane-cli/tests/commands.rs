@@ -150,6 +150,41 @@ fn a_short_benchmark_tells_its_figures_and_leaves_nothing() {
 }
 
 #[test]
+fn a_mix_is_run_on_several_designs_and_they_are_compared() {
+    let mix = "insert=30,update=10@zipf,delete=10,get=30@normal,missing=10,scan:8=6,scan:1%=4";
+    let mut args = vec!["bench", "--num", "2000", "--mix", mix, "--repeat", "2", "--threads", "2"];
+    args.extend(["--design", "leveling; buffer=16KiB; table=16KiB; base=64KiB"]);
+    args.extend(["--design", "tiering; buffer=16KiB; table=16KiB"]);
+    let shown = done(&args, "");
+    for part in ["mix side by side, medians of 2", "rewrite amp", "scan:1%", "Kinds of operation"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // Someone is the best of every line.
+    assert!(shown.contains(&"█".repeat(12)), "{shown}");
+    args.push("--json");
+    let told = done(&args, "");
+    assert_eq!(told.matches(r#""workload":"mix""#).count(), 4, "{told}");
+    assert_eq!(told.matches(r#""comparison":"mix""#).count(), 1, "{told}");
+    for part in [r#""kind":"scan:8""#, r#""repetition":2"#, r#""of_best":1.0"#, r#""levels_read""#]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{told}");
+}
+
+#[test]
+fn keys_can_be_crowded_and_kinds_serial() {
+    for mix in ["insert=1@normal:0.1,get=1,missing=1", "insert=1@zipf,scan=1,delete=1"] {
+        let args = ["bench", "--num", "1000", "--serial", "--key-size", "8", "--mix", mix];
+        assert!(done(&args, "").contains("Kinds of operation"), "{mix}");
+    }
+    let (code, error) = fails(&["bench", "--mix", "put=1"], "");
+    assert!(code == 2 && error.contains("one of insert, update"), "{error}");
+    assert_eq!(fails(&["bench", "--serial"], "").0, 2);
+    assert_eq!(fails(&["bench", "--mix", "insert=1@normal", "--key-size", "2"], "").0, 2);
+}
+
+#[test]
 fn bad_usage_and_locked_databases_have_codes_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
@@ -233,4 +268,22 @@ fn the_claims_of_flodb_become_a_document() {
     }
     assert!(!document.contains("NaN"), "{document}");
     assert_eq!(fails(&[&claims[..], &["--threads", "0"]].concat(), "").0, 2);
+}
+
+#[test]
+fn dents_tree_is_measured_without_his_program_too() {
+    let document = done(&["bench", "claims", "dent", "--scale", "0.001", "--rounds", "1"], "");
+    for part in [
+        "# Dent's tree",
+        "| aim | every answer is right | 0 wrong | yes |",
+        "| his program was not there | - |",
+        "| uniform gets |",
+        "## Fig. 2",
+        "\n| 0.03125 | 10,700 |",
+    ] {
+        assert!(document.contains(part), "{part}: {document}");
+    }
+    assert!(!document.contains("NaN") && !document.contains("inf"), "{document}");
+    let (code, _) = fails(&["bench", "claims", "dent", "--beside", "/nowhere/lsm"], "");
+    assert_eq!(code, 2);
 }

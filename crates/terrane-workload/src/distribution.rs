@@ -15,6 +15,9 @@ pub use chooser::IndexChooser;
 /// The exponent of YCSB, for texts that leave it out.
 pub const THETA_DEFAULT: f64 = 0.99;
 
+/// The standard deviation of the compaction paper (§5), as a share of what is chosen from.
+pub const DEVIATION_DEFAULT: f64 = 0.34;
+
 /// How indexes are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
@@ -35,13 +38,20 @@ pub enum Distribution {
         /// The exponent, above 0.
         theta: f64,
     },
+    /// About the middle of the indexes, with a deviation that is a share of their number:
+    /// `normal:DEVIATION`.
+    Normal {
+        /// The standard deviation, as a share of the number of indexes, above 0.
+        deviation: f64,
+    },
     /// One after the other, from a start that differs by thread: `sequential`.
     Sequential,
 }
 
 impl Distribution {
     /// The texts that are understood, for messages and help.
-    pub const SYNTAX: &str = "uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
+    pub const SYNTAX: &str =
+        "uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
 }
 
 impl fmt::Display for Distribution {
@@ -51,6 +61,7 @@ impl fmt::Display for Distribution {
             Self::Zipf { theta } => write!(f, "zipf:{theta}"),
             Self::YcsbZipf { theta } => write!(f, "ycsb-zipf:{theta}"),
             Self::Latest { theta } => write!(f, "latest:{theta}"),
+            Self::Normal { deviation } => write!(f, "normal:{deviation}"),
             Self::Sequential => f.write_str("sequential"),
         }
     }
@@ -64,13 +75,19 @@ impl FromStr for Distribution {
         let (name, exponent) = match text.split_once(':') {
             None => (text, None),
             Some((name, exponent)) => {
-                (name, Some(exponent.parse().map_err(|_| bad("an exponent such as 0.99"))?))
+                (name, Some(exponent.parse().map_err(|_| bad("a number such as 0.99"))?))
             }
         };
         let theta = exponent.unwrap_or(THETA_DEFAULT);
         let distribution = match name {
             "uniform" if exponent.is_none() => return Ok(Self::Uniform),
             "sequential" if exponent.is_none() => return Ok(Self::Sequential),
+            "normal" => {
+                let deviation = exponent.unwrap_or(DEVIATION_DEFAULT);
+                let is_possible = deviation > 0.0 && deviation <= 100.0;
+                let normal = is_possible.then_some(Self::Normal { deviation });
+                return normal.ok_or_else(|| bad("a deviation above 0, such as 0.34"));
+            }
             "zipf" => Self::Zipf { theta },
             "ycsb-zipf" => Self::YcsbZipf { theta },
             "latest" => Self::Latest { theta },
@@ -93,9 +110,15 @@ mod tests {
 
     #[test]
     fn distributions_parse_and_print_back() {
-        for text in
-            ["uniform", "zipf:0.99", "zipf:1.2", "ycsb-zipf:0.5", "latest:0.99", "sequential"]
-        {
+        for text in [
+            "uniform",
+            "normal:0.34",
+            "zipf:0.99",
+            "zipf:1.2",
+            "ycsb-zipf:0.5",
+            "latest:0.99",
+            "sequential",
+        ] {
             assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
         }
         assert_eq!("zipf".parse(), Ok(Distribution::Zipf { theta: 0.99 }));
@@ -114,6 +137,8 @@ mod tests {
             "zipf:NaN",
             "ycsb-zipf:1",
             "uniform:1",
+            "normal:0",
+            "normal:x",
         ] {
             assert!(text.parse::<Distribution>().is_err(), "{text}");
         }

@@ -9,6 +9,7 @@
 //! The first error of any client stops all of them and is the answer.
 
 mod client;
+mod mixed;
 mod part;
 mod reads;
 mod recorder;
@@ -26,9 +27,10 @@ use std::time::{Duration, Instant};
 
 use crate::error::{RunError, StoreError};
 use crate::latency::Latency;
+use crate::operation_mix::Part;
 use crate::options::RunOptions;
 use crate::progress::Progress;
-use crate::report::{Report, WriterReport};
+use crate::report::{KindReport, Report, WriterReport};
 use crate::store::{Direction, Store};
 use crate::workload::Workload;
 use client::{Client, Outcome, Tally};
@@ -111,6 +113,7 @@ fn work(client: &mut Client<'_>, workload: Workload) -> Result<(), StoreError> {
         Workload::ReadReverse => scans::read_all(client, Direction::Backward, count),
         Workload::SeekRandom { entries } => scans::seek_random(client, count, entries),
         Workload::Ycsb(mix) => ycsb::run_mix(client, mix, count),
+        Workload::Mix => mixed::run(client, count),
         // One client settles the store; for the others nothing is left to do.
         Workload::Settle => client.repeat(count, |client| client.store.settle()),
     }
@@ -176,6 +179,7 @@ fn report(
         user_bytes_written: tally.bytes_written,
         user_bytes_read: tally.bytes_read,
         slowest_second_share: slowest_second_share(per_second, seconds),
+        kinds: kinds(workload, options, clients),
         writer: writer.map(|writer| WriterReport {
             operations: writer.recording.operations,
             seconds: writer.recording.end.duration_since(writer.recording.begin).as_secs_f64(),
@@ -183,4 +187,19 @@ fn report(
         }),
         counters: crate::store::StoreCounters::default(),
     }
+}
+
+/// The kinds of a mix, those of all clients together.
+fn kinds(workload: Workload, options: &RunOptions, clients: &[Outcome]) -> Vec<KindReport> {
+    if workload != Workload::Mix {
+        return Vec::new();
+    }
+    let report = |(number, part): (usize, &Part)| {
+        let mut latency = Latency::new();
+        clients.iter().filter_map(|client| client.kinds.get(number)).for_each(|of_client| {
+            latency.add(of_client);
+        });
+        KindReport { kind: part.kind, operations: latency.samples(), latency }
+    };
+    options.mix.parts().iter().enumerate().map(report).collect()
 }

@@ -8,24 +8,45 @@
 //!   indexes in order writes keys in random order, and the keys are uniform over all byte strings.
 //!   What follows the first eight bytes is derived from them.
 //! - [`KeyOrder::Ordered`]: the slot itself, big-endian, then zeros. Index order is key order.
+//! - [`KeyOrder::Skewed`]: the first two bytes lie where a distribution over all keys puts them, the
+//!   next six are a bijection of the slot. So keys are crowded as asked, and still told apart; the
+//!   compaction paper's generator does the same with the first two characters.
 //!
-//! Both are injective, so distinct indexes have distinct keys and missing keys are missing. Keys
+//! All are injective, so distinct indexes have distinct keys and missing keys are missing. Keys
 //! do not depend on the seed: data that one run loaded is there for the next.
+
+mod placement;
 
 use crate::error::OptionsError;
 use crate::mix::Mix;
 
+pub use placement::Placement;
+
 /// Bytes of a key that are decided by its slot.
 const SLOT_BYTES: usize = 8;
+/// Those of them that say where a [skewed](KeyOrder::Skewed) key lies.
+const PLACE_BYTES: usize = 2;
 
 /// How the keys of neighbouring indexes lie to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum KeyOrder {
     /// Far apart: keys are a uniform hash of the index.
     #[default]
     Hashed,
     /// Next to each other: keys ascend with the index.
     Ordered,
+    /// Far apart, and crowded in places.
+    Skewed(Placement),
+}
+
+impl KeyOrder {
+    /// Bytes of a key that its slot does not decide.
+    fn place_bytes(self) -> usize {
+        match self {
+            Self::Hashed | Self::Ordered => 0,
+            Self::Skewed(_) => PLACE_BYTES,
+        }
+    }
 }
 
 /// The keys of a run: a bijection from indexes to byte strings of one size.
@@ -46,7 +67,12 @@ impl KeySpace {
         if key_size_bytes == 0 {
             return Err(OptionsError::new("key_size_bytes", "keys need at least one byte"));
         }
-        let slot_bits = 8 * key_size_bytes.min(SLOT_BYTES) as u32;
+        let place_bytes = order.place_bytes();
+        if key_size_bytes <= place_bytes {
+            let reason = "keys that are crowded need three bytes at least";
+            return Err(OptionsError::new("key_size_bytes", reason));
+        }
+        let slot_bits = 8 * (key_size_bytes.min(SLOT_BYTES) - place_bytes) as u32;
         let space = Self { order, key_size_bytes, count, mix: Mix::new(slot_bits) };
         if count > space.capacity() {
             let reason = format!(
@@ -94,6 +120,10 @@ impl KeySpace {
         let head = match self.order {
             KeyOrder::Hashed => self.mix.apply(slot),
             KeyOrder::Ordered => slot,
+            KeyOrder::Skewed(placement) => {
+                let bytes = self.key_size_bytes.min(SLOT_BYTES) - PLACE_BYTES;
+                u64::from(placement.place_of(slot)) << (8 * bytes) | self.mix.apply(slot)
+            }
         };
         let Some((first, rest)) = key.split_first_chunk_mut::<SLOT_BYTES>() else {
             let bytes = head.to_be_bytes();
@@ -103,7 +133,7 @@ impl KeySpace {
         };
         *first = head.to_be_bytes();
         match self.order {
-            KeyOrder::Hashed => write_tail(head, rest),
+            KeyOrder::Hashed | KeyOrder::Skewed(_) => write_tail(head, rest),
             KeyOrder::Ordered => rest.fill(0),
         }
     }
@@ -156,6 +186,23 @@ mod tests {
                     assert!(seen.insert(missing), "{order:?}, {size} bytes: key {index} exists");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn skewed_keys_are_distinct_too() {
+        for placement in ["normal:0.1", "zipf:0.99", "zipf:1"] {
+            let order = placement.parse::<Placement>().unwrap().key_order();
+            for size in [4, 7, 8, 9, 16, 33] {
+                let count = 20_000;
+                let space = KeySpace::new(order, size, count).unwrap();
+                let mut seen = BTreeSet::new();
+                for index in 0..count {
+                    assert!(seen.insert(space.key(index)), "{size} bytes: key {index} twice");
+                    assert!(seen.insert(space.missing_key(index)), "{size} bytes: {index} exists");
+                }
+            }
+            assert!(KeySpace::new(order, 2, 1).is_err());
         }
     }
 

@@ -40,6 +40,7 @@
 //! | [`zipf`], [`ycsb_zipf`] | the exact Zipf distribution, and the one that YCSB draws |
 //! | [`distribution`] | which index is chosen next |
 //! | [`workload`] | the workloads by name |
+//! | [`operation_mix`] | operations of several kinds in proportions |
 //! | [`options`] | sizes, counts, threads, seed |
 //! | [`driver`] | runs a workload |
 //! | [`progress`] | says how far a run is |
@@ -56,6 +57,7 @@ pub mod key;
 pub mod latency;
 pub mod mem_store;
 pub mod mix;
+pub mod operation_mix;
 pub mod options;
 pub mod progress;
 mod random;
@@ -71,12 +73,13 @@ pub mod zipf;
 pub use distribution::Distribution;
 pub use driver::run;
 pub use error::{OptionsError, ParseError, RunError, StoreError};
-pub use key::{KeyOrder, KeySpace};
+pub use key::{KeyOrder, KeySpace, Placement};
 pub use latency::{Latency, LatencyMicros};
 pub use mem_store::MemStore;
+pub use operation_mix::{MixOrder, OperationKind, OperationMix};
 pub use options::RunOptions;
 pub use progress::{Progress, Silent};
-pub use report::{Report, WriterReport};
+pub use report::{KindReport, Report, WriterReport};
 pub use store::{Direction, Store, StoreCounters};
 #[cfg(feature = "terrane")]
 pub use terrane_store::TerraneStore;

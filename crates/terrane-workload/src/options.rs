@@ -2,6 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::key::KeyOrder;
+use crate::operation_mix::OperationMix;
 use crate::value::ValueSize;
 
 /// How a workload is run. The default is the setting of the published comparisons.
@@ -21,6 +22,9 @@ pub struct RunOptions {
     pub key_order: KeyOrder,
     /// How keys are chosen; `None` for what the workload is known for.
     pub distribution: Option<Distribution>,
+    /// What the workload `mix` does. Keys must have been loaded where it [puts new
+    /// ones](OperationMix::placement), which [`key_order`](Self::key_order) says.
+    pub mix: OperationMix,
     /// Client threads, which share the operations. Default 1.
     pub threads: u32,
     /// Where all choices come from.
@@ -37,6 +41,7 @@ impl Default for RunOptions {
             compressibility: 0.5,
             key_order: KeyOrder::Hashed,
             distribution: None,
+            mix: OperationMix::default(),
             threads: 1,
             seed: 1,
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::distribution::Distribution;
 use crate::latency::Latency;
+use crate::operation_mix::OperationKind;
 use crate::store::StoreCounters;
 use crate::workload::Workload;
 
@@ -47,10 +48,23 @@ pub struct Report {
     /// Operations of the slowest full second over those of the mean second; `None` for runs of
     /// less than two seconds.
     pub slowest_second_share: Option<f64>,
+    /// Each kind of operation of `mix`, in the order of its text; empty for other workloads.
+    pub kinds: Vec<KindReport>,
     /// The thread that writes beside the clients of `readwhilewriting`.
     pub writer: Option<WriterReport>,
     /// What the engine counted during the run. Background work that the run left is not in it.
     pub counters: StoreCounters,
+}
+
+/// What became of one kind of operation of `mix`.
+#[derive(Debug, Clone)]
+pub struct KindReport {
+    /// The kind, as in the text of the mix.
+    pub kind: OperationKind,
+    /// How many there were.
+    pub operations: u64,
+    /// How long they took.
+    pub latency: Latency,
 }
 
 /// What the writer of `readwhilewriting` did while the clients read.
@@ -155,6 +169,7 @@ mod tests {
             user_bytes_written: 10_000_000 * 116,
             user_bytes_read: 0,
             slowest_second_share: None,
+            kinds: Vec::new(),
             writer: None,
             counters: StoreCounters::default(),
         }

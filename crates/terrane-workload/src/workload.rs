@@ -68,13 +68,15 @@ pub enum Workload {
     YcsbLoad,
     /// One of YCSB's core workloads.
     Ycsb(YcsbMix),
+    /// The operations of [`RunOptions::mix`], in their proportions.
+    Mix,
     /// Waits until the store has no background work left.
     Settle,
 }
 
 impl Workload {
     /// All workloads, those with a number at its default.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::FillSeq,
         Self::FillRandom,
         Self::FillBatch { entries: BATCH_ENTRIES_DEFAULT },
@@ -95,6 +97,7 @@ impl Workload {
         Self::Ycsb(YcsbMix::D),
         Self::Ycsb(YcsbMix::E),
         Self::Ycsb(YcsbMix::F),
+        Self::Mix,
         Self::Settle,
     ];
 
@@ -124,7 +127,8 @@ impl Workload {
         }
     }
 
-    /// Whether the workload writes, so that the store has to settle before it is measured further.
+    /// Whether the workload writes, so that the store has to settle before it is measured further;
+    /// of `mix`, whether it may.
     pub const fn writes(self) -> bool {
         match self {
             Self::Ycsb(mix) => mix.shares().read + mix.shares().scan < 100,
@@ -157,7 +161,8 @@ impl Workload {
             | Self::SeekRandom { .. }
             | Self::MultiReadRandom { .. }
             | Self::ReadWhileWriting
-            | Self::Ycsb(_) => options.operations(),
+            | Self::Ycsb(_)
+            | Self::Mix => options.operations(),
             Self::Settle => 1,
         }
     }
@@ -171,7 +176,8 @@ impl Workload {
             | Self::ReadMissing
             | Self::SeekRandom { .. }
             | Self::MultiReadRandom { .. }
-            | Self::ReadWhileWriting => Some(Distribution::Uniform),
+            | Self::ReadWhileWriting
+            | Self::Mix => Some(Distribution::Uniform),
             Self::Ycsb(YcsbMix::D) => Some(Distribution::Latest { theta: THETA_DEFAULT }),
             Self::Ycsb(_) => Some(Distribution::YcsbZipf { theta: THETA_DEFAULT }),
             _ => None,

@@ -22,6 +22,17 @@ impl Clock for SystemClock {
     }
 }
 
+/// The processor time of the calling thread, where the operating system tells it.
+pub(crate) fn thread_cpu_time() -> Option<Duration> {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).ok()
+    }
+    #[cfg(not(unix))]
+    None
+}
+
 /// A clock that stands still until it is moved, for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {

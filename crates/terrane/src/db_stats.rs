@@ -11,7 +11,7 @@ use crate::durability::Durability;
 use crate::engine::{Engine, Opened, pressure_of};
 use crate::error::Error;
 use crate::human::human;
-use crate::stats::Counter;
+use crate::stats::{CachePart, Counter, LEVELS_COUNTED, Times};
 
 /// Counters since the database was opened, and sizes now.
 #[derive(Debug, Clone)]
@@ -55,14 +55,19 @@ pub struct Stats {
     pub flush_micros: u64,
     /// Compactions that rewrote something.
     pub compactions: u64,
+    /// Compactions that only moved tables: pseudo-compactions, as the compaction paper has it.
+    pub move_compactions: u64,
     /// Tables that moved without being rewritten.
     pub trivial_moves: u64,
     /// Bytes read by compactions.
     pub compaction_bytes_read: u64,
     /// Bytes written by compactions.
     pub compaction_bytes_written: u64,
-    /// Time spent in compactions, in microseconds.
-    pub compaction_micros: u64,
+    /// How long compactions that rewrote something took, each from its first read to the manifest.
+    pub compaction_times: Times,
+    /// Processor time of them, in microseconds: what is left of their time they waited, for storage
+    /// above all. 0 where the operating system does not tell.
+    pub compaction_cpu_micros: u64,
     /// Tables dropped unread because a range tombstone covered them.
     pub tables_dropped: u64,
     /// FloDB's memtables.
@@ -79,6 +84,18 @@ pub struct Stats {
     pub table_tombstones: u64,
     /// Range tombstones of all tables.
     pub table_range_tombstones: u64,
+    /// How long ago the oldest tombstone that is left was flushed, in microseconds; `None` if there
+    /// is none.
+    pub oldest_tombstone_micros: Option<u64>,
+    /// Tables of all trees.
+    pub tables: u64,
+    /// Sorted runs of all trees.
+    pub sorted_runs: u64,
+    /// Levels of the deepest tree, down to the last one that holds anything.
+    pub levels: u64,
+    /// What was read of each level, of all trees together: as many as there are levels, or were.
+    /// The eighth stands for all from there on.
+    pub by_level: Vec<LevelStats>,
     /// Sequence numbers that snapshots hold.
     pub snapshots: usize,
     /// Writes that were read back from the log when the database was opened.
@@ -88,6 +105,19 @@ pub struct Stats {
     pub dropped_log_records: u64,
     /// What is wrong, if anything.
     pub error: Option<Error>,
+}
+
+/// What was read of the tables of a level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// Data blocks looked into by point lookups.
+    pub get_blocks: u64,
+    /// Data blocks that the cache did not have.
+    pub data_misses: u64,
+    /// Index blocks that the cache did not have.
+    pub index_misses: u64,
+    /// Filters that the cache did not have.
+    pub filter_misses: u64,
 }
 
 /// Hits and misses of the block cache by kind of block.
@@ -223,17 +253,8 @@ impl MemoryStats {
 impl Stats {
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
         let count = |counter| engine.counters.get(counter);
-        let trees = engine.trees();
-        let mut tables = (0, 0, 0, 0);
-        for table in trees.values().flat_map(|tree| {
-            let version = tree.state().version.clone();
-            version.shape().tables().cloned().collect::<Vec<_>>()
-        }) {
-            tables.0 += table.size_bytes;
-            tables.1 += table.entries;
-            tables.2 += table.tombstones;
-            tables.3 += table.range_tombstones;
-        }
+        let held = Held::of(engine);
+        let by_level = levels_stats(engine, held.levels);
         Self {
             durability: engine.durability(),
             writes: count(Counter::Writes),
@@ -241,11 +262,11 @@ impl Stats {
             gets: count(Counter::Gets),
             gets_found: count(Counter::GetsFound),
             scans: count(Counter::Scans),
-            get_blocks: count(Counter::GetBlocks),
+            get_blocks: by_level.iter().map(|level| level.get_blocks).sum(),
             filter_probes: count(Counter::FilterProbes),
             filter_negatives: count(Counter::FilterNegatives),
             filter_false_positives: count(Counter::FilterFalsePositives),
-            cache: cache_stats(engine),
+            cache: cache_stats(engine, &by_level),
             table_bytes_read: count(Counter::TableBytesRead),
             log_bytes_written: count(Counter::LogBytesWritten),
             log_syncs: count(Counter::LogSyncs),
@@ -254,18 +275,27 @@ impl Stats {
             flush_bytes_written: count(Counter::FlushBytesWritten),
             flush_micros: count(Counter::FlushMicros),
             compactions: count(Counter::Compactions),
+            move_compactions: count(Counter::MoveCompactions),
             trivial_moves: count(Counter::TrivialMoves),
             compaction_bytes_read: count(Counter::CompactionBytesRead),
             compaction_bytes_written: count(Counter::CompactionBytesWritten),
-            compaction_micros: count(Counter::CompactionMicros),
+            compaction_times: engine.counters.compaction_times.times(),
+            compaction_cpu_micros: count(Counter::CompactionCpuMicros),
             tables_dropped: count(Counter::TablesDropped),
             membuffer: membuffer_stats(engine),
             stalls: stall_stats(engine),
             memory: memory_stats(engine),
-            table_bytes: tables.0,
-            table_entries: tables.1,
-            table_tombstones: tables.2,
-            table_range_tombstones: tables.3,
+            table_bytes: held.bytes,
+            table_entries: held.entries,
+            table_tombstones: held.tombstones,
+            table_range_tombstones: held.range_tombstones,
+            oldest_tombstone_micros: held
+                .oldest_tombstone
+                .map(|since| engine.clock.now_micros().saturating_sub(since)),
+            tables: held.tables,
+            sorted_runs: held.runs,
+            levels: held.levels as u64,
+            by_level,
             snapshots: engine.snapshots.list().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,
@@ -286,11 +316,17 @@ impl Stats {
         self.table_bytes_read + self.compaction_bytes_read
     }
 
-    /// Bytes written to tables per byte that the user wrote (compaction paper §4.2; the log is not
-    /// counted).
+    /// Bytes written to tables per byte that the user wrote, flushes included; the log is not
+    /// counted.
     pub fn write_amplification(&self) -> f64 {
         let tables = self.flush_bytes_written + self.compaction_bytes_written;
         ratio(tables, self.user_bytes_written)
+    }
+
+    /// How often compactions rewrote what the user wrote: the bytes that they wrote per byte of the
+    /// user. This is what the compaction paper calls write amplification (§4.2).
+    pub fn rewrite_amplification(&self) -> f64 {
+        ratio(self.compaction_bytes_written, self.user_bytes_written)
     }
 
     /// Data blocks looked into per point lookup (compaction paper §4.2).
@@ -303,15 +339,67 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn cache_stats(engine: &Engine) -> CacheStats {
+/// What the tables of all trees hold.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    range_tombstones: u64,
+    oldest_tombstone: Option<u64>,
+    tables: u64,
+    runs: u64,
+    levels: usize,
+}
+
+impl Held {
+    fn of(engine: &Engine) -> Self {
+        let mut held = Self::default();
+        for tree in engine.trees().values() {
+            let version = Arc::clone(&tree.state().version);
+            let shape = version.shape();
+            held.runs += shape.run_count() as u64;
+            let last = shape.levels.iter().rposition(|level| level.table_count() > 0);
+            held.levels = held.levels.max(last.map_or(0, |last| last + 1));
+            for table in shape.tables() {
+                held.tables += 1;
+                held.bytes += table.size_bytes;
+                held.entries += table.entries;
+                held.tombstones += table.tombstones;
+                held.range_tombstones += table.range_tombstones;
+                let oldest = [held.oldest_tombstone, table.oldest_tombstone_micros];
+                held.oldest_tombstone = oldest.into_iter().flatten().min();
+            }
+        }
+        held
+    }
+}
+
+/// Of the levels that there are, and of those that were read when they were there.
+fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
+    let counters = &engine.counters;
+    let of = |level| LevelStats {
+        get_blocks: counters.get_blocks(level),
+        data_misses: counters.cache_misses(CachePart::Data, level),
+        index_misses: counters.cache_misses(CachePart::Index, level),
+        filter_misses: counters.cache_misses(CachePart::Filter, level),
+    };
+    let mut all: Vec<_> = (0..LEVELS_COUNTED).map(of).collect();
+    let read = all.iter().rposition(|level| *level != LevelStats::default());
+    all.truncate(levels.max(read.map_or(0, |last| last + 1)));
+    all
+}
+
+fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
     let count = |counter| engine.counters.get(counter);
+    let sum = |misses: fn(&LevelStats) -> u64| by_level.iter().map(misses).sum();
     CacheStats {
         data_hits: count(Counter::CacheDataHits),
-        data_misses: count(Counter::CacheDataMisses),
+        data_misses: sum(|level| level.data_misses),
         index_hits: count(Counter::CacheIndexHits),
-        index_misses: count(Counter::CacheIndexMisses),
+        index_misses: sum(|level| level.index_misses),
         filter_hits: count(Counter::CacheFilterHits),
-        filter_misses: count(Counter::CacheFilterMisses),
+        filter_misses: sum(|level| level.filter_misses),
     }
 }
 
@@ -367,13 +455,83 @@ fn memory_stats(engine: &Engine) -> MemoryStats {
     }
 }
 
+impl Stats {
+    /// What compactions did, and what is in tables.
+    fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "compactions         {} ({} read, {} written), {} that only moved ({} tables), {} dropped \
+             unread",
+            self.compactions,
+            human(self.compaction_bytes_read),
+            human(self.compaction_bytes_written),
+            self.move_compactions,
+            self.trivial_moves,
+            self.tables_dropped
+        )?;
+        self.write_times(f)?;
+        writeln!(
+            f,
+            "tables              {} in {}, {} levels, {} runs, {} entries, {} tombstones, {} range \
+             tombstones",
+            human(self.table_bytes),
+            self.tables,
+            self.levels,
+            self.sorted_runs,
+            self.table_entries,
+            self.table_tombstones,
+            self.table_range_tombstones
+        )?;
+        if let Some(micros) = self.oldest_tombstone_micros {
+            writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
+        }
+        for (number, level) in self.by_level.iter().enumerate() {
+            let LevelStats { get_blocks, data_misses, index_misses, filter_misses } = level;
+            if *level != LevelStats::default() {
+                writeln!(
+                    f,
+                    "level {number:<13} {get_blocks} blocks for gets; not in the cache: \
+                     {data_misses} data, {index_misses} index, {filter_misses} filter"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long compactions took, if there were any.
+    fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = &self.compaction_times;
+        if times.count() == 0 {
+            return Ok(());
+        }
+        let millis = |micros: f64| micros / 1e3;
+        let at = |percent| millis(times.percentile_micros(percent) as f64);
+        writeln!(
+            f,
+            "  each took         {:.1} ms in the mean, p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; \
+             {:.0} % of it on a processor",
+            millis(times.mean_micros()),
+            at(50.0),
+            at(90.0),
+            at(99.0),
+            millis(times.max_micros() as f64),
+            100.0 * ratio(self.compaction_cpu_micros, times.sum_micros())
+        )
+    }
+}
+
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "durability          {}", self.durability)?;
         writeln!(f, "writes              {} ({})", self.writes, human(self.user_bytes_written))?;
         writeln!(f, "gets                {} ({} found)", self.gets, self.gets_found)?;
         writeln!(f, "scans               {}", self.scans)?;
-        writeln!(f, "write amplification {:.2}", self.write_amplification())?;
+        writeln!(
+            f,
+            "write amplification {:.2}, {:.2} of it by compactions",
+            self.write_amplification(),
+            self.rewrite_amplification()
+        )?;
         writeln!(f, "read amplification  {:.2} blocks per get", self.read_amplification())?;
         writeln!(
             f,
@@ -382,23 +540,7 @@ impl fmt::Display for Stats {
             self.log_syncs
         )?;
         writeln!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
-        writeln!(
-            f,
-            "compactions         {} ({} read, {} written), {} tables moved, {} dropped unread",
-            self.compactions,
-            human(self.compaction_bytes_read),
-            human(self.compaction_bytes_written),
-            self.trivial_moves,
-            self.tables_dropped
-        )?;
-        writeln!(
-            f,
-            "tables              {}, {} entries, {} tombstones, {} range tombstones",
-            human(self.table_bytes),
-            self.table_entries,
-            self.table_tombstones,
-            self.table_range_tombstones
-        )?;
+        self.write_tables(f)?;
         let memory = &self.memory;
         writeln!(
             f,

@@ -87,7 +87,7 @@ mod write_options;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use db::Db;
-pub use db_stats::{CacheStats, HeldUp, MemoryStats, StallStats, Stats};
+pub use db_stats::{CacheStats, HeldUp, LevelStats, MemoryStats, StallStats, Stats};
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
 pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, WriteStall};
@@ -96,6 +96,7 @@ pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode};
 pub use snapshot::Snapshot;
+pub use stats::Times;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;
 pub use tree_view::TreeView;

@@ -213,13 +213,13 @@ options! {
     /// (Dent §2.4.2, §2.6.2); 0 has each reader search for itself. It pays where several runs must
     /// be read from a disk: with 24 runs in read mode `direct`, 4 threads start scans 2 to 3 times
     /// as fast, and make gets without filters 1.5 to 2 times as fast. Gets with filters have one
-    /// run to search, and gain nothing for sure (0.9 to 1.3 times). In memory it costs more than it
-    /// saves: gets take 1.3 to 4 times as long, and starts of scans 2 to 4 times. Measured by
+    /// run to search, and gain nothing for sure (0.9 to 1.3 times). In memory a thread would not be
+    /// awake before the read is done, so while reads are quick nothing is handed over. Measured by
     /// `cargo bench -p terrane --bench parallel_reads` on two processors. Lookups of many keys at
     /// once do without.
     read_threads: usize as usize = 0,
     accepts "0 to 64" where |count| *count <= 64,
-    trade_off "Helps when tables come from a slow disk, and costs when they are in memory.",
+    trade_off "Helps when tables come from a slow disk; does nothing when they are in memory.",
     takes_effect "when the database is opened";
 
     /// How much flushes and compactions together may write in a second.

@@ -3,8 +3,13 @@
 //! Counting must not cost what it measures: each thread adds to one of a few stripes, so that
 //! threads do not fight over a cache line, and reading sums the stripes up.
 
+mod times;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+pub use times::Times;
+pub(crate) use times::TimesCounter;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +39,6 @@ pub(crate) enum Counter {
     ScanFallbacks,
     /// Scans that took the moment of another.
     ScanPiggybacks,
-    /// Data blocks looked into by point lookups.
-    GetBlocks,
     /// Iterators and other scans begun.
     Scans,
     /// Filters asked by point lookups.
@@ -46,16 +49,10 @@ pub(crate) enum Counter {
     FilterFalsePositives,
     /// Data blocks found in the cache.
     CacheDataHits,
-    /// Data blocks read because the cache did not have them.
-    CacheDataMisses,
     /// Index blocks found in the cache.
     CacheIndexHits,
-    /// Index blocks read because the cache did not have them.
-    CacheIndexMisses,
     /// Filters found in the cache.
     CacheFilterHits,
-    /// Filters read because the cache did not have them.
-    CacheFilterMisses,
     /// Bytes read from tables by readers; of mapped tables, bytes whose checksum was verified.
     TableBytesRead,
     /// Bytes written to the log.
@@ -70,14 +67,16 @@ pub(crate) enum Counter {
     FlushBytesWritten,
     /// Compactions that rewrote something.
     Compactions,
+    /// Compactions that only moved tables.
+    MoveCompactions,
     /// Tables that moved without being rewritten.
     TrivialMoves,
     /// Bytes read by compactions; of mapped tables, bytes of blocks that they went through.
     CompactionBytesRead,
     /// Bytes written by compactions.
     CompactionBytesWritten,
-    /// Wall time of compactions, in microseconds.
-    CompactionMicros,
+    /// Processor time of compactions, in microseconds.
+    CompactionCpuMicros,
     /// Wall time of flushes, in microseconds.
     FlushMicros,
     /// Tables dropped unread because a range tombstone covered them.
@@ -101,34 +100,92 @@ pub(crate) enum Counter {
 const COUNTERS: usize = Counter::StalledWrites as usize + 1;
 const STRIPES: usize = 16;
 
+/// Levels that are counted apart; the last one counts for all below it too.
+pub(crate) const LEVELS_COUNTED: usize = 8;
+
 #[repr(align(128))]
 #[derive(Debug)]
-struct Stripe([AtomicU64; COUNTERS]);
+struct Stripe {
+    counters: [AtomicU64; COUNTERS],
+    /// Data blocks looked into by point lookups, by level.
+    get_blocks: [AtomicU64; LEVELS_COUNTED],
+}
+
+/// What may be missing in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum CachePart {
+    Data,
+    Index,
+    Filter,
+}
+
+const CACHE_PARTS: usize = CachePart::Filter as usize + 1;
 
 /// All counters of a database.
 #[derive(Debug)]
 pub(crate) struct Counters {
     stripes: Box<[Stripe]>,
+    /// Misses of the cache by level. Not striped: each of them reads from storage.
+    cache_misses: [[AtomicU64; LEVELS_COUNTED]; CACHE_PARTS],
+    /// Wall time of compactions that rewrote something.
+    pub(crate) compaction_times: TimesCounter,
+}
+
+fn zeros<const N: usize>() -> [AtomicU64; N] {
+    std::array::from_fn(|_| AtomicU64::new(0))
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        let stripe = |_| Stripe(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self { stripes: (0..STRIPES).map(stripe).collect() }
+        let stripe = |_| Stripe { counters: zeros(), get_blocks: zeros() };
+        Self {
+            stripes: (0..STRIPES).map(stripe).collect(),
+            cache_misses: std::array::from_fn(|_| zeros()),
+            compaction_times: TimesCounter::default(),
+        }
     }
 }
 
 impl Counters {
     #[inline]
     pub(crate) fn add(&self, counter: Counter, amount: u64) {
-        if let Some(Stripe(counters)) = self.stripes.get(stripe_of_thread()) {
+        if let Some(Stripe { counters, .. }) = self.stripes.get(stripe_of_thread()) {
             // Relaxed: counters order nothing.
             counters[counter as usize].fetch_add(amount, Ordering::Relaxed);
         }
     }
 
+    /// Counts a data block that a point lookup looks into, of a table of `level`.
+    #[inline]
+    pub(crate) fn add_get_block(&self, level: u8) {
+        if let Some(Stripe { get_blocks, .. }) = self.stripes.get(stripe_of_thread()) {
+            let level = usize::from(level).min(LEVELS_COUNTED - 1);
+            get_blocks[level].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a block of a table of `level` that the cache did not have.
+    #[cold]
+    pub(crate) fn add_cache_miss(&self, part: CachePart, level: u8) {
+        let level = usize::from(level).min(LEVELS_COUNTED - 1);
+        self.cache_misses[part as usize][level].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Data blocks that point lookups looked into in tables of a level.
+    pub(crate) fn get_blocks(&self, level: usize) -> u64 {
+        let values = self.stripes.iter().filter_map(|stripe| stripe.get_blocks.get(level));
+        values.map(|value| value.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Blocks of tables of a level that the cache did not have.
+    pub(crate) fn cache_misses(&self, part: CachePart, level: usize) -> u64 {
+        let count = self.cache_misses[part as usize].get(level);
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn get(&self, counter: Counter) -> u64 {
-        let values = self.stripes.iter().map(|stripe| &stripe.0[counter as usize]);
+        let values = self.stripes.iter().map(|stripe| &stripe.counters[counter as usize]);
         values.map(|value| value.load(Ordering::Relaxed)).sum()
     }
 }

@@ -87,8 +87,10 @@ impl Version {
     /// A version of `shape`. `tables` holds all of its tables, and may hold others.
     pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
-        for level in &shape.levels {
+        for (number, level) in shape.levels.iter().enumerate() {
             runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, tables))));
+            let infos = level.runs.iter().flat_map(|run| &run.tables);
+            infos.filter_map(|info| tables.get(&info.id)).for_each(|table| table.set_level(number));
         }
         let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
         let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();

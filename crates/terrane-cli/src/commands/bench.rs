@@ -7,9 +7,15 @@
 //!
 //! | figure | what it is |
 //! |---|---|
-//! | write amplification | bytes written to tables over bytes that the user wrote (compaction paper §4.2) |
-//! | read amplification | data blocks looked into per lookup of a key |
-//! | space amplification | (bytes of all tables − live bytes) / live bytes |
+//! | write amplification | bytes written to tables over bytes that the user wrote, flushes included |
+//! | rewrite amplification | bytes written by compactions over bytes that the user wrote: what the compaction paper calls write amplification (§4.2) |
+//! | read amplification | data blocks looked into per lookup of a key (§4.2) |
+//! | space amplification | (bytes of all tables − live bytes) / live bytes (§4.2) |
+//! | data movement | bytes that compactions read, and wrote |
+//! | compactions | those that rewrote something, and apart those that only moved tables |
+//! | compaction latency | from a compaction's first read to the manifest: mean, percentiles, maximum; the share on a processor, the rest is waiting for storage |
+//! | cache misses | of data, index and filter blocks, by level |
+//! | tombstones, oldest | in tables, and for how long |
 //! | stalls | time that writers waited or were slowed down, and what most of it was due to |
 //!
 //! | module | one line |
@@ -22,12 +28,15 @@
 //! | [`contents`] | what the database holds, and what of it is live |
 //! | [`store`] | a database as the workloads see it |
 //! | [`meter`] | progress with a look at the engine |
+//! | [`work`] | what the tree did: the metrics of the compaction paper |
+//! | [`compare`] | designs side by side, with bars |
 //! | [`row`] | what came out of one workload on one design; its JSON |
 //! | [`process`], [`machine`] | memory and processor time; what the machine is |
 //! | [`show`] | header, table and pictures for people |
 
 mod arguments;
 mod claims;
+mod compare;
 mod contents;
 mod machine;
 mod memtable;
@@ -37,6 +46,7 @@ mod process;
 mod row;
 mod runner;
 mod show;
+mod work;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,12 +55,14 @@ use anyhow::Result;
 
 pub(crate) use arguments::BenchArgs;
 use arguments::BenchCommand;
+use compare::JsonComparison;
 use machine::Machine;
 use plan::{Candidate, Plan};
 use row::{JsonRow, Row};
 use runner::{Finished, Runner};
 
 use crate::exit::{Exit, usage};
+use crate::interrupt;
 use crate::json;
 use crate::scratch::Scratch;
 
@@ -70,37 +82,64 @@ impl BenchArgs {
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }
-        let mut finished = Vec::new();
-        for candidate in &plan.candidates {
-            let dir = home.dir_of(candidate, &plan);
-            let mut on_row = |row: &Row| -> Result<()> {
-                if self.json {
-                    json::write_line(&mut out, &JsonRow::of(row))?;
-                    out.flush()?;
-                }
-                Ok(())
-            };
-            let runner = match home {
-                Home::Existing(_) => Runner::open_loaded(&plan, candidate, dir)?,
-                _ => Runner::open_new(&plan, candidate, dir)?,
-            };
-            finished.push(runner.run(&mut on_row)?);
+        let mut on_row = |row: &Row| -> Result<()> {
+            if self.json {
+                json::write_line(&mut io::stdout().lock(), &JsonRow::of(row))?;
+            }
+            Ok(())
+        };
+        let designs = run_all(&plan, &home, &mut on_row)?;
+        let is_comparison = plan.candidates.len() > 1;
+        if self.json {
+            let comparisons = if is_comparison { JsonComparison::of(&designs) } else { Vec::new() };
+            comparisons.iter().try_for_each(|one| json::write_line(&mut out, one))?;
+        } else {
+            let shown: Vec<&Finished> = designs.iter().filter_map(|all| all.last()).collect();
+            show::results(&mut out, &plan, &shown)?;
+            if is_comparison {
+                compare::write(&mut out, &designs)?;
+            }
+            show::trees(&mut out, &plan, &shown)?;
         }
-        if !self.json {
-            show::results(&mut out, &plan, &finished)?;
-        }
+        out.flush()?;
         drop(out);
         if let (true, Some(path)) = (self.keep, &self.db) {
             let _ = writeln!(io::stderr(), "kept in {}", path.display());
         }
-        Ok(judge(&finished))
+        Ok(judge(designs.iter().flatten()))
     }
 }
 
+/// Runs every design in turn, as often as the plan says. Answers the repetitions of each.
+fn run_all(
+    plan: &Plan,
+    home: &Home,
+    on_row: &mut dyn FnMut(&Row) -> Result<()>,
+) -> Result<Vec<Vec<Finished>>> {
+    let mut designs: Vec<Vec<Finished>> = plan.candidates.iter().map(|_| Vec::new()).collect();
+    for repetition in 1..=plan.repeat {
+        for (candidate, repetitions) in plan.candidates.iter().zip(&mut designs) {
+            let dir = home.dir_of(candidate, plan);
+            let runner = match home {
+                Home::Existing(_) => Runner::open_loaded(plan, candidate, dir)?,
+                _ => {
+                    if repetition > 1 {
+                        interrupt::wait_if_ending();
+                        interrupt::remove(&dir);
+                    }
+                    Runner::open_new(plan, candidate, dir)?
+                }
+            };
+            repetitions.push(runner.repetition(repetition).run(on_row)?);
+        }
+    }
+    Ok(designs)
+}
+
 /// Wrong answers are failures, however fast they were.
-fn judge(finished: &[Finished]) -> Exit {
+fn judge<'a>(finished: impl Iterator<Item = &'a Finished>) -> Exit {
     let mut exit = Exit::Done;
-    for row in finished.iter().flat_map(|finished| &finished.rows) {
+    for row in finished.flat_map(|finished| &finished.rows) {
         if row.wrong_answers > 0 {
             let (wrong, workload, design) = (row.wrong_answers, row.workload, &row.design);
             let _ = writeln!(

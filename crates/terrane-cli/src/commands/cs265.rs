@@ -23,6 +23,7 @@ mod statistics;
 use std::fs::File;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -36,10 +37,18 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::lines::Lines;
 use crate::open;
+use crate::passing_storage::PassingStorage;
 use crate::scratch::Scratch;
 
-/// Bytes of a page, of which `-b` gives the number.
-const PAGE_BYTES: u64 = 4096;
+/// Entries of a page, of which `-b` gives the number: Dent's pages have 4096 bytes, his entries 8.
+const PAGE_ENTRIES: u64 = 512;
+
+/// Pages of the buffer, unless `-b` says otherwise.
+const PAGES_DEFAULT: u32 = 1000;
+
+/// Bytes that an entry takes in a memtable of the default kind, measured: a buffer is full by its
+/// bytes, and Dent's by its entries.
+const BUFFERED_ENTRY_BYTES: u64 = 49;
 
 /// Answers that are held back while there is input at hand, in bytes.
 const OUT_BYTES: usize = 64 << 10;
@@ -58,7 +67,7 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cs265Args {
-    /// The buffer, in pages of 4096 bytes [default: 1000]
+    /// The buffer, in pages of 512 entries, which are 4096 bytes [default: 1000]
     #[arg(short, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     buffer: Option<u32>,
 
@@ -118,7 +127,7 @@ impl Cs265Args {
             (Some(path), _) => path,
             (None, Some(scratch)) => {
                 // Dent's tree lives no longer than the process either.
-                options = options.durability(Durability::None);
+                options = options.durability(Durability::None).storage(Arc::new(PassingStorage));
                 &scratch.path().to_owned()
             }
             (None, None) => return Err(anyhow!("there is no directory for the database")),
@@ -136,9 +145,8 @@ impl Cs265Args {
     fn design(&self) -> Result<Design> {
         let entry = catalogue::find("dent").context("the design 'dent' is missing")?;
         let mut design = (entry.design)();
-        if let Some(pages) = self.buffer {
-            design.buffer_bytes = u64::from(pages) * PAGE_BYTES;
-        }
+        let pages = u64::from(self.buffer.unwrap_or(PAGES_DEFAULT));
+        design.buffer_bytes = pages * PAGE_ENTRIES * BUFFERED_ENTRY_BYTES;
         if let Some(fanout) = self.fanout {
             design.strategy.size_ratio = fanout;
             design.strategy.level0_runs = fanout;

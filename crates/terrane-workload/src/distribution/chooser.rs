@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Distribution;
 use crate::mix::Scatter;
-use crate::random::below;
+use crate::random::{below, unit};
 use crate::ycsb_zipf::YcsbZipf;
 use crate::zipf::Zipf;
 
@@ -20,6 +20,7 @@ enum Kind {
     Zipf { zipf: Zipf, scatter: Scatter },
     YcsbZipf(YcsbZipf),
     Latest(Zipf),
+    Normal { deviation: f64, count: u64 },
     Sequential { next: u64, count: u64 },
 }
 
@@ -35,6 +36,7 @@ impl IndexChooser {
             }
             Distribution::YcsbZipf { theta } => Kind::YcsbZipf(YcsbZipf::new(count, theta)),
             Distribution::Latest { theta } => Kind::Latest(Zipf::new(count, theta)),
+            Distribution::Normal { deviation } => Kind::Normal { deviation, count },
             Distribution::Sequential => Kind::Sequential { next: start % count, count },
         };
         Self { kind }
@@ -48,6 +50,15 @@ impl IndexChooser {
             Kind::Zipf { zipf, scatter } => scatter.apply(zipf.draw(rng)),
             Kind::YcsbZipf(zipf) => zipf.draw(rng),
             Kind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
+            Kind::Normal { deviation, count } => {
+                let place = 0.5 + *deviation * standard_normal(rng);
+                // What falls outside is chosen evenly: the tails have little to give.
+                if (0.0..1.0).contains(&place) {
+                    ((place * *count as f64) as u64).min(*count - 1)
+                } else {
+                    below(rng, *count)
+                }
+            }
             Kind::Sequential { next, count } => {
                 let index = *next;
                 *next = if index + 1 == *count { 0 } else { index + 1 };
@@ -60,11 +71,20 @@ impl IndexChooser {
     /// popular indexes would change places.
     pub fn grow(&mut self) {
         match &mut self.kind {
-            Kind::Uniform { count } | Kind::Sequential { count, .. } => *count += 1,
+            Kind::Uniform { count }
+            | Kind::Normal { count, .. }
+            | Kind::Sequential { count, .. } => *count += 1,
             Kind::Latest(zipf) => zipf.set_count(zipf.count() + 1),
             Kind::Zipf { .. } | Kind::YcsbZipf(_) => {}
         }
     }
+}
+
+/// A number of the standard normal distribution: half of what Box and Muller's method gives.
+fn standard_normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    // Above 0, as its logarithm is taken.
+    let (first, second) = (1.0 - unit(rng), unit(rng));
+    (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }
 
 #[cfg(test)]
@@ -115,6 +135,20 @@ mod tests {
         let sum: f64 = (1..=1000).map(|rank| f64::from(rank).powf(-1.1)).sum();
         let expected = f64::from(DRAWS) / sum;
         assert!((f64::from(counts[0]) - expected).abs() < 5.0 * expected.sqrt());
+    }
+
+    #[test]
+    fn normal_choices_lie_about_the_middle() {
+        let deviation = 0.1;
+        let counts =
+            counts(&mut IndexChooser::new(Distribution::Normal { deviation }, 1000, 0), 1000);
+        let within: u32 = counts[400..600].iter().sum();
+        let share = f64::from(within) / f64::from(DRAWS);
+        assert!((share - 0.683).abs() < 0.01, "{share} within a deviation");
+        // A wide one still chooses everywhere.
+        let wide = Distribution::Normal { deviation: 10.0 };
+        let counts = self::counts(&mut IndexChooser::new(wide, 10, 0), 10);
+        assert!(counts.iter().all(|count| *count > DRAWS / 20), "{counts:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::shared::Shared;
 use crate::distribution::{Distribution, IndexChooser};
 use crate::error::StoreError;
 use crate::key::KeySpace;
+use crate::latency::Latency;
 use crate::options::RunOptions;
 use crate::store::Store;
 use crate::value::{ValueCheck, Values};
@@ -57,6 +58,8 @@ impl Tally {
 pub(super) struct Outcome {
     pub(super) recording: Recording,
     pub(super) tally: Tally,
+    /// The times of each kind of operation of a mix.
+    pub(super) kinds: Vec<Latency>,
 }
 
 /// One client thread.
@@ -74,6 +77,8 @@ pub(super) struct Client<'a> {
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) tally: Tally,
     pub(super) recorder: Recorder<'a>,
+    /// The times of each kind of operation of a mix.
+    pub(super) kinds: Vec<Latency>,
 }
 
 impl<'a> Client<'a> {
@@ -103,6 +108,7 @@ impl<'a> Client<'a> {
             rng,
             tally: Tally::default(),
             recorder: Recorder::new(&shared.done[thread as usize]),
+            kinds: Vec::new(),
         }
     }
 
@@ -162,6 +168,6 @@ impl<'a> Client<'a> {
     }
 
     pub(super) fn finish(self) -> Outcome {
-        Outcome { recording: self.recorder.finish(), tally: self.tally }
+        Outcome { recording: self.recorder.finish(), tally: self.tally, kinds: self.kinds }
     }
 }

@@ -77,12 +77,14 @@ impl<'a> Recorder<'a> {
         self.second_end = self.begin + self.ticks_per_second;
     }
 
-    /// `operations` ended now, which count as one sample.
+    /// `operations` ended now, which count as one sample. Answers how long it took, in nanoseconds.
     #[inline]
-    pub(super) fn sample(&mut self, operations: u64) {
+    pub(super) fn sample(&mut self, operations: u64) -> u64 {
         let now = self.clock.raw();
-        self.latency.record_nanos(self.clock.delta_as_nanos(self.last, now));
+        let nanos = self.clock.delta_as_nanos(self.last, now);
+        self.latency.record_nanos(nanos);
         self.count(operations, now);
+        nanos
     }
 
     /// `operations` ended now that are too few for a sample.

@@ -1,5 +1,6 @@
 //! The driver on an engine that is right, and on engines that are wrong in one way each.
 
+mod mixed;
 mod spy;
 
 use std::sync::Mutex;

@@ -40,6 +40,19 @@ impl Workload {
             let reason = format!("{} threads; 1 to {THREADS_MAX} are possible", options.threads);
             return Err(OptionsError::new("threads", reason));
         }
+        let is_elsewhere =
+            |placement| placement != KeyOrder::Hashed && placement != options.key_order;
+        if self == Self::Mix
+            && options.key_order != KeyOrder::Ordered
+            && is_elsewhere(options.mix.placement())
+        {
+            let reason = "keys are not loaded where the mix puts new ones";
+            return Err(OptionsError::new("key_order", reason));
+        }
+        if self == Self::Mix && options.num < u64::from(options.threads) {
+            let reason = "every thread of a mix needs a key of its own at least";
+            return Err(OptionsError::new("num", reason));
+        }
         if !(0.0..=1.0).contains(&options.compressibility) {
             let reason = format!("{} is not a share from 0 to 1", options.compressibility);
             return Err(OptionsError::new("compressibility", reason));
@@ -48,7 +61,7 @@ impl Workload {
         // Inserts of the mixes take indexes beyond those loaded, a stripe for each thread.
         let stripes = u64::from(options.threads);
         let inserts = match self {
-            Self::Ycsb(_) => options.operations().saturating_add(stripes),
+            Self::Ycsb(_) | Self::Mix => options.operations().saturating_add(stripes),
             _ => 0,
         };
         if keys.capacity() - keys.count() < inserts {

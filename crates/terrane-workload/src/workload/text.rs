@@ -30,6 +30,7 @@ impl Workload {
             Self::Ycsb(YcsbMix::D) => "ycsb-d",
             Self::Ycsb(YcsbMix::E) => "ycsb-e",
             Self::Ycsb(YcsbMix::F) => "ycsb-f",
+            Self::Mix => "mix",
             Self::Settle => "settle",
         }
     }
@@ -57,6 +58,7 @@ impl Workload {
             Self::Ycsb(YcsbMix::D) => "YCSB D: 95 % reads of the newest, 5 % inserts",
             Self::Ycsb(YcsbMix::E) => "YCSB E: 95 % scans of 1 to 100 entries, 5 % inserts",
             Self::Ycsb(YcsbMix::F) => "YCSB F: 50 % reads, 50 % reads followed by an update",
+            Self::Mix => "operations of several kinds in proportions",
             Self::Settle => "waits until the store has no background work left",
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::compaction::Group;
@@ -18,6 +18,7 @@ use super::install::Installed;
 use super::pace::Pace;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
+use crate::clock::thread_cpu_time;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::iter::{MergeCursor, RunCursor, Source};
@@ -92,6 +93,7 @@ impl Engine {
         pass: &Pass<'_>,
     ) -> Result<JobRecord> {
         let start = Instant::now();
+        let cpu_start = thread_cpu_time();
         let version = Arc::clone(&tree.state().version);
         // A tree that was dropped since has no tables any more.
         if tree.is_dropped() {
@@ -143,7 +145,8 @@ impl Engine {
         if !outcome.consumed.is_empty() {
             tree.dead().clear();
         }
-        self.count(&outcome, start);
+        let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
+        self.count(&outcome, start.elapsed(), cpu.unwrap_or_default());
         Ok(record)
     }
 
@@ -212,13 +215,16 @@ impl Engine {
         }
     }
 
-    fn count(&self, outcome: &Outcome, start: Instant) {
+    fn count(&self, outcome: &Outcome, took: Duration, cpu: Duration) {
         let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
-        if !outcome.consumed.is_empty() {
+        if outcome.consumed.is_empty() {
+            self.counters.add(Counter::MoveCompactions, 1);
+        } else {
             self.counters.add(Counter::Compactions, 1);
-            self.counters.add(Counter::CompactionMicros, micros);
+            self.counters.compaction_times.add(micros(took));
+            self.counters.add(Counter::CompactionCpuMicros, micros(cpu));
             self.counters.add(Counter::CompactionBytesWritten, written);
         }
     }

@@ -8,6 +8,7 @@
 //! older than the answer may have been looked into.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::read::newest_deletion;
 use super::read_pool::ReadPool;
@@ -37,6 +38,7 @@ impl Engine {
         key: &[u8],
         seq: SeqNo,
     ) -> Result<Option<Found>> {
+        let start = Instant::now();
         let mut candidates = Candidates::default();
         let gathered = gather(&mut candidates, state, key, seq);
         let Candidates { tables, deleted } = candidates;
@@ -50,8 +52,15 @@ impl Engine {
             Ok(found)
         };
         let results = match <[Arc<Table>; 1]>::try_from(tables) {
-            Ok([table]) => vec![search(table)],
-            Err(tables) if tables.is_empty() => Vec::new(),
+            Ok([table]) => {
+                let result = search(table);
+                pool.note(start.elapsed());
+                vec![result]
+            }
+            Err(tables) if tables.is_empty() => {
+                pool.note(start.elapsed());
+                Vec::new()
+            }
             Err(tables) => pool.search(tables, is_answer, search)?,
         };
         match results.into_iter().find(is_answer) {

@@ -5,6 +5,9 @@
 //! as well. Runs are passed over by key range, then by filter, then searched by fence pointers: one
 //! block is looked into where the key is found, and none where it is not, but for false positives.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use terrane_memtable::Lookup;
 
 use super::{Engine, Tree, TreeState};
@@ -13,6 +16,7 @@ use crate::stats::Counter;
 use crate::table::{Found, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
+use crate::version::OpenRun;
 
 impl Engine {
     /// The value of `key` as of `seq`, or now.
@@ -74,9 +78,19 @@ impl Engine {
         if runs.is_empty() {
             return Ok(None);
         }
-        if let Some(pool) = &self.read_pool {
+        let Some(pool) = &self.read_pool else { return self.find_alone(runs, key, seq) };
+        if pool.helps() {
             return self.find_in_parallel(pool, state, key, seq);
         }
+        let start = Instant::now();
+        let found = self.find_alone(runs, key, seq);
+        pool.note(start.elapsed());
+        found
+    }
+
+    /// Searches the runs one after the other.
+    #[inline]
+    fn find_alone(&self, runs: &[Arc<OpenRun>], key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
         let hash = filter_hash(key);
         for run in runs {
             let Some(table) = run.table_for(key) else { continue };

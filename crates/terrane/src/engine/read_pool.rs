@@ -13,23 +13,38 @@
 //! 3. A part whose search panics in a thread of the pool ends the read with an error; the thread
 //!    goes on with other readers.
 //!
+//! Waking a thread costs as much as dozens of searches of tables that are in memory. So readers hand
+//! over only while reads are slow ([`ReadPool::helps`]): after [`QUICK_READS`] in a row that took
+//! less than [`SLOW_READ`] they search alone, until one of them is slow again.
+//!
 //! Offers that nobody has taken up are bounded ([`OFFERS_PER_THREAD`]).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
 /// More offers than this are not taken up before their readers are done.
 const OFFERS_PER_THREAD: usize = 2;
 
+/// What one thread takes for a read that is worth waking others for: a sleeping thread begins some
+/// 10 microseconds later, a read from a fast device takes 50 and more.
+const SLOW_READ: Duration = Duration::from_micros(50);
+
+/// Reads in a row that were quick, before readers search alone.
+const QUICK_READS: u32 = 64;
+
 /// The threads of a database that help its readers.
 #[derive(Debug)]
 pub(crate) struct ReadPool {
     offers: Arc<Offers>,
     count: usize,
+    /// Reads in a row that were quick, up to [`QUICK_READS`].
+    quick_reads: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -56,7 +71,12 @@ trait Join: Send + Sync {
 impl ReadPool {
     /// Starts `count` threads.
     pub(super) fn start(count: usize) -> std::io::Result<Arc<Self>> {
-        let pool = Arc::new(Self { offers: Arc::default(), count, threads: Mutex::default() });
+        let pool = Arc::new(Self {
+            offers: Arc::default(),
+            count,
+            quick_reads: AtomicU32::new(0),
+            threads: Mutex::default(),
+        });
         for number in 0..count {
             let offers = Arc::clone(&pool.offers);
             let name = format!("terrane-read-{number}");
@@ -83,6 +103,24 @@ impl ReadPool {
         }
     }
 
+    /// Whether reads are slow enough to be handed over.
+    #[inline]
+    pub(super) fn helps(&self) -> bool {
+        // Relaxed: who reads it late hands over a read too many, or one too few.
+        self.quick_reads.load(Ordering::Relaxed) < QUICK_READS
+    }
+
+    /// Remembers what one thread took for a read, or would have taken.
+    #[inline]
+    pub(super) fn note(&self, took: Duration) {
+        let quick = self.quick_reads.load(Ordering::Relaxed);
+        let next = if took >= SLOW_READ { 0 } else { (quick + 1).min(QUICK_READS) };
+        // Where nothing changes, nothing is written to a line that all readers share.
+        if next != quick {
+            self.quick_reads.store(next, Ordering::Relaxed);
+        }
+    }
+
     /// Does `search` for all `parts` at the same time. Returns the results in the order of the
     /// parts, up to the first one for which `ends` holds; the others are dropped.
     ///
@@ -103,7 +141,9 @@ impl ReadPool {
         let shared = Arc::new(Search::new(parts, ends, search));
         self.offers.offer(&shared, helpers, self.count * OFFERS_PER_THREAD);
         shared.join();
-        shared.results()
+        let (results, took) = shared.results();
+        self.note(took);
+        results
     }
 }
 
@@ -176,6 +216,8 @@ struct Progress<T, R> {
     next: usize,
     /// Parts from here on are of no interest.
     end: usize,
+    /// Time spent on all parts together.
+    took: Duration,
 }
 
 enum Part<T, R> {
@@ -189,7 +231,7 @@ enum Part<T, R> {
 impl<T, R, F: Fn(T) -> R> Search<T, R, F> {
     fn new(parts: Vec<T>, ends: fn(&R) -> bool, search: F) -> Self {
         let parts: Vec<_> = parts.into_iter().map(Part::Waiting).collect();
-        let progress = Progress { next: 0, end: parts.len(), parts };
+        let progress = Progress { next: 0, end: parts.len(), parts, took: Duration::ZERO };
         Self { progress: Mutex::new(progress), done: Condvar::new(), ends, search }
     }
 
@@ -206,13 +248,16 @@ impl<T, R, F: Fn(T) -> R> Search<T, R, F> {
         progress.next += 1;
         let part = std::mem::replace(progress.parts.get_mut(index)?, Part::Taken);
         match part {
-            Part::Waiting(part) => Some((Taken { search: self, index, result: None }, part)),
+            Part::Waiting(part) => {
+                let begin = Instant::now();
+                Some((Taken { search: self, index, begin, result: None }, part))
+            }
             _ => None,
         }
     }
 
-    /// Waits for the parts that others have taken, and takes the results.
-    fn results(&self) -> Result<Vec<R>> {
+    /// Waits for the parts that others have taken, and takes the results; and what they took.
+    fn results(&self) -> (Result<Vec<R>>, Duration) {
         let mut progress = self.lock();
         let is_open = |progress: &Progress<T, R>| {
             let mut wanted = progress.parts.iter().take(progress.end);
@@ -223,12 +268,13 @@ impl<T, R, F: Fn(T) -> R> Search<T, R, F> {
         }
         let mut parts = std::mem::take(&mut progress.parts);
         parts.truncate(std::mem::take(&mut progress.end));
+        let took = progress.took;
         drop(progress);
         let result = |part| match part {
             Part::Done(result) => Ok(result),
             _ => Err(Error::internal("a search panicked in a thread of the read pool")),
         };
-        parts.into_iter().map(result).collect()
+        (parts.into_iter().map(result).collect(), took)
     }
 }
 
@@ -244,6 +290,7 @@ impl<T: Send, R: Send, F: Fn(T) -> R + Send + Sync> Join for Search<T, R, F> {
 struct Taken<'a, T, R, F: Fn(T) -> R> {
     search: &'a Search<T, R, F>,
     index: usize,
+    begin: Instant,
     result: Option<R>,
 }
 
@@ -251,7 +298,9 @@ impl<T, R, F: Fn(T) -> R> Drop for Taken<'_, T, R, F> {
     fn drop(&mut self) {
         let result = self.result.take();
         let is_last = result.as_ref().is_none_or(self.search.ends);
+        let took = self.begin.elapsed();
         let mut progress = self.search.lock();
+        progress.took += took;
         if is_last {
             progress.end = progress.end.min(self.index + 1);
         }
@@ -362,6 +411,22 @@ mod tests {
                 pool.stop();
             });
         }
+    }
+
+    #[test]
+    fn reads_that_are_quick_are_not_handed_over_until_one_is_slow() {
+        let pool = ReadPool::start(1).unwrap();
+        assert!(pool.helps());
+        (0..QUICK_READS).for_each(|_| pool.note(Duration::from_micros(1)));
+        assert!(!pool.helps());
+        let slow = |_: usize| std::thread::sleep(Duration::from_millis(1));
+        pool.search(vec![1, 2], never, slow).unwrap();
+        assert!(pool.helps());
+        (0..QUICK_READS - 1).for_each(|_| pool.note(Duration::ZERO));
+        assert!(pool.helps());
+        pool.note(SLOW_READ);
+        (0..QUICK_READS - 1).for_each(|_| pool.note(Duration::ZERO));
+        assert!(pool.helps());
     }
 
     #[test]

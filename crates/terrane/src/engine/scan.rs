@@ -1,6 +1,7 @@
 //! Cursors over everything that a reader sees.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::parallel_read::{Start, position_runs};
 use super::read_pool::ReadPool;
@@ -44,7 +45,7 @@ impl ReadView {
             return self.positioned(pool, start, Direction::Forward, end);
         }
         let mut cursor = self.cursor(Direction::Forward, end)?;
-        cursor.seek(key)?;
+        self.noting(|| cursor.seek(key))?;
         Ok(cursor)
     }
 
@@ -56,7 +57,7 @@ impl ReadView {
             return self.positioned(pool, start, Direction::Backward, Some(first));
         }
         let mut cursor = self.cursor(Direction::Backward, Some(first))?;
-        cursor.seek_before(key)?;
+        self.noting(|| cursor.seek_before(key))?;
         Ok(cursor)
     }
 
@@ -68,9 +69,18 @@ impl ReadView {
         Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?, limit))
     }
 
-    /// The pool, where there is something to be done at the same time.
+    /// The pool, where there is something to be done at the same time that is slow.
     fn pool_for_runs(&self) -> Option<&ReadPool> {
-        self.pool.as_deref().filter(|_| self.state.version.runs().len() > 1)
+        self.pool.as_deref().filter(|pool| self.state.version.runs().len() > 1 && pool.helps())
+    }
+
+    /// Tells the pool, if there is one, what one thread took.
+    fn noting(&self, read: impl FnOnce() -> Result<()>) -> Result<()> {
+        let Some(pool) = &self.pool else { return read() };
+        let start = Instant::now();
+        let done = read();
+        pool.note(start.elapsed());
+        done
     }
 
     fn positioned(

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use terrane_memtable::{Fragment, prefetch_lines};
 use terrane_policy::TableInfo;
@@ -26,7 +26,7 @@ use crate::cache::{BlockCache, BlockKey};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::memory::MemoryLedger;
-use crate::stats::{Counter, Counters};
+use crate::stats::{CachePart, Counter, Counters};
 use crate::storage::{Access, Mapping, RandomReader, Storage};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -71,6 +71,8 @@ pub(crate) struct Table {
     /// Lookups that went into it, and the time of the last one, as far as they are counted.
     reads: AtomicU64,
     last_read_micros: AtomicU64,
+    /// The level that it is in, for counters.
+    level: AtomicU8,
 }
 
 /// What is known of a table once it was opened.
@@ -130,6 +132,7 @@ impl Table {
             is_obsolete: AtomicBool::new(false),
             reads: AtomicU64::new(0),
             last_read_micros: AtomicU64::new(0),
+            level: AtomicU8::new(0),
         })
     }
 
@@ -143,6 +146,17 @@ impl Table {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Says which level it is in from now on.
+    pub(crate) fn set_level(&self, level: usize) {
+        // Relaxed: a read that comes meanwhile is counted for one of the two levels.
+        self.level.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn level(&self) -> u8 {
+        self.level.load(Ordering::Relaxed)
     }
 
     /// Has the file removed when the last user of the table lets go of it.
@@ -356,7 +370,7 @@ impl Table {
         let index = Index::new(&index_bytes, &opened.index);
         let mut number = block.unwrap_or_else(|| index.search(key));
         loop {
-            self.environment.counters.add(Counter::GetBlocks, 1);
+            self.environment.counters.add_get_block(self.level());
             let block = self.data_block(opened, &index, number)?;
             let place = index.block(number);
             let layout = Layout::parse(&block)
@@ -558,12 +572,11 @@ impl Table {
     ) -> Result<BlockRef> {
         let TableEnvironment { cache, counters, ledger, .. } = &*self.environment;
         let key = BlockKey { table: self.id.number, offset };
-        let (hit, miss) = part.counters();
         if let Some(block) = cache.get(&key) {
-            counters.add(hit, 1);
+            counters.add(part.hits(), 1);
             return Ok(BlockRef::Heap(block));
         }
-        counters.add(miss, 1);
+        counters.add_cache_miss(part.cache_part(), self.level());
         let block = HeapBlock::new(load()?, ledger);
         cache.insert(key, Arc::clone(&block));
         Ok(BlockRef::Heap(block))
@@ -600,11 +613,22 @@ impl Part {
         }
     }
 
-    fn counters(self) -> (Counter, Counter) {
+    /// Where its hits are counted.
+    #[inline]
+    fn hits(self) -> Counter {
         match self {
-            Self::Data => (Counter::CacheDataHits, Counter::CacheDataMisses),
-            Self::Index => (Counter::CacheIndexHits, Counter::CacheIndexMisses),
-            Self::Filter => (Counter::CacheFilterHits, Counter::CacheFilterMisses),
+            Self::Data => Counter::CacheDataHits,
+            Self::Index => Counter::CacheIndexHits,
+            Self::Filter => Counter::CacheFilterHits,
+        }
+    }
+
+    /// As what its misses are counted.
+    fn cache_part(self) -> CachePart {
+        match self {
+            Self::Data => CachePart::Data,
+            Self::Index => CachePart::Index,
+            Self::Filter => CachePart::Filter,
         }
     }
 }

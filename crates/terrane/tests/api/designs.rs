@@ -281,3 +281,34 @@ fn an_open_choice_of_memtable_follows_the_operations() {
     assert_eq!(db.tree().memtable_choice, None);
     assert_eq!(db.iter().unwrap().count(), 80_000);
 }
+
+/// Dent's Fig. 1: a buffer of three entries, a fanout of two. Ours merges a level as soon as it is
+/// full, his when the next run comes; what is there after it is the same.
+#[test]
+fn the_example_of_dents_report_ends_as_its_figure_does() {
+    let (options, _) = in_memory();
+    let design = "tiering T=2 L0=2; trigger=run-count; granularity=level; filter=0.5";
+    let db = options.design(design.parse().unwrap()).open(DIR).unwrap();
+    let runs = [
+        [("1", "1"), ("4", "12"), ("7", "9")],
+        [("2", "4"), ("4", "7"), ("9", "1")],
+        [("5", "10"), ("6", "2"), ("8", "14")],
+    ];
+    for run in runs {
+        run.into_iter().for_each(|(key, value)| db.put(key, value).unwrap());
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+    }
+    let levels: Vec<Vec<u64>> = (db.tree().shape.levels.iter())
+        .map(|level| {
+            let entries = |run: &terrane::policy::Run| {
+                run.tables.iter().map(|table| table.entries).sum::<u64>()
+            };
+            level.runs.iter().map(entries).collect()
+        })
+        .collect();
+    // Of the two entries of key 4 the newer one is left.
+    assert_eq!(levels, [vec![3], vec![5]]);
+    assert_eq!(db.get("4").unwrap().unwrap(), "7");
+    assert_eq!(db.iter().unwrap().count(), 8);
+}

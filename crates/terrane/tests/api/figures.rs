@@ -105,6 +105,67 @@ fn a_get_that_finds_its_key_looks_into_one_block_of_the_run_that_has_it() {
 }
 
 #[test]
+fn compactions_are_timed_and_those_that_only_moved_are_told_apart() {
+    let (options, _) = in_memory();
+    let db = options.design(small_design()).open(DIR).unwrap();
+    // In order nothing overlaps, so that tables only move.
+    for number in 0..2_000u32 {
+        db.put(number.to_be_bytes(), [1; 50]).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let moved = db.stats();
+    assert!(moved.move_compactions > 0 && moved.trivial_moves >= moved.move_compactions);
+    for number in 0..2_000u32 {
+        db.put(number.to_be_bytes(), [2; 50]).unwrap();
+    }
+    db.compact_range::<&[u8]>(..).unwrap();
+    let stats = db.stats();
+    assert!(stats.compactions > moved.compactions);
+    assert_eq!(stats.compaction_times.count(), stats.compactions);
+    assert!(stats.compaction_times.percentile_micros(50.0) <= stats.compaction_times.max_micros());
+    let since = stats.compaction_times.since(&moved.compaction_times);
+    assert_eq!(since.count(), stats.compactions - moved.compactions);
+    let rewritten = stats.compaction_bytes_written as f64 / stats.user_bytes_written as f64;
+    assert!((stats.rewrite_amplification() - rewritten).abs() < 1e-9);
+    let text = stats.to_string();
+    assert!(text.contains("that only moved") && text.contains("each took"), "{text}");
+}
+
+#[test]
+fn reads_are_counted_by_level_and_tombstones_by_age() {
+    for mode in [ReadMode::Mapped, ReadMode::Cached] {
+        let (options, _) = in_memory();
+        let clock = std::sync::Arc::new(terrane::ManualClock::new(1_000_000));
+        let options = options.read_mode(mode).clock(clock.clone());
+        let db = options.design(small_design()).open(DIR).unwrap();
+        fill(&db, 300, 0);
+        db.compact_range::<&str>(..).unwrap();
+        let shape = db.tree().shape;
+        let last = shape.last_level();
+        assert!(last > 0, "{mode}");
+        for number in 0..300u32 {
+            db.get(format!("{number:03}")).unwrap().unwrap();
+        }
+        let stats = db.stats();
+        assert_eq!((stats.levels, stats.tables), (last as u64 + 1, shape.table_count() as u64));
+        assert_eq!(stats.sorted_runs, shape.run_count() as u64);
+        assert_eq!(stats.by_level.iter().map(|level| level.get_blocks).sum::<u64>(), 300);
+        assert_eq!(stats.by_level[last].get_blocks, 300, "{mode}");
+        let misses: u64 = stats.by_level.iter().map(|level| level.data_misses).sum();
+        assert_eq!(misses, stats.cache.data_misses, "{mode}");
+        assert_eq!(misses > 0, mode == ReadMode::Cached, "{mode}");
+        assert_eq!(stats.oldest_tombstone_micros, None);
+        db.delete("000").unwrap();
+        db.flush().unwrap();
+        clock.advance(std::time::Duration::from_secs(7));
+        let age = db.stats().oldest_tombstone_micros;
+        assert!(db.stats().table_tombstones == 0 || age == Some(7_000_000), "{mode}: {age:?}");
+        assert!(age.is_some(), "{mode}");
+    }
+}
+
+#[test]
 fn memory_is_told_by_holder_and_keeps_to_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().memory_budget(4 << 20).read_mode(ReadMode::Cached);

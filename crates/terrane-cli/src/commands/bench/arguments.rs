@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use terrane::policy::MemtableKind;
-use terrane_workload::{Distribution, ValueSize};
+use terrane_workload::{Distribution, OperationMix, ValueSize};
 
 use super::claims::ClaimsArgs;
 use crate::engine_flags::EngineFlags;
@@ -15,6 +15,15 @@ Workloads:
   fillseq fillrandom fillbatch[:N] fillsync overwrite deleterandom
   readrandom readmissing readseq readreverse seekrandom[:N] multireadrandom[:N] readwhilewriting
   ycsb-load ycsb-a ycsb-b ycsb-c ycsb-d ycsb-e ycsb-f
+  mix
+
+A mix names kinds of operation and their proportions, KIND=SHARE[@DISTRIBUTION]:
+  insert   a new key; @uniform, @normal[:DEVIATION] or @zipf[:THETA] is where keys lie
+  update   a key that is there; @D is how it is chosen, as with --distribution
+  get      a key that is there          missing  a key that never was, or was deleted
+  scan:N   N entries from a key on      scan:P%  P percent of the loaded keys from a key on
+  delete   a key that is there
+Shares need not add up to 100. --num keys are loaded first, then --reads operations are done.
 
 Examples:
   terrane bench
@@ -23,6 +32,9 @@ Examples:
   terrane bench --design 'balanced; compression=lz4' --workload fillrandom,readrandom --json
   terrane bench --workload fillrandom --num 50M --db /data/b --keep
   terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached
+  terrane bench --mix 'insert=50,update=10,get=30,missing=5,scan:16=4,scan:0.1%=1'
+  terrane bench --mix 'insert=80@normal,get=20@zipf:0.99' --serial --repeat 3 \\
+                --design leveling --design tiering
   terrane bench --memtable btree --memtable vector --num 140K
   terrane bench claims memtables
   terrane bench claims flodb --threads 1,2,4,8 --scale 10";
@@ -53,12 +65,27 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) workload: Vec<String>,
 
+    /// Operations of several kinds in proportions, see below; what the workload `mix` does
+    /// [default: insert=25,update=20,delete=5,get=30,missing=10,scan:16=10]
+    #[arg(long, value_name = "SHARES", conflicts_with = "memtable")]
+    pub(super) mix: Option<OperationMix>,
+
+    /// Do the kinds of a mix one after the other, in their order, instead of interleaved
+    #[arg(long, conflicts_with = "memtable")]
+    pub(super) serial: bool,
+
+    /// Run everything so many times, the designs in turn; medians are compared
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "memtable",
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(super) repeat: u32,
+
     /// Keys to load
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
     pub(super) num: u64,
 
-    /// Operations of workloads that read [default: as many as --num; seekrandom a tenth]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    /// Operations of workloads that read, and of mixes [default: as many as --num; seekrandom a
+    /// tenth]
+    #[arg(long, value_name = "N", value_parser = parse_count, visible_alias = "operations")]
     pub(super) reads: Option<u64>,
 
     /// Bytes of a key
@@ -86,7 +113,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// How keys are chosen: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
+    /// How keys are chosen: uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
     /// [default: what the workload is known for]
     #[arg(long, value_name = "D")]
     pub(super) distribution: Option<Distribution>,

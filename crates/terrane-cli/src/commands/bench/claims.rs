@@ -11,10 +11,12 @@
 //! | [`insertion`] | inserting (Fig. 1b, §3.4) |
 //! | [`lookup`] | lookups between inserts (Fig. 1a, 2b, 4) |
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
+//! | [`dent`] | Dent's tree beside his own program |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
 
+mod dent;
 mod flodb;
 mod flushing;
 mod footprint;
@@ -26,7 +28,7 @@ mod report;
 mod setting;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -44,6 +46,8 @@ pub(super) enum Paper {
     Memtables,
     /// `FloDB` (`EuroSys` 2017)
     Flodb,
+    /// Dent's report on his tree (CS 265)
+    Dent,
 }
 
 /// Measure what a paper says, and tell whether it holds here
@@ -69,6 +73,10 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// Dent's own program, built, to run beside ours
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
+
     /// Write the document to a file [default: to standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -83,15 +91,13 @@ impl ClaimsArgs {
         if self.threads.is_empty() || self.threads.iter().any(|count| !(1..=1024).contains(count)) {
             return Err(usage("--threads is a list of numbers from 1 to 1024"));
         }
-        let scratch = Scratch::temporary("terrane-claims-")?;
-        let machine = Machine::here(scratch.path()).to_string();
+        if self.beside.is_some() && self.paper != Paper::Dent {
+            return Err(usage("--beside is for the claims of 'dent'"));
+        }
         let text = match self.paper {
-            Paper::Memtables => self.memtables(scratch.path(), &machine)?,
-            Paper::Flodb => {
-                let (scale, rounds, seed) = (self.scale, self.rounds, self.seed);
-                let sizes = flodb::Sizes { scale, rounds, seed, threads: self.threads.clone() };
-                flodb::document(sizes, scratch.path(), &machine)?
-            }
+            Paper::Memtables => self.memtables()?,
+            Paper::Flodb => self.flodb()?,
+            Paper::Dent => self.dent()?,
         };
         match &self.output {
             Some(path) => std::fs::write(path, text)
@@ -101,15 +107,38 @@ impl ClaimsArgs {
         Ok(Exit::Done)
     }
 
-    fn memtables(&self, dir: &Path, machine: &str) -> Result<String> {
+    fn dent(&self) -> Result<String> {
+        let beside = self.beside.as_deref().map(|path| {
+            let found = std::fs::canonicalize(path);
+            found.map_err(|error| usage(format!("--beside {}: {error}", path.display())))
+        });
+        dent::document(&dent::Setting {
+            scale: self.scale,
+            rounds: self.rounds,
+            seed: self.seed,
+            beside: beside.transpose()?,
+        })
+    }
+
+    fn flodb(&self) -> Result<String> {
+        let scratch = Scratch::temporary("terrane-claims-")?;
+        let machine = Machine::here(scratch.path()).to_string();
+        let (scale, rounds, seed) = (self.scale, self.rounds, self.seed);
+        let sizes = flodb::Sizes { scale, rounds, seed, threads: self.threads.clone() };
+        flodb::document(sizes, scratch.path(), &machine)
+    }
+
+    fn memtables(&self) -> Result<String> {
+        let scratch = Scratch::temporary("terrane-claims-")?;
         let setting = Setting::new(self.scale, self.rounds, self.seed);
         let mut report = Report::default();
         let insertion = insertion::measure(&setting, &mut report);
         let lookup = lookup::measure(&setting, &mut report);
         footprint::measure(&setting, &mut report);
         range::measure(&setting, &mut report);
-        flushing::measure(&setting, dir, &mut report)?;
+        flushing::measure(&setting, scratch.path(), &mut report)?;
         let guide = guide::answers(&setting, &insertion, &lookup);
-        Ok(report.document(&setting, machine, &guide))
+        let machine = Machine::here(scratch.path());
+        Ok(report.document(&setting, &machine.to_string(), &guide))
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use terrane::Db;
-use terrane_workload::{KeyOrder, KeySpace, RunOptions, Workload, YcsbMix};
+use terrane_workload::{KeyOrder, KeySpace, OperationKind, RunOptions, Workload, YcsbMix};
 
 use super::plan::loads;
 
@@ -10,7 +10,7 @@ use super::plan::loads;
 const SCAN_BYTES_MAX: u64 = 2 << 30;
 
 /// What workloads have put into the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contents {
     /// How the loaded keys are ordered; `None` if not all keys are there.
     pub(super) loaded: Option<KeyOrder>,
@@ -35,7 +35,7 @@ impl Contents {
     /// What a database holds that was loaded before with the same options; `None` if it does not
     /// look like it.
     pub(super) fn found_in(db: &Db, run: &RunOptions) -> Result<Option<Self>> {
-        for order in [KeyOrder::Hashed, KeyOrder::Ordered] {
+        for order in [run.key_order, KeyOrder::Hashed, KeyOrder::Ordered] {
             let keys = KeySpace::new(order, run.key_size_bytes, run.num)?;
             if db.contains(keys.key(0))? && db.contains(keys.key(run.num - 1))? {
                 return Ok(Some(Self { loaded: Some(order), ..Self::EMPTY }));
@@ -61,6 +61,11 @@ impl Contents {
                 after.live = None;
             }
             Workload::Ycsb(YcsbMix::D | YcsbMix::E) => after.live = None,
+            Workload::Mix if !run.mix.writes() => {}
+            Workload::Mix => {
+                after.has_deletes |= run.mix.has(OperationKind::Delete);
+                after.live = None;
+            }
             // Overwriting changes what is live only where sizes differ.
             workload if workload.writes() && !has_one_size(run) => after.live = None,
             // After deletes it also brings keys back.

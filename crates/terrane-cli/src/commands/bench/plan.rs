@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use terrane::{Design, Options};
-use terrane_workload::{RunOptions, Workload};
+use terrane_workload::{MixOrder, RunOptions, Workload};
 
 use super::BenchArgs;
 use crate::events;
@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) is_design_given: bool,
     /// Sizes, counts, threads, seed.
     pub(super) run: RunOptions,
+    /// How often everything is run.
+    pub(super) repeat: u32,
     /// Options of the engine, but for the design.
     pub(super) options: Options,
 }
@@ -60,7 +62,13 @@ pub(super) fn loads(workload: Workload) -> bool {
 impl Plan {
     /// The plan of these flags.
     pub(super) fn of(args: &BenchArgs) -> Result<Self> {
+        let mut mix = args.mix.clone().unwrap_or_default();
+        if args.serial {
+            mix.order = MixOrder::Serial;
+        }
         let run = RunOptions {
+            key_order: mix.placement(),
+            mix,
             num: args.num,
             reads: args.reads,
             key_size_bytes: args.key_size,
@@ -69,13 +77,18 @@ impl Plan {
             distribution: args.distribution,
             threads: args.threads,
             seed: args.seed,
-            ..RunOptions::default()
         };
         let workloads = workloads(args)?;
+        if (args.mix.is_some() || args.serial) && !workloads.contains(&Workload::Mix) {
+            return Err(usage(
+                "--mix and --serial are for the workload 'mix', which is not asked for",
+            ));
+        }
         let options = args.engine.options()?;
         let plan = Self {
             candidates: candidates(args, &run)?,
             is_design_given: !args.design.is_empty(),
+            repeat: args.repeat,
             options: if args.events { options.on_event(events::tell) } else { options },
             workloads,
             run,
@@ -109,7 +122,11 @@ fn data_bytes(run: &RunOptions) -> u64 {
 
 fn workloads(args: &BenchArgs) -> Result<Vec<Workload>> {
     let default = || WORKLOADS_DEFAULT.map(str::to_owned).to_vec();
-    let names = if args.workload.is_empty() { default() } else { args.workload.clone() };
+    let names = match (&args.workload[..], &args.mix) {
+        ([], Some(_)) => vec![Workload::Mix.name().to_owned()],
+        ([], None) => default(),
+        (names, _) => names.to_vec(),
+    };
     let parse = |name: &String| {
         let workload: Workload = name
             .trim()
@@ -214,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn a_mix_is_what_is_run_unless_more_is_asked_for() {
+        let plan =
+            plan(&["--mix", "insert=1@zipf,get=1", "--serial", "--operations", "5"]).unwrap();
+        assert_eq!(plan.workloads, [Workload::Mix]);
+        assert_eq!((plan.run.mix.order, plan.run.reads), (MixOrder::Serial, Some(5)));
+        assert_eq!(plan.run.key_order, plan.run.mix.placement());
+        let plan = self::plan(&["--workload", "fillseq,mix", "--mix", "get=1"]).unwrap();
+        assert_eq!(plan.workloads, [Workload::FillSeq, Workload::Mix]);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for arguments in [
             &["--workload", "fillrandomly"][..],
@@ -223,6 +251,11 @@ mod tests {
             &["--num", "many"],
             &["--threads", "0"],
             &["--key-size", "1"],
+            &["--mix", "get"],
+            &["--mix", "insert=1@latest"],
+            &["--workload", "readrandom", "--mix", "get=1"],
+            &["--serial"],
+            &["--repeat", "0"],
             &["--keep"],
             &["--read-mode", "psychic"],
         ] {

@@ -28,6 +28,11 @@ pub(super) fn processor_seconds() -> Option<f64> {
     processor_seconds_of(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
+/// Processor time of all threads of another process since its start, in seconds.
+pub(super) fn processor_seconds_of_process(id: u32) -> Option<f64> {
+    processor_seconds_of(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
 fn processor_seconds_of(stat: &str) -> Option<f64> {
     // The second field is the name, in parentheses; it may hold blanks and parentheses. What is
     // after it begins with field 3; user and system time are fields 14 and 15.

@@ -10,12 +10,15 @@ use terrane::Stats;
 use terrane_workload::{LatencyMicros, Report, Workload};
 
 use super::contents::Live;
+use super::work::{JsonWork, TreeWork};
 use crate::json::SCHEMA;
 
 /// What was measured.
 pub(super) struct Measured {
     pub(super) design: String,
     pub(super) design_text: String,
+    /// Which repetition, from 1.
+    pub(super) repetition: u32,
     pub(super) report: Report,
     pub(super) wrong_answers: u64,
     pub(super) settled: Option<Duration>,
@@ -62,6 +65,19 @@ pub(super) struct Row {
     pub(super) found: u64,
     pub(super) wrong_answers: u64,
     pub(super) writer_operations_per_second: Option<f64>,
+    pub(super) repetition: u32,
+    /// What the tree did and looks like.
+    pub(super) work: TreeWork,
+    /// Each kind of operation of a mix.
+    pub(super) kinds: Vec<Kind>,
+}
+
+/// A kind of operation of a mix.
+#[derive(Debug, Clone)]
+pub(super) struct Kind {
+    pub(super) name: String,
+    pub(super) operations: u64,
+    pub(super) latency: LatencyMicros,
 }
 
 impl Row {
@@ -72,7 +88,15 @@ impl Row {
         let table_bytes_written = tables(&now) - tables(&before);
         let user_bytes = now.user_bytes_written - before.user_bytes_written;
         let stall_cause = stall_cause(&before, &now);
+        let kinds = report.kinds.iter().map(|kind| Kind {
+            name: kind.kind.to_string(),
+            operations: kind.operations,
+            latency: kind.latency.summary(),
+        });
         Self {
+            repetition: measured.repetition,
+            work: TreeWork::between(&before, &now),
+            kinds: kinds.collect(),
             design: measured.design,
             design_text: measured.design_text,
             workload: report.workload,
@@ -166,6 +190,19 @@ pub(super) struct JsonRow<'a> {
     found: u64,
     wrong_answers: u64,
     writer_ops_per_second: Option<f64>,
+    repetition: u32,
+    #[serde(flatten)]
+    work: JsonWork,
+    /// Each kind of operation of a mix.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<JsonKind<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonKind<'a> {
+    kind: &'a str,
+    operations: u64,
+    latency_micros: JsonLatency,
 }
 
 #[derive(Debug, Serialize)]
@@ -175,12 +212,30 @@ struct JsonLatency {
     p99: f64,
     p999: f64,
     max: f64,
+    mean: f64,
+}
+
+impl JsonLatency {
+    fn of(latency: &LatencyMicros) -> Self {
+        Self {
+            p50: rounded(latency.p50),
+            p90: rounded(latency.p90),
+            p99: rounded(latency.p99),
+            p999: rounded(latency.p99_9),
+            max: rounded(latency.max),
+            mean: rounded(latency.mean),
+        }
+    }
 }
 
 impl<'a> JsonRow<'a> {
     /// A row to be written.
     pub(super) fn of(row: &'a Row) -> Self {
-        let latency = &row.latency;
+        let kinds = row.kinds.iter().map(|kind| JsonKind {
+            kind: &kind.name,
+            operations: kind.operations,
+            latency_micros: JsonLatency::of(&kind.latency),
+        });
         Self {
             schema: SCHEMA,
             design: &row.design,
@@ -188,13 +243,7 @@ impl<'a> JsonRow<'a> {
             operations: row.operations,
             seconds: row.seconds,
             ops_per_second: rounded(row.operations_per_second),
-            latency_micros: JsonLatency {
-                p50: rounded(latency.p50),
-                p90: rounded(latency.p90),
-                p99: rounded(latency.p99),
-                p999: rounded(latency.p99_9),
-                max: rounded(latency.max),
-            },
+            latency_micros: JsonLatency::of(&row.latency),
             user_bytes: row.user_bytes,
             storage_bytes_written: row.storage_bytes_written,
             storage_bytes_read: row.storage_bytes_read,
@@ -219,6 +268,9 @@ impl<'a> JsonRow<'a> {
             found: row.found,
             wrong_answers: row.wrong_answers,
             writer_ops_per_second: row.writer_operations_per_second.map(rounded),
+            repetition: row.repetition,
+            work: JsonWork::of(&row.work),
+            kinds: kinds.collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use terrane::{Db, OpenMode, Options, Stats, TreeView};
-use terrane_workload::{Report, RunOptions, Store, Workload, run};
+use terrane_workload::{Report, Store, Workload, run};
 
 use super::contents::Contents;
 use super::meter::Meter;
@@ -24,6 +24,7 @@ pub(super) struct Runner<'a> {
     dir: PathBuf,
     store: TerraneStore,
     contents: Contents,
+    repetition: u32,
 }
 
 /// What came out of one design.
@@ -44,7 +45,7 @@ impl<'a> Runner<'a> {
         let options = plan.options.clone().open_mode(OpenMode::MustBeNew);
         let options = options.design(candidate.design.clone());
         let store = TerraneStore { db: options.open(&dir)? };
-        Ok(Self { plan, candidate, options, dir, store, contents: Contents::EMPTY })
+        Ok(Self { plan, candidate, options, dir, store, contents: Contents::EMPTY, repetition: 1 })
     }
 
     /// Opens a database that was loaded before.
@@ -64,7 +65,12 @@ impl<'a> Runner<'a> {
                 plan.run.key_size_bytes
             )
         })?;
-        Ok(Self { plan, candidate, options, dir, store, contents })
+        Ok(Self { plan, candidate, options, dir, store, contents, repetition: 1 })
+    }
+
+    /// The same, as one of several repetitions.
+    pub(super) fn repetition(self, repetition: u32) -> Self {
+        Self { repetition, ..self }
     }
 
     fn db(&self) -> &Db {
@@ -146,13 +152,16 @@ impl<'a> Runner<'a> {
         let stats = self.db().stats();
         let seconds = process::processor_seconds();
         let peak_memory_bytes = process::peak_memory_bytes();
+        // What was deleted before, and of what a mix deletes it knows itself.
+        let wrong_answers = self.wrong_answers(&report);
         self.contents = self.contents.after(workload, &options);
         let live = self.contents.live(&self.store.db)?;
         meter.done(&report, settled);
         Ok(Row::of(Measured {
             design: self.name(),
             design_text: self.db().design().to_string(),
-            wrong_answers: self.wrong_answers(&report, &options),
+            repetition: self.repetition,
+            wrong_answers,
             report,
             settled,
             stats_before,
@@ -164,7 +173,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Answers that cannot be right. After deletes a lookup may rightly find nothing.
-    fn wrong_answers(&self, report: &Report, _options: &RunOptions) -> u64 {
+    fn wrong_answers(&self, report: &Report) -> u64 {
         let missed = if self.contents.has_deletes { report.not_found } else { 0 };
         report.failures() - missed
     }

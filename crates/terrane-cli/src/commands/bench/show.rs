@@ -41,8 +41,8 @@ pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io
     out.flush()
 }
 
-/// The table, what it means, and a picture of each tree.
-pub(super) fn results(out: &mut impl Write, plan: &Plan, finished: &[Finished]) -> io::Result<()> {
+/// The tables and what they mean.
+pub(super) fn results(out: &mut impl Write, plan: &Plan, finished: &[&Finished]) -> io::Result<()> {
     let paint = Paint::stdout();
     let durability = finished.first().map(|first| first.stats.durability);
     if let Some(durability) = durability {
@@ -55,7 +55,14 @@ pub(super) fn results(out: &mut impl Write, plan: &Plan, finished: &[Finished]) 
     }
     writeln!(out)?;
     figures(out, finished)?;
-    notes(out, plan, finished, paint)?;
+    kinds(out, finished, paint)?;
+    compactions(out, finished, paint)?;
+    notes(out, plan, finished, paint)
+}
+
+/// A picture of each tree, and what to do next.
+pub(super) fn trees(out: &mut impl Write, plan: &Plan, finished: &[&Finished]) -> io::Result<()> {
+    let paint = Paint::stdout();
     for one in finished {
         writeln!(out, "\n{}", paint.bold(&format!("The tree of {}", one.name)))?;
         write!(out, "{}", by_size(&one.view, Some(Work::of(&one.stats)), paint))?;
@@ -87,7 +94,7 @@ fn promise(durability: terrane::Durability) -> &'static str {
 }
 
 /// Rows grouped by workload, so that designs stand below each other.
-fn figures(out: &mut impl Write, finished: &[Finished]) -> io::Result<()> {
+fn figures(out: &mut impl Write, finished: &[&Finished]) -> io::Result<()> {
     let several = finished.len() > 1;
     let mut headers = vec![("workload", Align::Left)];
     headers.extend(several.then_some(("design", Align::Left)));
@@ -113,6 +120,98 @@ fn figures(out: &mut impl Write, finished: &[Finished]) -> io::Result<()> {
     Ok(())
 }
 
+/// The kinds of operation of mixes, if there are any.
+fn kinds(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io::Result<()> {
+    let rows = || finished.iter().flat_map(|one| &one.rows).filter(|row| !row.kinds.is_empty());
+    if rows().next().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint.bold("Kinds of operation, µs"))?;
+    let mut table = table(&[
+        ("design", Align::Left),
+        ("operation", Align::Left),
+        ("count", Align::Right),
+        ("mean", Align::Right),
+        ("p50", Align::Right),
+        ("p90", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+    ]);
+    for row in rows() {
+        for (number, kind) in row.kinds.iter().enumerate() {
+            let latency = &kind.latency;
+            let times = [latency.mean, latency.p50, latency.p90, latency.p99, latency.max];
+            let name = if number == 0 { row.design.clone() } else { String::new() };
+            let mut cells = vec![name, kind.name.clone(), human::count(kind.operations)];
+            cells.extend(times.map(human::number));
+            table.add_row(cells);
+        }
+    }
+    lines(&table).try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// What compactions did, where there were any.
+fn compactions(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io::Result<()> {
+    let has_some = |row: &&Row| row.compactions + row.work.move_compactions > 0;
+    let rows = || finished.iter().flat_map(|one| &one.rows).filter(has_some);
+    if rows().next().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint.bold("Compactions"))?;
+    let mut headers = vec![("workload", Align::Left), ("design", Align::Left)];
+    headers.extend(
+        [
+            "number",
+            "moves",
+            "read",
+            "written",
+            "mean ms",
+            "p50",
+            "p90",
+            "p99",
+            "max",
+            "cpu",
+            "tombstones",
+            "oldest",
+            "levels",
+            "tables",
+        ]
+        .map(|name| (name, Align::Right)),
+    );
+    let mut table = table(&headers);
+    for row in rows() {
+        table.add_row(compaction_cells(row));
+    }
+    lines(&table).try_for_each(|line| writeln!(out, "{line}"))
+}
+
+fn compaction_cells(row: &Row) -> Vec<String> {
+    let work = &row.work;
+    let times = &work.compaction_times;
+    let millis = |micros: f64| human::number(micros / 1e3);
+    let at = |percent| millis(times.percentile_micros(percent) as f64);
+    let dash = || "-".to_owned();
+    vec![
+        row.workload.to_string(),
+        row.design.clone(),
+        human::count(row.compactions),
+        human::count(work.move_compactions),
+        human::bytes(work.compaction_bytes_read),
+        human::bytes(work.compaction_bytes_written),
+        millis(times.mean_micros()),
+        at(50.0),
+        at(90.0),
+        at(99.0),
+        millis(times.max_micros() as f64),
+        work.compaction_cpu_share().map_or_else(dash, |share| format!("{:.0} %", 100.0 * share)),
+        human::count(work.tombstones),
+        work.oldest_tombstone_micros
+            .map_or_else(dash, |micros| human::duration(Duration::from_micros(micros))),
+        work.levels.to_string(),
+        human::count(work.tables),
+    ]
+}
+
 fn row_cells(row: &Row) -> [String; 10] {
     let latency = &row.latency;
     let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
@@ -134,7 +233,12 @@ fn row_cells(row: &Row) -> [String; 10] {
 }
 
 /// What the columns mean, and what one should know of these numbers.
-fn notes(out: &mut impl Write, plan: &Plan, finished: &[Finished], paint: Paint) -> io::Result<()> {
+fn notes(
+    out: &mut impl Write,
+    plan: &Plan,
+    finished: &[&Finished],
+    paint: Paint,
+) -> io::Result<()> {
     let rows = || finished.iter().flat_map(|one| &one.rows);
     let mut notes = vec![
         "write amp: bytes written to tables for each byte that the user wrote, settling included"
@@ -154,6 +258,7 @@ fn notes(out: &mut impl Write, plan: &Plan, finished: &[Finished], paint: Paint)
         }
     }
     notes.append(&mut sampled);
+    notes.extend(rows().filter_map(misses_note));
     for row in rows() {
         if let Some(rate) = row.writer_operations_per_second {
             let (workload, rate) = (row.workload, human::number(rate));
@@ -178,6 +283,27 @@ fn notes(out: &mut impl Write, plan: &Plan, finished: &[Finished], paint: Paint)
         );
     }
     notes.iter().try_for_each(|note| writeln!(out, "{}", paint.dim(note)))
+}
+
+/// What the cache did not have, by level.
+fn misses_note(row: &Row) -> Option<String> {
+    let misses = row.work.cache_misses;
+    if misses.data + misses.index + misses.filter == 0 {
+        return None;
+    }
+    let levels = row.work.by_level.iter().enumerate().filter_map(|(number, level)| {
+        let count = level.data_misses + level.index_misses + level.filter_misses;
+        (count > 0).then(|| format!("L{number} {}", human::count(count)))
+    });
+    Some(format!(
+        "{} on {}: the cache missed {} data, {} index and {} filter blocks; {}",
+        row.workload,
+        row.design,
+        human::count(misses.data),
+        human::count(misses.index),
+        human::count(misses.filter),
+        levels.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 fn live_note(name: &str, row: &Row) -> Option<String> {

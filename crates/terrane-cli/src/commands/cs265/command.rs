@@ -54,17 +54,16 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
 }
 
 fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[i32; N], String> {
-    let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    if words.len() != N {
-        return Err(format!("'{usage}' is expected"));
-    }
+    let mut words = text.split_ascii_whitespace();
     let mut numbers = [0; N];
-    for (number, word) in numbers.iter_mut().zip(words) {
+    let expected = || format!("'{usage}' is expected");
+    for number in &mut numbers {
+        let word = words.next().ok_or_else(expected)?;
         *number = word
             .parse()
             .map_err(|_| format!("'{word}' is no whole number from -2147483648 to 2147483647"))?;
     }
-    Ok(numbers)
+    if words.next().is_some() { Err(expected()) } else { Ok(numbers) }
 }
 
 fn quoted(text: &str) -> Result<&str, String> {

@@ -10,12 +10,8 @@ use std::collections::HashSet;
 
 use anyhow::{Result, anyhow};
 
-use super::{Cs265Args, PAGE_BYTES};
+use super::{Cs265Args, PAGE_ENTRIES, PAGES_DEFAULT};
 
-/// Bytes of an entry of Dent's tree.
-const ENTRY_BYTES: u64 = 8;
-
-const DENT_PAGES: u32 = 1000;
 const DENT_FANOUT: u32 = 10;
 
 /// How much of the room is taken.
@@ -32,12 +28,8 @@ pub(super) struct Room {
 impl Room {
     /// The room of an empty tree.
     pub(super) fn new(args: &Cs265Args) -> Self {
-        let pages = args.buffer.unwrap_or(DENT_PAGES);
-        Self::of(
-            u64::from(pages) * PAGE_BYTES / ENTRY_BYTES,
-            args.fanout.unwrap_or(DENT_FANOUT),
-            args.depth,
-        )
+        let pages = args.buffer.unwrap_or(PAGES_DEFAULT);
+        Self::of(u64::from(pages) * PAGE_ENTRIES, args.fanout.unwrap_or(DENT_FANOUT), args.depth)
     }
 
     fn of(buffer_entries_max: u64, fanout: u32, depth: u32) -> Self {

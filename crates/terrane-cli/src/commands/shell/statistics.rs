@@ -1,7 +1,7 @@
 //! The figures of `stats` in JSON.
 
 use serde::Serialize;
-use terrane::Stats;
+use terrane::{LevelStats, Stats, Times};
 
 use crate::json::SCHEMA;
 
@@ -47,6 +47,61 @@ pub(super) struct JsonStats {
     replayed_writes: u64,
     dropped_log_records: u64,
     error: Option<String>,
+    rewrite_amplification: f64,
+    move_compactions: u64,
+    compaction_millis: JsonTimes,
+    compaction_cpu_micros: u64,
+    cache_data_misses: u64,
+    cache_index_misses: u64,
+    cache_filter_misses: u64,
+    levels_read: Vec<JsonLevel>,
+    oldest_tombstone_micros: Option<u64>,
+    levels: u64,
+    sorted_runs: u64,
+    tables: u64,
+}
+
+/// How long compactions took.
+#[derive(Debug, Serialize)]
+struct JsonTimes {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    max: f64,
+}
+
+/// What was read of a level.
+#[derive(Debug, Serialize)]
+struct JsonLevel {
+    get_blocks: u64,
+    cache_data_misses: u64,
+    cache_index_misses: u64,
+    cache_filter_misses: u64,
+}
+
+impl JsonTimes {
+    fn of(times: &Times) -> Self {
+        let millis = |micros: u64| micros as f64 / 1e3;
+        Self {
+            mean: millis(times.mean_micros().round() as u64),
+            p50: millis(times.percentile_micros(50.0)),
+            p90: millis(times.percentile_micros(90.0)),
+            p99: millis(times.percentile_micros(99.0)),
+            max: millis(times.max_micros()),
+        }
+    }
+}
+
+impl JsonLevel {
+    fn of(level: &LevelStats) -> Self {
+        Self {
+            get_blocks: level.get_blocks,
+            cache_data_misses: level.data_misses,
+            cache_index_misses: level.index_misses,
+            cache_filter_misses: level.filter_misses,
+        }
+    }
 }
 
 impl JsonStats {
@@ -91,6 +146,18 @@ impl JsonStats {
             replayed_writes: stats.replayed_writes,
             dropped_log_records: stats.dropped_log_records,
             error: stats.error.as_ref().map(ToString::to_string),
+            rewrite_amplification: stats.rewrite_amplification(),
+            move_compactions: stats.move_compactions,
+            compaction_millis: JsonTimes::of(&stats.compaction_times),
+            compaction_cpu_micros: stats.compaction_cpu_micros,
+            cache_data_misses: stats.cache.data_misses,
+            cache_index_misses: stats.cache.index_misses,
+            cache_filter_misses: stats.cache.filter_misses,
+            levels_read: stats.by_level.iter().map(JsonLevel::of).collect(),
+            oldest_tombstone_micros: stats.oldest_tombstone_micros,
+            levels: stats.levels,
+            sorted_runs: stats.sorted_runs,
+            tables: stats.tables,
         }
     }
 }

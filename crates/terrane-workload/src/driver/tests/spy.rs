@@ -17,6 +17,7 @@ pub(super) enum Fault {
     FindsEverything,
     SkipsEveryTenth,
     RepeatsEntries,
+    ForgetsDeletes,
     FailsAfter(u64),
     Sleeps(Duration),
 }
@@ -104,6 +105,9 @@ impl Store for Spy {
 
     fn delete(&self, key: &[u8]) -> Result<(), StoreError> {
         self.count(3)?;
+        if self.fault == Fault::ForgetsDeletes {
+            return Ok(());
+        }
         self.inner.delete(key)
     }
 

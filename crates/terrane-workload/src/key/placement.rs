@@ -1,0 +1,159 @@
+//! Where keys lie among all possible ones, if not evenly.
+//!
+//! A place is one of 65,536 equal parts of the key space, which a key's first two bytes name. It
+//! follows from the key's slot alone, by a hash that stands for the random numbers of a draw.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::KeyOrder;
+use crate::distribution::DEVIATION_DEFAULT;
+use crate::error::ParseError;
+
+const PLACES: f64 = 65_536.0;
+/// Draws that may fall outside before one is put anywhere.
+const DRAWS_MAX: u64 = 16;
+/// The exponent of the compaction paper (§5).
+const THETA_DEFAULT: f64 = 1.0;
+
+/// Where keys are crowded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Placement {
+    /// Nowhere: `uniform`.
+    Uniform,
+    /// In the middle: `normal:DEVIATION`.
+    Normal {
+        /// The standard deviation, as a share of the key space.
+        deviation: f64,
+    },
+    /// At the beginning, by Zipf's law over the places: `zipf:THETA`.
+    Zipf {
+        /// The exponent.
+        theta: f64,
+    },
+}
+
+impl Placement {
+    /// The order of keys that are placed so.
+    pub fn key_order(self) -> KeyOrder {
+        match self {
+            Self::Uniform => KeyOrder::Hashed,
+            skewed => KeyOrder::Skewed(skewed),
+        }
+    }
+
+    /// The place of the key of a slot.
+    pub(super) fn place_of(self, slot: u64) -> u16 {
+        let share = match self {
+            Self::Uniform => unit(slot, 0),
+            Self::Normal { deviation } => normal(slot, deviation),
+            Self::Zipf { theta } => zipf(unit(slot, 0), theta),
+        };
+        // Saturating: a share of nearly 1 is the last place.
+        (share * PLACES) as u16
+    }
+}
+
+/// A number from 0 to 1, exclusive, that follows from a slot; `draw` tells several apart.
+fn unit(slot: u64, draw: u64) -> f64 {
+    // The finalizer of SplitMix64.
+    let mut hash = slot.wrapping_add((draw + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((hash ^ (hash >> 31)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+fn normal(slot: u64, deviation: f64) -> f64 {
+    for draw in 0..DRAWS_MAX {
+        let (first, second) = (1.0 - unit(slot, 2 * draw), unit(slot, 2 * draw + 1));
+        let standard = (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos();
+        let share = 0.5 + deviation * standard;
+        if (0.0..1.0).contains(&share) {
+            return share;
+        }
+    }
+    unit(slot, 2 * DRAWS_MAX)
+}
+
+/// The share of the key space below the place of a rank, from the inverse of the continuous form
+/// of the distribution.
+fn zipf(unit: f64, theta: f64) -> f64 {
+    let last = PLACES + 1.0;
+    let rank = if (theta - 1.0).abs() < 1e-9 {
+        last.powf(unit)
+    } else {
+        let power = 1.0 - theta;
+        ((last.powf(power) - 1.0) * unit + 1.0).powf(1.0 / power)
+    };
+    ((rank - 1.0) / PLACES).clamp(0.0, 1.0)
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Normal { deviation } => write!(f, "normal:{deviation}"),
+            Self::Zipf { theta } => write!(f, "zipf:{theta}"),
+        }
+    }
+}
+
+impl FromStr for Placement {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bad = |expected: &str| ParseError::new("distribution of inserts", text, expected);
+        let (name, number) = match text.split_once(':') {
+            None => (text, None),
+            Some((name, number)) => {
+                let number: f64 = number.parse().map_err(|_| bad("a number such as 0.34"))?;
+                if !(number > 0.0 && number <= 100.0) {
+                    return Err(bad("a number above 0, at most 100"));
+                }
+                (name, Some(number))
+            }
+        };
+        match (name, number) {
+            ("uniform", None) => Ok(Self::Uniform),
+            ("normal", _) => Ok(Self::Normal { deviation: number.unwrap_or(DEVIATION_DEFAULT) }),
+            ("zipf", _) => Ok(Self::Zipf { theta: number.unwrap_or(THETA_DEFAULT) }),
+            _ => Err(bad("uniform, normal:DEVIATION or zipf:THETA")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(placement: Placement) -> Vec<f64> {
+        (0..100_000).map(|slot| f64::from(placement.place_of(slot)) / PLACES).collect()
+    }
+
+    #[test]
+    fn normal_places_have_their_mean_and_deviation() {
+        let shares = shares(Placement::Normal { deviation: 0.1 });
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let square = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>();
+        let deviation = (square / shares.len() as f64).sqrt();
+        assert!(
+            (mean - 0.5).abs() < 0.002 && (deviation - 0.1).abs() < 0.002,
+            "{mean} {deviation}"
+        );
+        let wide = self::shares(Placement::Normal { deviation: 100.0 });
+        let lower = wide.iter().filter(|share| **share < 0.25).count();
+        assert!((24_000..26_000).contains(&lower), "{lower}");
+    }
+
+    #[test]
+    fn zipf_places_follow_their_law() {
+        // With an exponent of 1 every doubling of the rank takes the same share of the keys.
+        let shares = shares(Placement::Zipf { theta: 1.0 });
+        for octave in 0..15 {
+            let (from, to) = (f64::from(1u32 << octave), f64::from(2u32 << octave));
+            let within = |share: &&f64| (from..to).contains(&(**share * PLACES + 1.0));
+            let count = shares.iter().filter(within).count();
+            assert!((5_600..6_900).contains(&count), "octave {octave}: {count}");
+        }
+    }
+}

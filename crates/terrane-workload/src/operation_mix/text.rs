@@ -1,0 +1,162 @@
+//! The text form of a mix.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{MixOrder, OperationKind, OperationMix, Part, ScanLength};
+use crate::distribution::Distribution;
+use crate::error::ParseError;
+use crate::key::{KeyOrder, Placement};
+
+/// Entries that a scan reads if the text does not say.
+const SCAN_ENTRIES_DEFAULT: u32 = 16;
+
+const KINDS: &str = "insert, update, get, missing, scan, scan:ENTRIES, scan:PERCENT% or delete";
+
+impl fmt::Display for OperationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Insert => f.write_str("insert"),
+            Self::Update => f.write_str("update"),
+            Self::Get => f.write_str("get"),
+            Self::Missing => f.write_str("missing"),
+            Self::Scan(ScanLength::Entries(entries)) => write!(f, "scan:{entries}"),
+            Self::Scan(ScanLength::Percent(percent)) => write!(f, "scan:{percent}%"),
+            Self::Delete => f.write_str("delete"),
+        }
+    }
+}
+
+impl fmt::Display for OperationMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, part) in self.parts.iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            write!(f, "{comma}{}={}", part.kind, part.share)?;
+            match (part.kind, self.placement) {
+                (OperationKind::Insert, KeyOrder::Skewed(placement)) => write!(f, "@{placement}")?,
+                _ => part.distribution.map_or(Ok(()), |chosen| write!(f, "@{chosen}"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for OperationKind {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (name, length) = match text.split_once(':') {
+            Some((name, length)) => (name, Some(length)),
+            None => (text, None),
+        };
+        let kind = match (name, length) {
+            ("insert", None) => Self::Insert,
+            ("update", None) => Self::Update,
+            ("get", None) => Self::Get,
+            ("missing", None) => Self::Missing,
+            ("delete", None) => Self::Delete,
+            ("scan", None) => Self::Scan(ScanLength::Entries(SCAN_ENTRIES_DEFAULT)),
+            ("scan", Some(length)) => Self::Scan(scan_length(length)?),
+            _ => return Err(ParseError::new("operation", text, format!("one of {KINDS}"))),
+        };
+        Ok(kind)
+    }
+}
+
+fn scan_length(text: &str) -> Result<ScanLength, ParseError> {
+    let length = match text.strip_suffix('%') {
+        Some(percent) => percent
+            .parse()
+            .ok()
+            .filter(|percent| *percent > 0.0 && *percent <= 100.0)
+            .map(ScanLength::Percent),
+        None => text.parse().ok().filter(|entries| *entries > 0).map(ScanLength::Entries),
+    };
+    length.ok_or_else(|| {
+        ParseError::new("scan length", text, "a number of entries, or a share such as 0.1%")
+    })
+}
+
+impl FromStr for OperationMix {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut placement = KeyOrder::Hashed;
+        for word in text.split(',').map(str::trim) {
+            let bad = |expected: &str| ParseError::new("mix", word, expected);
+            let (kind, rest) = word
+                .split_once('=')
+                .ok_or_else(|| bad("KIND=SHARE or KIND=SHARE@DISTRIBUTION, such as get=30@zipf"))?;
+            let kind: OperationKind = kind.trim().parse()?;
+            let (share, chosen) = match rest.split_once('@') {
+                Some((share, chosen)) => (share, Some(chosen.trim())),
+                None => (rest, None),
+            };
+            let share: f64 = share.trim().parse().map_err(|_| bad("a number as the share"))?;
+            if !(0.0..=1e9).contains(&share) {
+                return Err(bad("a share from 0 on"));
+            }
+            if parts.iter().any(|part| part.kind == kind) {
+                return Err(bad("each kind once"));
+            }
+            let mut distribution = None;
+            match chosen {
+                Some(chosen) if kind == OperationKind::Insert => {
+                    placement = chosen.parse::<Placement>()?.key_order();
+                }
+                Some(chosen) => distribution = Some(chosen.parse::<Distribution>()?),
+                None => {}
+            }
+            parts.push(Part { kind, share, distribution });
+        }
+        parts.retain(|part| part.share > 0.0);
+        if parts.is_empty() {
+            return Err(ParseError::new("mix", text, "a share above 0"));
+        }
+        Ok(Self { parts, placement, order: MixOrder::Interleaved })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixes_parse_and_print_back() {
+        for text in [
+            "insert=50,update=10,get=30,missing=5,scan:16=5",
+            "insert=1@normal:0.34,get=1@zipf:0.99",
+            "insert=1@zipf:1,scan:0.1%=0.5@normal:0.2,delete=0.25",
+            "get=100",
+        ] {
+            assert_eq!(text.parse::<OperationMix>().unwrap().to_string(), text);
+        }
+        let mix: OperationMix = " insert = 50 , scan=1, delete=0".parse().unwrap();
+        assert_eq!(mix.to_string(), "insert=50,scan:16=1");
+        let default = OperationMix::default();
+        assert_eq!(default.to_string().parse(), Ok(default));
+    }
+
+    #[test]
+    fn mixes_without_sense_are_refused_with_what_would_have_sense() {
+        for (text, hint) in [
+            ("", "KIND=SHARE"),
+            ("insert", "KIND=SHARE"),
+            ("put=5", "one of insert, update"),
+            ("get:5=1", "one of insert"),
+            ("get=many", "a number as the share"),
+            ("get=-1", "from 0 on"),
+            ("get=NaN", "from 0 on"),
+            ("get=1,get=2", "each kind once"),
+            ("get=0", "above 0"),
+            ("scan:0=1", "a number of entries"),
+            ("scan:101%=1", "such as 0.1%"),
+            ("get=1@round", "uniform, normal:DEVIATION"),
+            ("insert=1@latest", "uniform, normal:DEVIATION or zipf:THETA"),
+        ] {
+            let error = text.parse::<OperationMix>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+}
