@@ -15,6 +15,9 @@ pub use chooser::IndexChooser;
 /// The exponent of YCSB, for texts that leave it out.
 pub const THETA_DEFAULT: f64 = 0.99;
 
+/// The standard deviation of the compaction paper (§5.2.1), in percent of the count.
+pub const DEVIATION_DEFAULT: f64 = 34.0;
+
 /// How indexes are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
@@ -35,13 +38,20 @@ pub enum Distribution {
         /// The exponent, above 0.
         theta: f64,
     },
+    /// The normal distribution around the middle index: `normal:PERCENT`. What would lie outside is
+    /// drawn again.
+    Normal {
+        /// The standard deviation, as percent of the count, above 0.
+        percent: f64,
+    },
     /// One after the other, from a start that differs by thread: `sequential`.
     Sequential,
 }
 
 impl Distribution {
     /// The texts that are understood, for messages and help.
-    pub const SYNTAX: &str = "uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
+    pub const SYNTAX: &str =
+        "uniform, normal:PERCENT, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
 }
 
 impl fmt::Display for Distribution {
@@ -51,6 +61,7 @@ impl fmt::Display for Distribution {
             Self::Zipf { theta } => write!(f, "zipf:{theta}"),
             Self::YcsbZipf { theta } => write!(f, "ycsb-zipf:{theta}"),
             Self::Latest { theta } => write!(f, "latest:{theta}"),
+            Self::Normal { percent } => write!(f, "normal:{percent}"),
             Self::Sequential => f.write_str("sequential"),
         }
     }
@@ -64,9 +75,17 @@ impl FromStr for Distribution {
         let (name, exponent) = match text.split_once(':') {
             None => (text, None),
             Some((name, exponent)) => {
-                (name, Some(exponent.parse().map_err(|_| bad("an exponent such as 0.99"))?))
+                (name, Some(exponent.parse().map_err(|_| bad("a number such as 0.99"))?))
             }
         };
+        if name == "normal" {
+            let percent = exponent.unwrap_or(DEVIATION_DEFAULT);
+            // Far beyond the count it is the uniform distribution.
+            let is_valid = percent > 0.0 && percent <= 1000.0;
+            return is_valid
+                .then_some(Self::Normal { percent })
+                .ok_or_else(|| bad("a standard deviation in percent, above 0, at most 1000"));
+        }
         let theta = exponent.unwrap_or(THETA_DEFAULT);
         let distribution = match name {
             "uniform" if exponent.is_none() => return Ok(Self::Uniform),
@@ -93,9 +112,15 @@ mod tests {
 
     #[test]
     fn distributions_parse_and_print_back() {
-        for text in
-            ["uniform", "zipf:0.99", "zipf:1.2", "ycsb-zipf:0.5", "latest:0.99", "sequential"]
-        {
+        for text in [
+            "uniform",
+            "zipf:0.99",
+            "zipf:1.2",
+            "ycsb-zipf:0.5",
+            "latest:0.99",
+            "normal:34",
+            "sequential",
+        ] {
             assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
         }
         assert_eq!("zipf".parse(), Ok(Distribution::Zipf { theta: 0.99 }));
@@ -114,6 +139,8 @@ mod tests {
             "zipf:NaN",
             "ycsb-zipf:1",
             "uniform:1",
+            "normal:0",
+            "normal:x",
         ] {
             assert!(text.parse::<Distribution>().is_err(), "{text}");
         }

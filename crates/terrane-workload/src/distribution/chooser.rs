@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Distribution;
 use crate::mix::Scatter;
-use crate::random::below;
+use crate::random::{below, unit};
 use crate::ycsb_zipf::YcsbZipf;
 use crate::zipf::Zipf;
 
@@ -20,6 +20,7 @@ enum Kind {
     Zipf { zipf: Zipf, scatter: Scatter },
     YcsbZipf(YcsbZipf),
     Latest(Zipf),
+    Normal { percent: f64, count: u64 },
     Sequential { next: u64, count: u64 },
 }
 
@@ -35,6 +36,7 @@ impl IndexChooser {
             }
             Distribution::YcsbZipf { theta } => Kind::YcsbZipf(YcsbZipf::new(count, theta)),
             Distribution::Latest { theta } => Kind::Latest(Zipf::new(count, theta)),
+            Distribution::Normal { percent } => Kind::Normal { percent, count },
             Distribution::Sequential => Kind::Sequential { next: start % count, count },
         };
         Self { kind }
@@ -48,6 +50,7 @@ impl IndexChooser {
             Kind::Zipf { zipf, scatter } => scatter.apply(zipf.draw(rng)),
             Kind::YcsbZipf(zipf) => zipf.draw(rng),
             Kind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
+            Kind::Normal { percent, count } => normal(rng, *percent, *count),
             Kind::Sequential { next, count } => {
                 let index = *next;
                 *next = if index + 1 == *count { 0 } else { index + 1 };
@@ -60,9 +63,23 @@ impl IndexChooser {
     /// popular indexes would change places.
     pub fn grow(&mut self) {
         match &mut self.kind {
-            Kind::Uniform { count } | Kind::Sequential { count, .. } => *count += 1,
+            Kind::Uniform { count }
+            | Kind::Normal { count, .. }
+            | Kind::Sequential { count, .. } => *count += 1,
             Kind::Latest(zipf) => zipf.set_count(zipf.count() + 1),
             Kind::Zipf { .. } | Kind::YcsbZipf(_) => {}
+        }
+    }
+}
+
+/// G. E. P. Box and M. E. Muller, 1958: two uniform numbers make a normal one.
+fn normal(rng: &mut Xoshiro256PlusPlus, percent: f64, count: u64) -> u64 {
+    loop {
+        let radius = (-2.0 * (1.0 - unit(rng)).ln()).sqrt();
+        let deviation = radius * (std::f64::consts::TAU * unit(rng)).cos();
+        let place = (0.5 + deviation * percent / 100.0) * count as f64;
+        if (0.0..count as f64).contains(&place) {
+            return place as u64;
         }
     }
 }
@@ -115,6 +132,17 @@ mod tests {
         let sum: f64 = (1..=1000).map(|rank| f64::from(rank).powf(-1.1)).sum();
         let expected = f64::from(DRAWS) / sum;
         assert!((f64::from(counts[0]) - expected).abs() < 5.0 * expected.sqrt());
+    }
+
+    #[test]
+    fn normal_choices_lie_around_the_middle_as_often_as_they_should() {
+        let normal = Distribution::Normal { percent: 10.0 };
+        let counts = counts(&mut IndexChooser::new(normal, 1000, 0), 1000);
+        for (half_width, share) in [(100, 0.6827), (200, 0.9545)] {
+            let drawn: u32 = counts[500 - half_width..500 + half_width].iter().sum();
+            let expected = share * f64::from(DRAWS);
+            assert!((f64::from(drawn) - expected).abs() < 1000.0, "{half_width}: {drawn}");
+        }
     }
 
     #[test]

@@ -24,7 +24,8 @@ Examples:
   terrane bench --workload fillrandom --num 50M --db /data/b --keep
   terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached
   terrane bench --memtable btree --memtable vector --num 140K
-  terrane bench claims memtables";
+  terrane bench claims memtables
+  terrane bench claims compaction";
 
 /// Run workloads on one or more designs, and compare them.
 ///
@@ -85,7 +86,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// How keys are chosen: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
+    /// How keys are chosen: uniform, normal:PERCENT, zipf:THETA, ycsb-zipf:THETA, latest:THETA or
+    /// sequential
     /// [default: what the workload is known for]
     #[arg(long, value_name = "D")]
     pub(super) distribution: Option<Distribution>,

@@ -1,7 +1,8 @@
 //! `terrane bench claims`: what a paper says, measured here.
 //!
-//! Each claim is a check on numbers: what the paper says, what came out, and whether it holds, once
-//! for memtables that work as the paper's program does and once for ours. The result is a document.
+//! Each claim is a check on numbers: what the paper says, what came out, and whether it holds. Those of
+//! memtables are checked twice, for memtables that work as the paper's program does and for ours. The
+//! result is a document.
 //!
 //! | module | one line |
 //! |---|---|
@@ -13,7 +14,9 @@
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
 //! | [`guide`] | the paper's questions, answered |
+//! | [`compaction`] | the other paper: compaction strategies |
 
+mod compaction;
 mod flushing;
 mod footprint;
 mod guide;
@@ -24,7 +27,7 @@ mod report;
 mod setting;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -40,6 +43,8 @@ use setting::Setting;
 pub(super) enum Paper {
     /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
     Memtables,
+    /// Constructing and Analyzing the LSM Compaction Design Space (VLDB 2021)
+    Compaction,
 }
 
 /// Measure what a paper says, and tell whether it holds here
@@ -53,7 +58,7 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     scale: f64,
 
-    /// Every operation is taken at its best of so many rounds
+    /// Every operation is taken at its best of so many rounds; whole runs at the median of them
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
@@ -72,23 +77,31 @@ impl ClaimsArgs {
         if !(0.001..=100.0).contains(&self.scale) || !(1..=1000).contains(&self.rounds) {
             return Err(usage("--scale is 0.001 to 100, --rounds 1 to 1000"));
         }
-        let Paper::Memtables = self.paper;
         let scratch = Scratch::temporary("terrane-claims-")?;
-        let setting = Setting::new(self.scale, self.rounds, self.seed);
-        let mut report = Report::default();
-        let insertion = insertion::measure(&setting, &mut report);
-        let lookup = lookup::measure(&setting, &mut report);
-        footprint::measure(&setting, &mut report);
-        range::measure(&setting, &mut report);
-        flushing::measure(&setting, scratch.path(), &mut report)?;
-        let guide = guide::answers(&setting, &insertion, &lookup);
-        let machine = Machine::here(scratch.path());
-        let text = report.document(&setting, &machine.to_string(), &guide);
+        let text = match self.paper {
+            Paper::Memtables => self.memtables(scratch.path())?,
+            Paper::Compaction => {
+                let machine = Machine::here(scratch.path()).to_string();
+                compaction::document(self.scale, self.rounds, self.seed, scratch.path(), &machine)?
+            }
+        };
         match &self.output {
             Some(path) => std::fs::write(path, text)
                 .with_context(|| format!("cannot write {}", path.display()))?,
             None => io::stdout().lock().write_all(text.as_bytes())?,
         }
         Ok(Exit::Done)
+    }
+
+    fn memtables(&self, dir: &Path) -> Result<String> {
+        let setting = Setting::new(self.scale, self.rounds, self.seed);
+        let mut report = Report::default();
+        let insertion = insertion::measure(&setting, &mut report);
+        let lookup = lookup::measure(&setting, &mut report);
+        footprint::measure(&setting, &mut report);
+        range::measure(&setting, &mut report);
+        flushing::measure(&setting, dir, &mut report)?;
+        let guide = guide::answers(&setting, &insertion, &lookup);
+        Ok(report.document(&setting, &Machine::here(dir).to_string(), &guide))
     }
 }
