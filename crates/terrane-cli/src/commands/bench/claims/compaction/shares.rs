@@ -217,7 +217,7 @@ pub(super) fn deletes(
         "S2-110 O18",
         "TSD and TSA50 move 18 % more than LO+1, TSA33 35 %",
         format!("TSD {:.0} %, TSA50 {:.0} %, TSA33 {:.0} % more", more[0], more[1], more[2]),
-        more.iter().all(|more| *more > 0.0) && more[2] >= more[1],
+        more.iter().all(|more| *more >= 5.0) && more[2] >= more[1],
         "",
     );
     Ok(())
