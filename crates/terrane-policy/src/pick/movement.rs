@@ -63,9 +63,12 @@ fn order<'a>(
         }
         Movement::LeastOverlap => by_overlap(input, level + 1, &mut choices),
         Movement::LeastOverlapGrandparent => {
-            // The last two levels have no grandparent.
-            let has_grandparent = !input.shape.level(level + 2).runs.is_empty();
-            by_overlap(input, level + 1 + usize::from(has_grandparent), &mut choices);
+            // The last two levels have no grandparent, and many tables no overlap with theirs as
+            // long as the last level is small: then the next level decides.
+            by_overlap(input, level + 1, &mut choices);
+            if !input.shape.level(level + 2).runs.is_empty() {
+                by_overlap(input, level + 2, &mut choices);
+            }
         }
         Movement::Coldest => choices.sort_by_key(|(_, table)| {
             let access = input.accesses.get(table.id);

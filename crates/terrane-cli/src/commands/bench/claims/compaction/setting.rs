@@ -12,6 +12,8 @@ use terrane_workload::distribution::IndexChooser;
 const ENTRIES: f64 = 160_000.0;
 const BUFFER_BYTES: f64 = (128 << 10) as f64;
 pub(super) const VALUE_BYTES: usize = 124;
+/// T of all strategies of the paper.
+pub(super) const SIZE_RATIO: f64 = 10.0;
 
 /// A table of the paper has 512 pages, of ours 32: smaller pages would be all header.
 const PAGE_BYTES: u32 = 4 << 10;

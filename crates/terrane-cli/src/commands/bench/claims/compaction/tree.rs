@@ -13,7 +13,6 @@ use terrane_workload::distribution::IndexChooser;
 use terrane_workload::{Distribution, Latency};
 
 use super::setting::{Keys, Setting, VALUE_BYTES, below};
-use crate::commands::bench::process;
 use crate::interrupt;
 
 const STEP: Duration = Duration::from_millis(1);
@@ -57,13 +56,40 @@ pub(super) struct Work {
     pub(super) oldest_tombstone: Duration,
     pub(super) levels: usize,
     pub(super) files: usize,
-    pub(super) processor_share: f64,
+    /// Sorted runs, and bytes of tables beyond those of valid entries for each of these, on average
+    /// over the second half.
+    samples: u32,
+    pub(super) mean_runs: f64,
+    pub(super) mean_space: f64,
+    /// What each compaction that rewrote something moved, and how long it took.
+    pub(super) moved_by_jobs: Vec<(u64, Duration)>,
+    /// The most that was moved before one write could go on.
+    pub(super) most_before_a_write: u64,
 }
 
 impl Work {
     /// Bytes that compactions read and wrote, for each byte that was written.
     pub(super) fn moved(&self) -> f64 {
         (self.bytes_read + self.bytes_written) as f64 / self.user_bytes as f64
+    }
+
+    /// Bytes that a compaction moves on average.
+    pub(super) fn mean_job(&self) -> f64 {
+        let bytes: u64 = self.moved_by_jobs.iter().map(|(bytes, _)| bytes).sum();
+        bytes as f64 / self.moved_by_jobs.len().max(1) as f64
+    }
+
+    /// Bytes that the largest compaction moved.
+    pub(super) fn largest_job(&self) -> f64 {
+        self.moved_by_jobs.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0) as f64
+    }
+
+    /// The median time that a compaction takes for a byte, in nanoseconds.
+    pub(super) fn nanos_per_byte(&self) -> f64 {
+        let each = |(bytes, took): &(u64, Duration)| took.as_nanos() as f64 / *bytes as f64;
+        let mut times: Vec<f64> = self.moved_by_jobs.iter().map(each).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// Bytes that compactions wrote, for each byte that was written.
@@ -75,6 +101,7 @@ impl Work {
 /// What lookups cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
+    /// The median.
     pub(super) micros: f64,
     pub(super) p90: f64,
     /// Pages read per lookup.
@@ -90,6 +117,8 @@ pub(super) struct Tree<'a> {
     pool: Vec<u8>,
     live: Vec<u32>,
     page_bytes: u32,
+    /// Bytes that compactions have moved.
+    moved_so_far: u64,
     pub(super) work: Work,
 }
 
@@ -130,10 +159,16 @@ impl<'a> Tree<'a> {
             oldest_tombstone: Duration::ZERO,
             levels: 0,
             files: 0,
-            processor_share: 0.0,
+            samples: 0,
+            mean_runs: 0.0,
+            mean_space: 0.0,
+            moved_by_jobs: Vec::new(),
+            most_before_a_write: 0,
         };
         let page_bytes = load.design.block_bytes;
-        let mut tree = Self { setting, keys, db, clock, pool, live: Vec::new(), page_bytes, work };
+        let live = Vec::new();
+        let mut tree =
+            Self { setting, keys, db, clock, pool, live, page_bytes, moved_so_far: 0, work };
         tree.write(load)?;
         tree.finish(load)?;
         Ok(tree)
@@ -144,7 +179,6 @@ impl<'a> Tree<'a> {
         let inserts = operations / (1 + load.updates);
         let mut random = self.setting.random(3);
         let mut next = 0;
-        let (processor, begin) = (process::processor_seconds(), Instant::now());
         for number in 0..operations {
             let is_delete = below(&mut random, 100) < load.deletes_percent;
             let is_insert = next < inserts && below(&mut random, 1 + load.updates) == 0;
@@ -169,6 +203,9 @@ impl<'a> Tree<'a> {
             self.clock.advance(STEP);
             self.do_jobs()?;
             self.work.writes.record(started.elapsed());
+            if number >= operations / 2 && number % (operations / 200).max(1) == 0 {
+                self.sample(load);
+            }
             // A tenth as many lookups as writes, all when the upper levels are full (§5.1.3).
             if load.is_interleaved && number >= operations / 2 && number % 5 == 0 {
                 let key = self.live[below(&mut random, self.live.len())];
@@ -177,23 +214,40 @@ impl<'a> Tree<'a> {
                 self.work.lookups.record(started.elapsed());
             }
         }
-        let processor = process::processor_seconds().zip(processor);
-        let processor = processor.map_or(0.0, |(now, before)| now - before);
-        self.work.processor_share = processor / begin.elapsed().as_secs_f64();
         Ok(())
+    }
+
+    /// What the tree is like at the moment; one of a hundred.
+    fn sample(&mut self, load: &Load) {
+        let shape = self.db.tree().shape;
+        let live_bytes = (self.live.len() * (4 + load.value_bytes)) as f64;
+        self.work.samples += 1;
+        let weight = 1.0 / f64::from(self.work.samples);
+        let work = &mut self.work;
+        work.mean_runs += weight * (shape.run_count() as f64 - work.mean_runs);
+        let space = shape.size_bytes() as f64 / live_bytes - 1.0;
+        work.mean_space += weight * (space - work.mean_space);
     }
 
     /// Everything that is due.
     fn do_jobs(&mut self) -> Result<()> {
+        let mut before_write = 0;
         loop {
             let started = Instant::now();
             if !self.db.run_background_job()? {
+                let most = &mut self.work.most_before_a_write;
+                *most = before_write.max(*most);
                 return Ok(());
             }
             let took = started.elapsed();
-            let compactions = self.db.stats().compactions;
-            if compactions > self.work.compactions {
-                self.work.compactions = compactions;
+            let stats = self.db.stats();
+            if stats.compactions > self.work.compactions {
+                let moved = stats.compaction_bytes_read + stats.compaction_bytes_written;
+                let bytes = moved - self.moved_so_far;
+                self.moved_so_far = moved;
+                before_write += bytes;
+                self.work.compactions = stats.compactions;
+                self.work.moved_by_jobs.push((bytes, took));
                 self.work.jobs.record(took);
                 self.work.stall += took;
             }
@@ -245,13 +299,13 @@ impl<'a> Tree<'a> {
         }
         let bytes = self.db.stats().table_bytes_read - before;
         Ok(Asked {
-            micros: latency.mean_micros(),
+            micros: latency.percentile_micros(50.0),
             p90: latency.percentile_micros(90.0),
             read_amplification: bytes as f64 / f64::from(self.page_bytes) / lookups as f64,
         })
     }
 
-    /// The mean time of ranges that hold a share of all keys, in microseconds.
+    /// The median time of ranges that hold a share of all keys, in microseconds.
     pub(super) fn scan(&self, selectivity: f64) -> Result<f64> {
         let mut random = self.setting.random(5);
         let sorted = &self.keys.sorted;
@@ -269,7 +323,7 @@ impl<'a> Tree<'a> {
             latency.record(started.elapsed());
             ensure!(count == length, "a range has {count} entries, not {length}");
         }
-        Ok(latency.mean_micros())
+        Ok(latency.percentile_micros(50.0))
     }
 
     /// Closes it.

@@ -90,18 +90,18 @@ fn named(changes: &[f64]) -> String {
 }
 
 fn data_size(report: &mut Report, base: &Works, quarter: &Works) {
-    let mean = change(quarter, base, |work| work.jobs.mean_micros());
+    let mean = change(quarter, base, Work::mean_job);
     report.check(
         "S2-111 O19",
-        "the mean compaction grows less than the data",
+        "the mean compaction grows less than the data (bytes moved)",
         format!("with 4× the data {}", named(&mean)),
         mean.iter().all(|change| *change < 4.0),
         "",
     );
-    let tail = metric(base, |work| work.jobs.max_micros());
+    let tail = metric(base, Work::largest_job);
     report.check(
         "S2-111 O19",
-        "Tier's longest compaction is the longest of all",
+        "Tier's longest compaction is the longest of all (bytes moved)",
         format!("Tier {} Full", times(tail.get("tier") / tail.get("full"))),
         tail.order().last() == Some(&"tier"),
         "",
@@ -109,14 +109,10 @@ fn data_size(report: &mut Report, base: &Works, quarter: &Works) {
 }
 
 fn entry_size(report: &mut Report, base: &Works, small: &Works) {
-    let per_byte = |work: &Work| {
-        work.jobs.mean_micros() * work.jobs.samples() as f64
-            / (work.bytes_read + work.bytes_written) as f64
-    };
-    let dearer = change(base, small, per_byte);
+    let dearer = change(base, small, Work::nanos_per_byte);
     report.check(
         "S2-111 O20",
-        "small entries make compactions dearer, per byte",
+        "small entries make compactions dearer, per byte (median time)",
         format!("32 against 128 bytes: {}", named(&dearer)),
         dearer.iter().all(|change| *change > 1.0),
         "",
@@ -124,10 +120,10 @@ fn entry_size(report: &mut Report, base: &Works, small: &Works) {
 }
 
 fn buffer_size(report: &mut Report, base: &Works, buffer: &Works) {
-    let mean = change(base, buffer, |work| work.jobs.mean_micros());
+    let mean = change(base, buffer, Work::mean_job);
     report.check(
         "S2-111 O21",
-        "a larger buffer makes the mean compaction longer",
+        "a larger buffer makes the mean compaction longer (bytes moved)",
         named(&mean),
         mean.iter().all(|change| *change > 1.0),
         "",
