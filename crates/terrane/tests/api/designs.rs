@@ -366,3 +366,26 @@ fn no_movement_rewrites_much_more_than_taking_turns() {
         assert!(bytes < turns * 13 / 10, "{movement} wrote {bytes}, taking turns {turns}");
     }
 }
+
+/// The last level of lazy leveling had no size from which on it has another one below it, so that
+/// all data was rewritten whenever level 0 was full.
+#[test]
+fn no_design_with_one_run_in_the_last_level_rewrites_it_again_and_again() {
+    let is_lazy = |name: &&str| {
+        let strategy = tiny(name).strategy;
+        strategy.runs_allowed(5, 5) == 1 && strategy.runs_allowed(4, 5) > 1
+    };
+    for name in catalogue::ALL.iter().map(|entry| entry.name).filter(is_lazy) {
+        let design = tiny(name);
+        let db = in_memory().0.design(design).open(DIR).unwrap();
+        for number in 0..6000u64 {
+            let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            db.put(key.to_be_bytes(), [7; 40]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+        let stats = db.stats();
+        let times = stats.compaction_bytes_written as f64 / stats.user_bytes_written as f64;
+        assert!(times < 12.0, "{name} wrote {times} times what was put\n{}", db.tree());
+    }
+}

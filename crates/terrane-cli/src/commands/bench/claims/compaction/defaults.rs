@@ -45,13 +45,15 @@ struct Costs {
     costs: [f64; COSTS.len()],
 }
 
-const COSTS: [&str; 6] = [
+const COSTS: [&str; 8] = [
     "load: written ×",
     "updates: written ×",
     "updates: tables over valid entries",
     "runs a scan asks",
     "pages of a lookup",
     "pages of 1000 missing ones",
+    "filter bits of a key",
+    "largest compaction, in buffers",
 ];
 
 pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
@@ -105,6 +107,8 @@ fn costs(
         load.mean_runs,
         found.read_amplification,
         1000.0 * missing.read_amplification,
+        load.filter_bits,
+        load.largest_job().max(updated.largest_job()) / setting.buffer_bytes() as f64,
     ])
 }
 

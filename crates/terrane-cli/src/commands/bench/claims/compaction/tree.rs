@@ -61,6 +61,8 @@ pub(super) struct Work {
     samples: u32,
     pub(super) mean_runs: f64,
     pub(super) mean_space: f64,
+    /// Filter bits of a key by the design, as the tree is in the end.
+    pub(super) filter_bits: f64,
     /// What each compaction that rewrote something moved, and how long it took.
     pub(super) moved_by_jobs: Vec<(u64, Duration)>,
     /// The most that was moved before one write could go on.
@@ -162,6 +164,7 @@ impl<'a> Tree<'a> {
             samples: 0,
             mean_runs: 0.0,
             mean_space: 0.0,
+            filter_bits: 0.0,
             moved_by_jobs: Vec::new(),
             most_before_a_write: 0,
         };
@@ -274,6 +277,16 @@ impl<'a> Tree<'a> {
             Duration::from_micros(oldest.map_or(0, |since| now.saturating_sub(since)));
         work.levels = shape.levels.iter().filter(|level| level.table_count() > 0).count();
         work.files = shape.table_count();
+        let (mut keys, mut bits) = (0.0, 0.0);
+        for (level, content) in shape.levels.iter().enumerate() {
+            let of = load.design.filter_bits_at(level, shape.last_level());
+            let entries =
+                content.runs.iter().flat_map(|run| &run.tables).map(|table| table.entries);
+            let entries = entries.sum::<u64>() as f64;
+            keys += entries;
+            bits += of * entries;
+        }
+        work.filter_bits = bits / f64::max(keys, 1.0);
         Ok(())
     }
 
