@@ -69,6 +69,32 @@ fn a_shell_tells_what_has_happened_and_a_benchmark_while_it_happens() {
 }
 
 #[test]
+fn a_change_of_design_tells_its_cost_and_time_and_can_be_undone() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let line = |key: u32| format!("{key:05}\tvalue {key} of some length\n");
+    let scattered: String = (0..3000).map(|number| line(number * 389 % 3000)).collect();
+    done(&["shell", &db, "--design", "tiering T=8; buffer=16KiB; table=16KiB", "-c", "flush"], "");
+    done(&["load", &db, "-"], &scattered);
+    let leveling = "leveling T=4; buffer=16KiB; table=16KiB";
+    let told = done(&["design", "set", &db, leveling, "--dry-run", "--budget", "1KiB"], "");
+    assert!(told.contains("1.00 KiB a second, the budget") && told.contains(" s at "), "{told}");
+    assert_eq!(fails(&["design", "set", &db, "--undo"], "").0, 1);
+    let told = done(&["design", "set", &db, leveling, "--converge", "--json"], "");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["is_done"], &told["is_cancelled"]), (&true.into(), &false.into()));
+    let again = done(&["design", "set", &db, leveling, "--dry-run"], "");
+    assert!(again.contains("nothing to rewrite"), "{again}");
+    let back = done(&["design", "set", &db, "--undo", "--dry-run"], "");
+    assert!(back.contains("back to tiering T=8"), "{back}");
+    done(&["design", "set", &db, "--undo"], "");
+    assert!(done(&["design", "show", "--db", &db], "").contains("tiering T=8"));
+    assert_eq!(fails(&["design", "set", &db, "tiering", "--undo"], "").0, 2);
+    assert_eq!(fails(&["design", "set", &db, "tiering", "--budget", "0"], "").0, 2);
+    assert_eq!(done(&["dump", &db], ""), (0..3000).map(line).collect::<String>());
+}
+
+#[test]
 fn the_cs265_language_answers_as_its_paper_says() {
     let script = "p 10 7\np -63 222\np 76 -4\ng 10\ng 11\nr -100 76\nd 10\ng 10\nr -100 100\n";
     assert_eq!(done(&["cs265"], script), "7\n\n-63:222 10:7\n\n-63:222 76:-4\n");
@@ -286,4 +312,14 @@ fn dents_tree_is_measured_without_his_program_too() {
     assert!(!document.contains("NaN") && !document.contains("inf"), "{document}");
     let (code, _) = fails(&["bench", "claims", "dent", "--beside", "/nowhere/lsm"], "");
     assert_eq!(code, 2);
+}
+
+#[test]
+fn the_claims_on_compaction_become_a_document() {
+    let arguments = ["bench", "claims", "compaction", "--scale", "0.001", "--rounds", "1"];
+    let document = done(&arguments, "");
+    for number in 98..=111 {
+        assert!(document.contains(&format!("| S2-{number} ")), "S2-{number}: {document}");
+    }
+    assert!(document.contains("| tsa33 |") && document.contains("| 1-lvl |"), "{document}");
 }

@@ -10,5 +10,5 @@ mod monkey;
 mod ttl;
 
 pub use crate::strategy::bush_ratio;
-pub use monkey::{LevelLoad, false_positive_rate, filter_bits};
+pub use monkey::{LevelLoad, bits_for_rate, false_positive_rate, filter_bits};
 pub use ttl::ttl_deadlines;

@@ -47,6 +47,14 @@ pub struct Amplification {
     pub space: f64,
 }
 
+impl Forecast {
+    /// How long the compactions take, in seconds, where so many bytes a second are read and written
+    /// again.
+    pub fn seconds_at(&self, bytes_per_second: f64) -> f64 {
+        self.bytes_rewritten as f64 / bytes_per_second.max(1.0)
+    }
+}
+
 impl Amplification {
     /// What a shape costs whose tables have the filters of `design`.
     pub fn of(shape: &TreeShape, design: &Design) -> Self {

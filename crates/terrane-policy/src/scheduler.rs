@@ -36,7 +36,7 @@ pub use model::{leveling_entries_per_second, tiering_entries_per_second, tolerat
 const MERGES_MAX: u32 = 64;
 
 /// The rule by which bandwidth is given to merges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheduler {
     /// One merge at a time, in the order in which they were created.
     Single,
@@ -77,7 +77,7 @@ pub struct Merge {
 pub fn allocate(merges: &[Merge], places: usize) -> Vec<f64> {
     let mut shares = vec![0.0; merges.len()];
     let mut rules: Vec<Scheduler> = merges.iter().map(|merge| merge.scheduler).collect();
-    rules.sort_by_key(|rule| rule.to_string());
+    rules.sort_unstable();
     rules.dedup();
     let trees = count_trees(merges.iter());
     for rule in rules {

@@ -353,6 +353,12 @@ impl Db {
         self.default.design()
     }
 
+    /// The design that the default keyspace had before the last change. See
+    /// [`Keyspace::design_before`].
+    pub fn design_before(&self) -> Option<Design> {
+        self.default.design_before()
+    }
+
     /// What another design would do to the default keyspace. See [`Keyspace::forecast`].
     ///
     /// # Errors

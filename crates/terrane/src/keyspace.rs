@@ -242,8 +242,15 @@ impl Keyspace {
         self.handle.engine.forecast(&self.tree, design)
     }
 
+    /// The design before the last change of it, also in an earlier opening; `None` if there was none.
+    pub fn design_before(&self) -> Option<Design> {
+        self.tree.design_before()
+    }
+
     /// Gives the tree another design. The next memtable and the next compactions follow it; reads
-    /// and writes go on meanwhile.
+    /// and writes go on meanwhile. It survives a crash whole or not at all, and setting
+    /// [`Keyspace::design_before`] undoes it, at any time: a tree that is half-way from one design to
+    /// another is a valid tree of both.
     ///
     /// # Errors
     /// The design makes no sense, or the database does not take writes.

@@ -33,7 +33,8 @@ Examples:
   terrane design show lethe --toml > mine.toml
   terrane design enumerate tombstone-ttl expired-ttl --list
   terrane design set ./db lazy-leveling --dry-run
-  terrane design set ./db @mine.toml --converge";
+  terrane design set ./db @mine.toml --converge
+  terrane design set ./db --undo";
 
 /// The catalogue of designs: which there are, what one means, which a database has.
 #[derive(Debug, Clone, Args)]
@@ -128,7 +129,7 @@ impl DesignArgs {
                 let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
                 self.show_database(dir)?;
             }
-            DesignCommand::Set(args) => args.run(self.json)?,
+            DesignCommand::Set(args) => return args.run(self.json),
         }
         Ok(Exit::Done)
     }

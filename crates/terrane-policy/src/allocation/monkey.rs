@@ -25,6 +25,11 @@ pub fn false_positive_rate(bits_per_key: f64) -> f64 {
     (-bits_per_key * LN2_SQUARED).exp()
 }
 
+/// The bits per key of a filter that lets such a share of missing keys through.
+pub fn bits_for_rate(rate: f64) -> f64 {
+    -rate.ln() / LN2_SQUARED
+}
+
 /// Bits per key for each level, that together are `average_bits` per key of all levels.
 pub fn filter_bits(average_bits: f64, levels: &[LevelLoad]) -> Vec<f64> {
     let mut bits = vec![0.0; levels.len()];

@@ -1,7 +1,9 @@
 //! How many filter bits each level has.
 
+use std::borrow::Cow;
+
 use super::{Design, PerLevel};
-use crate::allocation::{LevelLoad, filter_bits};
+use crate::allocation::{LevelLoad, bits_for_rate, filter_bits};
 use crate::error::ParseError;
 use crate::text::call;
 
@@ -16,18 +18,40 @@ pub enum FilterAllocation {
 }
 
 impl FilterAllocation {
-    /// Parses `10`, `20,10,5` or `monkey(10)`.
+    /// Parses `10`, `20,10,5` or `monkey(10)`; for bits a share of missing keys that pass may be
+    /// given, as in `1%`.
     pub(super) fn parse(text: &str) -> Result<(PerLevel<f64>, Self), ParseError> {
         match call(text)? {
             ("monkey", Some(bits)) => {
-                let bits: f64 = bits.trim().parse().map_err(|_| {
+                let bits: f64 = in_bits(bits.trim())?.parse().map_err(|_| {
                     ParseError::new("filter", text, "average bits per key, as in monkey(10)")
                 })?;
                 Ok((PerLevel::all(bits), Self::Monkey))
             }
-            _ => Ok((text.parse()?, Self::Given)),
+            _ => {
+                let levels = text.split(',').map(|level| in_bits(level.trim()));
+                let bits = levels.collect::<Result<Vec<_>, _>>()?.join(",");
+                Ok((bits.parse()?, Self::Given))
+            }
         }
     }
+}
+
+/// A share of missing keys, such as `1%`, as the bits per key that let no more of them pass; what is
+/// not a share as it is.
+fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
+    let Some(percent) = text.strip_suffix('%') else { return Ok(text.into()) };
+    let percent: f64 = percent.trim().parse().unwrap_or(f64::NAN);
+    if !(1e-9..=100.0).contains(&percent) {
+        return Err(ParseError::new(
+            "filter",
+            text,
+            "a share of missing keys above 0 %, such as 1%",
+        ));
+    }
+    // A tenth of a bit is as fine as filters are; rounded so that the share is kept.
+    let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil().max(0.0);
+    Ok((tenths / 10.0).to_string().into())
 }
 
 impl Design {
@@ -52,6 +76,24 @@ impl Design {
         match self.filter_allocation {
             FilterAllocation::Given => self.filter_bits.to_string(),
             FilterAllocation::Monkey => format!("monkey({})", self.filter_bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_missing_keys_stands_for_bits() {
+        for (given, bits) in
+            [("1%", "9.6"), ("10,1%, 100%", "10,9.6,0"), ("monkey(0.1%)", "monkey(14.4)")]
+        {
+            let design: Design = format!("leveling; filter={given}").parse().unwrap();
+            assert_eq!(design.filters_text(), bits, "{given}");
+        }
+        for wrong in ["%", "0%", "101%", "-1%", "x%", "monkey(%)"] {
+            assert!(format!("leveling; filter={wrong}").parse::<Design>().is_err(), "{wrong}");
         }
     }
 }

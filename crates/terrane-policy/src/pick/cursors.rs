@@ -1,11 +1,11 @@
-//! How far round-robin movement has come in each level.
+//! How far movement has come in each level.
 
 use std::sync::Arc;
 
 use crate::compaction::{Compaction, Reason};
-use crate::strategy::Movement;
 
-/// For each level, the key at which the next turn of round-robin movement starts.
+/// For each level, the key behind the tables that moved last: where the next turn of round-robin
+/// movement starts, and the tables that all other rules prefer among equals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursors {
     next: Vec<Option<Arc<[u8]>>>,
@@ -20,13 +20,9 @@ impl Cursors {
         self.next.get(level).and_then(Option::as_ref)
     }
 
-    /// Remembers that `compaction` took its turn, if round-robin movement chose it.
+    /// Remembers where `compaction` was in its level, if its tables were chosen.
     pub fn advance(&mut self, compaction: &Compaction) {
-        let Reason::Triggered { level, movement: Some(Movement::RoundRobin), .. } =
-            compaction.reason
-        else {
-            return;
-        };
+        let Reason::Triggered { level, movement: Some(_), .. } = compaction.reason else { return };
         let moved = compaction.inputs.iter().filter(|input| input.level == level);
         let ends = moved.filter_map(|input| input.tables.last()).map(|table| &table.range.end);
         // An end that is not there is after all others: the next turn starts over.

@@ -64,11 +64,18 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     let by_size = !triggers.contains(&Trigger::RunCount);
     let allowed = u64::from(strategy.runs_allowed(level, last));
     let gathers = level == 0 || allowed > 1;
+    // A level of one run never has too many: without a size that it grows to, nothing would ever go
+    // below it, and every merge into it would rewrite all of it.
+    let sized = |one: &Trigger| matches!(one, Trigger::LevelSaturation | Trigger::FileCount(_));
+    let has_size = triggers.iter().any(sized);
     let mut found = Vec::new();
     for (rank, trigger) in ranked(input, level) {
         let (measured, threshold) = match trigger {
             Trigger::RunCount if gathers => (load.runs, allowed + 1),
             Trigger::LevelSaturation if !gathers || by_size => {
+                (load.bytes, input.design.capacity_bytes(level, last))
+            }
+            Trigger::RunCount if !has_size => {
                 (load.bytes, input.design.capacity_bytes(level, last))
             }
             Trigger::FileCount(counts) if !gathers || by_size => {
@@ -79,7 +86,8 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
         // A level of one run may be exactly full; a level that gathers acts when it is.
         if if gathers { measured >= threshold } else { measured > threshold } {
             let measure = (measured, threshold);
-            let kind = trigger.kind();
+            let kind =
+                if gathers || has_size { trigger.kind() } else { TriggerKind::LevelSaturation };
             found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }

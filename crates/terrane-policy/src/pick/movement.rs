@@ -23,13 +23,31 @@ pub(super) fn find<T>(
 ) -> Option<T> {
     let rules = input.design.strategy.movement.at(level).iter().copied();
     rules.chain([Movement::LeastOverlap]).find_map(|rule| {
-        let choices = within(extent, run).collect();
+        let choices = from_cursor(input, level, within(extent, run).collect());
         order(rule, input, level, run, choices).into_iter().find_map(|(at, _)| accept(at, rule))
     })
 }
 
-/// The tables that `rule` ranks, the one to move first in front. Ties go to the earlier key, so
-/// that the order is total.
+/// Tables in key order, beginning behind the one that moved last, and round.
+///
+/// That is round-robin movement, and how every other rule breaks ties. Were they broken by key, a
+/// rule to which many tables are equal, as when all of a level were made by the same compaction,
+/// would take the first one each time. What comes into a level is spread over all keys, so the
+/// first table would soon span most of them, and overlap most of the next level.
+fn from_cursor<'a>(
+    input: &PickInput<'_>,
+    level: usize,
+    mut choices: Vec<Choice<'a>>,
+) -> Vec<Choice<'a>> {
+    let cursor = input.cursors.get(level);
+    let from = cursor
+        .map_or(0, |cursor| choices.partition_point(|(_, table)| table.range.start < *cursor));
+    choices.rotate_left(from);
+    choices
+}
+
+/// The tables that `rule` ranks, the one to move first in front. `choices` are in the order in
+/// which ties are broken.
 fn order<'a>(
     rule: Movement,
     input: &PickInput<'_>,
@@ -38,22 +56,19 @@ fn order<'a>(
     mut choices: Vec<Choice<'a>>,
 ) -> Vec<Choice<'a>> {
     match rule {
-        Movement::RoundRobin => {
-            let cursor = input.cursors.get(level);
-            let from = cursor.map_or(0, |cursor| {
-                choices.partition_point(|(_, table)| table.range.start < *cursor)
-            });
-            choices.rotate_left(from);
-        }
+        Movement::RoundRobin => {}
         Movement::Random { seed } => {
             let salt = run.tables.iter().fold(seed, |salt, table| mix(salt ^ table.id.0));
             choices.sort_by_key(|(_, table)| mix(salt ^ mix(table.id.0)));
         }
         Movement::LeastOverlap => by_overlap(input, level + 1, &mut choices),
         Movement::LeastOverlapGrandparent => {
-            // The last two levels have no grandparent.
-            let has_grandparent = !input.shape.level(level + 2).runs.is_empty();
-            by_overlap(input, level + 1 + usize::from(has_grandparent), &mut choices);
+            // The last two levels have no grandparent, and many tables no overlap with theirs as
+            // long as the last level is small: then the next level decides.
+            by_overlap(input, level + 1, &mut choices);
+            if !input.shape.level(level + 2).runs.is_empty() {
+                by_overlap(input, level + 2, &mut choices);
+            }
         }
         Movement::Coldest => choices.sort_by_key(|(_, table)| {
             let access = input.accesses.get(table.id);

@@ -328,7 +328,9 @@ fn open_tree(
     let design = keyspace.design.clone();
     let memtable = Tree::new_memtable(&design, pool, None);
     let buffer = Buffer::new(memtable, keyspace.flushed);
-    Tree::new(id, &keyspace.name, design, version, buffer)
+    let tree = Tree::new(id, &keyspace.name, design, version, buffer);
+    tree.set_design_before(keyspace.design_before.clone());
+    tree
 }
 
 /// The state that a reader found; it takes no part in giving out numbers.

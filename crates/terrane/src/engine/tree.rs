@@ -104,6 +104,8 @@ pub(crate) struct Tree {
     pub(crate) id: KeyspaceId,
     pub(crate) name: Arc<str>,
     design: ArcSwap<Design>,
+    /// The design before, if it was ever changed.
+    design_before: Mutex<Option<Design>>,
     state: ArcSwap<TreeState>,
     /// Held while the state is replaced.
     replacing: Mutex<()>,
@@ -139,6 +141,7 @@ impl Tree {
             id,
             name: name.into(),
             design: ArcSwap::from_pointee(design),
+            design_before: Mutex::new(None),
             state: ArcSwap::from_pointee(state),
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
@@ -219,8 +222,20 @@ impl Tree {
 
     /// Replaces the design; memtables follow at the next rotation, tables by compactions.
     pub(crate) fn set_design(&self, design: Design) {
-        self.design.store(Arc::new(design));
+        let before = self.design.swap(Arc::new(design));
+        if *before != *self.design() {
+            self.set_design_before(Some((*before).clone()));
+        }
         self.replace(|state| state);
+    }
+
+    /// The design before the last change, if there was one.
+    pub(crate) fn design_before(&self) -> Option<Design> {
+        self.design_before.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_design_before(&self, before: Option<Design>) {
+        *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
     /// Replaces the state by what `change` makes of it.

@@ -35,6 +35,16 @@ pub struct JobReport {
     pub persisted_micros: Option<u64>,
 }
 
+/// The bytes that one compaction reads, and writes again, in a second, by those that are remembered;
+/// `None` if none of them merged anything.
+pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
+    let merges = jobs.iter().filter(|job| job.read_bytes > 0);
+    let (bytes, micros) = merges.fold((0.0, 0.0), |(bytes, micros), job| {
+        (bytes + job.read_bytes as f64, micros + job.took_micros as f64)
+    });
+    (micros > 0.0).then_some(bytes * 1e6 / micros)
+}
+
 /// How deletes fare in a database.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -29,6 +29,8 @@ pub(crate) struct ManifestState {
 pub(crate) struct KeyspaceState {
     pub(crate) name: String,
     pub(crate) design: Design,
+    /// The design before, if it was ever changed.
+    pub(crate) design_before: Option<Design>,
     pub(crate) shape: TreeShape,
     /// The files of all tables of the shape.
     pub(crate) tables: BTreeMap<TableId, TableRecord>,
@@ -115,7 +117,9 @@ impl ManifestState {
         let design: Design = design.parse().map_err(|error| format!("keyspace {name}: {error}"))?;
         self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
         if let Some(keyspace) = self.keyspaces.get_mut(&id) {
-            keyspace.design = design;
+            if keyspace.design != design {
+                keyspace.design_before = Some(std::mem::replace(&mut keyspace.design, design));
+            }
             keyspace.name = name.to_owned();
             return Ok(());
         }
@@ -125,6 +129,7 @@ impl ManifestState {
         let keyspace = KeyspaceState {
             name: name.to_owned(),
             design,
+            design_before: None,
             shape: TreeShape::default(),
             tables: BTreeMap::new(),
             flushed: Lsn(0),
@@ -153,11 +158,11 @@ impl ManifestState {
                 .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
         );
         for (&keyspace, state) in &self.keyspaces {
-            changes.push(Change::Keyspace {
-                keyspace,
-                name: state.name.clone(),
-                design: state.design.to_string(),
-            });
+            // Two designs one after the other are a change, as the edit was that made it.
+            for design in state.design_before.iter().chain([&state.design]) {
+                let (name, design) = (state.name.clone(), design.to_string());
+                changes.push(Change::Keyspace { keyspace, name, design });
+            }
             changes.push(Change::Flushed { keyspace, upto: state.flushed });
             for place in state.shape.places() {
                 let Some(table) = state.tables.get(&place.table.id) else { continue };
@@ -219,6 +224,29 @@ mod tests {
         assert_eq!(again, state);
         assert_eq!((state.next_table, state.next_run, state.next_keyspace), (12, 5, 1));
         assert_eq!((state.last_seq, state.log_needed_from(Lsn(9))), (9, Lsn(500)));
+    }
+
+    #[test]
+    fn the_design_before_is_kept_by_edits_and_snapshots() {
+        let mut state = example();
+        let change = |design: &str| Change::Keyspace {
+            keyspace: KeyspaceId(0),
+            name: "default".into(),
+            design: design.into(),
+        };
+        let before = |state: &ManifestState| {
+            let before = state.keyspaces[&KeyspaceId(0)].design_before.as_ref();
+            before.map(|design| design.strategy.eagerness.to_string())
+        };
+        assert_eq!(before(&state), None);
+        state.apply(&[change("leveling")]).unwrap();
+        assert_eq!(before(&state).as_deref(), Some("tiering"));
+        // The same again is no change.
+        state.apply(&[change("leveling")]).unwrap();
+        assert_eq!(before(&state).as_deref(), Some("tiering"));
+        let mut again = ManifestState::default();
+        again.apply(&state.snapshot()).unwrap();
+        assert_eq!(again, state);
     }
 
     #[test]

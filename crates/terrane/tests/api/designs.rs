@@ -1,8 +1,10 @@
 //! Another design on a live database.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::policy::catalogue;
+use terrane::storage::{Crash, Survival};
 use terrane::{Background, Db, Design, ErrorKind};
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
@@ -311,4 +313,110 @@ fn the_example_of_dents_report_ends_as_its_figure_does() {
     assert_eq!(levels, [vec![3], vec![5]]);
     assert_eq!(db.get("4").unwrap().unwrap(), "7");
     assert_eq!(db.iter().unwrap().count(), 8);
+}
+
+/// The power is lost anywhere between a change of the design and the end of all that it asks for:
+/// the database has the one design or the other, all of its data, and a change that can be undone.
+#[test]
+fn a_change_that_is_cut_off_half_way_is_whole_and_can_be_undone() {
+    let small = "T=3; buffer=4KiB; table=4KiB; block=512B";
+    let [tiering, leveling]: [Design; 2] =
+        ["tiering", "leveling"].map(|name| format!("{name} {small}").parse().unwrap());
+    let (options, storage) = in_memory();
+    let db = options.clone().design(tiering.clone()).open(DIR).unwrap();
+    (0..7).for_each(|round| write(&db, round));
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let all = pairs(db.iter().unwrap());
+    assert_eq!(db.design_before(), None);
+    storage.record_crash_points();
+    db.set_design(leveling.clone()).unwrap();
+    storage.mark(1);
+    db.wait_for_compactions().unwrap();
+    assert_eq!(db.design_before(), Some(tiering.clone()));
+    let points = storage.take_crash_points();
+    let mut seen = [0, 0];
+    let ways = (0..6u64).flat_map(|seed| points.iter().map(move |point| (seed, point)));
+    for (seed, point) in ways {
+        let percent = [0, 50, 100][seed as usize % 3];
+        let image = point.image(Crash::Power(Survival { percent, seed }));
+        let options = options.clone().storage(Arc::new(image));
+        let db = options.open(DIR).unwrap();
+        let is_changed = db.design() == leveling;
+        assert!(is_changed || point.mark() == 0, "a change that was acknowledged is gone");
+        let before = is_changed.then(|| tiering.clone());
+        assert_eq!(db.design_before(), before);
+        assert_eq!(pairs(db.iter().unwrap()), all);
+        if let Some(before) = before {
+            db.set_design(before).unwrap();
+        }
+        db.wait_for_compactions().unwrap();
+        check_shape(&db);
+        assert_eq!(pairs(db.iter().unwrap()), all);
+        drop(db);
+        let db = options.open(DIR).unwrap();
+        let undone = is_changed.then(|| leveling.clone());
+        assert_eq!((db.design(), db.design_before()), (tiering.clone(), undone));
+        seen[usize::from(is_changed)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 10, "{seen:?}");
+}
+
+/// All tables of a level were made by the same compaction, and nothing was read: rules to which
+/// tables are equal took the first one each time, which then spanned most keys of its level, and
+/// rewrote most of the next one. Loads wrote up to six times what others did.
+#[test]
+fn no_movement_rewrites_much_more_than_taking_turns() {
+    let written = |movement: &str| {
+        let design = format!(
+            "leveling T=10; buffer=4KiB; table=4KiB; block=512B; trigger=level-saturation; \
+             granularity=file; movement={movement}; stall=full"
+        );
+        let design: Design = design.parse().unwrap();
+        let db = in_memory().0.design(design).open(DIR).unwrap();
+        for number in 0..10_000u64 {
+            let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            db.put(key.to_be_bytes(), [7; 40]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+        let levels = db.tree().shape.levels.len();
+        assert!(levels >= 4, "{levels} levels are too few to tell");
+        db.stats().compaction_bytes_written
+    };
+    let turns = written("round-robin");
+    for movement in [
+        "random",
+        "least-overlap",
+        "least-overlap-grandparent",
+        "coldest",
+        "coldest-update",
+        "oldest",
+    ] {
+        let bytes = written(movement);
+        assert!(bytes < turns * 13 / 10, "{movement} wrote {bytes}, taking turns {turns}");
+    }
+}
+
+/// The last level of lazy leveling had no size from which on it has another one below it, so that
+/// all data was rewritten whenever level 0 was full.
+#[test]
+fn no_design_with_one_run_in_the_last_level_rewrites_it_again_and_again() {
+    let is_lazy = |name: &&str| {
+        let strategy = tiny(name).strategy;
+        strategy.runs_allowed(5, 5) == 1 && strategy.runs_allowed(4, 5) > 1
+    };
+    for name in catalogue::ALL.iter().map(|entry| entry.name).filter(is_lazy) {
+        let design = tiny(name);
+        let db = in_memory().0.design(design).open(DIR).unwrap();
+        for number in 0..6000u64 {
+            let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            db.put(key.to_be_bytes(), [7; 40]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+        let stats = db.stats();
+        let times = stats.compaction_bytes_written as f64 / stats.user_bytes_written as f64;
+        assert!(times < 12.0, "{name} wrote {times} times what was put\n{}", db.tree());
+    }
 }

@@ -37,7 +37,8 @@ Examples:
                 --design leveling --design tiering
   terrane bench --memtable btree --memtable vector --num 140K
   terrane bench claims memtables
-  terrane bench claims flodb --threads 1,2,4,8 --scale 10";
+  terrane bench claims flodb --threads 1,2,4,8 --scale 10
+  terrane bench claims compaction";
 
 /// Run workloads on one or more designs, and compare them.
 ///
@@ -113,7 +114,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// How keys are chosen: uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
+    /// How keys are chosen: uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or
+    /// sequential
     /// [default: what the workload is known for]
     #[arg(long, value_name = "D")]
     pub(super) distribution: Option<Distribution>,

@@ -1,7 +1,8 @@
 //! `terrane bench claims`: what a paper says, measured here.
 //!
-//! Each claim is a check on numbers: what the paper says, what came out, and whether it holds, once
-//! for memtables that work as the paper's program does and once for ours. The result is a document.
+//! Each claim is a check on numbers: what the paper says, what came out, and whether it holds. Those of
+//! memtables are checked twice, for memtables that work as the paper's program does and for ours. The
+//! result is a document.
 //!
 //! | module | one line |
 //! |---|---|
@@ -15,7 +16,9 @@
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
+//! | [`compaction`] | the other paper: compaction strategies |
 
+mod compaction;
 mod dent;
 mod flodb;
 mod flushing;
@@ -44,6 +47,8 @@ use setting::Setting;
 pub(super) enum Paper {
     /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
     Memtables,
+    /// Constructing and Analyzing the LSM Compaction Design Space (VLDB 2021)
+    Compaction,
     /// `FloDB` (`EuroSys` 2017)
     Flodb,
     /// Dent's report on his tree (CS 265)
@@ -61,7 +66,7 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     scale: f64,
 
-    /// Every operation is taken at its best of so many rounds
+    /// Every operation is taken at its best of so many rounds; whole runs at the median of them
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
@@ -98,6 +103,7 @@ impl ClaimsArgs {
             Paper::Memtables => self.memtables()?,
             Paper::Flodb => self.flodb()?,
             Paper::Dent => self.dent()?,
+            Paper::Compaction => self.compaction()?,
         };
         match &self.output {
             Some(path) => std::fs::write(path, text)
@@ -118,6 +124,12 @@ impl ClaimsArgs {
             seed: self.seed,
             beside: beside.transpose()?,
         })
+    }
+
+    fn compaction(&self) -> Result<String> {
+        let scratch = Scratch::temporary("terrane-claims-")?;
+        let machine = Machine::here(scratch.path()).to_string();
+        compaction::document(self.scale, self.rounds, self.seed, scratch.path(), &machine)
     }
 
     fn flodb(&self) -> Result<String> {

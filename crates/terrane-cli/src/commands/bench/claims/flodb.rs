@@ -61,6 +61,6 @@ pub(super) fn document(sizes: Sizes, dir: &Path, machine: &str) -> Result<String
         setting::VALUE_BYTES,
         sizes.seed,
         sizes.rounds,
-        report.body(),
+        report.results(),
     ))
 }

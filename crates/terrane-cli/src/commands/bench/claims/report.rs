@@ -11,7 +11,8 @@ pub(super) struct Claim {
     /// Where the paper says it.
     pub(super) figure: &'static str,
     pub(super) says: &'static str,
-    pub(super) mode: Mode,
+    /// The memtables that it was measured on, where a paper has two kinds.
+    pub(super) mode: Option<Mode>,
     /// What came out here.
     pub(super) measured: String,
     pub(super) holds: bool,
@@ -37,7 +38,7 @@ impl Claim {
         why: &'static str,
     ) -> Self {
         let why = if holds { "" } else { why };
-        Self { figure, says, mode, measured, holds, why }
+        Self { figure, says, mode: Some(mode), measured, holds, why }
     }
 }
 
@@ -101,26 +102,25 @@ impl Report {
             setting.entries_flushed(),
             setting.seed,
             setting.rounds,
-            self.body(),
+            self.results(),
         );
         text
     }
 
-    /// The claims, and the figures.
-    pub(super) fn body(&self) -> String {
-        let mut text = String::from(
-            "## Claims\n\n\
-             | figure | the paper says | mode | here | holds |\n|---|---|---|---|---|\n",
-        );
+    /// The claims and the figures, as the rest of a document.
+    pub(super) fn results(&self) -> String {
+        let has_modes = self.claims.iter().any(|claim| claim.mode.is_some());
+        let mut text = String::from(if has_modes {
+            "## Claims\n\n| figure | the paper says | mode | here | holds |\n|---|---|---|---|---|\n"
+        } else {
+            "## Claims\n\n| number | the paper says | here | holds |\n|---|---|---|---|\n"
+        });
         for claim in &self.claims {
             let Claim { figure, says, mode, measured, holds, why } = claim;
             let holds = if *holds { "yes" } else { "**no**" };
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-            let _ = writeln!(
-                text,
-                "| {figure} | {says} | {} | {measured} | {holds}{why} |",
-                mode.name()
-            );
+            let mode = mode.map_or(String::new(), |mode| format!("{} | ", mode.name()));
+            let _ = writeln!(text, "| {figure} | {says} | {mode}{measured} | {holds}{why} |");
         }
         text.push_str("\n## Figures\n");
         for figures in &self.figures {
