@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::error::StoreError;
-use crate::store::{Direction, StallTime, Store, StoreCounters};
+use crate::store::{Direction, Glance, StallTime, Store, StoreCounters};
 use terrane::{Db, Durability, WriteBatch, WriteOptions};
 
 /// A database under test.
@@ -99,6 +99,15 @@ impl Store for TerraneStore {
             point_lookups: Some(stats.gets),
             blocks_looked_into: Some(stats.get_blocks),
             ..StoreCounters::default()
+        }
+    }
+
+    fn glance(&self) -> Glance {
+        let stats = self.db.stats();
+        Glance {
+            components: Some(self.db.tree().shape.run_count() as u64),
+            storage_bytes_written: Some(stats.storage_bytes_written()),
+            stall_micros: Some(stats.stalls.total_micros()),
         }
     }
 }
