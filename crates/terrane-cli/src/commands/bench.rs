@@ -23,13 +23,12 @@
 //! | [`store`] | a database as the workloads see it |
 //! | [`meter`] | progress with a look at the engine |
 //! | [`row`] | what came out of one workload on one design; its JSON |
-//! | [`process`], [`machine`] | memory and processor time; what the machine is |
+//! | [`process`] | memory and processor time |
 //! | [`show`] | header, table and pictures for people |
 
 mod arguments;
 mod claims;
 mod contents;
-mod machine;
 mod memtable;
 mod meter;
 mod plan;
@@ -45,13 +44,13 @@ use anyhow::Result;
 
 pub(crate) use arguments::BenchArgs;
 use arguments::BenchCommand;
-use machine::Machine;
 use plan::{Candidate, Plan};
 use row::{JsonRow, Row};
 use runner::{Finished, Runner};
 
 use crate::exit::{Exit, usage};
 use crate::json;
+use crate::machine::Machine;
 use crate::scratch::Scratch;
 
 impl BenchArgs {

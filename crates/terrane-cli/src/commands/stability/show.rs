@@ -1,0 +1,328 @@
+//! The report for people.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use terrane_workload::Latency;
+use terrane_workload::stability::{PERCENTILES, PhaseReport, Stall, TwoPhaseOptions};
+
+use super::outcome::{Calibration, Outcome};
+use super::plan::Plan;
+use crate::human;
+use crate::machine::Machine;
+use crate::sparkline::{sparkline, squeezed};
+use crate::table::{Align, lines, table};
+use crate::terminal::Paint;
+
+/// Characters of a curve.
+const COLUMNS: usize = 60;
+/// Stalls are listed if there are no more than this.
+const STALLS_LISTED_MAX: usize = 5;
+
+/// What is about to be evaluated, and on what.
+pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io::Result<()> {
+    let paint = Paint::stdout();
+    let TwoPhaseOptions { run, testing, running, warm_up, .. } = &plan.phases;
+    writeln!(out, "{} · {machine}", paint.bold(concat!("terrane ", env!("CARGO_PKG_VERSION"))))?;
+    let distribution = run.distribution.map_or_else(String::new, |one| one.to_string());
+    writeln!(
+        out,
+        "{} records of {} + {} B = {} · {distribution} updates · {}{} · seed {}",
+        human::count(run.num),
+        run.key_size_bytes,
+        run.value_size,
+        human::bytes(plan.data_bytes()),
+        human::counted(plan.phases.writers.into(), "writer"),
+        readers(&plan.phases),
+        run.seed
+    )?;
+    writeln!(
+        out,
+        "testing {}, of which {} warm-up · running {}, arrivals {}",
+        human::duration(*testing),
+        human::duration(*warm_up),
+        human::duration(*running),
+        arrivals(&plan.phases)
+    )?;
+    out.flush()
+}
+
+fn readers(phases: &TwoPhaseOptions) -> String {
+    match phases.readers {
+        0 => String::new(),
+        count => format!(", {} ({})", human::counted(count.into(), "reader"), phases.query),
+    }
+}
+
+/// How writes arrive, in words.
+pub(super) fn arrivals(phases: &TwoPhaseOptions) -> String {
+    match phases.arrival {
+        terrane_workload::stability::Arrival::Constant => {
+            format!("constant at {} % of the maximum", human::number(phases.utilization * 100.0))
+        }
+        bursts => bursts.to_string(),
+    }
+}
+
+/// What came out of one design.
+pub(super) fn outcome(
+    out: &mut impl Write,
+    outcome: &Outcome,
+    calibration: Option<&Calibration>,
+) -> io::Result<()> {
+    let paint = Paint::stdout();
+    let (testing, running) = (&outcome.report.testing, &outcome.report.running);
+    writeln!(out, "\n{}: {}", paint.bold(&format!("design {}", outcome.name)), outcome.design)?;
+    writeln!(
+        out,
+        "testing    {} writes/s, {}/s of users' data, closed system",
+        paint.bold(&human::number(testing.per_second())),
+        human::bytes((testing.user_bytes_written as f64 / phase_seconds(testing)) as u64),
+    )?;
+    if outcome.testing_design != outcome.design {
+        writeln!(out, "{}", paint.dim(&format!("           {}", outcome.testing_design)))?;
+    }
+    let highest = highest_rate(testing).max(highest_rate(running));
+    rate_curve(out, testing, highest)?;
+    writeln!(
+        out,
+        "running    {} writes/s arrived, {} were done, {} waited when it ended",
+        human::number(running.offered_per_second()),
+        human::number(running.per_second()),
+        human::count(running.unfinished)
+    )?;
+    rate_curve(out, running, highest)?;
+    components_curve(out, running)?;
+    writeln!(out)?;
+    percentiles(out, running, calibration)?;
+    readers_line(out, running)?;
+    facts(out, outcome, calibration)?;
+    verdict(out, outcome, calibration, paint)
+}
+
+fn phase_seconds(phase: &PhaseReport) -> f64 {
+    (phase.seconds + phase.warm_up_seconds).max(1e-9)
+}
+
+fn rates(phase: &PhaseReport) -> Vec<f64> {
+    let window = (phase_seconds(phase) / COLUMNS as f64).max(0.1);
+    phase
+        .timeline
+        .windows(window)
+        .iter()
+        .map(terrane_workload::stability::Window::per_second)
+        .collect()
+}
+
+fn highest_rate(phase: &PhaseReport) -> f64 {
+    rates(phase).into_iter().fold(0.0, f64::max)
+}
+
+fn rate_curve(out: &mut impl Write, phase: &PhaseReport, highest: f64) -> io::Result<()> {
+    let curve = sparkline(&squeezed(&rates(phase), COLUMNS), highest);
+    writeln!(out, "  writes/s │{curve}│ 0 to {}", human::number(highest))
+}
+
+fn components_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
+    let counts: Vec<f64> = phase
+        .samples
+        .iter()
+        .filter_map(|sample| sample.glance.components.map(|count| count as f64))
+        .collect();
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let highest = counts.iter().copied().fold(0.0, f64::max);
+    let lowest = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let curve = sparkline(&squeezed(&counts, COLUMNS), highest);
+    writeln!(out, "  runs     │{curve}│ {lowest} to {highest}")
+}
+
+/// What a percentile is called.
+pub(super) fn percentile_name(percent: f64) -> String {
+    format!("{percent} %")
+}
+
+/// All percentiles and the maximum, in microseconds.
+pub(super) fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
+    let percentiles = PERCENTILES.into_iter();
+    let mut all: Vec<_> = percentiles
+        .map(|percent| (percentile_name(percent), latency.percentile_micros(percent)))
+        .collect();
+    all.push(("max".to_owned(), latency.max_micros()));
+    all
+}
+
+fn percentiles(
+    out: &mut impl Write,
+    running: &PhaseReport,
+    calibration: Option<&Calibration>,
+) -> io::Result<()> {
+    let mut headers = vec![("percentile", Align::Left)];
+    for name in ["write latency", "processing"] {
+        headers.push((name, Align::Right));
+        if calibration.is_some() {
+            headers.extend([("mem", Align::Right), ("ratio", Align::Right)]);
+        }
+    }
+    let mut table = table(&headers);
+    let (write, processing) = (all_micros(&running.write), all_micros(&running.processing));
+    let mem = calibration.map(|one| &one.report.running);
+    let mem = mem.map(|mem| (all_micros(&mem.write), all_micros(&mem.processing)));
+    for (at, ((name, write), (_, processing))) in write.iter().zip(&processing).enumerate() {
+        let mut cells = vec![name.clone(), micros(*write)];
+        let beside = |of: &[(String, f64)], ours: f64, cells: &mut Vec<String>| {
+            if let Some((_, theirs)) = of.get(at) {
+                cells.extend([micros(*theirs), ratio(ours, *theirs)]);
+            }
+        };
+        let (mem_write, mem_processing) = mem.clone().unwrap_or_default();
+        beside(&mem_write, *write, &mut cells);
+        cells.push(micros(*processing));
+        beside(&mem_processing, *processing, &mut cells);
+        table.add_row(cells);
+    }
+    for line in lines(&table) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// A time that was measured in microseconds.
+pub(super) fn micros(micros: f64) -> String {
+    human::duration(Duration::from_secs_f64(micros / 1e6))
+}
+
+fn ratio(ours: f64, theirs: f64) -> String {
+    if theirs > 0.0 { format!("{} ×", human::number(ours / theirs)) } else { "-".to_owned() }
+}
+
+fn readers_line(out: &mut impl Write, running: &PhaseReport) -> io::Result<()> {
+    let Some(readers) = &running.readers else { return Ok(()) };
+    let latency = &readers.latency;
+    writeln!(
+        out,
+        "readers    {} {} queries/s by {}: p50 {}, p99 {}, max {}",
+        human::number(readers.per_second()),
+        readers.query,
+        human::counted(readers.threads.into(), "reader"),
+        micros(latency.percentile_micros(50.0)),
+        micros(latency.percentile_micros(99.0)),
+        micros(latency.max_micros())
+    )
+}
+
+fn facts(
+    out: &mut impl Write,
+    outcome: &Outcome,
+    calibration: Option<&Calibration>,
+) -> io::Result<()> {
+    let running = &outcome.report.running;
+    writeln!(out, "stalls     {}", stalls(&running.stalls()))?;
+    writeln!(out, "waited for {}", causes(&outcome.stalls))?;
+    if let Some(share) = running.slowest_second_share() {
+        let mem = calibration.and_then(|one| one.report.running.slowest_second_share());
+        let mem = mem.map(|share| format!(" (mem {:.0} %)", share * 100.0)).unwrap_or_default();
+        writeln!(out, "slowest    {:.0} % of what arrived in that second{mem}", share * 100.0)?;
+    }
+    if let Some(written) = running.counters.storage_bytes_written {
+        writeln!(
+            out,
+            "written    {} for {} of users' data, the log included: {} ×",
+            human::bytes(written),
+            human::bytes(running.user_bytes_written),
+            human::number(running.write_amplification().unwrap_or(0.0))
+        )?;
+    }
+    if running.late.samples() > 0 {
+        writeln!(
+            out,
+            "driver     an idle client began p50 {}, p99 {}, max {} late",
+            micros(running.late.percentile_micros(50.0)),
+            micros(running.late.percentile_micros(99.0)),
+            micros(running.late.max_micros())
+        )?;
+    }
+    if let Some(calibration) = calibration {
+        writeln!(
+            out,
+            "mem        a map in memory: {} writes/s at most, {} arrived",
+            human::number(calibration.report.testing.per_second()),
+            human::number(calibration.report.running.offered_per_second())
+        )?;
+    }
+    Ok(())
+}
+
+/// Stalls in words.
+pub(super) fn stalls(stalls: &[Stall]) -> String {
+    let longest = stalls.iter().map(|stall| stall.seconds).fold(0.0, f64::max);
+    let total: f64 = stalls.iter().map(|stall| stall.seconds).sum();
+    if stalls.is_empty() {
+        return "none of a tenth of a second".to_owned();
+    }
+    let count = human::counted(stalls.len() as u64, "stall");
+    let listed = if stalls.len() <= STALLS_LISTED_MAX {
+        let each =
+            stalls.iter().map(|one| format!("{:.1} s at {:.1}", one.seconds, one.begin_seconds));
+        format!(": {}", each.collect::<Vec<_>>().join(", "))
+    } else {
+        String::new()
+    };
+    format!("{count}, {total:.1} s in all, the longest {longest:.1} s{listed}")
+}
+
+/// Causes in words.
+pub(super) fn causes(stalls: &[(String, u64)]) -> String {
+    if stalls.is_empty() {
+        return "nothing that the engine counts".to_owned();
+    }
+    let each = stalls.iter().map(|(cause, micros)| {
+        format!("{cause} {}", human::duration(Duration::from_micros(*micros)))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn verdict(
+    out: &mut impl Write,
+    outcome: &Outcome,
+    calibration: Option<&Calibration>,
+    paint: Paint,
+) -> io::Result<()> {
+    let headline = headline(outcome);
+    let is_sustainable = outcome.verdict.is_sustainable();
+    let painted = if is_sustainable { paint.bold(&headline) } else { paint.red(&headline) };
+    writeln!(out, "\n{painted}")?;
+    for finding in &outcome.verdict.findings {
+        let mark = if finding.is_met() { "met " } else { "NOT " };
+        let mem = calibration.and_then(|one| {
+            one.verdict.findings.iter().find(|theirs| theirs.criterion == finding.criterion)
+        });
+        // Where the map in memory fails as well, the engine is not the reason.
+        let machine = match mem {
+            Some(mem) if !mem.is_met() => "; nor does the map in memory meet it",
+            _ => "",
+        };
+        writeln!(out, "  {mark} {finding}{machine}")?;
+    }
+    for advice in &outcome.advice {
+        writeln!(out, "  why  {}", advice.reason)?;
+        writeln!(out, "  try  {}", advice.remedy)?;
+    }
+    for caution in &outcome.cautions {
+        writeln!(out, "  note {caution}")?;
+    }
+    out.flush()
+}
+
+/// The verdict in a sentence.
+pub(super) fn headline(outcome: &Outcome) -> String {
+    let running = &outcome.report.running;
+    let rate = human::number(running.offered_per_second());
+    let p99_9 = micros(running.write.percentile_micros(99.9));
+    if outcome.verdict.is_sustainable() {
+        format!("sustainable: {rate} writes/s, of which 99.9 % take no more than {p99_9}")
+    } else {
+        format!("NOT sustainable: {rate} writes/s, of which 99.9 % take up to {p99_9}")
+    }
+}
