@@ -1,8 +1,10 @@
 //! When writers may go on: the component constraint of a tree (performance-stability §4.1).
 //!
 //! A tree that takes writes faster than it merges them grows without bound, and reads with it. So
-//! the number of runs in level 0 and the number of full write buffers are limited; near the limit
-//! writers are slowed down a little at a time rather than stopped all at once.
+//! the number of runs and the number of full write buffers are limited: [`Limit`] says which runs
+//! count, [`Violation`] what happens to writers when there are too many.
+
+mod limit;
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,6 +13,7 @@ use crate::design::Design;
 use crate::error::ParseError;
 use crate::pick::{PickInput, due_by_shape};
 use crate::shape::TreeShape;
+pub use limit::{Bound, Limit, Violation};
 
 /// A number of runs that is never reached: level 0 may grow perpetually, as that of a system that
 /// puts writes before compactions (compaction paper §3.1.2).
@@ -50,14 +53,22 @@ impl FromStr for Stall {
 /// The limits of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constraint {
-    /// Runs in level 0 from which on writers are delayed, more with each further run.
+    /// Which runs are counted.
+    pub limit: Limit,
+    /// What happens to writers when there are too many.
+    pub violation: Violation,
+    /// Runs in level 0 from which on writers are delayed, more with each further run; with
+    /// [`Limit::Level0`].
     pub delay_runs: u32,
-    /// Runs in level 0 at which writers wait.
+    /// Runs in level 0 at which writers wait; with [`Limit::Level0`].
     pub stop_runs: u32,
     /// Full write buffers, waiting to be flushed, at which writers wait.
     pub stop_buffers: u32,
     /// What else writers wait for.
     pub stall: Stall,
+    /// The most operations that writers may write in a second, whatever the tree could take
+    /// (performance-stability §5.2.3, "Limit").
+    pub max_rate: Option<u32>,
 }
 
 /// What holds writers up.
@@ -65,6 +76,10 @@ pub struct Constraint {
 pub enum StallCause {
     /// Merging falls behind: level 0 holds too many runs.
     Level0Runs,
+    /// Merging falls behind: some level holds too many runs.
+    LevelRuns,
+    /// Merging falls behind: all levels together hold too many runs.
+    TotalRuns,
     /// Flushing falls behind: too many full write buffers.
     ImmutableMemtables,
     /// The tree is out of shape, and its design has writers wait for that.
@@ -73,14 +88,36 @@ pub enum StallCause {
 
 impl StallCause {
     /// All causes.
-    pub const ALL: [StallCause; 3] =
-        [Self::Level0Runs, Self::ImmutableMemtables, Self::CompactionsDue];
+    pub const ALL: [StallCause; 5] = [
+        Self::Level0Runs,
+        Self::LevelRuns,
+        Self::TotalRuns,
+        Self::ImmutableMemtables,
+        Self::CompactionsDue,
+    ];
+
+    /// What would lift it, as the end of a sentence.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Level0Runs | Self::LevelRuns | Self::TotalRuns => {
+                "a merge that ends; more bandwidth or threads for merges, a larger limit or fewer writes prevent it"
+            }
+            Self::ImmutableMemtables => {
+                "a flush that ends; a faster disk, more buffers or fewer writes prevent it"
+            }
+            Self::CompactionsDue => {
+                "the compactions that are due; stall=runs lets writers go on beside them"
+            }
+        }
+    }
 }
 
 impl fmt::Display for StallCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Level0Runs => "level-0-runs",
+            Self::LevelRuns => "level-runs",
+            Self::TotalRuns => "total-runs",
             Self::ImmutableMemtables => "immutable-memtables",
             Self::CompactionsDue => "compactions-due",
         })
@@ -92,8 +129,9 @@ impl fmt::Display for StallCause {
 pub struct Pressure {
     /// What is behind.
     pub cause: StallCause,
-    /// Runs or buffers found; the level that is out of shape for
-    /// [`StallCause::CompactionsDue`].
+    /// The level where it was found, unless it is about all of them.
+    pub level: Option<usize>,
+    /// Runs or buffers found; 0 for [`StallCause::CompactionsDue`].
     pub measured: u32,
     /// Runs or buffers at which this answer starts.
     pub threshold: u32,
@@ -102,6 +140,11 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// How near the tree is to its stop; 1 and more are at or beyond it.
+    fn excess(&self) -> f64 {
+        f64::from(self.measured) / f64::from(self.stop_at.max(1))
+    }
+
     /// How far the tree is from its first delay (0) to its stop (1).
     pub fn strength(&self) -> f64 {
         let span = self.stop_at.saturating_sub(self.threshold) + 1;
@@ -112,11 +155,16 @@ impl Pressure {
 
 impl fmt::Display for Pressure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cause, measured, threshold, stop_at } = self;
-        if *cause == StallCause::CompactionsDue {
-            return write!(f, "{cause}: level {measured} is out of shape");
+        let Self { cause, level, measured, threshold, stop_at } = self;
+        let level = level.unwrap_or_default();
+        match cause {
+            StallCause::CompactionsDue => write!(f, "{cause}: level {level} is out of shape"),
+            StallCause::LevelRuns => write!(
+                f,
+                "{cause}: {measured} in level {level} (delay at {threshold}, stop at {stop_at})"
+            ),
+            _ => write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})"),
         }
-        write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})")
     }
 }
 
@@ -133,47 +181,102 @@ pub enum Admission {
 
 /// What writers of a tree may do, by its shape, its number of full write buffers and its design.
 pub fn admit(shape: &TreeShape, full_buffers: usize, design: &Design) -> Admission {
-    let answer = admit_by_count(shape, full_buffers, &design.constraint);
-    let is_full = design.constraint.stall == Stall::Full;
-    if !matches!(answer, Admission::Stop(_)) && is_full {
-        let level = due_by_shape(&PickInput::new(shape, design));
-        if let Some(level) = level.map(|level| u32::try_from(level).unwrap_or(u32::MAX)) {
+    let limits = &design.constraint;
+    let buffers = count(full_buffers);
+    if buffers >= limits.stop_buffers {
+        return Admission::Stop(Pressure {
+            cause: StallCause::ImmutableMemtables,
+            level: None,
+            measured: buffers,
+            threshold: limits.stop_buffers,
+            stop_at: limits.stop_buffers,
+        });
+    }
+    let answer = match (limits.violation, admit_by_runs(shape, design)) {
+        (Violation::None, _) | (Violation::Stop, Admission::Delay(_)) => Admission::Proceed,
+        (_, answer) => answer,
+    };
+    if limits.stall == Stall::Full && !matches!(answer, Admission::Stop(_)) {
+        let due = due_by_shape(&PickInput::new(shape, design));
+        if let Some(level) = due {
             return Admission::Stop(Pressure {
                 cause: StallCause::CompactionsDue,
-                measured: level,
-                threshold: level,
-                stop_at: level,
+                level: Some(level),
+                measured: 0,
+                threshold: 0,
+                stop_at: 0,
             });
         }
     }
     answer
 }
 
-fn admit_by_count(shape: &TreeShape, full_buffers: usize, constraint: &Constraint) -> Admission {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let buffers = count(full_buffers);
-    if buffers >= constraint.stop_buffers {
-        return Admission::Stop(Pressure {
-            cause: StallCause::ImmutableMemtables,
-            measured: buffers,
-            threshold: constraint.stop_buffers,
-            stop_at: constraint.stop_buffers,
-        });
-    }
-    let runs = count(shape.level(0).runs.len());
-    let pressure = Pressure {
-        cause: StallCause::Level0Runs,
-        measured: runs,
-        threshold: constraint.delay_runs,
-        stop_at: constraint.stop_runs,
-    };
-    if runs >= constraint.stop_runs {
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn admit_by_runs(shape: &TreeShape, design: &Design) -> Admission {
+    let pressure = run_pressure(shape, design);
+    if pressure.measured >= pressure.stop_at {
         Admission::Stop(pressure)
-    } else if runs >= constraint.delay_runs {
+    } else if pressure.measured >= pressure.threshold {
         Admission::Delay(pressure)
     } else {
         Admission::Proceed
     }
+}
+
+/// The runs that the limit of a design counts: of several levels those of the fullest.
+pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
+    let limits = &design.constraint;
+    match limits.limit {
+        Limit::Level0 => Pressure {
+            cause: StallCause::Level0Runs,
+            level: Some(0),
+            measured: count(shape.level(0).runs.len()),
+            threshold: limits.delay_runs,
+            stop_at: limits.stop_runs,
+        },
+        Limit::Local(bound) => {
+            let deeper = (1..shape.levels.len()).map(|level| local(shape, design, level, bound));
+            deeper.fold(local(shape, design, 0, bound), |worst, other| {
+                if other.excess() > worst.excess() { other } else { worst }
+            })
+        }
+        Limit::Global(bound) => {
+            let last = shape.last_level();
+            let expected = (0..=last).map(|level| expected_runs(design, level, last)).sum();
+            let runs = count(shape.run_count());
+            bounded(StallCause::TotalRuns, None, runs, expected, bound.runs(expected))
+        }
+    }
+}
+
+/// The most runs that a level has when no merge is behind: those at which it acts, or the one that
+/// it is.
+fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
+    let allowed = design.strategy.runs_allowed(level, last_level);
+    if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }
+}
+
+/// A level other than the first may be at its bound: what writers add goes to the first.
+fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
+    let expected = expected_runs(design, level, shape.last_level());
+    let stop_at = bound.runs(expected).saturating_add(u32::from(level > 0));
+    let runs = count(shape.level(level).runs.len());
+    bounded(StallCause::LevelRuns, Some(level), runs, expected, stop_at)
+}
+
+/// Writers are delayed from half-way between what is expected and what is too much.
+fn bounded(
+    cause: StallCause,
+    level: Option<usize>,
+    measured: u32,
+    expected: u32,
+    stop_at: u32,
+) -> Pressure {
+    let threshold = (expected.saturating_add(stop_at) / 2).saturating_add(1).min(stop_at);
+    Pressure { cause, level, measured, threshold, stop_at }
 }
 
 #[cfg(test)]
@@ -211,6 +314,52 @@ mod tests {
         assert_eq!(pressure.to_string(), "compactions-due: level 0 is out of shape");
         design.constraint.stall = Stall::Runs;
         assert_eq!(admit(&with_runs(3), 0, &design), Admission::Proceed);
+    }
+
+    fn verdict(runs: u64, settings: &str) -> &'static str {
+        let design = format!("tiering L0=3 T=3; {settings}").parse().unwrap();
+        match admit(&with_runs(runs), 0, &design) {
+            Admission::Proceed => "proceed",
+            Admission::Delay(_) => "delay",
+            Admission::Stop(_) => "stop",
+        }
+    }
+
+    #[test]
+    fn the_interaction_says_what_becomes_of_too_many_runs() {
+        let at =
+            |runs, violation| verdict(runs, &format!("delay=4; stop=6; violation={violation}"));
+        assert_eq!([3, 5, 6].map(|runs| at(runs, "slow-down")), ["proceed", "delay", "stop"]);
+        assert_eq!([3, 5, 6].map(|runs| at(runs, "stop")), ["proceed", "proceed", "stop"]);
+        assert_eq!(at(600, "none"), "proceed");
+    }
+
+    #[test]
+    fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
+        // Three runs gather in level 0: twice as many are too many.
+        assert_eq!(
+            [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x)")),
+            ["proceed", "delay", "stop"]
+        );
+        assert_eq!(
+            [8, 9].map(|runs| verdict(runs, "limit=global(9); violation=stop")),
+            ["proceed", "stop"]
+        );
+        // One level of one run, and the flush that comes in: two levels, four runs.
+        let design: Design = "leveling L0=1; limit=global; violation=stop".parse().unwrap();
+        let tree = |level0: u64| {
+            let runs: String =
+                (0..level0).map(|at| format!("L0 r{}: {0}=a..=z:1\n", 90 - at)).collect();
+            format!("{runs}L1 r2: 2=a..=z:1\nL1 r1: 1=a..=z:1\n").parse::<TreeShape>().unwrap()
+        };
+        assert_eq!(admit(&tree(1), 0, &design), Admission::Proceed);
+        let Admission::Stop(pressure) = admit(&tree(2), 0, &design) else { panic!() };
+        assert_eq!(pressure.to_string(), "total-runs: 4 (delay at 4, stop at 4)");
+        let local: Design = "leveling L0=1; limit=local".parse().unwrap();
+        // Two runs in level 1 are at the bound of each level, and one in level 0 leaves room.
+        assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
+        let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
+        assert_eq!((pressure.cause, pressure.level), (StallCause::LevelRuns, Some(0)));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::key_range::{KeyRange, escape};
+use crate::recency::is_newer_throughout;
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
 use crate::strategy::{Movement, TriggerKind};
 
@@ -132,18 +133,20 @@ impl Compaction {
         self.tables().map(|table| table.size_bytes).sum()
     }
 
-    /// The levels it touches, first and last.
-    pub fn levels(&self) -> (usize, usize) {
-        let first = self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level);
-        (first.min(self.output.level), self.output.level.max(first))
+    /// The first level that it takes from.
+    pub fn from_level(&self) -> usize {
+        self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
     }
 
     /// Whether both could change the same place, so that they must not run at the same time.
     ///
-    /// Two jobs are independent if no level lies in the span of both, or if no key does.
+    /// Two jobs are independent if they share no key, or if one is newer than the other in all
+    /// that it takes and makes: a merge into a level may go on beside one out of that level that
+    /// took its runs before.
     pub fn conflicts_with(&self, other: &Compaction) -> bool {
-        let (a, b) = (self.levels(), other.levels());
-        a.0 <= b.1 && b.0 <= a.1 && self.range().overlaps(&other.range())
+        self.range().overlaps(&other.range())
+            && !is_newer_throughout(self, other)
+            && !is_newer_throughout(other, self)
     }
 
     /// Splits the inputs into groups that share no keys; each can be carried out on its own.
@@ -368,5 +371,20 @@ mod tests {
         assert!(!left.conflicts_with(&right));
         assert!(!left.conflicts_with(&below));
         assert!(left.conflicts_with(&left));
+    }
+
+    #[test]
+    fn a_merge_into_a_level_goes_on_beside_one_that_took_its_runs() {
+        let shape: TreeShape =
+            "L0 r4: 1=a..=z:1\nL1 r3: 2=a..=z:1\nL2 r2: 3=a..=z:1".parse().unwrap();
+        let to = |level, placement| Output { level, placement };
+        let down = compaction(&shape, &[2, 3], to(2, Placement::Join(RunId(2))));
+        let behind = compaction(&shape, &[1], to(1, Placement::NewRun));
+        assert!(!behind.conflicts_with(&down) && !down.conflicts_with(&behind));
+        let into = compaction(&shape, &[1], to(1, Placement::Join(RunId(3))));
+        assert!(into.conflicts_with(&down), "its place may be gone before it comes");
+        let both_new = compaction(&shape, &[2], to(2, Placement::NewRun));
+        let other = compaction(&shape, &[1], to(2, Placement::NewRun));
+        assert!(both_new.conflicts_with(&other), "which run is newer would be left to chance");
     }
 }

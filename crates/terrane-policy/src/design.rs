@@ -25,7 +25,8 @@ mod validate;
 
 use std::fmt;
 
-use crate::admission::{Constraint, Stall};
+use crate::admission::{Constraint, Limit, Stall, Violation};
+use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
 pub use filters::FilterAllocation;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
@@ -61,7 +62,12 @@ pub enum Compression {
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `compression` | `compression` | by level | `none` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
+/// | `limit` | `constraint.limit` | [`Limit`](crate::admission::Limit): `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
+/// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `slow-down` |
 /// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
+/// | `max-rate` | `constraint.max_rate` | operations a second, or `none` | `none` |
+/// | `scheduler` | `scheduler` | a [`Scheduler`] | `fair` |
+/// | `intake` | `strategy.intake` | `all` or `exact` | `all` |
 ///
 /// What differs by level is a list with `,`; its last value holds for all deeper levels.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +90,12 @@ pub struct Design {
     pub compression: PerLevel<Compression>,
     /// When writers are delayed or stopped.
     pub constraint: Constraint,
+    /// How merges share the bandwidth.
+    pub scheduler: Scheduler,
 }
+
+/// The scheduler of a design that names none.
+pub(crate) const DEFAULT_SCHEDULER: Scheduler = Scheduler::Fair;
 
 impl Design {
     /// The usual design of an eagerness.
@@ -103,7 +114,11 @@ impl Design {
                 stop_runs: 24,
                 stop_buffers: 3,
                 stall: Stall::Runs,
+                limit: Limit::Level0,
+                violation: Violation::SlowDown,
+                max_rate: None,
             },
+            scheduler: DEFAULT_SCHEDULER,
         }
     }
 

@@ -21,6 +21,7 @@
 //! | [`soundness`] | the check that a compaction never turns recency round |
 //! | [`space`] | all strategies that make sense |
 //! | [`admission`] | when writers are delayed or stopped |
+//! | [`scheduler`] | how merges share the bandwidth |
 //! | [`allocation`] | how filter memory and time are shared among levels |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`units`] | byte sizes and times as text |
@@ -36,6 +37,8 @@ pub mod forecast;
 pub mod key_range;
 pub mod memtable_choice;
 pub mod pick;
+mod recency;
+pub mod scheduler;
 pub mod shape;
 pub mod soundness;
 pub mod space;
@@ -43,14 +46,17 @@ pub mod strategy;
 mod text;
 pub mod units;
 
-pub use admission::{Admission, Constraint, Pressure, Stall, StallCause, admit};
+pub use admission::{
+    Admission, Bound, Constraint, Limit, Pressure, Stall, StallCause, Violation, admit,
+};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery, flodb};
 pub use error::ParseError;
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};
+pub use scheduler::{Merge, Scheduler, allocate};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 pub use strategy::{
-    Eagerness, Granularity, Growth, Movement, Runs, Strategy, Trigger, TriggerKind,
+    Eagerness, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger, TriggerKind,
 };

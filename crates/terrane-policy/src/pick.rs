@@ -43,7 +43,7 @@ use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::key_range::KeyRange;
 use crate::shape::{SeqNo, TreeShape};
-use assemble::{merge_in_place, move_column, move_runs, move_tables};
+use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
 use candidate::{Candidate, Extent};
 
 /// All that a decision depends on.
@@ -145,7 +145,7 @@ fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
             Some(count) if level > 0 => {
                 return move_column(input, level, &candidate.extent, count, reason);
             }
-            _ => move_runs(input, level, None, reason),
+            _ => move_oldest_runs(input, level, reason),
         },
     }?;
     is_free(input, &compaction).then_some(compaction)

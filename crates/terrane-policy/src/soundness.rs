@@ -7,9 +7,10 @@
 
 use std::fmt;
 
-use crate::compaction::{Compaction, Placement};
+use crate::compaction::Compaction;
 use crate::key_range::KeyRange;
-use crate::shape::{Place, RunId, TableId, TreeShape};
+use crate::recency::{Recency, output_recency, recency};
+use crate::shape::{Place, TableId, TreeShape};
 
 /// Why a compaction must not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +46,6 @@ impl fmt::Display for Unsound {
 }
 
 impl std::error::Error for Unsound {}
-
-/// A position in the order of recency: level, then run within the level; smaller is newer.
-///
-/// Runs are ordered newest first, so the number of the run counts down.
-type Recency = (usize, std::cmp::Reverse<u64>);
 
 /// Checks that carrying out `compaction` on `shape` keeps the recency of every key.
 ///
@@ -87,20 +83,6 @@ pub fn check(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> 
     Ok(())
 }
 
-fn recency(level: usize, run: RunId) -> Recency {
-    (level, std::cmp::Reverse(run.0))
-}
-
-/// A run that is joined keeps its place also when its last table has left it in the meantime: the
-/// number of the run is the place.
-fn output_recency(compaction: &Compaction) -> Recency {
-    let level = compaction.output.level;
-    match compaction.output.placement {
-        Placement::NewRun => (level, std::cmp::Reverse(u64::MAX)),
-        Placement::Join(run) => recency(level, run),
-    }
-}
-
 fn check_places(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> {
     for input in &compaction.inputs {
         let run = shape.level(input.level).runs.iter().find(|run| run.id == input.run);
@@ -117,7 +99,8 @@ fn check_places(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsoun
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compaction::{Input, Output, Reason};
+    use crate::compaction::{Input, Output, Placement, Reason};
+    use crate::shape::RunId;
 
     /// Builds `inputs -> level` from table numbers; the result joins `join` or is a new run.
     fn verdict(shape: &str, ids: &[u64], level: usize, join: Option<u64>) -> Result<(), Unsound> {

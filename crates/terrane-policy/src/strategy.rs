@@ -12,6 +12,7 @@
 mod eagerness;
 mod granularity;
 mod growth;
+mod intake;
 mod movement;
 mod runs;
 mod sense;
@@ -20,6 +21,7 @@ mod trigger;
 pub use eagerness::Eagerness;
 pub use granularity::Granularity;
 pub use growth::{Growth, bush_ratio};
+pub use intake::Intake;
 pub use movement::Movement;
 pub use runs::{RunCount, Runs};
 pub use trigger::{Trigger, TriggerKind};
@@ -40,6 +42,8 @@ pub struct Strategy {
     pub level0_runs: u32,
     /// Capacity of level 1 in bytes; `None` for its ratio times the capacity of level 0.
     pub base_bytes: Option<u64>,
+    /// How many runs a level that gathers them gives up at once.
+    pub intake: Intake,
     /// What makes a level act, in order of precedence.
     pub triggers: PerLevel<Vec<Trigger>>,
     /// How much one compaction moves.
@@ -58,6 +62,7 @@ impl Strategy {
             growth: Growth::Fixed,
             level0_runs: eagerness.default_level0_runs(size_ratio),
             base_bytes: None,
+            intake: Intake::All,
             triggers: PerLevel::all(vec![Trigger::LevelSaturation, Trigger::RunCount]),
             granularity: PerLevel::all(eagerness.default_granularity()),
             movement: PerLevel::all(vec![Movement::LeastOverlap]),

@@ -11,6 +11,7 @@ use crate::durability::Durability;
 use crate::engine::{Engine, Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::io_budget::IoBudget;
 use crate::iterator::Iter;
 use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::options::{OpenMode, Options};
@@ -358,6 +359,19 @@ impl Db {
     /// The design makes no sense, or the database does not take writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
         self.default.set_design(design)
+    }
+
+    /// Gives flushes and compactions another budget, from now on until the database is closed.
+    ///
+    /// # Errors
+    /// It is below 64 KiB a second.
+    pub fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
+        self.engine().set_io_budget(budget)
+    }
+
+    /// What flushes and compactions may write in a second.
+    pub fn io_budget(&self) -> IoBudget {
+        self.engine().io_budget()
     }
 
     /// The directory of the database.

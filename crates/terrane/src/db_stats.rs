@@ -133,6 +133,10 @@ pub struct StallStats {
     pub writes: u64,
     /// Time writers waited because level 0 held too many runs, in microseconds.
     pub level0_runs_micros: u64,
+    /// Time writers waited because some level held too many runs, in microseconds.
+    pub level_runs_micros: u64,
+    /// Time writers waited because all levels together held too many runs, in microseconds.
+    pub total_runs_micros: u64,
     /// Time writers waited because too many memtables were full, in microseconds.
     pub immutable_memtables_micros: u64,
     /// Time writers waited because the tree was out of shape, in microseconds.
@@ -146,16 +150,23 @@ pub struct StallStats {
 impl StallStats {
     /// All time that writers lost, in microseconds.
     pub fn total_micros(&self) -> u64 {
-        self.level0_runs_micros
+        self.runs_micros()
             + self.immutable_memtables_micros
             + self.compactions_due_micros
             + self.delay_micros
+    }
+
+    /// Time writers waited because of runs, however they are counted, in microseconds.
+    pub fn runs_micros(&self) -> u64 {
+        self.level0_runs_micros + self.level_runs_micros + self.total_runs_micros
     }
 
     /// The time lost to a cause, in microseconds.
     pub fn micros(&self, cause: StallCause) -> u64 {
         match cause {
             StallCause::Level0Runs => self.level0_runs_micros,
+            StallCause::LevelRuns => self.level_runs_micros,
+            StallCause::TotalRuns => self.total_runs_micros,
             StallCause::ImmutableMemtables => self.immutable_memtables_micros,
             StallCause::CompactionsDue => self.compactions_due_micros,
         }
@@ -304,6 +315,8 @@ fn stall_stats(engine: &Engine) -> StallStats {
     StallStats {
         writes: count(Counter::StalledWrites),
         level0_runs_micros: count(Counter::StallRunsMicros),
+        level_runs_micros: count(Counter::StallLevelRunsMicros),
+        total_runs_micros: count(Counter::StallTotalRunsMicros),
         immutable_memtables_micros: count(Counter::StallMemtablesMicros),
         compactions_due_micros: count(Counter::StallShapeMicros),
         delay_micros: count(Counter::DelayMicros),
@@ -386,7 +399,7 @@ impl fmt::Display for Stats {
             "stalls              {} writes, {} ms (runs {}, memtables {}, delays {})",
             stalls.writes,
             stalls.total_micros() / 1000,
-            stalls.level0_runs_micros / 1000,
+            stalls.runs_micros() / 1000,
             stalls.immutable_memtables_micros / 1000,
             stalls.delay_micros / 1000
         )?;

@@ -6,6 +6,7 @@
 //! | `write`, `room` | log, memtable, visibility; what holds writers up |
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
+//! | `gate`, `pace` | which merges go on and how fast; how far one has come |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `deletes` | memtables that are flushed so that deletes are persistent in time |
 //! | `drain` | threads that empty the front level of FloDB's memtables |
@@ -30,11 +31,13 @@ mod drain;
 mod drop_covered;
 mod files;
 mod flush;
+mod gate;
 mod health;
 mod install;
 mod keyspaces;
 mod multi_get;
 mod open;
+mod pace;
 mod parallel_read;
 mod picking;
 mod read;
@@ -105,6 +108,7 @@ pub(crate) struct Engine {
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,
+    gate: gate::Gate,
     drains: drain::DrainSignal,
     /// Threads that help readers, if there are any.
     read_pool: Option<Arc<ReadPool>>,

@@ -17,38 +17,54 @@ pub(crate) use rules::{DropRules, OlderTables};
 
 use terrane_memtable::Fragment;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::iter::MergeCursor;
 use crate::table::FinishedTable;
 use crate::types::{EntryKind, SeqNo};
 
-/// How often the merge asks whether it should stop, in entries.
-const ENTRIES_PER_CHECK: u64 = 1024;
+/// How often the merge asks whether it may go on, in bytes of its input.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What an entry of the input counts for beside its key and value, so that small ones add up.
+const ENTRY_BYTES: usize = 16;
+
+/// What a merge did since it asked last whether it may go on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Piece {
+    /// Entries of the input that it went through.
+    pub(crate) entries: u64,
+    /// Bytes that it wrote.
+    pub(crate) written_bytes: u64,
+}
 
 /// Merges `input`, which is positioned on its first entry, into tables.
 ///
-/// `fragments` are the range tombstones of the inputs. `should_stop` is asked now and then.
+/// `fragments` are the range tombstones of the inputs. `go_on` returns when the merge may go on; it
+/// is asked after each piece, and at the end.
 ///
 /// # Errors
-/// [`Error::Closed`] if it was told to stop; tables that were begun are left behind then, and
-/// after any other error, for `output` to remove.
+/// That of `go_on`; tables that were begun are left behind then, and after any other error, for
+/// `output` to remove.
 pub(crate) fn merge(
     mut input: MergeCursor,
     fragments: Vec<Fragment>,
     mut rules: DropRules,
     output: &mut Output<'_>,
-    should_stop: &dyn Fn() -> bool,
+    go_on: &mut dyn FnMut(Piece) -> Result<()>,
 ) -> Result<Vec<FinishedTable>> {
     output.begin(rules.kept_fragments(&fragments));
     rules.set_deleted(fragments);
     let mut key = Vec::new();
     let mut has_key = false;
     let mut last_stripe = 0;
-    let mut seen: u64 = 0;
+    let (mut piece, mut piece_bytes, mut written) = (Piece::default(), 0, 0);
     while input.is_valid() {
-        seen += 1;
-        if seen.is_multiple_of(ENTRIES_PER_CHECK) && should_stop() {
-            return Err(Error::Closed);
+        piece_bytes += input.key().len() + input.value().len() + ENTRY_BYTES;
+        piece.entries += 1;
+        if piece_bytes >= PIECE_BYTES {
+            let written_before = std::mem::replace(&mut written, output.written_bytes());
+            go_on(Piece { written_bytes: written - written_before, ..piece })?;
+            (piece, piece_bytes) = (Piece::default(), 0);
         }
         let (seq, kind) = (input.seq(), input.kind());
         let stripe = rules.stripe(seq);
@@ -69,7 +85,9 @@ pub(crate) fn merge(
         }
         input.next()?;
     }
-    output.finish()
+    let made = output.finish()?;
+    go_on(Piece { written_bytes: output.written_bytes() - written, ..piece })?;
+    Ok(made)
 }
 
 fn keeps(rules: &DropRules, key: &[u8], seq: SeqNo, kind: EntryKind, stripe: usize) -> bool {

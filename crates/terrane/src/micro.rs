@@ -132,6 +132,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
             filter_bits: 10.0,
             compression: Compression::None,
             keyspace: 0,
+            sync_bytes: 0,
         },
         table_bytes: 1 << 30,
         grandparents: Vec::new(),
@@ -140,6 +141,6 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(Vec::new(), OlderTables::default());
-    let made = merge(input, Vec::new(), rules, &mut output, &|| false);
+    let made = merge(input, Vec::new(), rules, &mut output, &mut |_| Ok(()));
     made.ok().and_then(|mut tables| tables.pop()).expect("memory does not fail")
 }

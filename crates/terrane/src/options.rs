@@ -17,6 +17,7 @@ use terrane_policy::{Design, catalogue, units};
 use crate::clock::{Clock, SystemClock};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
+use crate::io_budget::IoBudget;
 use crate::storage::{DiskStorage, Storage};
 
 /// What to do about a directory with or without a database.
@@ -220,6 +221,19 @@ options! {
     trade_off "Helps when tables come from a slow disk, and costs when they are in memory.",
     takes_effect "when the database is opened";
 
+    /// How much flushes and compactions together may write in a second.
+    io_budget: IoBudget as IoBudget = IoBudget::Unlimited,
+    accepts "`none`, 64 KiB or more such as `100MB/s`, or `leftover(100MB/s)`" where |budget| budget.is_valid(),
+    trade_off "A smaller budget leaves more of the disk to the application, and limits how much can be written in the long run.",
+    takes_effect "when the database is opened, and later by `Db::set_io_budget`";
+
+    /// How much of a table is written before it is forced to disk, in bytes, so that no sync at its
+    /// end has everyone wait for the disk (performance-stability §3.1); `0B` leaves it to the end.
+    sync_bytes: u64 as Bytes = Bytes(16 << 20),
+    accepts "0 or 64 KiB to 1 TiB" where |bytes| bytes.0 == 0 || (64 << 10..=1 << 40).contains(&bytes.0),
+    trade_off "Less at a time keeps others from waiting, and costs merges more waits of their own.",
+    takes_effect "when the database is opened";
+
     /// The time within which what was deleted, by key or by range, is gone from all tables, whatever
     /// the design: tombstones then go before everything else, level by level, so that each has its
     /// share of the time (Lethe §4.1). Snapshots keep what they see.
@@ -415,6 +429,10 @@ impl fmt::Display for ReadMode {
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
+    }
+
+    pub(crate) fn sync_bytes(&self) -> u64 {
+        self.sync_bytes.0
     }
 
     /// The time within which deletes are persistent, in microseconds.

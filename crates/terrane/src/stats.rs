@@ -84,6 +84,10 @@ pub(crate) enum Counter {
     TablesDropped,
     /// Time that writers waited because of runs in level 0, in microseconds.
     StallRunsMicros,
+    /// Time that writers waited because of runs in some level, in microseconds.
+    StallLevelRunsMicros,
+    /// Time that writers waited because of runs in all levels together, in microseconds.
+    StallTotalRunsMicros,
     /// Time that writers waited because of full memtables, in microseconds.
     StallMemtablesMicros,
     /// Time writers waited for a tree that was out of shape.

@@ -70,7 +70,7 @@ impl StabilityArgs {
                 write_line(&mut out, &line)?;
                 out.flush()?;
             } else {
-                show::outcome(&mut out, &outcome, calibration.as_ref())?;
+                show::outcome(&mut out, &plan, &outcome, calibration.as_ref())?;
             }
             outcomes.push(outcome);
         }
@@ -112,7 +112,7 @@ fn calibrate(plan: &Plan) -> Result<Calibration> {
 
 fn measure(plan: &Plan, candidate: &Candidate, dir: &Path) -> Result<Outcome> {
     let phases: &TwoPhaseOptions = &plan.phases;
-    let mut database = Database::load(candidate, &plan.options, dir, &phases.run)?;
+    let mut database = Database::load(candidate, &plan.options, dir, &phases.run, plan.budget)?;
     let report: TwoPhaseReport = evaluate(&mut database, phases, &watched(&candidate.name))?;
     database.close()?;
     // The next design finds the disk as this one found it.

@@ -4,16 +4,16 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::{Design, FilterAllocation, PerLevel, scaling};
-use crate::admission::{NEVER, Stall};
+use super::{DEFAULT_SCHEDULER, Design, FilterAllocation, PerLevel, scaling};
+use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::catalogue;
 use crate::error::ParseError;
-use crate::strategy::{Eagerness, Growth, RunCount, Runs};
+use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
 use crate::text::split_outside;
 use crate::units::{format_bytes, parse_bytes};
 
 /// All keys, for who was given another one.
-const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, delay, stop, buffers or stall";
+const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, intake, limit, violation, delay, stop, buffers, stall, max-rate or scheduler";
 
 impl Design {
     /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
@@ -31,6 +31,9 @@ impl Design {
         if strategy.growth != Growth::Fixed {
             settings.push(("growth", strategy.growth.to_string()));
         }
+        if strategy.intake != Intake::All {
+            settings.push(("intake", strategy.intake.to_string()));
+        }
         let limits = &self.constraint;
         settings.extend([
             ("trigger", lists(&strategy.triggers)),
@@ -46,8 +49,20 @@ impl Design {
             ("stop", runs_or_never(limits.stop_runs)),
             ("buffers", limits.stop_buffers.to_string()),
         ]);
+        if limits.limit != Limit::Level0 {
+            settings.push(("limit", limits.limit.to_string()));
+        }
+        if limits.violation != Violation::SlowDown {
+            settings.push(("violation", limits.violation.to_string()));
+        }
         if limits.stall != Stall::Runs {
             settings.push(("stall", limits.stall.to_string()));
+        }
+        if let Some(rate) = limits.max_rate {
+            settings.push(("max-rate", rate.to_string()));
+        }
+        if self.scheduler != DEFAULT_SCHEDULER {
+            settings.push(("scheduler", self.scheduler.to_string()));
         }
         settings
     }
@@ -146,6 +161,12 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "stop" => design.constraint.stop_runs = number_or_never(key, value)?,
         "buffers" => design.constraint.stop_buffers = number(key, value)?,
         "stall" => design.constraint.stall = value.parse()?,
+        "limit" => design.constraint.limit = value.parse()?,
+        "violation" => design.constraint.violation = value.parse()?,
+        "max-rate" if value == "none" => design.constraint.max_rate = None,
+        "max-rate" => design.constraint.max_rate = Some(number(key, value)?),
+        "scheduler" => design.scheduler = value.parse()?,
+        "intake" => strategy.intake = value.parse()?,
         _ => return Err(ParseError::new("design", key, KEYS)),
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::settings::out_of_range;
 use super::{Design, FilterAllocation};
-use crate::admission::{NEVER, Stall};
+use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::error::ParseError;
 
 impl Design {
@@ -46,6 +46,7 @@ impl Design {
                 limits.stop_runs.into(),
                 "more than delay and more than L0",
             ),
+            (limits.max_rate != Some(0), "max-rate", 0, "at least one operation a second, or none"),
             (
                 (1..=1000).contains(&limits.stop_buffers),
                 "buffers",
@@ -69,7 +70,9 @@ impl Design {
             let bits = format!("monkey({})", self.filter_bits);
             return Err(out_of_range("filter", bits, "one average, as it is shared out by level"));
         }
-        if self.strategy.is_manual() && (limits.stop_runs != NEVER || limits.stall == Stall::Full) {
+        let stops = limits.violation != Violation::None
+            && (limits.limit != Limit::Level0 || limits.stop_runs != NEVER);
+        if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {
             let reason = "stop=never and stall=runs: nothing is merged unless asked for, and writers would wait for ever";
             return Err(out_of_range("trigger", "manual", reason));
         }

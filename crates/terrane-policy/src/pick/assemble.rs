@@ -7,6 +7,7 @@ use super::{PickInput, is_free, movement};
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
+use crate::strategy::Intake;
 
 /// The runs of a level, or what of them shares keys with `within`, into the next level.
 pub(super) fn move_runs(
@@ -21,6 +22,23 @@ pub(super) fn move_runs(
         None => runs.iter().map(|run| whole(level, run)).collect(),
     };
     into_next_level(input, level, inputs, false, reason)
+}
+
+/// The runs of a level that its intake says into the next level: all, or as many of the oldest as
+/// make it act.
+pub(super) fn move_oldest_runs(
+    input: &PickInput<'_>,
+    level: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    let strategy = &input.design.strategy;
+    let runs = &input.shape.level(level).runs;
+    let count = match strategy.intake {
+        Intake::All => runs.len(),
+        Intake::Exact => strategy.runs_allowed(level, input.last_level()) as usize + 1,
+    };
+    let oldest = runs.iter().skip(runs.len().saturating_sub(count));
+    into_next_level(input, level, oldest.map(|run| whole(level, run)).collect(), false, reason)
 }
 
 /// Up to `count` neighbouring tables of a single-run level into the next level, chosen by the
@@ -109,7 +127,7 @@ fn into_next_level(
     let last = input.last_level().max(target);
     let strategy = &input.design.strategy;
     let newest = input.shape.level(target).runs.first().filter(|run| {
-        strategy.is_single_run(target, last)
+        strategy.is_single_run(target, last) && !is_leaving(input, target, run)
             || strategy.fills_runs(target, last) && has_room(input, target, last, run, bytes)
             || is_part && run.overlapping(&range).is_empty()
     });
@@ -124,6 +142,16 @@ fn into_next_level(
         None => Placement::NewRun,
     };
     Some(Compaction { inputs, output: Output { level: target, placement }, reason })
+}
+
+/// Whether a job is taking all of a run into a deeper level. What comes meanwhile is the next run
+/// of the level (performance-stability §5.1.1: two components for each level).
+fn is_leaving(input: &PickInput<'_>, level: usize, run: &Run) -> bool {
+    let takes = |table: &Arc<TableInfo>| {
+        let mut jobs = input.in_progress.iter().filter(|job| job.output.level > level);
+        jobs.any(|job| job.takes(table.id))
+    };
+    !input.in_progress.is_empty() && run.tables.iter().all(takes)
 }
 
 /// Whether a run has not reached its share of the capacity of its level (Dostoevsky §4: the runs

@@ -2,6 +2,7 @@
 
 use super::PickInput;
 use super::candidate::{Candidate, Extent, load_rank, ranked};
+use crate::admission::run_pressure;
 use crate::compaction::Reason;
 use crate::design::PerLevel;
 use crate::shape::{Level, TableInfo};
@@ -17,7 +18,38 @@ struct Load {
 
 pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
     let levels = input.shape.levels.iter().enumerate();
-    levels.flat_map(|(level, content)| of_level(input, level, content)).collect()
+    let mut found: Vec<Candidate> =
+        levels.flat_map(|(level, content)| of_level(input, level, content)).collect();
+    found.extend(relief(input));
+    found
+}
+
+/// Whatever the triggers, writers must not be held up for what no one would ever merge: a level
+/// whose runs would delay them acts, after everything else.
+fn relief(input: &PickInput<'_>) -> Option<Candidate> {
+    let pressure = run_pressure(input.shape, input.design);
+    if pressure.measured < pressure.threshold || input.design.strategy.is_manual() {
+        return None;
+    }
+    let staying_runs = |level: usize| staying(input, level, input.shape.level(level)).runs;
+    let level = match pressure.level {
+        Some(level) => level,
+        // What goes on may lift it.
+        None if !input.in_progress.is_empty() => return None,
+        None => {
+            let above_last = 0..input.last_level();
+            let most = above_last.clone().max_by_key(|level| staying_runs(*level));
+            most.filter(|level| staying_runs(*level) > 1)
+                .or_else(|| above_last.clone().find(|level| staying_runs(*level) > 0))
+                .unwrap_or(input.last_level())
+        }
+    };
+    let most = u64::from(pressure.threshold);
+    let runs = if pressure.level.is_some() { staying_runs(level) } else { most };
+    let measure = (runs, most);
+    (runs >= most).then(|| {
+        Candidate::triggered(TriggerKind::RunCount, level, usize::MAX, measure, Extent::Level)
+    })
 }
 
 fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candidate> {
@@ -50,12 +82,6 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
             let kind = trigger.kind();
             found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
         }
-    }
-    // Whatever the triggers, writers must not be held up for what no one would ever merge.
-    let most = u64::from(input.design.constraint.delay_runs);
-    if level == 0 && !triggers.contains(&Trigger::RunCount) && load.runs >= most {
-        let (kind, rank) = (TriggerKind::RunCount, load_rank(input, level));
-        found.push(Candidate::triggered(kind, level, rank, (load.runs, most), Extent::Level));
     }
     // What only passes through level 0 moves on, and what should be one run becomes one.
     if load.runs > allowed.max(1) && !gathers || level == 0 && allowed == 0 {

@@ -13,14 +13,16 @@ use terrane_policy::{
 };
 
 use super::flush::job_memory;
+use super::gate::Pass;
 use super::install::Installed;
+use super::pace::Pace;
 use super::tree::TreeJobs;
 use super::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::manifest::{Change, JobRecord, describe};
 use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, covered, merge};
+use crate::merge::{DropRules, OlderTables, Output, Piece, covered, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
 use crate::types::SeqNo;
@@ -44,8 +46,14 @@ struct Outcome {
 
 impl Engine {
     /// Carries out a compaction that was entered in the tree's jobs, and takes it out of them.
-    pub(super) fn compact(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
-        let result = self.carry_out(tree, compaction);
+    pub(super) fn compact(
+        &self,
+        tree: &Arc<Tree>,
+        compaction: &Compaction,
+        pass: Pass<'_>,
+    ) -> Result<()> {
+        let result = self.carry_out(tree, compaction, &pass);
+        drop(pass);
         let mut jobs = tree.jobs();
         jobs.compactions.retain(|other| other != compaction);
         if let Err(error) = &result {
@@ -65,10 +73,12 @@ impl Engine {
             tree.jobs().compactions.retain(|other| other != compaction);
             return Err(error);
         }
-        self.compact(tree, compaction)
+        let merge = self.as_merge(tree, &tree.jobs(), compaction);
+        let pass = self.gate.enter(merge, compaction.from_level());
+        self.compact(tree, compaction, pass)
     }
 
-    fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
+    fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction, pass: &Pass<'_>) -> Result<()> {
         let start = Instant::now();
         let version = Arc::clone(&tree.state().version);
         // A tree that was dropped since has no tables any more.
@@ -81,7 +91,8 @@ impl Engine {
         }
         let mut paths = Vec::new();
         let mut outcome = Outcome::default();
-        let done = self.do_groups(tree, &version, compaction, &mut outcome, &mut paths);
+        let mut pace = Pace::new(self, tree, compaction, shape, pass);
+        let done = self.do_groups(&mut pace, &version, &mut outcome, &mut paths);
         let record = self.record(tree, compaction, &outcome, shape, start);
         let installed = done.and_then(|()| {
             if !outcome.made.is_empty() {
@@ -168,13 +179,12 @@ impl Engine {
 
     fn do_groups(
         &self,
-        tree: &Tree,
+        pace: &mut Pace<'_>,
         version: &Arc<Version>,
-        compaction: &Compaction,
         outcome: &mut Outcome,
         paths: &mut Vec<PathBuf>,
     ) -> Result<()> {
-        let shape = version.shape();
+        let (shape, compaction) = (version.shape(), pace.compaction);
         let snapshots = self.snapshots.list();
         for group in compaction.groups(shape) {
             match group {
@@ -182,7 +192,7 @@ impl Engine {
                 Group::Move(table) => outcome.moved.push(table),
                 Group::Merge(tables) => {
                     let (made, read_bytes) =
-                        self.merge_group(tree, version, compaction, &tables, &snapshots, paths)?;
+                        self.merge_group(pace, version, &tables, &snapshots, paths)?;
                     outcome.made.extend(made);
                     outcome.read_bytes += read_bytes;
                     outcome.consumed.extend(tables);
@@ -194,14 +204,15 @@ impl Engine {
 
     fn merge_group(
         &self,
-        tree: &Tree,
+        pace: &mut Pace<'_>,
         version: &Arc<Version>,
-        compaction: &Compaction,
         tables: &[Arc<TableInfo>],
         snapshots: &[SeqNo],
         paths: &mut Vec<PathBuf>,
     ) -> Result<(Vec<FinishedTable>, u64)> {
-        let shape = version.shape();
+        let (tree, compaction, shape) = (pace.tree, pace.compaction, version.shape());
+        // Memory is taken when the merge can make use of it.
+        pace.go_on(Piece::default())?;
         let fragments = fragments_of(version, tables)?;
         let read = self.not_covered(tables, &fragments, snapshots);
         let runs = chosen_runs(version, compaction, &read);
@@ -222,8 +233,7 @@ impl Engine {
         let mut next_table = || self.next_table();
         let config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
         let mut output = Output::new(config);
-        let stop = || self.work.is_stopping() || tree.is_dropped();
-        let made = merge(input, fragments, rules, &mut output, &stop);
+        let made = merge(input, fragments, rules, &mut output, &mut |piece| pace.go_on(piece));
         paths.extend_from_slice(output.paths());
         let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
         Ok((made?, tables.iter().filter(is_read).map(|table| table.size_bytes).sum()))

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use terrane_policy::RunId;
 
+use super::gate::Stopped;
 use super::install::Installed;
 use super::keyspaces::discards;
 use super::tree::FullBuffer;
@@ -14,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, Source};
 use crate::manifest::Change;
 use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, merge};
+use crate::merge::{DropRules, OlderTables, Output, Piece, merge};
 use crate::stats::Counter;
 use crate::table::FinishedTable;
 
@@ -68,7 +69,10 @@ impl Engine {
         let mut output = Output::new(config);
         let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
         let stop = || self.work.is_stopping();
-        let tables = merge(input, fragments, rules, &mut output, &stop);
+        let mut go_on = |piece: Piece| {
+            self.gate.flush(piece.written_bytes, &stop).map_err(|Stopped| Error::Closed)
+        };
+        let tables = merge(input, fragments, rules, &mut output, &mut go_on);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
         if !tables.is_empty() {
@@ -125,6 +129,7 @@ impl Engine {
                     .filter_bits_at(level, tree.state().version.shape().last_level()),
                 compression: design.compression.get(level),
                 keyspace: tree.id.0,
+                sync_bytes: self.settings.sync_bytes(),
             },
             table_bytes: design.table_bytes,
             grandparents,

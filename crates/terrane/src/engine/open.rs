@@ -11,6 +11,7 @@ use terrane_policy::TableId;
 
 use super::commit::{CommitQueue, Entrance};
 use super::files::{LOCK, check_tables, discard_table};
+use super::gate::Gate;
 use super::read_pool::ReadPool;
 use super::snapshots::Snapshots;
 use super::tree::{Buffer, Tree};
@@ -170,6 +171,7 @@ impl Engine {
             background: components.background,
             storage: components.storage,
             clock: components.clock,
+            gate: Gate::new(settings.compaction_threads, settings.io_budget, Arc::clone(&counters)),
             log_sync: Arc::new(LogSync::new(Arc::clone(&counters))),
             counters,
             ledger,

@@ -145,8 +145,8 @@ impl Engine {
     ) -> Result<MutexGuard<'a, Writer>> {
         let Stop { tree, pressure } = stop;
         let kind = match pressure.cause {
-            StallCause::Level0Runs | StallCause::CompactionsDue => JobKind::Compaction,
             StallCause::ImmutableMemtables => JobKind::Flush,
+            _ => JobKind::Compaction,
         };
         // Waiting would not help as long as work cannot be done.
         if let Some(Trouble { error: error @ Error::DiskFull(_), .. }) = self.health.trouble(kind) {
@@ -182,6 +182,8 @@ impl Engine {
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let cause = match pressure.cause {
             StallCause::Level0Runs => Counter::StallRunsMicros,
+            StallCause::LevelRuns => Counter::StallLevelRunsMicros,
+            StallCause::TotalRuns => Counter::StallTotalRunsMicros,
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
             StallCause::CompactionsDue => Counter::StallShapeMicros,
         };

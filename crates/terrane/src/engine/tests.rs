@@ -38,7 +38,9 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         compaction
     };
     db.drop_keyspace("dropped").unwrap();
-    let outcome = engine.compact(tree, &compaction);
+    let merge = engine.as_merge(tree, &tree.jobs(), &compaction);
+    let pass = engine.gate.enter(merge, compaction.from_level());
+    let outcome = engine.compact(tree, &compaction, pass);
     assert!(matches!(outcome, Err(Error::Closed)), "{outcome:?}");
     assert!(tree.jobs().compactions.is_empty());
 }

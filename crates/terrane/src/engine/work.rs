@@ -5,13 +5,14 @@
 //! inline background work there are no threads, and whoever waits does the work.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use terrane_policy::Compaction;
 
+use super::gate::Pass;
 use super::health::Trouble;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
@@ -20,6 +21,10 @@ use crate::wal::{WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// Compactions that may have begun at the same time, those at rest included, if there are not more
+/// threads than that anyway.
+const SCHEDULED_MAX: usize = 8;
 
 /// Errors in a row after which work that fails for a reason of the operating system, other than a
 /// full disk, is given up.
@@ -33,8 +38,12 @@ pub(super) struct Work {
     came_up: Condvar,
     /// Something may have come up for the thread of the log.
     log_came_up: Condvar,
+    /// Something may have come up for a compacting thread beyond those that have places.
+    spare_came_up: Condvar,
     /// Something was done.
     done: Condvar,
+    /// Threads that are at a compaction.
+    compacting: AtomicUsize,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// How many callers are at work for the database, in threads of their own.
@@ -99,6 +108,9 @@ impl Work {
     pub(super) fn wake(&self) {
         self.lock().changes += 1;
         self.came_up.notify_all();
+        if self.compacting.load(Ordering::Relaxed) > 0 {
+            self.spare_came_up.notify_all();
+        }
     }
 
     /// Has the flushing thread make a spare segment of the log.
@@ -142,14 +154,18 @@ impl Work {
 
     /// Sleeps until something comes up that was not there at `seen`, or for `most`.
     fn sleep_at_most(&self, seen: u64, most: Option<Duration>) {
+        self.sleep_on(&self.came_up, seen, most);
+    }
+
+    fn sleep_on(&self, came_up: &Condvar, seen: u64, most: Option<Duration>) {
         let guard = self.lock();
         if guard.changes != seen || self.is_stopping() {
             return;
         }
         match most {
-            None => drop(self.came_up.wait(guard).unwrap_or_else(PoisonError::into_inner)),
+            None => drop(came_up.wait(guard).unwrap_or_else(PoisonError::into_inner)),
             Some(most) => {
-                let waited = self.came_up.wait_timeout(guard, most);
+                let waited = came_up.wait_timeout(guard, most);
                 drop(waited.unwrap_or_else(PoisonError::into_inner));
             }
         }
@@ -204,13 +220,18 @@ impl Engine {
         }
         self.start_thread("terrane-flush".into(), Self::flush_loop)?;
         self.start_thread("terrane-log".into(), Self::log_loop)?;
-        for number in 0..self.settings.compaction_threads {
-            self.start_thread(format!("terrane-compact-{number}"), Self::compact_loop)?;
+        for number in 0..self.settings.compaction_threads.max(SCHEDULED_MAX) {
+            let run = move |engine: &Engine| engine.compact_loop(number);
+            self.start_thread(format!("terrane-compact-{number}"), run)?;
         }
         self.start_drain_threads()
     }
 
-    pub(super) fn start_thread(self: &Arc<Self>, name: String, run: fn(&Engine)) -> Result<()> {
+    pub(super) fn start_thread(
+        self: &Arc<Self>,
+        name: String,
+        run: impl FnOnce(&Engine) + Send + 'static,
+    ) -> Result<()> {
         let mut threads = self.work.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = Arc::clone(self);
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
@@ -231,6 +252,8 @@ impl Engine {
         self.work.is_stopping.store(true, Ordering::Release);
         self.work.wake();
         self.work.tell_done();
+        self.work.spare_came_up.notify_all();
+        self.gate.wake();
         self.work.log_came_up.notify_all();
         self.room.notify_all();
         self.drains.wake_all();
@@ -325,14 +348,28 @@ impl Engine {
         }
     }
 
-    fn compact_loop(&self) {
+    /// As many threads as there are places look for compactions; a further one does when all before
+    /// it are at one, as that may come to rest for the sake of a smaller one.
+    fn compact_loop(&self, number: usize) {
         let mut failures = 0;
         while !self.work.is_stopping() {
             let seen = self.work.lock().changes;
+            let is_spare = number >= self.settings.compaction_threads;
+            if is_spare && self.work.compacting.load(Ordering::Relaxed) < number {
+                self.work.sleep_on(&self.work.spare_came_up, seen, None);
+                continue;
+            }
             match self.find_compaction() {
-                Some((tree, compaction)) => {
-                    let result = self.compact(&tree, &compaction);
+                Some((tree, compaction, pass)) => {
+                    self.work.compacting.fetch_add(1, Ordering::Relaxed);
+                    // The next one may have something to do beside it.
+                    self.work.spare_came_up.notify_all();
+                    let result = self.compact(&tree, &compaction, pass);
+                    self.work.compacting.fetch_sub(1, Ordering::Relaxed);
                     self.judge(JobKind::Compaction, result, &mut failures);
+                }
+                None if is_spare => {
+                    self.work.sleep_on(&self.work.spare_came_up, seen, None);
                 }
                 None => {
                     self.health.end_trouble(JobKind::Compaction);
@@ -394,21 +431,27 @@ impl Engine {
         result
     }
 
-    /// A compaction that some tree needs; it is entered in the tree's jobs.
-    fn find_compaction(&self) -> Option<(Arc<Tree>, Compaction)> {
+    /// A compaction that some tree needs and that would go on at once; it is entered in the tree's
+    /// jobs.
+    fn find_compaction(&self) -> Option<(Arc<Tree>, Compaction, Pass<'_>)> {
         let trees = self.trees();
         trees.values().find_map(|tree| {
-            let compaction = self.pick(tree)?;
-            Some((Arc::clone(tree), compaction))
+            let (compaction, pass) = self.pick(tree)?;
+            Some((Arc::clone(tree), compaction, pass))
         })
     }
 
-    fn pick(&self, tree: &Arc<Tree>) -> Option<Compaction> {
+    fn pick(&self, tree: &Arc<Tree>) -> Option<(Compaction, Pass<'_>)> {
         let mut jobs = tree.jobs();
         let compaction = self.next_compaction(tree, &jobs)?;
+        let merge = self.as_merge(tree, &jobs, &compaction);
+        let from = compaction.from_level();
+        if !self.gate.takes(&merge, from) {
+            return None;
+        }
         jobs.cursors.advance(&compaction);
         jobs.compactions.push(compaction.clone());
-        Some(compaction)
+        Some((compaction, self.gate.enter(merge, from)))
     }
 
     /// Does one job that is waiting to be done; false if there is none.
@@ -434,8 +477,8 @@ impl Engine {
         if let Some((tree, tables)) = self.find_drop() {
             return self.drop_tables(&tree, &tables).map(|()| true);
         }
-        let Some((tree, compaction)) = self.find_compaction() else { return Ok(false) };
-        match self.compact(&tree, &compaction) {
+        let Some((tree, compaction, pass)) = self.find_compaction() else { return Ok(false) };
+        match self.compact(&tree, &compaction, pass) {
             // The tables are left alone from now on, and the tree says why; the rest goes on.
             Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),

@@ -41,6 +41,8 @@ pub(crate) struct Output<'a> {
     fragments: std::collections::VecDeque<Fragment>,
     finished: Vec<FinishedTable>,
     paths: Vec<PathBuf>,
+    /// Bytes of the tables that are finished.
+    finished_bytes: u64,
     /// The first grandparent that ends after the last key.
     grandparent: usize,
     grandparent_bytes: u64,
@@ -54,6 +56,7 @@ impl<'a> Output<'a> {
             fragments: std::collections::VecDeque::new(),
             finished: Vec::new(),
             paths: Vec::new(),
+            finished_bytes: 0,
             grandparent: 0,
             grandparent_bytes: 0,
         }
@@ -62,6 +65,11 @@ impl<'a> Output<'a> {
     /// The files that were begun, finished or not.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+
+    /// Bytes of all tables so far, about.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.finished_bytes + self.writer.as_ref().map_or(0, TableWriter::size_bytes)
     }
 
     pub(super) fn begin(&mut self, fragments: Vec<Fragment>) {
@@ -122,7 +130,9 @@ impl<'a> Output<'a> {
         }
         if let Some(writer) = self.writer.take() {
             let config = &self.config;
-            self.finished.push(writer.finish(config.now_micros, config.oldest_tombstone_micros)?);
+            let table = writer.finish(config.now_micros, config.oldest_tombstone_micros)?;
+            self.finished_bytes += table.info.size_bytes;
+            self.finished.push(table);
         }
         Ok(())
     }

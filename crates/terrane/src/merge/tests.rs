@@ -10,6 +10,7 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
 use crate::cache::BlockCache;
+use crate::error::Error;
 use crate::iter::{DeletedRanges, Source, VisibleCursor};
 use crate::memory::MemoryLedger;
 use crate::stats::Counters;
@@ -52,6 +53,7 @@ fn merge_memtable(
         filter_bits: 10.0,
         compression: Compression::None,
         keyspace: 0,
+        sync_bytes: 0,
     };
     let mut output = Output::new(OutputConfig {
         storage,
@@ -63,7 +65,8 @@ fn merge_memtable(
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(snapshots.to_vec(), older);
-    merge(input, memtable.range_tombstones().fragments(), rules, &mut output, &|| false).unwrap()
+    merge(input, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
+        .unwrap()
 }
 
 fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
@@ -235,6 +238,7 @@ fn a_stopped_merge_names_the_files_it_began() {
             filter_bits: 0.0,
             compression: Compression::None,
             keyspace: 0,
+            sync_bytes: 0,
         },
         table_bytes: 1 << 20,
         grandparents: vec![],
@@ -243,7 +247,7 @@ fn a_stopped_merge_names_the_files_it_began() {
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(vec![], OlderTables::default());
-    let stopped = merge(input, vec![], rules, &mut output, &|| true);
+    let stopped = merge(input, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));
     assert_eq!(output.paths().len(), 1);
     assert_eq!(storage.list(Path::new("db")).unwrap(), ["1"]);

@@ -173,6 +173,7 @@ fn make_sample() -> Result<Sample> {
         filter_bits: 8.0,
         compression: Compression::None,
         keyspace: 1,
+        sync_bytes: 0,
     };
     let mut writer = TableWriter::create(&storage, &path, ID, config)?;
     for number in 0..30u64 {

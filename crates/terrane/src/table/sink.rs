@@ -15,14 +15,25 @@ pub(super) struct Sink {
     buffer: Vec<u8>,
     /// Bytes written, those in the buffer included.
     offset: u64,
+    /// How much is written before it is forced to disk; 0 to leave all to the end.
+    sync_bytes: u64,
+    unsynced_bytes: u64,
     sum: RunningChecksum,
 }
 
 impl Sink {
-    pub(super) fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
+    pub(super) fn create(storage: &dyn Storage, path: &Path, sync_bytes: u64) -> Result<Self> {
         let file = storage.create(path).map_err(|error| Error::io("create", path, error))?;
         let buffer = Vec::with_capacity(BUFFER_BYTES);
-        Ok(Self { file, path: path.to_owned(), buffer, offset: 0, sum: RunningChecksum::new() })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            buffer,
+            offset: 0,
+            sync_bytes,
+            unsynced_bytes: 0,
+            sum: RunningChecksum::new(),
+        })
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -52,13 +63,23 @@ impl Sink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         // In large pieces: many small ones would cost more than the sum itself.
         self.sum.update(bytes);
-        self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))
+        self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))?;
+        self.unsynced_bytes += bytes.len() as u64;
+        if self.sync_bytes > 0 && self.unsynced_bytes >= self.sync_bytes {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.unsynced_bytes = 0;
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }
 
     /// Makes everything durable. Returns the checksum of the whole file.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.write_buffer()?;
-        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        self.sync()?;
         Ok(self.sum.digest())
     }
 }

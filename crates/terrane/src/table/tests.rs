@@ -46,6 +46,7 @@ fn config(rng: &mut Rng) -> TableConfig {
         filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
         compression: *rng.pick(&[Compression::None, Compression::Lz4]),
         keyspace: 3,
+        sync_bytes: 0,
     }
 }
 
@@ -154,6 +155,7 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
         filter_bits: 10.0,
         compression: Compression::None,
         keyspace: 0,
+        sync_bytes: 0,
     };
     let mut writer = TableWriter::create(&storage, &path, ID, config).unwrap();
     writer.add(b"m", 5, EntryKind::Value, b"x").unwrap();
@@ -189,6 +191,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
         filter_bits: 0.0,
         compression: Compression::None,
         keyspace: 0,
+        sync_bytes: 0,
     };
     let finished = write(&storage, &entries, config);
     let mut cursor = TableCursor::new(open(&storage, ReadPath::Mapped, &finished));
@@ -259,7 +262,13 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
         );
     }
     for compression in [Compression::None, Compression::Lz4] {
-        let config = TableConfig { block_bytes: 200, filter_bits: 10.0, compression, keyspace: 0 };
+        let config = TableConfig {
+            block_bytes: 200,
+            filter_bits: 10.0,
+            compression,
+            keyspace: 0,
+            sync_bytes: 0,
+        };
         let finished = write(&storage, &entries, config);
         let path = Path::new("db").join(ID.file_name());
         let good = storage.read(&path).unwrap();

@@ -30,6 +30,8 @@ pub(crate) struct TableConfig {
     pub(crate) compression: Compression,
     /// The number of the keyspace, kept with the table for the case that all else is lost.
     pub(crate) keyspace: u32,
+    /// How much is written before it is forced to disk; 0 to leave all to the end.
+    pub(crate) sync_bytes: u64,
 }
 
 /// A table that is complete and durable, but for its name.
@@ -70,7 +72,7 @@ impl TableWriter {
         Ok(Self {
             id,
             config,
-            sink: Sink::create(storage, path)?,
+            sink: Sink::create(storage, path, config.sync_bytes)?,
             block: BlockBuilder::default(),
             index: IndexBuilder::default(),
             hashes: Vec::new(),

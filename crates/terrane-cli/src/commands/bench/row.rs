@@ -115,10 +115,12 @@ fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
     let (before, now) = (&before.stalls, &now.stalls);
     let causes = [
         ("level-0-runs", now.level0_runs_micros - before.level0_runs_micros),
+        ("level-runs", now.level_runs_micros - before.level_runs_micros),
+        ("total-runs", now.total_runs_micros - before.total_runs_micros),
         ("immutable-memtables", now.immutable_memtables_micros - before.immutable_memtables_micros),
         ("compactions-due", now.compactions_due_micros - before.compactions_due_micros),
-        // Writers are slowed down before level 0 holds so many runs that they must wait.
-        ("level-0-runs (delay)", now.delay_micros - before.delay_micros),
+        // Writers are slowed down before there are so many runs that they must wait.
+        ("runs (delay)", now.delay_micros - before.delay_micros),
     ];
     let longest = causes.into_iter().max_by_key(|(_, micros)| *micros);
     longest.filter(|(_, micros)| *micros > 0).map(|(cause, _)| cause)

@@ -19,7 +19,7 @@ pub(super) struct Advice {
 
 const MERGES_BEHIND: Advice = Advice {
     reason: "merges fall behind, so runs pile up until writers wait",
-    remedy: "a lower --utilization; a design that merges less (a smaller T with leveling, tiering, \
+    remedy: "a lower --utilization; a larger --budget, if there is one; a design that merges less (a smaller T with leveling, tiering, \
              a larger buffer); --compaction-threads where cores are idle; a higher limit of runs, \
              if reads can bear it",
 };

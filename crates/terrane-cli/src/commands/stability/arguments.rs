@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use terrane::IoBudget;
 use terrane_workload::stability::{Arrival, Query};
 use terrane_workload::{Distribution, ValueSize};
 
@@ -15,6 +16,7 @@ Examples:
   terrane stability
   terrane stability --design tiering --design leveling --testing 2m --running 2m
   terrane stability --utilization 0.8 --calibrate --out report
+  terrane stability --budget 100MB/s --design 'leveling; scheduler=greedy; limit=global(2x)'
   terrane stability --arrival 'burst(50%,25,200%,5)' --readers 1 --read short
   terrane stability --records 10M --value-size 100 --distribution zipf:0.99 --json
 
@@ -33,6 +35,11 @@ pub(crate) struct StabilityArgs {
     /// to compare them [default: balanced]
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
+
+    /// What flushes and merges together may write in a second, such as `100MB/s`; loading may write
+    /// as much as it can
+    #[arg(long, value_name = "RATE", value_parser = budget, conflicts_with = "io_budget")]
+    pub(super) budget: Option<IoBudget>,
 
     /// The share of the maximum at which writes arrive in the running phase
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
@@ -124,6 +131,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| EXPECTED.to_owned()),
         Err(_) => humantime::parse_duration(text).map_err(|_| EXPECTED.to_owned()),
     }
+}
+
+/// A budget that the engine would take.
+fn budget(text: &str) -> Result<IoBudget, String> {
+    let budget = text.parse::<IoBudget>().map_err(|error| error.to_string())?;
+    budget.is_valid().then_some(budget).ok_or_else(|| "64 KiB a second or more".to_owned())
 }
 
 /// A time with its unit, more than none.

@@ -27,6 +27,8 @@ pub(super) struct JsonOutcome<'a> {
     distribution: Option<String>,
     writers: u32,
     seed: u64,
+    /// What flushes and merges may write in a second; none if as much as they can.
+    budget: Option<String>,
     criteria: Vec<JsonFinding>,
     advice: Vec<JsonAdvice>,
     cautions: &'a [String],
@@ -232,6 +234,7 @@ impl<'a> JsonOutcome<'a> {
             distribution: run.distribution.map(|one| one.to_string()),
             writers: plan.phases.writers,
             seed: run.seed,
+            budget: plan.budget.map(|budget| budget.to_string()),
             criteria: findings(&outcome.verdict),
             advice: advice
                 .map(|one| JsonAdvice { reason: one.reason, remedy: one.remedy })

@@ -1,8 +1,9 @@
 //! What is evaluated, from the flags.
 
 use anyhow::Result;
-use terrane::policy::catalogue;
-use terrane::{Design, Options};
+use terrane::policy::strategy::Intake;
+use terrane::policy::{Scheduler, catalogue};
+use terrane::{Design, IoBudget, Options};
 use terrane_workload::stability::{Criteria, TwoPhaseOptions};
 use terrane_workload::{RunOptions, Workload};
 
@@ -24,6 +25,8 @@ pub(super) struct Plan {
     pub(super) criteria: Criteria,
     /// Options of the engine, but for the design.
     pub(super) options: Options,
+    /// What flushes and merges may write in a second, in both phases.
+    pub(super) budget: Option<IoBudget>,
     /// Whether a map in memory is evaluated too.
     pub(super) calibrates: bool,
 }
@@ -69,21 +72,32 @@ impl Plan {
             phases,
             criteria: Criteria { p99: args.p99, ..Criteria::default() },
             options: args.engine.options()?,
+            budget: args.budget,
             calibrates: args.calibrate,
         })
     }
 
     /// Bytes of all keys and values that are loaded.
     pub(super) fn data_bytes(&self) -> u64 {
+        (self.phases.run.num as f64 * self.bytes_per_write()) as u64
+    }
+
+    /// Bytes of a key and a value, on average.
+    pub(super) fn bytes_per_write(&self) -> f64 {
         let run = &self.phases.run;
         let value_bytes = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());
-        run.num.saturating_mul((run.key_size_bytes + value_bytes) as u64)
+        (run.key_size_bytes + value_bytes) as f64
     }
 }
 
-/// What the maximum of a design is measured with.
+/// What the maximum of a design is measured with: all merges at the same speed, as one that
+/// starves large merges shows a rate that cannot be held (paper §5.1.4), and exact merges, as a
+/// tree that takes in more than its shape asks for loses that shape (§6.2).
 pub(super) fn testing_design(design: &Design) -> Design {
-    design.clone()
+    let mut design = design.clone();
+    design.scheduler = Scheduler::Fair;
+    design.strategy.intake = Intake::Exact;
+    design
 }
 
 fn candidates(specs: &[String]) -> Result<Vec<Candidate>> {
@@ -135,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn the_maximum_is_measured_with_fair_shares_and_exact_merges() {
+        let design = "1-leveling T=4; scheduler=greedy; filter=5".parse().unwrap();
+        let testing = testing_design(&design);
+        assert_eq!(testing.scheduler, Scheduler::Fair);
+        assert_eq!(testing.strategy.intake, Intake::Exact);
+        assert_eq!(testing.filter_bits, design.filter_bits);
+    }
+
+    #[test]
     fn times_have_units_or_are_seconds() {
         let plan = plan(&["--testing", "2h", "--running", "0.5", "--p99", "10ms"]).unwrap();
         assert_eq!(plan.phases.warm_up, Duration::from_secs(1200));
@@ -162,6 +185,9 @@ mod tests {
             &["--writers", "0"],
             &["--records", "0"],
             &["--key-size", "1"],
+            &["--budget", "fast"],
+            &["--budget", "1B"],
+            &["--budget", "100MB/s", "--io-budget", "100MB/s"],
             &["--p99", "0s"],
             &["--p99", "1"],
             &["--compressibility", "2"],

@@ -44,6 +44,9 @@ pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io
         human::duration(*running),
         arrivals(&plan.phases)
     )?;
+    if let Some(budget) = plan.budget {
+        writeln!(out, "flushes and merges may write {budget} a second")?;
+    }
     out.flush()
 }
 
@@ -67,6 +70,7 @@ pub(super) fn arrivals(phases: &TwoPhaseOptions) -> String {
 /// What came out of one design.
 pub(super) fn outcome(
     out: &mut impl Write,
+    plan: &Plan,
     outcome: &Outcome,
     calibration: Option<&Calibration>,
 ) -> io::Result<()> {
@@ -77,7 +81,7 @@ pub(super) fn outcome(
         out,
         "testing    {} writes/s, {}/s of users' data, closed system",
         paint.bold(&human::number(testing.per_second())),
-        human::bytes((testing.user_bytes_written as f64 / phase_seconds(testing)) as u64),
+        human::bytes((testing.per_second() * plan.bytes_per_write()) as u64),
     )?;
     if outcome.testing_design != outcome.design {
         writeln!(out, "{}", paint.dim(&format!("           {}", outcome.testing_design)))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane::{Db, Design, OpenMode, Options};
+use terrane::{Db, Design, IoBudget, OpenMode, Options};
 use terrane_workload::stability::Subject;
 use terrane_workload::{
     MemStore, Progress, RunError, RunOptions, Silent, Store, StoreError, TerraneStore, Workload,
@@ -18,6 +18,8 @@ use crate::progress;
 pub(super) struct Database {
     store: TerraneStore,
     design: Design,
+    /// What flushes and merges may write in a second during the phases.
+    budget: Option<IoBudget>,
 }
 
 impl Database {
@@ -27,13 +29,14 @@ impl Database {
         options: &Options,
         dir: &Path,
         records: &RunOptions,
+        budget: Option<IoBudget>,
     ) -> Result<Self> {
         let options = options.clone().open_mode(OpenMode::MustBeNew);
         let options = options.design(testing_design(&candidate.design));
         let store = TerraneStore { db: options.open(dir)? };
         let label = format!("loading {}", candidate.name);
         load(&store, records, &Loading::new(label))?;
-        Ok(Self { store, design: candidate.design.clone() })
+        Ok(Self { store, design: candidate.design.clone(), budget })
     }
 
     /// Closes it.
@@ -45,11 +48,18 @@ impl Database {
         &self.store.db
     }
 
+    /// Brings it to rest as fast as it can, and then to its budget.
     fn settle(&self) -> Result<(), StoreError> {
+        let limit =
+            |budget| self.db().set_io_budget(budget).map_err(StoreError::during("set its budget"));
+        if self.budget.is_some() {
+            limit(IoBudget::Unlimited)?;
+        }
         let spinner = progress::spinner("settling");
         let settled = self.store.settle();
         spinner.finish_and_clear();
-        settled
+        settled?;
+        self.budget.map_or(Ok(()), limit)
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn design(rng: &mut Rng) -> Design {
     loop {
         let mut design = (rng.pick(catalogue::ALL).design)();
         small(rng, &mut design);
+        interaction(rng, &mut design);
         if rng.percent(70) {
             primitives(rng, &mut design);
         }
@@ -76,6 +77,19 @@ pub(super) fn small(rng: &mut Rng, design: &mut Design) {
     strategy.level0_runs = u32::try_from(rng.between(1, 5)).unwrap();
 }
 
+/// How writers and merges get along.
+fn interaction(rng: &mut Rng, design: &mut Design) {
+    design.scheduler =
+        rng.pick(&["single", "fair", "greedy", "greedy(2)", "gear"]).parse().unwrap();
+    let limits = &mut design.constraint;
+    limits.limit = rng
+        .pick(&["level0", "local(2x)", "local(2)", "global(3x)", "global(3)", "global(50)"])
+        .parse()
+        .unwrap();
+    limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
+    limits.max_rate = rng.percent(20).then_some(4000);
+}
+
 fn primitives(rng: &mut Rng, design: &mut Design) {
     let strategy = &mut design.strategy;
     let eagerness =
@@ -92,6 +106,7 @@ fn primitives(rng: &mut Rng, design: &mut Design) {
     strategy.granularity = per_level(rng, |rng| {
         rng.pick(&["level", "run", "file", "files(2)", "files(3)"]).parse().unwrap()
     });
+    strategy.intake = rng.pick(&["all", "exact"]).parse().unwrap();
     strategy.triggers = per_level(rng, triggers);
     strategy.movement = per_level(rng, movement);
 }

@@ -1,0 +1,121 @@
+//! How many runs a tree may hold before writers are held up, and what then happens to them
+//! (performance-stability §4.1, §5.1.1, §5.1.2).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ParseError;
+use crate::text::call;
+
+/// Which runs are counted, and against what: the component constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Those of level 0, against numbers of their own, as LevelDB and RocksDB do.
+    Level0,
+    /// Those of each level by itself, as bLSM does.
+    Local(Bound),
+    /// Those of all levels together.
+    Global(Bound),
+}
+
+/// How many runs are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// So many times as many as the design has at most when no merge is behind. The paper's bound
+    /// is 2: 2L runs for leveling, 2TL for tiering.
+    Times(u32),
+    /// A number.
+    Runs(u32),
+}
+
+impl Bound {
+    /// The bound in runs, where the design has `expected` at most.
+    pub fn runs(self, expected: u32) -> u32 {
+        match self {
+            Self::Times(factor) => expected.saturating_mul(factor),
+            Self::Runs(runs) => runs,
+        }
+    }
+}
+
+/// What happens to writers when there are too many runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// They are slowed down more and more on the way there, and stopped at the end.
+    SlowDown,
+    /// They go on as fast as they can until they are stopped (Theorem 1).
+    Stop,
+    /// Nothing: runs gather without bound.
+    None,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level0 => f.write_str("level0"),
+            Self::Local(bound) => write!(f, "local({bound})"),
+            Self::Global(bound) => write!(f, "global({bound})"),
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bound = |text: Option<&str>| text.map_or(Ok(Bound::Times(2)), str::parse);
+        match call(text)? {
+            ("level0", None) => Ok(Self::Level0),
+            ("local", argument) => bound(argument).map(Self::Local),
+            ("global", argument) => bound(argument).map(Self::Global),
+            _ => Err(ParseError::new("limit", text, "level0, local(2x), global(2x) or global(50)")),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Times(factor) => write!(f, "{factor}x"),
+            Self::Runs(runs) => write!(f, "{runs}"),
+        }
+    }
+}
+
+impl FromStr for Bound {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bad = || ParseError::new("bound", text, "2x and more, or 2 runs and more");
+        let number = |digits: &str, least: u32| {
+            digits.parse().ok().filter(|number| *number >= least).ok_or_else(bad)
+        };
+        match text.strip_suffix('x') {
+            Some(factor) => number(factor, 2).map(Self::Times),
+            None => number(text, 2).map(Self::Runs),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SlowDown => "slow-down",
+            Self::Stop => "stop",
+            Self::None => "none",
+        })
+    }
+}
+
+impl FromStr for Violation {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "slow-down" => Ok(Self::SlowDown),
+            "stop" => Ok(Self::Stop),
+            "none" => Ok(Self::None),
+            _ => Err(ParseError::new("violation", text, "slow-down, stop or none")),
+        }
+    }
+}

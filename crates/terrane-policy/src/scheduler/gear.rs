@@ -1,0 +1,47 @@
+//! Spring and gear: merges that end just when their outputs are needed (bLSM §4; performance-
+//! stability §2.3, §4.1).
+//!
+//! A merge out of a level has to end before the level is full again, or what comes into the level
+//! has to wait. bLSM keeps the part of a merge that is done as large as the part of its level that
+//! is full again. Here the bandwidth is shared so that all merges would get there together: each in
+//! proportion to what it has left over the room that is left in its level.
+
+use super::Merge;
+use crate::compaction::Compaction;
+use crate::pick::PickInput;
+
+/// A level counts as no fuller than this, so that no merge takes all of the bandwidth before the
+/// level is full, and a merge of a full level takes as good as all.
+const FULLEST: f64 = 0.99;
+
+pub(super) fn shares(merges: &[Merge]) -> Vec<f64> {
+    let need = |merge: &Merge| {
+        let room = 1.0 - merge.refilled.clamp(0.0, FULLEST);
+        merge.remaining_bytes.max(1) as f64 / room
+    };
+    let total: f64 = merges.iter().map(need).sum();
+    merges.iter().map(|merge| need(merge) / total).collect()
+}
+
+/// How far the level that `job` takes from is full again: the part of what makes it act that has
+/// come since. 0 right after the job took all of it, 1 when it should act again.
+pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
+    let level = job.from_level();
+    let last = input.shape.last_level();
+    let strategy = &input.design.strategy;
+    let is_taken = |id| job.takes(id) || input.in_progress.iter().any(|other| other.takes(id));
+    let staying = input.shape.level(level).runs.iter().map(|run| {
+        run.tables
+            .iter()
+            .filter(|table| !is_taken(table.id))
+            .map(|table| table.size_bytes)
+            .sum::<u64>()
+    });
+    let staying: Vec<u64> = staying.filter(|bytes| *bytes > 0).collect();
+    if level == 0 || strategy.runs_allowed(level, last) > 1 {
+        let acts_at = u64::from(strategy.runs_allowed(level, last)) + 1;
+        return staying.len() as f64 / acts_at as f64;
+    }
+    let capacity = input.design.capacity_bytes(level, last).max(1);
+    staying.iter().sum::<u64>() as f64 / capacity as f64
+}

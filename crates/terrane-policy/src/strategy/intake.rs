@@ -1,0 +1,38 @@
+//! How many runs a level that gathers them gives up in one compaction.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ParseError;
+
+/// How many runs a level gives up when it acts because of their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Intake {
+    /// All that are there: more where merging is behind, which absorbs bursts of writes. A rate
+    /// that is measured so cannot be held, as the tree loses its shape (performance-stability
+    /// §6.2).
+    All,
+    /// As many as make it act, the oldest ones.
+    Exact,
+}
+
+impl fmt::Display for Intake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "all",
+            Self::Exact => "exact",
+        })
+    }
+}
+
+impl FromStr for Intake {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "all" => Ok(Self::All),
+            "exact" => Ok(Self::Exact),
+            _ => Err(ParseError::new("intake", text, "all or exact")),
+        }
+    }
+}

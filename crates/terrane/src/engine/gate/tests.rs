@@ -1,0 +1,124 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane_policy::Scheduler;
+
+use super::*;
+
+fn gate(places: usize, budget: IoBudget) -> Gate {
+    Gate::new(places, budget, Arc::new(Counters::default()))
+}
+
+fn merge(scheduler: &str, tree: u32, remaining_bytes: u64) -> Merge {
+    let scheduler: Scheduler = scheduler.parse().unwrap();
+    Merge { id: 0, tree, scheduler, remaining_bytes, refilled: 0.0, is_running: false }
+}
+
+fn never() -> bool {
+    false
+}
+
+/// Who could go on at once, by the state of the gate.
+fn can_go(gate: &Gate, pass: &Pass<'_>) -> bool {
+    gate.lock().may_go_on(pass.id, gate.places)
+}
+
+#[test]
+fn a_smaller_merge_has_a_larger_one_rest_and_go_on_afterwards() {
+    let gate = gate(1, IoBudget::Unlimited);
+    let large = gate.enter(merge("greedy", 1, 1000), 2);
+    assert!(can_go(&gate, &large));
+    assert!(!gate.takes(&merge("greedy", 1, 2000), 1), "it would rest");
+    assert!(gate.takes(&merge("greedy", 1, 500), 1));
+    assert!(
+        !gate.takes(&merge("greedy", 1, 500), 2),
+        "its level has a merge, and no place is left"
+    );
+    let small = gate.enter(merge("greedy", 1, 500), 1);
+    assert!(can_go(&gate, &small) && !can_go(&gate, &large));
+    drop(small);
+    assert!(can_go(&gate, &large));
+}
+
+#[test]
+fn who_rests_goes_on_when_the_other_ends() {
+    let gate = gate(1, IoBudget::Unlimited);
+    let has_gone = AtomicBool::new(false);
+    let small = gate.enter(merge("greedy", 1, 10), 1);
+    std::thread::scope(|scope| {
+        let large = gate.enter(merge("greedy", 1, 1000), 2);
+        let (has_gone, gate) = (&has_gone, &gate);
+        scope.spawn(move || {
+            let left = Progress { remaining_bytes: 900, ..Progress::default() };
+            large.go_on(left, &never).unwrap();
+            has_gone.store(true, Ordering::SeqCst);
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!has_gone.load(Ordering::SeqCst));
+        assert!(can_go(gate, &small));
+        drop(small);
+    });
+    assert!(has_gone.load(Ordering::SeqCst));
+}
+
+#[test]
+fn closing_ends_a_rest() {
+    let gate = gate(1, IoBudget::Unlimited);
+    let small = gate.enter(merge("single", 1, 10), 1);
+    let other = gate.enter(merge("single", 1, 10), 2);
+    let is_closing = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| other.go_on(Progress::default(), &|| is_closing.load(Ordering::SeqCst)));
+        is_closing.store(true, Ordering::SeqCst);
+        gate.wake();
+        assert_eq!(waiting.join().unwrap(), Err(Stopped));
+    });
+    drop(small);
+}
+
+/// Merges of one place take turns, by their shares.
+#[test]
+fn merges_of_one_place_are_served_alike() {
+    let gate = gate(1, IoBudget::Unlimited);
+    const PIECES: u64 = 100;
+    const PIECE: u64 = 256 << 10;
+    let order = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let passes: Vec<Pass<'_>> =
+            (0..2).map(|level| gate.enter(merge("fair", 1, PIECES * PIECE), level)).collect();
+        for (number, pass) in passes.into_iter().enumerate() {
+            let order = &order;
+            scope.spawn(move || {
+                for piece in 1..=PIECES {
+                    let remaining_bytes = (PIECES - piece) * PIECE;
+                    let progress = Progress { remaining_bytes, ..Progress::default() };
+                    pass.go_on(progress, &never).unwrap();
+                    order.lock().unwrap().push(number);
+                }
+            });
+        }
+    });
+    let order = order.into_inner().unwrap();
+    // While both are at work neither is ahead by more than it may be, and a piece.
+    let (mut counts, both) = ([0i64; 2], order.len() / 2);
+    for number in &order[..both] {
+        counts[*number] += 1;
+        assert!((counts[0] - counts[1]).abs() <= 10, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_budget_holds_for_flushes_and_merges_together_and_can_be_lifted() {
+    let gate = gate(2, IoBudget::Total(64 << 20));
+    let start = Instant::now();
+    gate.flush(4 << 20, &never).unwrap();
+    let pass = gate.enter(merge("fair", 1, 100), 1);
+    let written = Progress { remaining_bytes: 50, written_bytes: 4 << 20, ..Progress::default() };
+    pass.go_on(written, &never).unwrap();
+    let took = start.elapsed();
+    assert!(took >= Duration::from_millis(115), "8 MiB at 64 MiB a second took {took:?}");
+    gate.set_budget(IoBudget::Unlimited);
+    assert_eq!(gate.budget(), IoBudget::Unlimited);
+    pass.go_on(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
+    assert!(start.elapsed() < took + Duration::from_secs(10));
+}

@@ -1,0 +1,94 @@
+//! How much flushes and merges may write in a second.
+
+use std::fmt;
+use std::str::FromStr;
+
+use terrane_policy::{ParseError, units};
+
+/// The least budget: below it a flush would not end in any time that a writer could wait.
+const LEAST: u64 = 64 << 10;
+
+/// How much flushes and merges together may write in a second (performance-stability §3.1).
+///
+/// Flushes go first: writers wait for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum IoBudget {
+    /// As much as they can.
+    #[default]
+    Unlimited,
+    /// So many bytes a second.
+    Total(u64),
+    /// What of so many bytes a second the application's own reads and log leave over, and a tenth
+    /// of them at least (SILK, ATC 2019, §4).
+    Leftover(u64),
+}
+
+impl IoBudget {
+    /// Whether it can be kept to: 64 KiB a second and more.
+    pub fn is_valid(self) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Total(bytes) | Self::Leftover(bytes) => bytes >= LEAST,
+        }
+    }
+
+    /// The limit in bytes a second, where the application's own rate is `users`.
+    pub(crate) fn bytes_per_second(self, users: f64) -> Option<f64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Total(bytes) => Some(bytes as f64),
+            Self::Leftover(bytes) => Some((bytes as f64 - users).max(bytes as f64 / 10.0)),
+        }
+    }
+}
+
+impl fmt::Display for IoBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlimited => f.write_str("none"),
+            Self::Total(bytes) => f.write_str(&units::format_bytes(*bytes)),
+            Self::Leftover(bytes) => write!(f, "leftover({})", units::format_bytes(*bytes)),
+        }
+    }
+}
+
+impl FromStr for IoBudget {
+    type Err = ParseError;
+
+    /// `none`, `100MB` or `leftover(100MB)`; `/s` may follow a size.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        let bytes = |text: &str| units::parse_bytes(text.strip_suffix("/s").unwrap_or(text));
+        if text == "none" {
+            return Ok(Self::Unlimited);
+        }
+        match text.strip_prefix("leftover(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(inner) => bytes(inner).map(Self::Leftover),
+            None => bytes(text).map(Self::Total),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_print_as_they_parse() {
+        for text in ["none", "100MiB", "leftover(64KiB)"] {
+            assert_eq!(text.parse::<IoBudget>().unwrap().to_string(), text);
+        }
+        assert_eq!("100MB/s".parse(), Ok(IoBudget::Total(100_000_000)));
+        assert!("much".parse::<IoBudget>().is_err() && "leftover(1".parse::<IoBudget>().is_err());
+        assert!(!IoBudget::Total(1000).is_valid());
+    }
+
+    #[test]
+    fn merges_have_what_users_leave_and_a_tenth() {
+        let leftover = IoBudget::Leftover(100 << 10);
+        assert_eq!(leftover.bytes_per_second(f64::from(60 << 10)), Some(f64::from(40 << 10)));
+        assert_eq!(leftover.bytes_per_second(1e9), Some(f64::from(10 << 10)));
+        assert_eq!(IoBudget::Total(1 << 20).bytes_per_second(1e9), Some(f64::from(1 << 20)));
+        assert_eq!(IoBudget::Unlimited.bytes_per_second(0.0), None);
+    }
+}
