@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::StabilityArguments;
 use super::job::{Evaluation, Phase};
-use crate::engines::{Budget, Engine};
+use crate::engines::{Budget, Engine, Storage};
 use crate::statistics::median;
 
 /// The calibration engine: shown beside the others, but nobody's peer.
@@ -71,6 +71,7 @@ fn maxima(
         };
         let budget = match (arguments.budget, engine.budget) {
             (None, _) => "none",
+            (Some(_), _) if engine.storage == Storage::Memory => "it has no files",
             (Some(_), Budget::Kept) => "kept",
             (Some(_), Budget::Ignored) => "it has no limiter",
         };

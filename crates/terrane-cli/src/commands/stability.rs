@@ -74,6 +74,9 @@ impl StabilityArgs {
             }
             outcomes.push(outcome);
         }
+        if !self.json {
+            show::overview(&mut out, &outcomes)?;
+        }
         drop(out);
         if let Some(dir) = &self.out {
             let page = page::write(dir, &plan, &machine, &outcomes, calibration.as_ref())?;

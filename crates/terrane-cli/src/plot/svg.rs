@@ -31,7 +31,8 @@ impl Frame {
         let points = || plot.curves.iter().flat_map(|curve| &curve.points);
         let x = if plot.x_names.is_empty() {
             let ends = points().map(|(x, _)| *x).filter(|x| x.is_finite());
-            Axis::exactly(0.0, ends.fold(0.0, f64::max))
+            let bands = plot.bands.iter().map(|(_, end)| *end);
+            Axis::over(Scale::Linear, ends.chain(bands))
         } else {
             Axis::exactly(-0.25, plot.x_names.len() as f64 - 0.75)
         };

@@ -54,8 +54,9 @@ impl SystemClock {
             *late = (this.now() - start).saturating_sub(SLEEP_TRIED.as_nanos() as u64);
         }
         late.sort_unstable();
-        // Nine of ten end within this.
-        let usual = late.get(SLEEPS_TRIED * 9 / 10).copied().unwrap_or(SPIN_NANOS_MAX);
+        // A quarter end within this. What others are later by is the work of other programs, and
+        // who spins then is the first to be put off.
+        let usual = late.get(SLEEPS_TRIED / 4).copied().unwrap_or(SPIN_NANOS_MAX);
         this.spin_nanos = usual.clamp(SPIN_NANOS_MIN, SPIN_NANOS_MAX);
         this
     }

@@ -96,6 +96,11 @@ impl Schedule {
         index
     }
 
+    /// Arrivals a second while they are most frequent.
+    pub fn highest_per_second(&self) -> f64 {
+        self.low.rate.max(self.high.rate) * NANOS_PER_SECOND
+    }
+
     /// Arrivals a second, over a whole cycle.
     pub fn mean_per_second(&self) -> f64 {
         let (low, high) = (self.low, self.high);
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(schedule.time_of(51), 25 * SECOND + SECOND / 8);
         assert_eq!(schedule.time_of(90), 30 * SECOND);
         assert!((schedule.mean_per_second() - 3.0).abs() < 1e-9);
+        assert!((schedule.highest_per_second() - 8.0).abs() < 1e-9);
         let silent = Schedule::burst(0.0, 10.0, 5.0, 1.0);
         assert_eq!(silent.time_of(0), 10 * SECOND);
         assert_eq!(silent.time_of(5), 21 * SECOND);

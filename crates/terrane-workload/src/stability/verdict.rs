@@ -79,7 +79,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { measured, bound, .. } = *self;
         let time = |seconds: f64| {
-            if seconds >= 0.9995 {
+            if seconds <= 0.0 {
+                "0 s".to_owned()
+            } else if seconds >= 0.9995 {
                 format!("{seconds:.2} s")
             } else if seconds >= 0.000_999_5 {
                 format!("{:.1} ms", seconds * 1e3)

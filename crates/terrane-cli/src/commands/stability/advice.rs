@@ -3,7 +3,7 @@
 //! From what writers waited for, as the engine counts it: a run that fails its criteria while
 //! writers waited for nothing was slowed by something else, and the advice says what to look at.
 
-use terrane_workload::stability::{TwoPhaseReport, Verdict};
+use terrane_workload::stability::{Load, TwoPhaseReport, Verdict};
 
 /// A cause that took less of the running phase than this is not what it failed for.
 const SHARE_MIN: f64 = 0.002;
@@ -41,6 +41,10 @@ const ELSEWHERE: Advice = Advice {
     remedy: "--calibrate tells whether the machine itself is to blame; a processing latency as \
              long as the write latency points at the device or the log (--durability)",
 };
+const BURSTS: Advice = Advice {
+    reason: "bursts bring more than the engine did at its best, so they queue however even it is",
+    remedy: "smaller or shorter bursts; or a --p99 as long as a burst may be waited for",
+};
 const NEVER_AT_REST: Advice = Advice {
     reason: "more arrives than the engine did in the testing phase",
     remedy: "a lower --utilization, or bursts with a lower mean",
@@ -59,6 +63,10 @@ pub(super) fn of(
     let mut advice = Vec::new();
     if running.offered_per_second() > report.testing.per_second() {
         advice.push(NEVER_AT_REST);
+    } else if let Load::Open(schedule) = running.load
+        && schedule.highest_per_second() > report.testing.per_second()
+    {
+        advice.push(BURSTS);
     }
     let long =
         stalls.iter().filter(|(_, micros)| *micros as f64 / 1e6 > running.seconds * SHARE_MIN);

@@ -1,6 +1,6 @@
 //! What came out of the evaluation of one design.
 
-use terrane_workload::stability::{Criteria, TwoPhaseReport, Verdict};
+use terrane_workload::stability::{Criteria, PhaseReport, TwoPhaseReport, Verdict};
 
 use super::advice::{self, Advice};
 use super::cautions;
@@ -37,6 +37,14 @@ pub(super) struct Calibration {
     pub(super) verdict: Verdict,
 }
 
+/// How long writers waited in a phase by cause, longest first, in microseconds.
+pub(super) fn stalls_by_cause(phase: &PhaseReport) -> Vec<(String, u64)> {
+    let counted = phase.counters.stalls.iter().filter(|stall| stall.micros > 0);
+    let mut stalls: Vec<_> = counted.map(|stall| (stall.cause.clone(), stall.micros)).collect();
+    stalls.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
+    stalls
+}
+
 impl Calibration {
     pub(super) fn of(report: TwoPhaseReport, criteria: &Criteria) -> Self {
         Self { verdict: Verdict::of(&report.running, criteria), report }
@@ -46,13 +54,7 @@ impl Calibration {
 impl Outcome {
     pub(super) fn of(candidate: &Candidate, report: TwoPhaseReport, criteria: &Criteria) -> Self {
         let verdict = Verdict::of(&report.running, criteria);
-        let counted = &report.running.counters.stalls;
-        let mut stalls: Vec<_> = counted
-            .iter()
-            .filter(|stall| stall.micros > 0)
-            .map(|stall| (stall.cause.clone(), stall.micros))
-            .collect();
-        stalls.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
+        let stalls = stalls_by_cause(&report.running);
         let advice = advice::of(&report, &verdict, &stalls);
         let cautions = cautions::of(&report);
         Self {

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use terrane::IoBudget;
 use terrane_workload::Latency;
 use terrane_workload::stability::{PERCENTILES, PhaseReport, Stall, TwoPhaseOptions};
 
-use super::outcome::{Calibration, Outcome};
+use super::outcome::{Calibration, Outcome, stalls_by_cause};
 use super::plan::Plan;
 use crate::human;
 use crate::machine::Machine;
@@ -45,9 +46,19 @@ pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io
         arrivals(&plan.phases)
     )?;
     if let Some(budget) = plan.budget {
-        writeln!(out, "flushes and merges may write {budget} a second")?;
+        writeln!(out, "flushes and merges may write {}", rate_of(budget))?;
     }
     out.flush()
+}
+
+fn rate_of(budget: IoBudget) -> String {
+    match budget {
+        IoBudget::Unlimited => "as much as they can".to_owned(),
+        IoBudget::Total(bytes) => format!("{}/s", human::bytes(bytes)),
+        IoBudget::Leftover(bytes) => {
+            format!("what reads and the log leave of {}/s", human::bytes(bytes))
+        }
+    }
 }
 
 fn readers(phases: &TwoPhaseOptions) -> String {
@@ -83,11 +94,13 @@ pub(super) fn outcome(
         paint.bold(&human::number(testing.per_second())),
         human::bytes((testing.per_second() * plan.bytes_per_write()) as u64),
     )?;
-    if outcome.testing_design != outcome.design {
-        writeln!(out, "{}", paint.dim(&format!("           {}", outcome.testing_design)))?;
-    }
-    let highest = highest_rate(testing).max(highest_rate(running));
-    rate_curve(out, testing, highest)?;
+    rate_curve(out, testing)?;
+    writeln!(
+        out,
+        "{}",
+        paint.dim("           with fair shares for merges and exact ones at level 0")
+    )?;
+    writeln!(out, "waited for {}", causes(&stalls_by_cause(testing)))?;
     writeln!(
         out,
         "running    {} writes/s arrived, {} were done, {} waited when it ended",
@@ -95,7 +108,7 @@ pub(super) fn outcome(
         human::number(running.per_second()),
         human::count(running.unfinished)
     )?;
-    rate_curve(out, running, highest)?;
+    rate_curve(out, running)?;
     components_curve(out, running)?;
     writeln!(out)?;
     percentiles(out, running, calibration)?;
@@ -118,12 +131,10 @@ fn rates(phase: &PhaseReport) -> Vec<f64> {
         .collect()
 }
 
-fn highest_rate(phase: &PhaseReport) -> f64 {
-    rates(phase).into_iter().fold(0.0, f64::max)
-}
-
-fn rate_curve(out: &mut impl Write, phase: &PhaseReport, highest: f64) -> io::Result<()> {
-    let curve = sparkline(&squeezed(&rates(phase), COLUMNS), highest);
+fn rate_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
+    let rates = rates(phase);
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    let curve = sparkline(&squeezed(&rates, COLUMNS), highest);
     writeln!(out, "  writes/s │{curve}│ 0 to {}", human::number(highest))
 }
 
@@ -198,7 +209,11 @@ pub(super) fn micros(micros: f64) -> String {
 }
 
 fn ratio(ours: f64, theirs: f64) -> String {
-    if theirs > 0.0 { format!("{} ×", human::number(ours / theirs)) } else { "-".to_owned() }
+    match ours / theirs {
+        ratio if !ratio.is_finite() => "-".to_owned(),
+        ratio if ratio < 0.01 => "< 0.01 ×".to_owned(),
+        ratio => format!("{} ×", human::number(ratio)),
+    }
 }
 
 fn readers_line(out: &mut impl Write, running: &PhaseReport) -> io::Result<()> {
@@ -304,6 +319,9 @@ fn verdict(
         });
         // Where the map in memory fails as well, the engine is not the reason.
         let machine = match mem {
+            Some(mem) if !mem.is_met() && finding.is_met() => {
+                "; the map in memory does not meet it"
+            }
             Some(mem) if !mem.is_met() => "; nor does the map in memory meet it",
             _ => "",
         };
@@ -317,6 +335,41 @@ fn verdict(
         writeln!(out, "  note {caution}")?;
     }
     out.flush()
+}
+
+/// All designs beside each other, where there are several.
+pub(super) fn overview(out: &mut impl Write, outcomes: &[Outcome]) -> io::Result<()> {
+    if outcomes.len() < 2 {
+        return Ok(());
+    }
+    let mut headers = vec![("design", Align::Left), ("sustainable", Align::Left)];
+    let names = ["maximum/s", "arrived/s", "p50", "p99", "p99.9", "max", "write amp", "runs"];
+    headers.extend(names.map(|name| (name, Align::Right)));
+    let mut table = table(&headers);
+    for outcome in outcomes {
+        let (testing, running) = (&outcome.report.testing, &outcome.report.running);
+        let at = |percent| micros(running.write.percentile_micros(percent));
+        let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), human::number);
+        table.add_row([
+            outcome.name.clone(),
+            if outcome.verdict.is_sustainable() { "yes" } else { "NO" }.to_owned(),
+            human::number(testing.per_second()),
+            human::number(running.offered_per_second()),
+            at(50.0),
+            at(99.0),
+            at(99.9),
+            micros(running.write.max_micros()),
+            or_dash(running.write_amplification()),
+            or_dash(running.mean_components(0.0, 1.0)),
+        ]);
+    }
+    writeln!(out)?;
+    for line in lines(&table) {
+        writeln!(out, "{line}")?;
+    }
+    let paint = Paint::stdout();
+    let note = "write amp: the log included · runs: the mean of the running phase";
+    writeln!(out, "{}", paint.dim(note))
 }
 
 /// The verdict in a sentence.
