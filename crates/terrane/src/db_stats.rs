@@ -1,12 +1,14 @@
 //! What a database has done, and what it holds.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use terrane_policy::{Admission, StallCause};
+use terrane_policy::{Admission, Pressure, StallCause};
 
 use crate::durability::Durability;
-use crate::engine::{Engine, Opened};
+use crate::engine::{Engine, Opened, pressure_of};
 use crate::error::Error;
 use crate::stats::Counter;
 use crate::tree_view::human;
@@ -144,7 +146,30 @@ pub struct StallStats {
     /// Time by which writers were slowed down, in microseconds.
     pub delay_micros: u64,
     /// What holds writers up now, for each tree that does.
-    pub now: Vec<String>,
+    pub now: Vec<HeldUp>,
+}
+
+/// What holds the writers of a keyspace up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldUp {
+    /// The keyspace.
+    pub keyspace: Arc<str>,
+    /// Whether writers wait once the write buffer is full; otherwise they are slowed down.
+    pub stops: bool,
+    /// The cause, what was measured, and the thresholds.
+    pub pressure: Pressure,
+    /// How long it has been so.
+    pub since: Duration,
+}
+
+impl fmt::Display for HeldUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { keyspace, stops, pressure, since } = self;
+        let how = if *stops { "stopped" } else { "delayed" };
+        let seconds = since.as_secs_f64();
+        write!(f, "{keyspace}: {how} by {pressure} for {seconds:.1} s; ")?;
+        write!(f, "lifted by {}", pressure.cause.remedy())
+    }
 }
 
 impl StallStats {
@@ -307,10 +332,14 @@ fn membuffer_stats(engine: &Engine) -> MembufferStats {
 fn stall_stats(engine: &Engine) -> StallStats {
     let count = |counter| engine.counters.get(counter);
     let trees = engine.trees();
-    let now = trees.values().filter_map(|tree| match tree.state().admission {
-        Admission::Proceed => None,
-        Admission::Delay(pressure) => Some(format!("{}: delayed by {pressure}", tree.name)),
-        Admission::Stop(pressure) => Some(format!("{}: stopped by {pressure}", tree.name)),
+    let now = trees.values().filter_map(|tree| {
+        let state = tree.state();
+        Some(HeldUp {
+            keyspace: Arc::clone(&tree.name),
+            stops: matches!(state.admission, Admission::Stop(_)),
+            pressure: pressure_of(&state.admission)?,
+            since: state.held_since.map(|since| since.elapsed()).unwrap_or_default(),
+        })
     });
     StallStats {
         writes: count(Counter::StalledWrites),

@@ -3,7 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `recover`, `close` | from files to a running database and back |
-//! | `write`, `room` | log, memtable, visibility; what holds writers up |
+//! | `write`, `room`, `slow_down` | log, memtable, visibility; what holds writers up, or back |
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `gate`, `pace` | which merges go on and how fast; how far one has come |
@@ -45,6 +45,7 @@ mod read_pool;
 mod recover;
 mod room;
 mod scan;
+mod slow_down;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -56,7 +57,7 @@ mod write;
 pub(crate) use health::{Health, JobKind};
 pub(crate) use open::Opened;
 pub(crate) use scan::ReadView;
-pub(crate) use tree::{Tree, TreeState, memtable_config};
+pub(crate) use tree::{Tree, TreeState, memtable_config, pressure_of};
 pub(crate) use write::{Write, insert_one};
 
 use std::collections::BTreeMap;

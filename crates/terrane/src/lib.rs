@@ -84,7 +84,7 @@ mod write_options;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use db::Db;
-pub use db_stats::{CacheStats, MemoryStats, StallStats, Stats};
+pub use db_stats::{CacheStats, HeldUp, MemoryStats, StallStats, Stats};
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
 pub use io_budget::IoBudget;

@@ -62,9 +62,9 @@ pub(crate) fn merge(
         piece_bytes += input.key().len() + input.value().len() + ENTRY_BYTES;
         piece.entries += 1;
         if piece_bytes >= PIECE_BYTES {
-            let written_before = std::mem::replace(&mut written, output.written_bytes());
-            go_on(Piece { written_bytes: written - written_before, ..piece })?;
-            (piece, piece_bytes) = (Piece::default(), 0);
+            piece.written_bytes = more_than(&mut written, output.written_bytes());
+            go_on(std::mem::take(&mut piece))?;
+            piece_bytes = 0;
         }
         let (seq, kind) = (input.seq(), input.kind());
         let stripe = rules.stripe(seq);
@@ -86,8 +86,17 @@ pub(crate) fn merge(
         input.next()?;
     }
     let made = output.finish()?;
-    go_on(Piece { written_bytes: output.written_bytes() - written, ..piece })?;
+    piece.written_bytes = more_than(&mut written, output.written_bytes());
+    go_on(piece)?;
     Ok(made)
+}
+
+/// What is in `now` beyond what was there before. Sizes of unfinished tables are estimates, so that
+/// it may have been more.
+fn more_than(before: &mut u64, now: u64) -> u64 {
+    let more = now.saturating_sub(*before);
+    *before = now.max(*before);
+    more
 }
 
 fn keeps(rules: &DropRules, key: &[u8], seq: SeqNo, kind: EntryKind, stripe: usize) -> bool {

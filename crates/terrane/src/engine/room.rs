@@ -1,8 +1,7 @@
 //! What holds writers up, and the change to a new memtable.
 //!
-//! A writer goes on if its trees are in shape, slows down if they fall behind, and waits if they
-//! have fallen too far behind; why, is counted by cause. A memtable that is full is replaced by
-//! the writer that finds it so.
+//! A writer waits if a tree has fallen too far behind; why, is counted by cause. A memtable that is
+//! full is replaced by the writer that finds it so.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -23,18 +22,15 @@ const COUNT_EVERY_BYTES: usize = 256 << 10;
 /// A stopped writer looks again at least this often, in case it missed to be told.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// Runs beyond the limit at which writers wait wherever they are: more than buffers make that were
+/// full when the limit was reached.
+const ON_THEIR_WAY_MAX: u32 = 4;
+
 /// A tree that writers must wait for, and why.
 struct Stop {
     tree: Arc<Tree>,
     pressure: Pressure,
 }
-
-/// Sleeps shorter than this take longer than they say; they are saved up.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
-
-/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
-/// per byte: 4 MiB a second.
-const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
 impl Engine {
     /// Takes the writer's lock once all trees of the write have room.
@@ -43,7 +39,7 @@ impl Engine {
         write: &Write<'_>,
         user_bytes: usize,
     ) -> Result<MutexGuard<'_, Writer>> {
-        self.slow_down(write, user_bytes);
+        self.slow_down(write, user_bytes)?;
         let mut writer = self.lock_writer();
         // Closing says so before it takes this lock: a write that is past here is before the end.
         self.health.check_writable()?;
@@ -85,9 +81,10 @@ impl Engine {
     fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Stop> {
         let state = tree.state();
         let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
-        // Stopped writers wait even if the active memtable has room: what is behind is merging.
+        // As long as the active memtable has room writers go on: to have them wait earlier would
+        // only add to how long they wait (performance-stability, Theorem 1).
         if let Admission::Stop(pressure) = state.admission
-            && pressure.cause != StallCause::ImmutableMemtables
+            && stops_at_once(&pressure)
         {
             return stop(pressure);
         }
@@ -192,37 +189,6 @@ impl Engine {
         Ok(writer)
     }
 
-    /// Sleeps a little if a tree falls behind: longer the further it is, and the more is written.
-    fn slow_down(&self, write: &Write<'_>, user_bytes: usize) {
-        let strength = match write {
-            Write::One(tree, _) => delay_strength(tree),
-            Write::Batch(batch) => {
-                let trees = self.trees();
-                let strengths = batch.keyspaces().iter().filter_map(|id| trees.get(id));
-                strengths.map(delay_strength).fold(0.0, f64::max)
-            }
-        };
-        if strength > 0.0 && !self.is_inline() {
-            self.delay(strength, user_bytes);
-        }
-    }
-
-    #[cold]
-    fn delay(&self, strength: f64, user_bytes: usize) {
-        let nanos = user_bytes as f64 * strength * strength * SLOWEST_NANOS_PER_BYTE;
-        let owed = self.work.delay_owed_nanos.fetch_add(nanos as u64, Ordering::Relaxed);
-        let owed = Duration::from_nanos(owed.saturating_add(nanos as u64));
-        if owed < SHORTEST_SLEEP {
-            return;
-        }
-        self.work.delay_owed_nanos.store(0, Ordering::Relaxed);
-        let start = Instant::now();
-        std::thread::sleep(owed);
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.counters.add(Counter::DelayMicros, micros);
-        self.counters.add(Counter::StalledWrites, 1);
-    }
-
     /// Keeps memtables and cache within the budget, and the log within its length.
     fn keep_to_budget(&self, writer: &mut Writer) {
         let total = self.size_cache();
@@ -291,9 +257,14 @@ impl Engine {
     }
 }
 
-fn delay_strength(tree: &Arc<Tree>) -> f64 {
-    match tree.state().admission {
-        Admission::Delay(pressure) => pressure.strength(),
-        _ => 0.0,
+/// Whether writers wait also if there is room in memory: where the tree has to be in shape at every
+/// write, and where flushes that were asked for have made more runs than were on their way.
+fn stops_at_once(pressure: &Pressure) -> bool {
+    match pressure.cause {
+        StallCause::CompactionsDue => true,
+        StallCause::ImmutableMemtables => false,
+        StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
+            pressure.measured >= pressure.stop_at.saturating_add(ON_THEIR_WAY_MAX)
+        }
     }
 }

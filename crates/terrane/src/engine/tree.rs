@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Config, HashView, Memtable, Pool, VectorQuery};
 use terrane_policy::memtable_choice::{Choice, Mix, choose};
 use terrane_policy::{
-    self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, TableId,
-    admit,
+    self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, Pressure,
+    TableId, admit,
 };
 
 use super::drain;
@@ -72,6 +73,11 @@ pub(crate) struct TreeState {
     pub(crate) version: Arc<Version>,
     /// Whether writers may go on.
     pub(crate) admission: Admission,
+    /// Since when what holds writers up has done so.
+    pub(crate) held_since: Option<Instant>,
+    /// The time that each operation takes at the greatest rate that the design allows; 0 if it
+    /// allows any.
+    pub(crate) nanos_per_write: u64,
 }
 
 /// What is going on in the background.
@@ -98,6 +104,10 @@ pub(crate) struct Tree {
     replacing: Mutex<()>,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
+    /// Up to when the writes so far are spread by the greatest rate that is allowed, in nanoseconds
+    /// since the tree was opened.
+    pub(super) paced_until_nanos: AtomicU64,
+    pub(super) opened_at: Instant,
     /// What was chosen for a design that leaves its memtable open.
     choice: Mutex<Option<(Choice, Mix)>>,
     /// Up to where the tree is written, and where walks have found nothing.
@@ -114,7 +124,10 @@ impl Tree {
     ) -> Arc<Self> {
         let admission = admit(version.shape(), 0, &design);
         let (active, version) = (Arc::new(buffer), Arc::new(version));
-        let state = TreeState { active, full: Vec::new(), version, admission };
+        let held_since = pressure_of(&admission).map(|_| Instant::now());
+        let nanos_per_write = nanos_per_write(&design);
+        let full = Vec::new();
+        let state = TreeState { active, full, version, admission, held_since, nanos_per_write };
         Arc::new(Self {
             id,
             name: name.into(),
@@ -123,6 +136,8 @@ impl Tree {
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
             is_dropped: AtomicBool::new(false),
+            paced_until_nanos: AtomicU64::new(0),
+            opened_at: Instant::now(),
             choice: Mutex::new(None),
             dead: Arc::default(),
         })
@@ -211,8 +226,15 @@ impl Tree {
         });
         let design = self.design.load();
         let admission = admit(next.version.shape(), next.full.len(), &design);
+        let held_since = pressure_of(&admission).map(|pressure| {
+            let before = pressure_of(&current.admission);
+            let goes_on = before.is_some_and(|before| before.cause == pressure.cause);
+            current.held_since.filter(|_| goes_on).unwrap_or_else(Instant::now)
+        });
+        let nanos_per_write = nanos_per_write(&design);
         let NextState { active, full, version } = next;
-        self.state.store(Arc::new(TreeState { active, full, version, admission }));
+        let state = TreeState { active, full, version, admission, held_since, nanos_per_write };
+        self.state.store(Arc::new(state));
     }
 
     pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {
@@ -243,6 +265,18 @@ impl Tree {
     pub(crate) fn is_dropped(&self) -> bool {
         self.is_dropped.load(Ordering::Acquire)
     }
+}
+
+/// What holds writers up, if anything.
+pub(crate) fn pressure_of(admission: &Admission) -> Option<Pressure> {
+    match admission {
+        Admission::Proceed => None,
+        Admission::Delay(pressure) | Admission::Stop(pressure) => Some(*pressure),
+    }
+}
+
+fn nanos_per_write(design: &Design) -> u64 {
+    design.constraint.max_rate.map_or(0, |rate| 1_000_000_000 / u64::from(rate.max(1)))
 }
 
 /// What a memtable of a kind is made with. A kind that is left open is the usual one until there

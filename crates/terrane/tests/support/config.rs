@@ -7,7 +7,9 @@ use std::time::Duration;
 use terrane::policy::design::FilterAllocation;
 use terrane::policy::{Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
-use terrane::{Background, Clock, Db, Design, Durability, ManualClock, Options, ReadMode};
+use terrane::{
+    Background, Clock, Db, Design, Durability, IoBudget, ManualClock, Options, ReadMode,
+};
 use terrane_testkit::Rng;
 
 #[derive(Debug, Clone)]
@@ -20,6 +22,7 @@ pub struct Config {
     pub log_segment_bytes: u64,
     pub log_bytes_max: u64,
     pub compaction_threads: usize,
+    pub io_budget: IoBudget,
     pub read_threads: usize,
     pub delete_persistence: Option<Duration>,
     pub clock: Arc<ManualClock>,
@@ -95,6 +98,16 @@ fn any_small_design(rng: &mut Rng) -> Design {
     if rng.percent(15) {
         design.constraint.stall = Stall::Full;
     }
+    if rng.percent(40) {
+        let limits = &mut design.constraint;
+        limits.limit =
+            rng.pick(&["local(2x)", "global(2x)", "global(4)", "level0"]).parse().unwrap();
+        limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
+        limits.max_rate = rng.percent(10).then_some(2_000_000);
+    }
+    design.scheduler =
+        rng.pick(&["single", "fair", "greedy", "greedy(2)", "gear"]).parse().unwrap();
+    design.strategy.intake = rng.pick(&["all", "all", "exact"]).parse().unwrap();
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
@@ -114,6 +127,12 @@ impl Config {
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
             compaction_threads: rng.between(1, 3) as usize,
             read_threads: *rng.pick(&[0, 0, 1, 3]),
+            io_budget: *rng.pick(&[
+                IoBudget::Unlimited,
+                IoBudget::Unlimited,
+                IoBudget::Total(200 << 20),
+                IoBudget::Leftover(200 << 20),
+            ]),
             delete_persistence: rng.percent(40).then(|| Duration::from_secs(rng.between(1, 20))),
             clock: Arc::new(ManualClock::new(1_000_000)),
         }
@@ -132,6 +151,7 @@ impl Config {
             .log_segment_bytes(self.log_segment_bytes)
             .log_bytes_max(self.log_bytes_max)
             .compaction_threads(self.compaction_threads)
+            .io_budget(self.io_budget)
             .read_threads(self.read_threads)
             .storage(storage)
             .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)

@@ -86,7 +86,7 @@ impl JsonStats {
             cache_bytes: stats.memory.cache_bytes,
             stalled_writes: stats.stalls.writes,
             stall_micros: stats.stalls.total_micros(),
-            stalls_now: stats.stalls.now.clone(),
+            stalls_now: stats.stalls.now.iter().map(ToString::to_string).collect(),
             snapshots: stats.snapshots,
             replayed_writes: stats.replayed_writes,
             dropped_log_records: stats.dropped_log_records,

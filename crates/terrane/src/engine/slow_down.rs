@@ -1,0 +1,139 @@
+//! What holds writers back, so that they need not wait later: trees that fall behind, and rates
+//! that designs allow.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use terrane_policy::Admission;
+
+use super::tree::{Tree, TreeState};
+use super::{Engine, Write};
+use crate::error::Result;
+use crate::stats::Counter;
+
+/// Sleeps shorter than this take longer than they say; they are saved up.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+
+/// Who sleeps long looks this often whether the database is closed.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
+/// per byte: 4 MiB a second.
+const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
+
+/// By how much writers that were slower than the greatest rate may be faster afterwards, in
+/// nanoseconds of that rate.
+const CATCH_UP_NANOS: u64 = 1_000_000;
+
+/// What a write is held back by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Brake {
+    /// How far a tree is from its first delay to its stop.
+    strength: f64,
+    /// Whether some tree has a greatest rate.
+    is_paced: bool,
+}
+
+impl Brake {
+    fn of(state: &TreeState) -> Self {
+        let strength = match state.admission {
+            Admission::Delay(pressure) => pressure.strength(),
+            _ => 0.0,
+        };
+        Self { strength, is_paced: state.nanos_per_write > 0 }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let strength = self.strength.max(other.strength);
+        Self { strength, is_paced: self.is_paced || other.is_paced }
+    }
+}
+
+impl Engine {
+    /// Sleeps a little if a tree falls behind: longer the further it is, and the more is written;
+    /// and as long as the greatest rates of the trees ask for.
+    ///
+    /// # Errors
+    /// The database was closed meanwhile.
+    #[inline]
+    pub(super) fn slow_down(&self, write: &Write<'_>, user_bytes: usize) -> Result<()> {
+        let brake = match write {
+            Write::One(tree, _) => Brake::of(&tree.state()),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                let ids = batch.keyspaces();
+                let brakes =
+                    ids.iter().filter_map(|id| trees.get(id)).map(|tree| Brake::of(&tree.state()));
+                brakes.fold(Brake::default(), Brake::and)
+            }
+        };
+        if (brake.strength <= 0.0 && !brake.is_paced) || self.is_inline() {
+            return Ok(());
+        }
+        self.hold_back(write, brake, user_bytes)
+    }
+
+    #[cold]
+    fn hold_back(&self, write: &Write<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
+        let mut owed = Duration::ZERO;
+        if brake.strength > 0.0 {
+            owed = self.owed_for(brake.strength, user_bytes);
+        }
+        if brake.is_paced {
+            owed = owed.max(self.ahead_of_rate(write));
+        }
+        if owed < SHORTEST_SLEEP {
+            return Ok(());
+        }
+        let start = Instant::now();
+        while let Some(left) = owed.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+            std::thread::sleep(left.min(LONGEST_SLEEP));
+            self.health.check_open()?;
+        }
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.counters.add(Counter::DelayMicros, micros);
+        self.counters.add(Counter::StalledWrites, 1);
+        Ok(())
+    }
+
+    /// What is to be slept because a tree falls behind, if that is long enough by now.
+    fn owed_for(&self, strength: f64, user_bytes: usize) -> Duration {
+        let nanos = user_bytes as f64 * strength * strength * SLOWEST_NANOS_PER_BYTE;
+        let owed = self.work.delay_owed_nanos.fetch_add(nanos as u64, Ordering::Relaxed);
+        let owed = Duration::from_nanos(owed.saturating_add(nanos as u64));
+        if owed < SHORTEST_SLEEP {
+            return Duration::ZERO;
+        }
+        self.work.delay_owed_nanos.store(0, Ordering::Relaxed);
+        owed
+    }
+
+    /// How far writers are ahead of the greatest rate of any tree of a write, this one counted.
+    fn ahead_of_rate(&self, write: &Write<'_>) -> Duration {
+        match write {
+            Write::One(tree, _) => pace(tree, 1),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                let ids = batch.keyspaces();
+                let ahead = ids
+                    .iter()
+                    .filter_map(|id| trees.get(id))
+                    .map(|tree| pace(tree, batch.len() as u64));
+                ahead.max().unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Enters `operations` in the schedule of a tree, and answers how far ahead of it they are.
+fn pace(tree: &Arc<Tree>, operations: u64) -> Duration {
+    let cost = tree.state().nanos_per_write.saturating_mul(operations);
+    let now = u64::try_from(tree.opened_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let earliest = now.saturating_sub(CATCH_UP_NANOS);
+    let next = |until: u64| Some(until.max(earliest).saturating_add(cost));
+    // Relaxed: the number stands for itself.
+    let before = tree.paced_until_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    let until = before.unwrap_or(0).max(earliest).saturating_add(cost);
+    Duration::from_nanos(until.saturating_sub(now))
+}
