@@ -36,7 +36,7 @@ pub(crate) enum Command {
     List,
     /// The two-phase evaluation: how many writes a second each engine takes at most, and what they
     /// take at a share of that
-    Stability(StabilityArguments),
+    Stability(Box<StabilityArguments>),
     /// One measurement; how this program calls itself
     #[command(hide = true)]
     Child {

@@ -13,6 +13,7 @@ const CALIBRATION: &str = "mem";
 const BASELINE: &str = "terrane";
 
 type Evaluated = (&'static Engine, Evaluation);
+type Figure = fn(&Phase) -> f64;
 
 /// Everything that was found out, for people.
 pub(super) fn markdown(
@@ -87,10 +88,10 @@ fn table(
     evaluated: &[Evaluated],
     phase: &dyn Fn(&Evaluation) -> Option<Phase>,
 ) -> String {
-    let figure = |engine: &Engine, get: fn(&Phase) -> f64| {
+    let figure = |engine: &Engine, get: Figure| {
         of(engine, evaluated, |evaluation| phase(evaluation).map(|phase| get(&phase)))
     };
-    let columns: [(&str, fn(&Phase) -> f64); 8] = [
+    let columns: [(&str, Figure); 8] = [
         ("writes/s", |phase| phase.offered_per_second),
         ("p50 us", |phase| phase.write.p50),
         ("p99 us", |phase| phase.write.p99),
@@ -106,7 +107,7 @@ fn table(
     columns.iter().for_each(|_| text += "---:|");
     text += "---:|---|\n";
     let mem = engines.iter().find(|engine| engine.name == CALIBRATION);
-    let over_mem = |engine: &Engine, get: fn(&Phase) -> f64| {
+    let over_mem = |engine: &Engine, get: Figure| {
         let mem = figure(mem?, get).filter(|mem| *mem > 0.0)?;
         Some(format!("{:.2}x", figure(engine, get)? / mem))
     };

@@ -148,7 +148,7 @@ impl PhaseReport {
             }
             match stalls.last_mut() {
                 Some(stall) if last == Some(number.wrapping_sub(1)) => {
-                    stall.seconds += tick_seconds
+                    stall.seconds += tick_seconds;
                 }
                 _ => stalls.push(Stall { begin_seconds, seconds: tick_seconds }),
             }

@@ -19,7 +19,7 @@ pub(super) struct Advice {
 
 const MERGES_BEHIND: Advice = Advice {
     reason: "merges fall behind, so runs pile up until writers wait",
-    remedy: "a lower --utilization; a larger --budget, if there is one; a design that merges less (a smaller T with leveling, tiering, \
+    remedy: "scheduler=greedy, where whole levels are merged; a lower --utilization; a larger --budget, if there is one; a design that merges less (a smaller T with leveling, tiering, \
              a larger buffer); --compaction-threads where cores are idle; a higher limit of runs, \
              if reads can bear it",
 };
@@ -33,8 +33,8 @@ const SHAPE: Advice = Advice {
     remedy: "stall=runs, which has them wait only for what reads cannot bear",
 };
 const DELAYS: Advice = Advice {
-    reason: "writers are slowed down before they would have to wait",
-    remedy: "the same as for merges that fall behind; delays further from the limit of runs",
+    reason: "writers are slowed down, as merges fall behind or by the design's max-rate",
+    remedy: "the same as for merges that fall behind; a higher delay, limit or max-rate",
 };
 const ELSEWHERE: Advice = Advice {
     reason: "writers waited for nothing that the engine counts",
