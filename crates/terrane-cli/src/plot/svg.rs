@@ -130,13 +130,13 @@ fn curves(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
              stroke-linejoin=\"round\"{dashes}/>",
             points.trim_end()
         )?;
-        // About seven units a character, and a line of twenty before it.
+        // Six units and a half a character, and a line of twenty before it.
         let name = escaped(&curve.name);
         writeln!(
             out,
             "<text x=\"{legend_x:.1}\" y=\"38\" text-anchor=\"end\" fill=\"{colour}\">{name}</text>"
         )?;
-        legend_x -= 7.0 * curve.name.chars().count() as f64 + 4.0;
+        legend_x -= 6.5 * curve.name.chars().count() as f64 + 4.0;
         writeln!(
             out,
             "<line x1=\"{:.1}\" y1=\"34\" x2=\"{legend_x:.1}\" y2=\"34\" stroke=\"{colour}\" \

@@ -10,7 +10,7 @@ use super::json::JsonOutcome;
 use super::outcome::{Calibration, Outcome};
 use super::plan::Plan;
 use super::plots;
-use super::show::{all_micros, arrivals, causes, headline, micros, stalls};
+use super::show::{all_micros, arrivals, facts, headline, micros};
 use crate::human;
 use crate::json;
 use crate::machine::Machine;
@@ -149,19 +149,17 @@ fn section(outcome: &Outcome, calibration: Option<&Calibration>) -> String {
         text += &format!("<li>Note: {}.</li>\n", escaped(caution));
     }
     text += &format!(
-        "</ul>\n<p>Maximum {} writes/s, measured with <code>{}</code>. Arrived {} writes/s, done {}. \
-         Stalls: {}. Writers waited for: {}.{}</p>\n",
+        "</ul>\n<p>Maximum {} writes/s, measured with <code>{}</code>. Arrived {} writes/s, done \
+         {}.</p>\n<ul>\n",
         human::number(testing.per_second()),
         escaped(&outcome.testing_design),
         human::number(running.offered_per_second()),
         human::number(running.per_second()),
-        escaped(&stalls(&running.stalls())),
-        escaped(&causes(&outcome.stalls)),
-        running.slowest_second_share().map_or_else(String::new, |share| format!(
-            " The slowest second did {:.0} % of what arrived in it.",
-            share * 100.0
-        )),
     );
+    for (word, fact) in facts(outcome, calibration) {
+        text += &format!("<li>{word}: {}</li>\n", escaped(&fact));
+    }
+    text += "</ul>\n";
     text + &percentiles(outcome, calibration)
 }
 

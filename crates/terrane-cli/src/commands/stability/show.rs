@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrane::IoBudget;
 use terrane_workload::Latency;
-use terrane_workload::stability::{PERCENTILES, PhaseReport, Stall, TwoPhaseOptions};
+use terrane_workload::stability::{PERCENTILES, PhaseReport, ReaderReport, Stall, TwoPhaseOptions};
 
 use super::outcome::{Calibration, Outcome, stalls_by_cause};
 use super::plan::Plan;
@@ -112,8 +112,9 @@ pub(super) fn outcome(
     components_curve(out, running)?;
     writeln!(out)?;
     percentiles(out, running, calibration)?;
-    readers_line(out, running)?;
-    facts(out, outcome, calibration)?;
+    for (word, text) in facts(outcome, calibration) {
+        writeln!(out, "{word:<10} {text}")?;
+    }
     verdict(out, outcome, calibration, paint)
 }
 
@@ -216,12 +217,10 @@ fn ratio(ours: f64, theirs: f64) -> String {
     }
 }
 
-fn readers_line(out: &mut impl Write, running: &PhaseReport) -> io::Result<()> {
-    let Some(readers) = &running.readers else { return Ok(()) };
+fn queries(readers: &ReaderReport) -> String {
     let latency = &readers.latency;
-    writeln!(
-        out,
-        "readers    {} {} queries/s by {}: p50 {}, p99 {}, max {}",
+    format!(
+        "{} {} queries/s by {}: p50 {}, p99 {}, max {}",
         human::number(readers.per_second()),
         readers.query,
         human::counted(readers.threads.into(), "reader"),
@@ -231,50 +230,55 @@ fn readers_line(out: &mut impl Write, running: &PhaseReport) -> io::Result<()> {
     )
 }
 
-fn facts(
-    out: &mut impl Write,
+/// What else is to be said of the running phase, each with a word for it.
+pub(super) fn facts(
     outcome: &Outcome,
     calibration: Option<&Calibration>,
-) -> io::Result<()> {
+) -> Vec<(&'static str, String)> {
     let running = &outcome.report.running;
-    writeln!(out, "stalls     {}", stalls(&running.stalls()))?;
-    writeln!(out, "waited for {}", causes(&outcome.stalls))?;
+    let mut facts = Vec::new();
+    if let Some(readers) = &running.readers {
+        facts.push(("readers", queries(readers)));
+    }
+    facts.push(("stalls", stalls(&running.stalls())));
+    facts.push(("waited for", causes(&outcome.stalls)));
     if let Some(share) = running.slowest_second_share() {
         let mem = calibration.and_then(|one| one.report.running.slowest_second_share());
         let mem = mem.map(|share| format!(" (mem {:.0} %)", share * 100.0)).unwrap_or_default();
-        writeln!(out, "slowest    {:.0} % of what arrived in that second{mem}", share * 100.0)?;
+        let text = format!("{:.0} % of what arrived in that second{mem}", share * 100.0);
+        facts.push(("slowest", text));
     }
     if let Some(written) = running.counters.storage_bytes_written {
-        writeln!(
-            out,
-            "written    {} for {} of users' data, the log included: {} ×",
+        let text = format!(
+            "{} for {} of users' data, the log included: {} ×",
             human::bytes(written),
             human::bytes(running.user_bytes_written),
             human::number(running.write_amplification().unwrap_or(0.0))
-        )?;
+        );
+        facts.push(("written", text));
     }
     if running.late.samples() > 0 {
-        writeln!(
-            out,
-            "driver     an idle client began p50 {}, p99 {}, max {} late",
+        let text = format!(
+            "an idle client began p50 {}, p99 {}, max {} late",
             micros(running.late.percentile_micros(50.0)),
             micros(running.late.percentile_micros(99.0)),
             micros(running.late.max_micros())
-        )?;
+        );
+        facts.push(("driver", text));
     }
     if let Some(calibration) = calibration {
-        writeln!(
-            out,
-            "mem        a map in memory: {} writes/s at most, {} arrived",
+        let text = format!(
+            "a map in memory: {} writes/s at most, {} arrived",
             human::number(calibration.report.testing.per_second()),
             human::number(calibration.report.running.offered_per_second())
-        )?;
+        );
+        facts.push(("mem", text));
     }
-    Ok(())
+    facts
 }
 
 /// Stalls in words.
-pub(super) fn stalls(stalls: &[Stall]) -> String {
+fn stalls(stalls: &[Stall]) -> String {
     let longest = stalls.iter().map(|stall| stall.seconds).fold(0.0, f64::max);
     let total: f64 = stalls.iter().map(|stall| stall.seconds).sum();
     if stalls.is_empty() {
@@ -292,7 +296,7 @@ pub(super) fn stalls(stalls: &[Stall]) -> String {
 }
 
 /// Causes in words.
-pub(super) fn causes(stalls: &[(String, u64)]) -> String {
+fn causes(stalls: &[(String, u64)]) -> String {
     if stalls.is_empty() {
         return "nothing that the engine counts".to_owned();
     }
