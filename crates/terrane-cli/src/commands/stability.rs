@@ -13,6 +13,7 @@
 //! | [`meter`] | progress |
 //! | [`outcome`] | what came out of a design |
 //! | [`advice`], [`cautions`] | what would help; why the verdict may be worth less than it seems |
+//! | [`words`] | what is said of it |
 //! | [`show`], [`json`] | for people, for programs |
 //! | [`plots`], [`page`] | pictures, and the page with them |
 
@@ -27,6 +28,9 @@ mod plan;
 mod plots;
 mod show;
 mod subject;
+#[cfg(test)]
+mod testing;
+mod words;
 
 use std::io::{self, Write};
 use std::path::Path;

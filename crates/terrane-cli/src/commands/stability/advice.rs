@@ -86,3 +86,40 @@ pub(super) fn of(
     }
     advice
 }
+
+#[cfg(test)]
+mod tests {
+    use terrane_workload::stability::{Arrival, Criteria};
+
+    use super::super::testing::report;
+    use super::*;
+
+    fn advice(arrival: Arrival, stalls: &[(&str, u64)], p99: f64) -> Vec<Advice> {
+        let report = report(arrival);
+        let mut verdict = Verdict::of(&report.running, &Criteria::default());
+        verdict.findings.truncate(1);
+        verdict.findings[0].measured = p99;
+        let stalls: Vec<_> =
+            stalls.iter().map(|(cause, micros)| ((*cause).to_owned(), *micros)).collect();
+        of(&report, &verdict, &stalls)
+    }
+
+    #[test]
+    fn what_writers_waited_for_is_what_would_help() {
+        let stalls =
+            [("level-0-runs", 90_000), ("level-runs", 80_000), ("delay", 70_000), ("x", 1)];
+        assert_eq!(advice(Arrival::Constant, &stalls, 9.0), [MERGES_BEHIND, DELAYS]);
+        let stalls = [("immutable-memtables", 90_000)];
+        assert_eq!(advice(Arrival::Constant, &stalls, 9.0), [FLUSHES_BEHIND]);
+        assert_eq!(advice(Arrival::Constant, &stalls, 0.5), [], "nothing has to help");
+        assert_eq!(advice(Arrival::Constant, &[], 9.0), [ELSEWHERE]);
+    }
+
+    #[test]
+    fn arrivals_that_no_engine_could_keep_up_with_are_told_apart() {
+        let bursts = "burst(10%,0.05,150%,0.01)".parse().unwrap();
+        assert_eq!(advice(bursts, &[], 9.0), [BURSTS]);
+        let flood = "burst(150%,0.05,150%,0.01)".parse().unwrap();
+        assert_eq!(advice(flood, &[], 9.0), [NEVER_AT_REST]);
+    }
+}

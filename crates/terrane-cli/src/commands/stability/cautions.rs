@@ -67,3 +67,46 @@ fn halves(phase: &PhaseReport) -> Option<(f64, f64)> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     (first.len() >= 2).then(|| (mean(first), mean(second)))
 }
+
+#[cfg(test)]
+mod tests {
+    use terrane_workload::Glance;
+    use terrane_workload::stability::{Arrival, Sample};
+
+    use super::super::testing::report;
+    use super::*;
+
+    fn cautions(change: impl Fn(&mut TwoPhaseReport)) -> Vec<String> {
+        let mut report = report(Arrival::Constant);
+        report.testing.counters.compactions = Some(3);
+        report.running.counters.compactions = Some(3);
+        report.running.late = terrane_workload::Latency::new();
+        change(&mut report);
+        of(&report)
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_was_merged_or_runs_grew_is_worth_less() {
+        assert_eq!(cautions(|_| ()), [""; 0]);
+        let told = cautions(|report| report.testing.counters.compactions = Some(0));
+        assert!(told.len() == 1 && told[0].contains("flushes alone"), "{told:?}");
+        let told = cautions(|report| report.running.counters.compactions = Some(0));
+        assert!(told.len() == 1 && told[0].contains("--running longer"), "{told:?}");
+        let told = cautions(|report| {
+            let seconds = report.running.seconds;
+            report.running.samples = (0..=20)
+                .map(|step| Sample {
+                    seconds: seconds * f64::from(step) / 20.0,
+                    glance: Glance { components: Some(step as u64), ..Glance::default() },
+                })
+                .collect();
+        });
+        assert!(told.len() == 1 && told[0].contains("still growing, from 7.5 to 17.5"), "{told:?}");
+    }
+
+    #[test]
+    fn what_the_driver_adds_to_latencies_is_said() {
+        let told = cautions(|report| report.running.late = report.running.write.clone());
+        assert!(told.len() == 1 && told[0].contains("the driver itself"), "{told:?}");
+    }
+}

@@ -10,7 +10,7 @@ use super::json::JsonOutcome;
 use super::outcome::{Calibration, Outcome};
 use super::plan::Plan;
 use super::plots;
-use super::show::{all_micros, arrivals, facts, headline, micros};
+use super::words::{all_micros, arrivals, facts, headline, micros};
 use crate::human;
 use crate::json;
 use crate::machine::Machine;

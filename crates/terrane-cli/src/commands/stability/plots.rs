@@ -3,7 +3,7 @@
 use terrane_workload::stability::{PhaseReport, Window};
 
 use super::outcome::{Calibration, Outcome};
-use super::show::all_micros;
+use super::words::all_micros;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 
 /// Points of a curve over time.

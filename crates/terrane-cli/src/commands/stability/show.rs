@@ -1,14 +1,13 @@
 //! The report for people.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use terrane::IoBudget;
-use terrane_workload::Latency;
-use terrane_workload::stability::{PERCENTILES, PhaseReport, ReaderReport, Stall, TwoPhaseOptions};
+use terrane_workload::stability::{PhaseReport, TwoPhaseOptions, Window};
 
 use super::outcome::{Calibration, Outcome, stalls_by_cause};
 use super::plan::Plan;
+use super::words::{all_micros, arrivals, causes, facts, headline, micros};
 use crate::human;
 use crate::machine::Machine;
 use crate::sparkline::{sparkline, squeezed};
@@ -17,8 +16,6 @@ use crate::terminal::Paint;
 
 /// Characters of a curve.
 const COLUMNS: usize = 60;
-/// Stalls are listed if there are no more than this.
-const STALLS_LISTED_MAX: usize = 5;
 
 /// What is about to be evaluated, and on what.
 pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io::Result<()> {
@@ -68,16 +65,6 @@ fn readers(phases: &TwoPhaseOptions) -> String {
     }
 }
 
-/// How writes arrive, in words.
-pub(super) fn arrivals(phases: &TwoPhaseOptions) -> String {
-    match phases.arrival {
-        terrane_workload::stability::Arrival::Constant => {
-            format!("constant at {} % of the maximum", human::number(phases.utilization * 100.0))
-        }
-        bursts => bursts.to_string(),
-    }
-}
-
 /// What came out of one design.
 pub(super) fn outcome(
     out: &mut impl Write,
@@ -124,12 +111,7 @@ fn phase_seconds(phase: &PhaseReport) -> f64 {
 
 fn rates(phase: &PhaseReport) -> Vec<f64> {
     let window = (phase_seconds(phase) / COLUMNS as f64).max(0.1);
-    phase
-        .timeline
-        .windows(window)
-        .iter()
-        .map(terrane_workload::stability::Window::per_second)
-        .collect()
+    phase.timeline.windows(window).iter().map(Window::per_second).collect()
 }
 
 fn rate_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
@@ -152,21 +134,6 @@ fn components_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()>
     let lowest = counts.iter().copied().fold(f64::INFINITY, f64::min);
     let curve = sparkline(&squeezed(&counts, COLUMNS), highest);
     writeln!(out, "  runs     │{curve}│ {lowest} to {highest}")
-}
-
-/// What a percentile is called.
-pub(super) fn percentile_name(percent: f64) -> String {
-    format!("{percent} %")
-}
-
-/// All percentiles and the maximum, in microseconds.
-pub(super) fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
-    let percentiles = PERCENTILES.into_iter();
-    let mut all: Vec<_> = percentiles
-        .map(|percent| (percentile_name(percent), latency.percentile_micros(percent)))
-        .collect();
-    all.push(("max".to_owned(), latency.max_micros()));
-    all
 }
 
 fn percentiles(
@@ -204,106 +171,12 @@ fn percentiles(
     Ok(())
 }
 
-/// A time that was measured in microseconds.
-pub(super) fn micros(micros: f64) -> String {
-    human::duration(Duration::from_secs_f64(micros / 1e6))
-}
-
 fn ratio(ours: f64, theirs: f64) -> String {
     match ours / theirs {
         ratio if !ratio.is_finite() => "-".to_owned(),
         ratio if ratio < 0.01 => "< 0.01 ×".to_owned(),
         ratio => format!("{} ×", human::number(ratio)),
     }
-}
-
-fn queries(readers: &ReaderReport) -> String {
-    let latency = &readers.latency;
-    format!(
-        "{} {} queries/s by {}: p50 {}, p99 {}, max {}",
-        human::number(readers.per_second()),
-        readers.query,
-        human::counted(readers.threads.into(), "reader"),
-        micros(latency.percentile_micros(50.0)),
-        micros(latency.percentile_micros(99.0)),
-        micros(latency.max_micros())
-    )
-}
-
-/// What else is to be said of the running phase, each with a word for it.
-pub(super) fn facts(
-    outcome: &Outcome,
-    calibration: Option<&Calibration>,
-) -> Vec<(&'static str, String)> {
-    let running = &outcome.report.running;
-    let mut facts = Vec::new();
-    if let Some(readers) = &running.readers {
-        facts.push(("readers", queries(readers)));
-    }
-    facts.push(("stalls", stalls(&running.stalls())));
-    facts.push(("waited for", causes(&outcome.stalls)));
-    if let Some(share) = running.slowest_second_share() {
-        let mem = calibration.and_then(|one| one.report.running.slowest_second_share());
-        let mem = mem.map(|share| format!(" (mem {:.0} %)", share * 100.0)).unwrap_or_default();
-        let text = format!("{:.0} % of what arrived in that second{mem}", share * 100.0);
-        facts.push(("slowest", text));
-    }
-    if let Some(written) = running.counters.storage_bytes_written {
-        let text = format!(
-            "{} for {} of users' data, the log included: {} ×",
-            human::bytes(written),
-            human::bytes(running.user_bytes_written),
-            human::number(running.write_amplification().unwrap_or(0.0))
-        );
-        facts.push(("written", text));
-    }
-    if running.late.samples() > 0 {
-        let text = format!(
-            "an idle client began p50 {}, p99 {}, max {} late",
-            micros(running.late.percentile_micros(50.0)),
-            micros(running.late.percentile_micros(99.0)),
-            micros(running.late.max_micros())
-        );
-        facts.push(("driver", text));
-    }
-    if let Some(calibration) = calibration {
-        let text = format!(
-            "a map in memory: {} writes/s at most, {} arrived",
-            human::number(calibration.report.testing.per_second()),
-            human::number(calibration.report.running.offered_per_second())
-        );
-        facts.push(("mem", text));
-    }
-    facts
-}
-
-/// Stalls in words.
-fn stalls(stalls: &[Stall]) -> String {
-    let longest = stalls.iter().map(|stall| stall.seconds).fold(0.0, f64::max);
-    let total: f64 = stalls.iter().map(|stall| stall.seconds).sum();
-    if stalls.is_empty() {
-        return "none of a tenth of a second".to_owned();
-    }
-    let count = human::counted(stalls.len() as u64, "stall");
-    let listed = if stalls.len() <= STALLS_LISTED_MAX {
-        let each =
-            stalls.iter().map(|one| format!("{:.1} s at {:.1}", one.seconds, one.begin_seconds));
-        format!(": {}", each.collect::<Vec<_>>().join(", "))
-    } else {
-        String::new()
-    };
-    format!("{count}, {total:.1} s in all, the longest {longest:.1} s{listed}")
-}
-
-/// Causes in words.
-fn causes(stalls: &[(String, u64)]) -> String {
-    if stalls.is_empty() {
-        return "nothing that the engine counts".to_owned();
-    }
-    let each = stalls.iter().map(|(cause, micros)| {
-        format!("{cause} {}", human::duration(Duration::from_micros(*micros)))
-    });
-    each.collect::<Vec<_>>().join(", ")
 }
 
 fn verdict(
@@ -374,16 +247,4 @@ pub(super) fn overview(out: &mut impl Write, outcomes: &[Outcome]) -> io::Result
     let paint = Paint::stdout();
     let note = "write amp: the log included · runs: the mean of the running phase";
     writeln!(out, "{}", paint.dim(note))
-}
-
-/// The verdict in a sentence.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let running = &outcome.report.running;
-    let rate = human::number(running.offered_per_second());
-    let p99_9 = micros(running.write.percentile_micros(99.9));
-    if outcome.verdict.is_sustainable() {
-        format!("sustainable: {rate} writes/s, of which 99.9 % take no more than {p99_9}")
-    } else {
-        format!("NOT sustainable: {rate} writes/s, of which 99.9 % take up to {p99_9}")
-    }
 }
