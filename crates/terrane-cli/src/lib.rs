@@ -31,6 +31,7 @@ mod cli;
 mod commands;
 mod engine_flags;
 mod entries;
+mod events;
 mod exit;
 mod human;
 mod interrupt;

@@ -1,14 +1,28 @@
 //! Progress of long work, on standard error; nothing where that is no terminal.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(100);
 
 /// Redrawing more often would cost, and no one would see it.
 const DRAWS_PER_SECOND: u8 = 10;
+
+/// All bars, so that lines can be written while they are there.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(|| {
+    MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND))
+});
+
+/// Writes a line to standard error, above the bars.
+pub(crate) fn line(text: &str) {
+    BARS.suspend(|| {
+        let _ = writeln!(io::stderr(), "{text}");
+    });
+}
 
 /// A bar for work whose amount is known, in steps of anything.
 pub(crate) fn bar(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
@@ -29,9 +43,9 @@ pub(crate) fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
 }
 
 fn styled(total: Option<u64>, what: impl Into<Cow<'static, str>>, template: &str) -> ProgressBar {
-    let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
     let style = ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("█▉▊▋▌▍▎▏ ");
-    ProgressBar::with_draw_target(total, target).with_style(style).with_prefix(what)
+    let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    BARS.add(bar).with_style(style).with_prefix(what)
 }

@@ -51,6 +51,24 @@ fn a_script_of_the_shell_is_answered_in_order() {
 }
 
 #[test]
+fn a_shell_tells_what_has_happened_and_a_benchmark_while_it_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let script = "put a 1\nflush\nput b 2\nflush\ncompact\nevents\n";
+    let told = done(&["shell", &db], script);
+    let events: Vec<&str> = told.lines().filter(|line| *line != "ok").collect();
+    assert!(events.len() >= 6, "{told}");
+    assert!(events[0].contains("default: flushing 1 entry"), "{told}");
+    assert!(events[5].contains("compacted L0") && events[5].contains("manual"), "{told}");
+    let script = "put a 1\nflush\nevents 1\n";
+    let told = done(&["shell", &db, "--json"], script);
+    let last: serde_json::Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["number"]), (&"flush-ended".into(), &2.into()), "{told}");
+    let output = terrane(&["bench", "--events", "--num", "1K", "--workload", "fillseq"], "");
+    assert!(text(&output.stderr).contains("default: flushed into 1 table"));
+}
+
+#[test]
 fn the_cs265_language_answers_as_its_paper_says() {
     let script = "p 10 7\np -63 222\np 76 -4\ng 10\ng 11\nr -100 76\nd 10\ng 10\nr -100 100\n";
     assert_eq!(done(&["cs265"], script), "7\n\n-63:222 10:7\n\n-63:222 76:-4\n");

@@ -95,21 +95,6 @@ impl StallCause {
         Self::ImmutableMemtables,
         Self::CompactionsDue,
     ];
-
-    /// What would lift it, as the end of a sentence.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Level0Runs | Self::LevelRuns | Self::TotalRuns => {
-                "a merge that ends; more bandwidth or threads for merges, a larger limit or fewer writes prevent it"
-            }
-            Self::ImmutableMemtables => {
-                "a flush that ends; a faster disk, more buffers or fewer writes prevent it"
-            }
-            Self::CompactionsDue => {
-                "the compactions that are due; stall=runs lets writers go on beside them"
-            }
-        }
-    }
 }
 
 impl fmt::Display for StallCause {
@@ -140,6 +125,22 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// What ends it, in words: `level 0 holds fewer than 12 runs`.
+    pub fn until(&self) -> String {
+        let Self { cause, level, threshold, .. } = self;
+        let level = level.unwrap_or_default();
+        match cause {
+            StallCause::Level0Runs | StallCause::LevelRuns => {
+                format!("level {level} holds fewer than {threshold} runs")
+            }
+            StallCause::TotalRuns => format!("all levels hold fewer than {threshold} runs"),
+            StallCause::ImmutableMemtables => {
+                format!("fewer than {threshold} memtables wait to be flushed")
+            }
+            StallCause::CompactionsDue => format!("level {level} is in shape"),
+        }
+    }
+
     /// How near the tree is to its stop; 1 and more are at or beyond it.
     fn excess(&self) -> f64 {
         f64::from(self.measured) / f64::from(self.stop_at.max(1))

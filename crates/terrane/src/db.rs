@@ -10,6 +10,7 @@ use crate::db_stats::Stats;
 use crate::durability::Durability;
 use crate::engine::{Engine, Tree, Write};
 use crate::error::{Error, Result};
+use crate::event::LoggedEvent;
 use crate::handle::Handle;
 use crate::io_budget::IoBudget;
 use crate::iterator::Iter;
@@ -328,6 +329,13 @@ impl Db {
     /// Counters and sizes, as they are now.
     pub fn stats(&self) -> Stats {
         Stats::of(self.engine(), &self.default.handle.opened)
+    }
+
+    /// The last thousand things that happened since the database was opened, oldest first; for
+    /// everything, as it happens, see [`Options::on_event`]. Compactions of earlier openings are
+    /// told by [`inspect::jobs`](crate::inspect::jobs).
+    pub fn events(&self) -> Vec<LoggedEvent> {
+        self.engine().events.last()
     }
 
     /// The tree of the default keyspace, as it is now.

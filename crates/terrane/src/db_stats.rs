@@ -10,8 +10,8 @@ use terrane_policy::{Admission, Pressure, StallCause};
 use crate::durability::Durability;
 use crate::engine::{Engine, Opened, pressure_of};
 use crate::error::Error;
+use crate::human::human;
 use crate::stats::Counter;
-use crate::tree_view::human;
 
 /// Counters since the database was opened, and sizes now.
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ impl fmt::Display for HeldUp {
         let how = if *stops { "stopped" } else { "delayed" };
         let seconds = since.as_secs_f64();
         write!(f, "{keyspace}: {how} by {pressure} for {seconds:.1} s; ")?;
-        write!(f, "lifted by {}", pressure.cause.remedy())
+        write!(f, "until {}", pressure.until())
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `open`, `recover`, `close` | from files to a running database and back |
 //! | `write`, `room`, `slow_down` | log, memtable, visibility; what holds writers up, or back |
+//! | `stall_events` | who is told of that |
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
 //! | `gate`, `pace` | which merges go on and how fast; how far one has come |
@@ -47,6 +48,7 @@ mod room;
 mod scan;
 mod slow_down;
 mod snapshots;
+mod stall_events;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -69,6 +71,7 @@ use terrane_memtable::Pool;
 
 use crate::clock::Clock;
 use crate::durability::Durability;
+use crate::event::EventLog;
 use crate::manifest::Manifest;
 use crate::memory::MemoryLedger;
 use crate::options::{Background, Settings};
@@ -98,6 +101,7 @@ pub(crate) struct Engine {
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,
     pub(crate) health: Health,
+    pub(crate) events: Arc<EventLog>,
     pub(crate) snapshots: Snapshots,
     /// Memory of flushed memtables, for the next ones.
     pub(crate) pool: Arc<Pool>,

@@ -33,6 +33,7 @@
 //! | read what was | [`Db::snapshot`] |
 //! | have trees of their own | [`Db::keyspace`] |
 //! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
+//! | follow what it does | [`Options::on_event`], [`Db::events`] |
 //! | copy, look into, verify, repair | [`Db::checkpoint`], [`inspect`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
 //!
@@ -51,10 +52,12 @@ mod db_stats;
 mod durability;
 mod engine;
 mod error;
+mod event;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod handle;
 mod held_snapshot;
+mod human;
 pub mod inspect;
 mod io_budget;
 mod iter;
@@ -87,6 +90,7 @@ pub use db::Db;
 pub use db_stats::{CacheStats, HeldUp, MemoryStats, StallStats, Stats};
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
+pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, WriteStall};
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};

@@ -17,6 +17,7 @@ use terrane_policy::{Design, catalogue, units};
 use crate::clock::{Clock, SystemClock};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
+use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
 use crate::storage::{DiskStorage, Storage};
 
@@ -303,6 +304,33 @@ impl Options {
         self
     }
 
+    /// Has `tell` called with everything that happens: flushes, compactions and why, changes of the
+    /// design, stalls, trouble; see [`Event`](crate::Event).
+    ///
+    /// It is called in the thread of what happened, which waits for it, so it must not block, nor
+    /// call the database but for [`Db::events`](crate::Db::events); two threads may call it at the
+    /// same time, and not in the order of numbers. If it panics, it is not called again.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let (send, told) = std::sync::mpsc::channel();
+    /// let options = terrane::Options::new().on_event(move |event| {
+    ///     let _ = send.send(event.clone());
+    /// });
+    /// let db = options.open(dir.path())?;
+    /// db.put("key", "value")?;
+    /// db.flush()?;
+    /// println!("{}", told.recv().unwrap().event);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_event(mut self, tell: impl Fn(&LoggedEvent) + Send + Sync + 'static) -> Self {
+        self.components.listener = Some(Listener::new(tell));
+        self
+    }
+
     /// The design that was asked for, if any.
     pub(crate) fn given_design(&self) -> Option<&Design> {
         self.design.as_ref()
@@ -343,6 +371,7 @@ pub(crate) struct Components {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) background: Background,
+    pub(crate) listener: Option<Listener>,
 }
 
 impl Default for Components {
@@ -351,6 +380,7 @@ impl Default for Components {
             storage: Arc::new(DiskStorage),
             clock: Arc::new(SystemClock),
             background: Background::Threads,
+            listener: None,
         }
     }
 }

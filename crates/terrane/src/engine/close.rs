@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::{Engine, Tree};
 use crate::error::Result;
+use crate::event::FlushReason;
 
 impl Engine {
     /// Flushes everything, ends the log in order and lets go of the directory. No operation is
@@ -56,7 +57,7 @@ impl Engine {
             {
                 let mut writer = self.lock_writer();
                 if !tree.state().active.memtable.is_empty() {
-                    self.rotate(&mut writer, &tree);
+                    self.rotate(&mut writer, &tree, FlushReason::Closing);
                 }
             }
             while !tree.state().full.is_empty() {

@@ -17,8 +17,9 @@ use super::gate::Pass;
 use super::install::Installed;
 use super::pace::Pace;
 use super::tree::TreeJobs;
-use super::{Engine, Tree};
+use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::manifest::{Change, JobRecord, describe};
 use crate::memory::Charge;
@@ -52,18 +53,24 @@ impl Engine {
         compaction: &Compaction,
         pass: Pass<'_>,
     ) -> Result<()> {
+        let is_retried = self.health.trouble(JobKind::Compaction).is_some();
+        let begun = (!is_retried).then(|| self.tell_begin(tree, compaction));
         let result = self.carry_out(tree, compaction, &pass);
         drop(pass);
+        if result.is_ok() || !is_retried {
+            self.tell_end(tree, compaction, begun, &result);
+        }
         let mut jobs = tree.jobs();
         jobs.compactions.retain(|other| other != compaction);
         if let Err(error) = &result {
             jobs.leave_alone(compaction, error);
         }
         drop(jobs);
+        self.tell_late_deletes(tree);
         // Also one that a caller asked for may leave something for others to do.
         self.work.wake();
         self.tell_room();
-        result
+        result.map(drop)
     }
 
     /// Carries out a compaction in a thread of the caller.
@@ -78,7 +85,12 @@ impl Engine {
         self.compact(tree, compaction, pass)
     }
 
-    fn carry_out(&self, tree: &Arc<Tree>, compaction: &Compaction, pass: &Pass<'_>) -> Result<()> {
+    fn carry_out(
+        &self,
+        tree: &Arc<Tree>,
+        compaction: &Compaction,
+        pass: &Pass<'_>,
+    ) -> Result<JobRecord> {
         let start = Instant::now();
         let version = Arc::clone(&tree.state().version);
         // A tree that was dropped since has no tables any more.
@@ -120,7 +132,7 @@ impl Engine {
                 for made in &outcome.made {
                     installed.add(tree.id, level, run, made);
                 }
-                installed.changes.push(Change::Job(record));
+                installed.changes.push(Change::Job(record.clone()));
                 Ok(installed)
             })
         });
@@ -132,7 +144,41 @@ impl Engine {
             tree.dead().clear();
         }
         self.count(&outcome, start);
-        Ok(())
+        Ok(record)
+    }
+
+    fn tell_begin(&self, tree: &Tree, compaction: &Compaction) -> u64 {
+        let cost = Cost::of(compaction, tree.state().version.shape());
+        self.events.emit(Event::JobBegun {
+            keyspace: tree.name.to_string(),
+            what: describe(compaction),
+            why: compaction.reason.to_string(),
+            predicted_bytes: cost.bytes_rewritten,
+        })
+    }
+
+    fn tell_end(
+        &self,
+        tree: &Tree,
+        compaction: &Compaction,
+        begun: Option<u64>,
+        result: &Result<JobRecord>,
+    ) {
+        let record = result.as_ref().ok();
+        let number = |of: fn(&JobRecord) -> u64| record.map_or(0, of);
+        self.events.emit(Event::JobEnded {
+            begun,
+            keyspace: tree.name.to_string(),
+            what: describe(compaction),
+            why: compaction.reason.to_string(),
+            tables_rewritten: number(|record| record.tables_rewritten),
+            tables_moved: number(|record| record.tables_moved),
+            predicted_bytes: number(|record| record.predicted_bytes),
+            read_bytes: number(|record| record.read_bytes),
+            written_bytes: number(|record| record.written_bytes),
+            took_micros: number(|record| record.took_micros),
+            failure: result.as_ref().err().map(ToString::to_string),
+        });
     }
 
     /// What is remembered of a compaction.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Engine, Tree, Write};
+use crate::event::{Event, FlushReason};
 
 impl Engine {
     /// Notes when memtables were first written to; called under the writer's lock.
@@ -40,7 +41,7 @@ impl Engine {
             let mut writer = self.lock_writer();
             // Looked at again: someone else may have seen to it.
             if self.has_aged(tree) && !tree.is_dropped() {
-                self.rotate(&mut writer, tree);
+                self.rotate(&mut writer, tree, FlushReason::DeleteAge);
             }
         }
     }
@@ -53,6 +54,26 @@ impl Engine {
     /// How long until some memtable is due to be flushed by its age.
     pub(super) fn next_aged(&self) -> Option<Duration> {
         self.trees().values().filter_map(|tree| self.left_of(tree)).min()
+    }
+
+    /// Tells of a delete that is in a table for too long, once for as long as there is one. It is
+    /// asked about after every job, and whenever a thread that compacts has nothing to do.
+    pub(super) fn tell_late_deletes(&self, tree: &Tree) {
+        let Some(threshold_micros) = self.settings.delete_persistence_micros() else { return };
+        let now = self.clock.now_micros();
+        let state = tree.state();
+        let tables = state.version.shape().tables();
+        let oldest = tables
+            .filter_map(|table| Some((table.oldest_tombstone_micros?, table.id)))
+            .min()
+            .map(|(since, table)| (now.saturating_sub(since), table))
+            .filter(|(age, _)| *age > threshold_micros);
+        let was_late = std::mem::replace(&mut tree.jobs().are_deletes_late, oldest.is_some());
+        if let (Some((age_micros, table)), false) = (oldest, was_late) {
+            let keyspace = tree.name.to_string();
+            let table = table.0;
+            self.events.emit(Event::DeletesLate { keyspace, table, age_micros, threshold_micros });
+        }
     }
 
     fn left_of(&self, tree: &Tree) -> Option<Duration> {

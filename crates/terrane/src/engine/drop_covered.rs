@@ -14,6 +14,7 @@ use super::install::Installed;
 use super::tree::TreeJobs;
 use super::{Engine, Tree};
 use crate::error::Result;
+use crate::event::Event;
 use crate::merge::{CoveredTable, covered_tables};
 use crate::stats::Counter;
 use crate::version::Version;
@@ -65,6 +66,8 @@ impl Engine {
         tree.jobs().dropping.retain(|table| !tables.contains(table));
         dropped?;
         self.counters.add(Counter::TablesDropped, tables.len() as u64);
+        let (keyspace, tables) = (tree.name.to_string(), tables.len() as u64);
+        self.events.emit(Event::TablesDropped { keyspace, tables });
         self.tell_room();
         Ok(())
     }

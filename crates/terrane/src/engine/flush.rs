@@ -12,6 +12,7 @@ use super::tree::FullBuffer;
 use super::write::given_up;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
+use crate::event::{Event, FlushReason};
 use crate::iter::{MergeCursor, Source};
 use crate::manifest::Change;
 use crate::memory::Charge;
@@ -24,6 +25,36 @@ impl Engine {
     pub(super) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
         let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
         let start = Instant::now();
+        let is_retried = self.health.trouble(JobKind::Flush).is_some();
+        let begun = (!is_retried).then(|| {
+            self.events.emit(Event::FlushBegun {
+                keyspace: tree.name.to_string(),
+                reason: full.reason,
+                entries: full.memtable.len() as u64,
+                bytes: full.memtable.memory().used_bytes() as u64,
+            })
+        });
+        let result = self.flush_full(tree, &full);
+        if is_retried && result.is_err() {
+            return result.map(drop);
+        }
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let made = result.as_deref().unwrap_or_default();
+        self.events.emit(Event::FlushEnded {
+            begun,
+            keyspace: tree.name.to_string(),
+            tables: made.len() as u64,
+            written_bytes: made.iter().map(|table| table.info.size_bytes).sum(),
+            took_micros: micros,
+            failure: result.as_ref().err().map(ToString::to_string),
+        });
+        result?;
+        self.counters.add(Counter::Flushes, 1);
+        self.counters.add(Counter::FlushMicros, micros);
+        Ok(())
+    }
+
+    fn flush_full(&self, tree: &Arc<Tree>, full: &Arc<FullBuffer>) -> Result<Vec<FinishedTable>> {
         // Writers that have a place in it may still be inserting.
         if !self.commits.wait_visible(full.last_seq) {
             return Err(given_up());
@@ -32,17 +63,13 @@ impl Engine {
         let written = if discards(&tree.design()) {
             Ok(Vec::new())
         } else {
-            self.write_memtable(tree, &full, &mut paths)
+            self.write_memtable(tree, full, &mut paths)
         };
-        let installed = written.and_then(|tables| self.install_flush(tree, &full, &tables));
-        if let Err(error) = installed {
-            self.abandon(paths);
-            return Err(error);
-        }
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.counters.add(Counter::Flushes, 1);
-        self.counters.add(Counter::FlushMicros, micros);
-        Ok(())
+        let installed = written.and_then(|tables| {
+            self.install_flush(tree, full, &tables)?;
+            Ok(tables)
+        });
+        installed.inspect_err(|_| self.abandon(paths))
     }
 
     fn write_memtable(
@@ -159,7 +186,7 @@ impl Engine {
             let mut writer = self.lock_writer();
             for tree in trees {
                 if !tree.state().active.memtable.is_empty() {
-                    self.rotate(&mut writer, tree);
+                    self.rotate(&mut writer, tree, FlushReason::Requested);
                 }
                 let newest = tree.state().full.first().map(|full| full.last_seq);
                 targets.extend(newest.map(|last_seq| (Arc::clone(tree), last_seq)));

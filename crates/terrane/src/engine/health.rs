@@ -1,9 +1,10 @@
 //! Whether a database takes writes, and why not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::event::{BackgroundWork, Event, EventLog};
 
 /// The state of a database.
 #[derive(Debug, Default)]
@@ -11,6 +12,7 @@ pub(crate) struct Health {
     /// Something is wrong: the slow path tells what.
     is_impaired: AtomicBool,
     state: Mutex<State>,
+    events: Arc<EventLog>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +37,14 @@ pub(crate) enum JobKind {
 
 impl JobKind {
     const COUNT: usize = Self::Compaction as usize + 1;
+
+    fn work(self) -> BackgroundWork {
+        match self {
+            Self::Flush => BackgroundWork::Flush,
+            Self::Drop => BackgroundWork::Drop,
+            Self::Compaction => BackgroundWork::Compaction,
+        }
+    }
 }
 
 /// Background work that failed, and is tried again.
@@ -46,6 +56,10 @@ pub(crate) struct Trouble {
 }
 
 impl Health {
+    pub(super) fn new(events: Arc<EventLog>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,9 +125,15 @@ impl Health {
             Error::Poisoned(_) | Error::Background(_) => error,
             other => Error::Background(Box::new(other)),
         };
+        let event = Event::Failed { kind: error.kind(), error: error.to_string() };
+        let mut is_first = false;
         self.update(|state| {
+            is_first = state.failure.is_none();
             state.failure.get_or_insert(error);
         });
+        if is_first {
+            self.events.emit(event);
+        }
     }
 
     /// What is wrong: a failure that is final, or else one that may pass.
@@ -126,15 +146,24 @@ impl Health {
 
     /// Background work of this kind failed, and is tried again.
     pub(super) fn set_trouble(&self, kind: JobKind, error: Error) {
+        let work = kind.work();
+        let event = Event::TroubleBegun { work, kind: error.kind(), error: error.to_string() };
         let mut state = self.lock();
         state.failures += 1;
         let number = state.failures;
-        state.troubles[kind as usize] = Some(Trouble { error, number });
+        let before = state.troubles[kind as usize].replace(Trouble { error, number });
+        drop(state);
+        if before.is_none() {
+            self.events.emit(event);
+        }
     }
 
     /// Background work of this kind has succeeded, or there is none left to be tried again.
     pub(super) fn end_trouble(&self, kind: JobKind) {
-        self.lock().troubles[kind as usize] = None;
+        let ended = self.lock().troubles[kind as usize].take();
+        if ended.is_some() {
+            self.events.emit(Event::TroubleEnded { work: kind.work() });
+        }
     }
 
     /// The last failure of background work of this kind, if it has not succeeded since.

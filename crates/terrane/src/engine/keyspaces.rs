@@ -9,6 +9,7 @@ use super::Engine;
 use super::open::{DEFAULT_NAME, check_design};
 use super::tree::{Buffer, Tree};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::manifest::Change;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::version::Version;
@@ -116,8 +117,11 @@ impl Engine {
             design: design.to_string(),
         };
         self.commit(manifest, vec![change])?;
+        let (before, after) = (tree.design().to_string(), design.to_string());
         tree.set_design(design);
         drop(guard);
+        let keyspace = tree.name.to_string();
+        self.events.emit(Event::DesignChanged { keyspace, before, after });
         self.note_designs();
         self.note_manifest();
         self.work.wake();

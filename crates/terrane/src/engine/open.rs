@@ -19,6 +19,7 @@ use super::work::Work;
 use super::{Engine, Health, Trees, Writer};
 use crate::cache::BlockCache;
 use crate::error::{Error, IoFailure, Result};
+use crate::event::EventLog;
 use crate::manifest::{self, Change, FileManifest, Found, KeyspaceState, Manifest, ManifestState};
 use crate::memory::MemoryLedger;
 use crate::options::{OpenMode, Options, ReadMode, Settings};
@@ -140,6 +141,8 @@ impl Engine {
     ) -> Result<Self> {
         let components = options.components.clone();
         let counters = Arc::new(Counters::default());
+        let events = EventLog::new(Arc::clone(&components.clock), components.listener);
+        let events = Arc::new(events);
         let ledger = Arc::new(MemoryLedger::default());
         let budget = settings.memory_budget_bytes();
         let tables = Arc::new(TableEnvironment {
@@ -176,7 +179,8 @@ impl Engine {
             counters,
             ledger,
             tables,
-            health: Health::default(),
+            health: Health::new(Arc::clone(&events)),
+            events,
             snapshots: Snapshots::default(),
             pool,
             trees: ArcSwap::from_pointee(trees),

@@ -7,6 +7,7 @@ use super::open::{Opened, log_required};
 use super::{Engine, Tree};
 use crate::batch::Ops;
 use crate::error::{Error, Result};
+use crate::event::FlushReason;
 use crate::manifest::{Change, Found, ManifestState};
 use crate::options::Background;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
@@ -160,7 +161,8 @@ impl Engine {
             let before = std::mem::replace(&mut state.active, next);
             let memtable = Arc::clone(&before.memtable);
             let since_micros = before.since_micros();
-            let full = FullBuffer { memtable, ends: lsn, last_seq, since_micros };
+            let reason = FlushReason::Recovery;
+            let full = FullBuffer { memtable, ends: lsn, last_seq, since_micros, reason };
             state.full.insert(0, Arc::new(full));
             state
         });

@@ -14,6 +14,7 @@ use super::health::Trouble;
 use super::tree::{Buffer, FullBuffer, Tree};
 use super::{Engine, JobKind, Write, Writer};
 use crate::error::{Error, Result};
+use crate::event::{FlushReason, StallEffect};
 use crate::stats::Counter;
 
 /// Memory is counted anew after so many bytes were written.
@@ -96,7 +97,7 @@ impl Engine {
             return stop(pressure);
         }
         drop(state);
-        self.rotate(writer, tree);
+        self.rotate(writer, tree, FlushReason::Full);
         None
     }
 
@@ -108,7 +109,7 @@ impl Engine {
     }
 
     /// Puts an empty memtable in the place of the active one, which then waits to be flushed.
-    pub(super) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>) {
+    pub(super) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>, reason: FlushReason) {
         let position = writer.log.as_ref().map_or(crate::types::Lsn(0), crate::wal::LogWriter::end);
         let memtable = tree.next_memtable(self.operations(), &self.pool);
         let last_seq = writer.next_seq - 1;
@@ -117,7 +118,7 @@ impl Engine {
             let before = std::mem::replace(&mut state.active, buffer);
             let memtable = Arc::clone(&before.memtable);
             let since_micros = before.since_micros();
-            let full = FullBuffer { memtable, ends: position, last_seq, since_micros };
+            let full = FullBuffer { memtable, ends: position, last_seq, since_micros, reason };
             state.full.insert(0, Arc::new(full));
             state
         });
@@ -141,6 +142,7 @@ impl Engine {
         stop: &Stop,
     ) -> Result<MutexGuard<'a, Writer>> {
         let Stop { tree, pressure } = stop;
+        self.tell_stalled(tree, StallEffect::Stopped, pressure);
         let kind = match pressure.cause {
             StallCause::ImmutableMemtables => JobKind::Flush,
             _ => JobKind::Compaction,
@@ -207,7 +209,7 @@ impl Engine {
             && trees.len() > 1
             && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES)
         {
-            self.rotate(writer, tree);
+            self.rotate(writer, tree, FlushReason::Memory);
         }
         self.shorten_log(writer, &trees);
     }
@@ -243,7 +245,7 @@ impl Engine {
             let is_behind =
                 tree.state().log_begins().is_some_and(|begins| end.0 - begins.0 > limit);
             if is_behind {
-                self.rotate(writer, tree);
+                self.rotate(writer, tree, FlushReason::LogLength);
             }
         }
     }
@@ -251,6 +253,7 @@ impl Engine {
     /// Has writers that wait look again, and the cache take what a job has given back.
     pub(super) fn tell_room(&self) {
         self.size_cache();
+        self.tell_resumed();
         // Taken so that no writer is between looking and waiting.
         drop(self.lock_writer());
         self.room.notify_all();

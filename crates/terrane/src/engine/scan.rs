@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(db.iter().unwrap().count(), 0);
         assert!(tree.dead().around(b"k150", engine.visible()).is_some());
         let before = engine.view(tree, None).unwrap();
-        engine.rotate(&mut engine.lock_writer(), tree);
+        engine.rotate(&mut engine.lock_writer(), tree, crate::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
         let late = ReadView { seq: engine.visible(), ..before };
         assert!(!late.cursor_from(b"k", None).unwrap().is_valid(), "its state is the old one");

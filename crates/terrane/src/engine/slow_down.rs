@@ -10,6 +10,7 @@ use terrane_policy::Admission;
 use super::tree::{Tree, TreeState};
 use super::{Engine, Write};
 use crate::error::Result;
+use crate::event::StallEffect;
 use crate::stats::Counter;
 
 /// Sleeps shorter than this take longer than they say; they are saved up.
@@ -78,6 +79,7 @@ impl Engine {
     fn hold_back(&self, write: &Write<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
         let mut owed = Duration::ZERO;
         if brake.strength > 0.0 {
+            self.tell_delayed(write);
             owed = self.owed_for(brake.strength, user_bytes);
         }
         if brake.is_paced {
@@ -95,6 +97,22 @@ impl Engine {
         self.counters.add(Counter::DelayMicros, micros);
         self.counters.add(Counter::StalledWrites, 1);
         Ok(())
+    }
+
+    fn tell_delayed(&self, write: &Write<'_>) {
+        let tell = |tree: &Tree| {
+            if let Admission::Delay(pressure) = tree.state().admission {
+                self.tell_stalled(tree, StallEffect::Delayed, &pressure);
+            }
+        };
+        match write {
+            Write::One(tree, _) => tell(tree),
+            Write::Batch(batch) => {
+                let trees = self.trees();
+                let ids = batch.keyspaces();
+                ids.iter().filter_map(|id| trees.get(id)).for_each(|tree| tell(tree));
+            }
+        }
     }
 
     /// What is to be slept because a tree falls behind, if that is long enough by now.

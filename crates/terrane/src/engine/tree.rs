@@ -16,6 +16,7 @@ use terrane_policy::{
 use super::drain;
 use super::drop_covered::Covered;
 use crate::error::Error;
+use crate::event::{FlushReason, WriteStall};
 use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::version::Version;
@@ -62,6 +63,8 @@ pub(crate) struct FullBuffer {
     pub(crate) last_seq: SeqNo,
     /// When its first entry came, in microseconds since the Unix epoch, where that is kept.
     pub(crate) since_micros: Option<u64>,
+    /// Why it is flushed.
+    pub(crate) reason: FlushReason,
 }
 
 /// What readers see of a tree: never changed, only replaced.
@@ -91,6 +94,8 @@ pub(crate) struct TreeJobs {
     /// Tables that are being dropped, as range tombstones cover them.
     pub(super) dropping: Vec<TableId>,
     pub(super) covered: Covered,
+    /// It was told that a delete is late, and still is.
+    pub(super) are_deletes_late: bool,
 }
 
 /// A tree of a database.
@@ -108,6 +113,8 @@ pub(crate) struct Tree {
     /// since the tree was opened.
     pub(super) paced_until_nanos: AtomicU64,
     pub(super) opened_at: Instant,
+    /// What of this tree holding writers up was told, until it is told that they go on.
+    pub(super) told_stall: Mutex<Option<WriteStall>>,
     /// What was chosen for a design that leaves its memtable open.
     choice: Mutex<Option<(Choice, Mix)>>,
     /// Up to where the tree is written, and where walks have found nothing.
@@ -136,6 +143,7 @@ impl Tree {
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
             is_dropped: AtomicBool::new(false),
+            told_stall: Mutex::new(None),
             paced_until_nanos: AtomicU64::new(0),
             opened_at: Instant::now(),
             choice: Mutex::new(None),

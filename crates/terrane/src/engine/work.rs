@@ -373,6 +373,7 @@ impl Engine {
                 }
                 None => {
                     self.health.end_trouble(JobKind::Compaction);
+                    self.trees().values().for_each(|tree| self.tell_late_deletes(tree));
                     self.work.sleep_at_most(seen, self.next_due());
                 }
             }
@@ -477,7 +478,10 @@ impl Engine {
         if let Some((tree, tables)) = self.find_drop() {
             return self.drop_tables(&tree, &tables).map(|()| true);
         }
-        let Some((tree, compaction, pass)) = self.find_compaction() else { return Ok(false) };
+        let Some((tree, compaction, pass)) = self.find_compaction() else {
+            self.trees().values().for_each(|tree| self.tell_late_deletes(tree));
+            return Ok(false);
+        };
         match self.compact(&tree, &compaction, pass) {
             // The tables are left alone from now on, and the tree says why; the rest goes on.
             Err(Error::Corruption(_)) => Ok(true),

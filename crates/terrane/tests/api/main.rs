@@ -13,6 +13,7 @@
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `log_in_a_copy` | and whose log goes round meanwhile |
 //! | `designs` | another design on a live database |
+//! | `events` | what happens by itself, told as it happens and later |
 //! | `durability` | what survives, for a database and for one write |
 //! | `figures` | counters and sizes that add up |
 //! | `compaction_reads` | what compactions read, and what they leave to readers |
@@ -34,6 +35,7 @@ mod disk_full;
 mod dropped_tables;
 mod durability;
 mod errors;
+mod events;
 mod figures;
 mod history;
 mod iterators;

@@ -107,6 +107,10 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(super) json: bool,
 
+    /// Tell of every flush and compaction, with its reason, on standard error as it happens
+    #[arg(long)]
+    pub(super) events: bool,
+
     #[command(flatten)]
     pub(super) engine: EngineFlags,
 }

@@ -5,6 +5,7 @@ use terrane::{Design, Options};
 use terrane_workload::{RunOptions, Workload};
 
 use super::BenchArgs;
+use crate::events;
 use crate::exit::usage;
 
 /// What is run when no workload is asked for: writing, the three ways of reading, and the scan
@@ -71,10 +72,11 @@ impl Plan {
             ..RunOptions::default()
         };
         let workloads = workloads(args)?;
+        let options = args.engine.options()?;
         let plan = Self {
             candidates: candidates(args, &run)?,
             is_design_given: !args.design.is_empty(),
-            options: args.engine.options()?,
+            options: if args.events { options.on_event(events::tell) } else { options },
             workloads,
             run,
         };

@@ -16,6 +16,7 @@ pub(super) enum Command {
     Abort,
     Stats,
     Tree,
+    Events { limit: usize },
     Flush,
     Compact(KeyBounds),
     Keyspaces,
@@ -91,6 +92,13 @@ pub(super) const ALL: &[About] = &[
     about("abort", "", "drop the batch; answers ok", "abort"),
     about("stats", "", "what the database has done and holds since it was opened", "stats"),
     about("tree", "", "a picture of the tree of this keyspace", "tree"),
+    about(
+        "events",
+        "[N]",
+        "what happened since the database was opened: flushes, compactions and why; the last N of \
+         a thousand",
+        "events 10",
+    ),
     about("flush", "", "write what is in memory into tables; answers ok", "flush"),
     about(
         "compact",

@@ -50,6 +50,7 @@ impl<'a> Words<'a> {
             "abort" => Command::Abort,
             "stats" => Command::Stats,
             "tree" => Command::Tree,
+            "events" => Command::Events { limit: self.number_or("events", usize::MAX)? },
             "flush" => Command::Flush,
             "compact" => Command::Compact(self.range_unless(&[])?),
             "keyspaces" => Command::Keyspaces,
@@ -134,6 +135,12 @@ impl<'a> Words<'a> {
             self.rest = self.rest[keyword.len()..].trim_start();
         }
         is_next
+    }
+
+    /// A whole number, or what there is without one.
+    fn number_or(&mut self, command: &str, otherwise: usize) -> Result<usize, String> {
+        let Some(word) = self.word() else { return Ok(otherwise) };
+        word.parse().map_err(|_| usage(command))
     }
 
     fn word(&mut self) -> Option<&'a str> {
@@ -224,6 +231,7 @@ mod tests {
             (b"put a 'b", "closing '"),
             (b"put \xff b", "byte 5 is not UTF-8"),
             (b"stats now", "'now' is too much"),
+            (b"events x", "the form is 'events [N]'"),
             (b"del", "the form is 'del KEY | RANGE'"),
         ] {
             let error = parse(line).unwrap_err();

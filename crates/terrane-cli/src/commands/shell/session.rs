@@ -9,6 +9,7 @@ use super::answer::Answers;
 use super::command::{self, Command, Order};
 use super::parse::parse;
 use super::statistics::JsonStats;
+use crate::events::{JsonEvent, sentence};
 use crate::exit::is_broken_pipe;
 use crate::interrupt;
 use crate::literal::KeyBounds;
@@ -124,6 +125,7 @@ impl Session {
             Command::End | Command::Abort => return Err(anyhow!("there is no batch; see 'batch'")),
             Command::Stats => self.stats()?,
             Command::Tree => self.tree()?,
+            Command::Events { limit } => self.events(limit)?,
             Command::Flush => {
                 self.keyspace.flush()?;
                 self.answers.ok()?;
@@ -249,6 +251,18 @@ impl Session {
         self.answers.text(&by_size(&view, work, paint))?;
         if view.shape.run_count() > 0 {
             self.answers.text(&format!("\n{}", by_key(&view, paint)))?;
+        }
+        Ok(())
+    }
+
+    fn events(&mut self, limit: usize) -> Result<()> {
+        let events = self.db.events();
+        for event in events.iter().skip(events.len().saturating_sub(limit)) {
+            if self.answers.is_json() {
+                self.answers.json(&JsonEvent::of(event))?;
+            } else {
+                self.answers.text(&(sentence(event) + "\n"))?;
+            }
         }
         Ok(())
     }

@@ -1,0 +1,54 @@
+//! What happens in a database, a line each.
+
+use serde::Serialize;
+use terrane::{Event, LoggedEvent};
+
+use crate::json::SCHEMA;
+use crate::progress;
+use crate::time::utc;
+
+/// An event for programs.
+#[derive(Serialize)]
+pub(crate) struct JsonEvent {
+    schema: u32,
+    number: u64,
+    at_micros: u64,
+    event: &'static str,
+    text: String,
+}
+
+impl JsonEvent {
+    pub(crate) fn of(event: &LoggedEvent) -> Self {
+        let LoggedEvent { number, at_micros, event, .. } = event;
+        let (number, at_micros) = (*number, *at_micros);
+        Self { schema: SCHEMA, number, at_micros, event: name(event), text: event.to_string() }
+    }
+}
+
+/// An event for people.
+pub(crate) fn sentence(event: &LoggedEvent) -> String {
+    format!("{} {}", utc(event.at_micros), event.event)
+}
+
+/// Writes an event to standard error, above bars that are there.
+pub(crate) fn tell(event: &LoggedEvent) {
+    progress::line(&sentence(event));
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::FlushBegun { .. } => "flush-begun",
+        Event::FlushEnded { .. } => "flush-ended",
+        Event::JobBegun { .. } => "job-begun",
+        Event::JobEnded { .. } => "job-ended",
+        Event::TablesDropped { .. } => "tables-dropped",
+        Event::DesignChanged { .. } => "design-changed",
+        Event::WritesStalled(_) => "writes-stalled",
+        Event::WritesResumed { .. } => "writes-resumed",
+        Event::TroubleBegun { .. } => "trouble-begun",
+        Event::TroubleEnded { .. } => "trouble-ended",
+        Event::Failed { .. } => "failed",
+        Event::DeletesLate { .. } => "deletes-late",
+        _ => "other",
+    }
+}

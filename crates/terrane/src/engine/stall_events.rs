@@ -1,0 +1,51 @@
+//! Tells of what holds writers up: once when the first of them waits or is slowed down, and once
+//! when they go on.
+
+use std::sync::PoisonError;
+
+use terrane_policy::{Admission, Pressure};
+
+use super::Engine;
+use super::tree::{Tree, pressure_of};
+use crate::event::{Event, StallEffect, WriteStall};
+
+impl Engine {
+    /// A writer is held up by a tree, and this is why.
+    pub(super) fn tell_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
+        let mut told = tree.told_stall.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref().is_some_and(|told| told.effect == effect && told.cause == pressure.cause) {
+            return;
+        }
+        let now = self.clock.now_micros();
+        let held_since = tree.state().held_since;
+        let held = held_since.map(|since| since.elapsed().as_micros()).unwrap_or_default();
+        let stall = WriteStall {
+            keyspace: tree.name.to_string(),
+            effect,
+            cause: pressure.cause,
+            measured: pressure.measured.into(),
+            threshold: pressure.threshold.into(),
+            since_micros: now.saturating_sub(u64::try_from(held).unwrap_or(u64::MAX)),
+            until: pressure.until(),
+        };
+        *told = Some(stall.clone());
+        drop(told);
+        self.events.emit(Event::WritesStalled(stall));
+    }
+
+    /// Writers that were held up may go on, where it is so.
+    pub(super) fn tell_resumed(&self) {
+        for tree in self.trees().values() {
+            let mut told = tree.told_stall.lock().unwrap_or_else(PoisonError::into_inner);
+            let admission: Admission = tree.state().admission;
+            let goes_on = |stall: &mut WriteStall| {
+                pressure_of(&admission).is_none_or(|pressure| pressure.cause != stall.cause)
+            };
+            let Some(stall) = told.take_if(goes_on) else { continue };
+            drop(told);
+            let lasted_micros = self.clock.now_micros().saturating_sub(stall.since_micros);
+            let WriteStall { keyspace, cause, .. } = stall;
+            self.events.emit(Event::WritesResumed { keyspace, cause, lasted_micros });
+        }
+    }
+}

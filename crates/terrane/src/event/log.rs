@@ -1,0 +1,129 @@
+//! The events of one opening of a database.
+//!
+//! 1. Numbers are given under the lock of the ring, so the ring is in their order and has no gaps.
+//! 2. The listener is called without that lock, in the thread of what happened: two threads may
+//!    call it at the same time, and out of order. A listener that panics is not called again.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Event, LoggedEvent};
+use crate::clock::{Clock, SystemClock};
+
+/// How many events are kept; each is less than a kilobyte but for very wide compactions.
+const KEPT: usize = 1000;
+
+/// Who is told of events.
+#[derive(Clone)]
+pub(crate) struct Listener(Arc<dyn Fn(&LoggedEvent) + Send + Sync>);
+
+impl Listener {
+    pub(crate) fn new(tell: impl Fn(&LoggedEvent) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+/// The last events, and who is told of them.
+#[derive(Debug)]
+pub(crate) struct EventLog {
+    clock: Arc<dyn Clock>,
+    listener: Option<Listener>,
+    has_panicked: AtomicBool,
+    ring: Mutex<Ring>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    count: u64,
+    last: VecDeque<LoggedEvent>,
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock), None)
+    }
+}
+
+impl EventLog {
+    pub(crate) fn new(clock: Arc<dyn Clock>, listener: Option<Listener>) -> Self {
+        Self { clock, listener, has_panicked: AtomicBool::new(false), ring: Mutex::default() }
+    }
+
+    /// Something happened. Answers its number. Not to be called under a lock: the listener is not
+    /// ours.
+    pub(crate) fn emit(&self, event: Event) -> u64 {
+        let logged = self.keep(event);
+        let number = logged.number;
+        if let Some(Listener(tell)) = &self.listener
+            && !self.has_panicked.load(Ordering::Relaxed)
+            && catch_unwind(AssertUnwindSafe(|| tell(&logged))).is_err()
+        {
+            self.has_panicked.store(true, Ordering::Relaxed);
+        }
+        number
+    }
+
+    fn keep(&self, event: Event) -> LoggedEvent {
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.count += 1;
+        let logged = LoggedEvent { number: ring.count, at_micros: self.clock.now_micros(), event };
+        if ring.last.len() == KEPT {
+            ring.last.pop_front();
+        }
+        ring.last.push_back(logged.clone());
+        logged
+    }
+
+    /// The last events, oldest first.
+    pub(crate) fn last(&self) -> Vec<LoggedEvent> {
+        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.last.iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    fn dropped(tables: u64) -> Event {
+        Event::TablesDropped { keyspace: "default".into(), tables }
+    }
+
+    #[test]
+    fn the_last_events_are_kept_in_order_and_numbered() {
+        let log = EventLog::default();
+        for number in 1..=KEPT as u64 + 10 {
+            assert_eq!(log.emit(dropped(number)), number);
+        }
+        let last = log.last();
+        assert_eq!(last.len(), KEPT);
+        assert!(last.iter().zip(11..).all(|(event, number)| event.number == number));
+    }
+
+    #[test]
+    fn a_listener_that_panics_is_not_called_again_and_harms_nothing() {
+        let calls = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&calls);
+        let listener = Listener::new(move |event| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            assert!(event.number < 3, "enough");
+        });
+        let log = EventLog::new(Arc::new(SystemClock), Some(listener));
+        for number in 1..=5 {
+            log.emit(dropped(number));
+        }
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+        assert_eq!(log.last().len(), 5);
+    }
+}

@@ -1,0 +1,224 @@
+//! Events for people.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{BackgroundWork, Event, FlushReason, StallEffect, WriteStall};
+use crate::human::human;
+
+/// A time in microseconds, short.
+fn time(micros: u64) -> String {
+    format!("{:.3?}", Duration::from_micros(micros))
+}
+
+fn tables(count: u64) -> String {
+    if count == 1 { "1 table".into() } else { format!("{count} tables") }
+}
+
+fn entries_of(count: u64) -> String {
+    if count == 1 { "1 entry".into() } else { format!("{count} entries") }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FlushBegun { keyspace, reason, entries, bytes } => {
+                let (entries, bytes) = (entries_of(*entries), human(*bytes));
+                write!(f, "{keyspace}: flushing {entries}, {bytes}, as {reason}")
+            }
+            Self::FlushEnded { keyspace, failure: Some(failure), .. } => {
+                write!(f, "{keyspace}: a flush came to nothing: {failure}")
+            }
+            Self::FlushEnded { keyspace, tables: made, written_bytes, took_micros, .. } => {
+                let (made, written) = (tables(*made), human(*written_bytes));
+                write!(f, "{keyspace}: flushed into {made}, {written}, in {}", time(*took_micros))
+            }
+            Self::JobBegun { keyspace, what, why, predicted_bytes } => {
+                let predicted = match predicted_bytes {
+                    0 => "nothing to rewrite".to_owned(),
+                    bytes => format!("{} to rewrite", human(*bytes)),
+                };
+                write!(f, "{keyspace}: compacting {what}, {predicted}, because of {why}")
+            }
+            Self::JobEnded { .. } => self.job_ended(f),
+            Self::TablesDropped { keyspace, tables: dropped } => {
+                let dropped = tables(*dropped);
+                write!(f, "{keyspace}: dropped {dropped} unread, as a range tombstone covers them")
+            }
+            Self::DesignChanged { keyspace, before, after } => {
+                write!(f, "{keyspace}: has the design '{after}' now, in place of '{before}'")
+            }
+            Self::WritesStalled(stall) => stall.fmt(f),
+            Self::WritesResumed { keyspace, cause, lasted_micros } => {
+                let lasted = time(*lasted_micros);
+                write!(f, "{keyspace}: writes go on, {cause} held them up for {lasted}")
+            }
+            Self::TroubleBegun { work, error, .. } => {
+                write!(f, "{work} failed, and is tried again: {error}")
+            }
+            Self::TroubleEnded { work } => write!(f, "{work} is over its trouble"),
+            Self::Failed { error, .. } => {
+                write!(f, "writes are refused until the database is opened again: {error}")
+            }
+            Self::DeletesLate { keyspace, table, age_micros, threshold_micros } => {
+                let (age, threshold) = (time(*age_micros), time(*threshold_micros));
+                write!(
+                    f,
+                    "{keyspace}: a delete in table {table} is not persistent after {age}; \
+                     {threshold} are allowed"
+                )
+            }
+        }
+    }
+}
+
+impl Event {
+    fn job_ended(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::JobEnded {
+            keyspace,
+            what,
+            why,
+            tables_rewritten,
+            tables_moved,
+            predicted_bytes,
+            read_bytes,
+            written_bytes,
+            took_micros,
+            failure,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        if let Some(failure) = failure {
+            return write!(f, "{keyspace}: compacting {what} came to nothing: {failure}");
+        }
+        write!(f, "{keyspace}: compacted {what}")?;
+        if *tables_rewritten > 0 {
+            let (read, written) = (human(*read_bytes), human(*written_bytes));
+            let (predicted, took) = (human(*predicted_bytes), time(*took_micros));
+            write!(f, ", {read} read, {written} written of {predicted} predicted, in {took}")?;
+        }
+        if *tables_rewritten + *tables_moved == 0 {
+            write!(f, ", which was in place")?;
+        }
+        if *tables_moved > 0 {
+            write!(f, ", {} only changed place", tables(*tables_moved))?;
+        }
+        write!(f, ", because of {why}")
+    }
+}
+
+impl fmt::Display for WriteStall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { keyspace, effect, cause, measured, threshold, until, .. } = self;
+        write!(
+            f,
+            "{keyspace}: writes are {effect} by {cause}, {measured} where {threshold} are the \
+             limit, until {until}"
+        )
+    }
+}
+
+impl fmt::Display for StallEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Delayed => "slowed down",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+impl fmt::Display for FlushReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the memtable is full",
+            Self::Memory => "memtables take too much memory",
+            Self::LogLength => "the log has become too long",
+            Self::DeleteAge => "deletes in it are old",
+            Self::Requested => "a caller asked for it",
+            Self::Recovery => "it was read back from the log",
+            Self::Closing => "the database is closed",
+        })
+    }
+}
+
+impl fmt::Display for BackgroundWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flush => "a flush",
+            Self::Drop => "dropping tables",
+            Self::Compaction => "a compaction",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_policy::StallCause;
+
+    use super::*;
+
+    #[test]
+    fn events_are_sentences() {
+        let keyspace = || "default".to_owned();
+        let job = |failure| Event::JobEnded {
+            begun: Some(1),
+            keyspace: keyspace(),
+            what: "L0 r1: 2 into L1 a new run".into(),
+            why: "run-count: level 0 holds 3 of 3 runs".into(),
+            tables_rewritten: 1,
+            tables_moved: 2,
+            predicted_bytes: 4096,
+            read_bytes: 2048,
+            written_bytes: 1024,
+            took_micros: 1500,
+            failure,
+        };
+        let stall = WriteStall {
+            keyspace: keyspace(),
+            effect: StallEffect::Stopped,
+            cause: StallCause::Level0Runs,
+            measured: 12,
+            threshold: 12,
+            since_micros: 0,
+            until: "level 0 holds fewer than 12 runs".into(),
+        };
+        let late = Event::DeletesLate {
+            keyspace: keyspace(),
+            table: 7,
+            age_micros: 2_000_000,
+            threshold_micros: 1_000_000,
+        };
+        let begun = Event::FlushBegun {
+            keyspace: keyspace(),
+            reason: FlushReason::Full,
+            entries: 10,
+            bytes: 999,
+        };
+        for (event, text) in [
+            (begun, "default: flushing 10 entries, 999 B, as the memtable is full"),
+            (
+                job(None),
+                "default: compacted L0 r1: 2 into L1 a new run, 2.00 KiB read, 1.00 KiB written \
+                 of 4.00 KiB predicted, in 1.500ms, 2 tables only changed place, because of \
+                 run-count: level 0 holds 3 of 3 runs",
+            ),
+            (
+                job(Some("closed".into())),
+                "default: compacting L0 r1: 2 into L1 a new run came to nothing: closed",
+            ),
+            (
+                Event::WritesStalled(stall),
+                "default: writes are stopped by level-0-runs, 12 where 12 are the limit, until \
+                 level 0 holds fewer than 12 runs",
+            ),
+            (
+                late,
+                "default: a delete in table 7 is not persistent after 2.000s; 1.000s are allowed",
+            ),
+        ] {
+            assert_eq!(event.to_string(), text);
+        }
+    }
+}
