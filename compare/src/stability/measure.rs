@@ -126,7 +126,7 @@ mod tests {
                 dir: dir.path().into(),
                 records: 500,
                 value_bytes: 100,
-                testing_seconds: 0.4,
+                testing_seconds: 0.6,
                 warm_up_seconds: 0.1,
                 running_seconds: 0.3,
                 utilizations: vec![0.2, 0.5],
@@ -137,8 +137,9 @@ mod tests {
             let evaluation = evaluate(&job).unwrap();
             assert_eq!(evaluation.runs.len(), 2, "{}", engine.name);
             let expected = evaluation.maximum_per_second * 0.5;
-            let ratio = evaluation.runs[1].offered_per_second / expected;
-            assert!((0.9..1.1).contains(&ratio), "{}: {ratio}", engine.name);
+            let offered = evaluation.runs[1].offered_per_second;
+            // To an arrival, of which a busy machine may leave few.
+            assert!((offered - expected).abs() * 0.3 <= 1.0, "{}: {offered}", engine.name);
             let at_reference = evaluation.at_reference.unwrap();
             assert!((at_reference.offered_per_second - 1000.0).abs() < 5.0);
             let Phase { write, processing, .. } = at_reference;

@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn arrivals_that_no_engine_could_keep_up_with_are_told_apart() {
-        let bursts = "burst(10%,0.05,150%,0.01)".parse().unwrap();
+        let bursts = "burst(10%,0.2,150%,0.05)".parse().unwrap();
         assert_eq!(advice(bursts, &[], 9.0), [BURSTS]);
-        let flood = "burst(150%,0.05,150%,0.01)".parse().unwrap();
+        let flood = "burst(150%,0.2,150%,0.05)".parse().unwrap();
         assert_eq!(advice(flood, &[], 9.0), [NEVER_AT_REST]);
     }
 }

@@ -1,4 +1,5 @@
-//! A report to test with: both phases on a map in memory, in a moment.
+//! A report to test with: both phases on a map in memory, in a moment that is long
+//! enough for a thread to have its turn on a busy machine.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use super::subject::Map;
 pub(super) fn report(arrival: Arrival) -> TwoPhaseReport {
     let run = RunOptions { num: 100, value_size: ValueSize::fixed(10), ..RunOptions::default() };
     let options = TwoPhaseOptions {
-        testing: Duration::from_millis(40),
-        running: Duration::from_millis(60),
+        testing: Duration::from_millis(500),
+        running: Duration::from_millis(300),
         warm_up: Duration::ZERO,
         utilization: 0.1,
         arrival,
