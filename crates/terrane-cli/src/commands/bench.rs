@@ -20,7 +20,6 @@
 //! | [`plan`] | what is run, from the flags |
 //! | [`runner`] | runs it on one design |
 //! | [`contents`] | what the database holds, and what of it is live |
-//! | [`store`] | a database as the workloads see it |
 //! | [`meter`] | progress with a look at the engine |
 //! | [`row`] | what came out of one workload on one design; its JSON |
 //! | [`process`] | memory and processor time |
