@@ -200,6 +200,7 @@ mod tests {
             background_threads: 2,
             compression: Compression::None,
             durability: Durability::Process,
+            budget_bytes_per_second: None,
         };
         let (engine, row, dir) = (engine.into(), row.into(), dir.into());
         Job { engine, row, dir, num: 4000, reads: None, threads: 1, seed: 1, settings }

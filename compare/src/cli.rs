@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::engines::{self, Engine};
 use crate::rows::{self, Row};
 use crate::settings::{Bytes, Compression, Durability, Settings};
+use crate::stability::StabilityArguments;
 
 /// The memtable's share of the memory that is given as a sum: 64 MiB of 320.
 const MEMTABLE_SHARE: u64 = 5;
@@ -33,12 +34,53 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Names the engines of this build and the workloads, and does nothing else
     List,
+    /// The two-phase evaluation: how many writes a second each engine takes at most, and what they
+    /// take at a share of that
+    Stability(Box<StabilityArguments>),
     /// One measurement; how this program calls itself
     #[command(hide = true)]
     Child {
         /// What to measure, as JSON
         job: String,
     },
+    /// One evaluation; how this program calls itself
+    #[command(hide = true)]
+    StabilityChild {
+        /// What to evaluate, as JSON
+        job: String,
+    },
+}
+
+/// What every engine is opened with.
+#[derive(Debug, Args)]
+pub(crate) struct Sizes {
+    /// Memory of one memtable and the cache together, a fifth of it for the memtable
+    #[arg(long, default_value = "320MiB", value_name = "SIZE")]
+    memory: Bytes,
+
+    /// Size of one memtable, instead of a share of --memory
+    #[arg(long, value_name = "SIZE")]
+    memtable: Option<Bytes>,
+
+    /// Size of the cache for blocks or pages, instead of a share of --memory
+    #[arg(long, value_name = "SIZE")]
+    cache: Option<Bytes>,
+
+    /// Size of data blocks
+    #[arg(long, default_value = "4KiB", value_name = "SIZE")]
+    block: Bytes,
+
+    /// Filter bits for each key
+    #[arg(long, default_value_t = 10, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
+    filter_bits: u32,
+
+    /// Threads for flushes and compactions
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    background_threads: u32,
+
+    /// Compression of data blocks; engines that cannot do it run without
+    #[arg(long, default_value = "none")]
+    compression: Compression,
 }
 
 #[derive(Debug, Parser)]
@@ -76,33 +118,8 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Memory of one memtable and the cache together, a fifth of it for the memtable
-    #[arg(long, default_value = "320MiB", value_name = "SIZE")]
-    memory: Bytes,
-
-    /// Size of one memtable, instead of a share of --memory
-    #[arg(long, value_name = "SIZE")]
-    memtable: Option<Bytes>,
-
-    /// Size of the cache for blocks or pages, instead of a share of --memory
-    #[arg(long, value_name = "SIZE")]
-    cache: Option<Bytes>,
-
-    /// Size of data blocks
-    #[arg(long, default_value = "4KiB", value_name = "SIZE")]
-    block: Bytes,
-
-    /// Filter bits for each key
-    #[arg(long, default_value_t = 10, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
-    filter_bits: u32,
-
-    /// Threads for flushes and compactions
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    background_threads: u32,
-
-    /// Compression of data blocks; engines that cannot do it run without
-    #[arg(long, default_value = "none")]
-    compression: Compression,
+    #[command(flatten)]
+    sizes: Sizes,
 
     /// The engine whose ratios to the others are shown [default: terrane, if it is compared]
     #[arg(long, value_name = "NAME")]
@@ -124,16 +141,7 @@ pub(crate) struct Compare {
 impl Compare {
     /// The engines that were asked for, in the order of the registry.
     pub(crate) fn engines(&self) -> Result<Vec<&'static Engine>> {
-        for name in &self.engines {
-            if engines::by_name(name).is_none() {
-                let known: Vec<_> = engines::ALL.iter().map(|engine| engine.name).collect();
-                bail!("no engine '{name}' in this build; there are {}", known.join(", "));
-            }
-        }
-        let is_wanted = |engine: &&Engine| {
-            self.engines.is_empty() || self.engines.iter().any(|name| name == engine.name)
-        };
-        Ok(engines::ALL.iter().filter(is_wanted).collect())
+        engines_named(&self.engines)
     }
 
     /// The engine whose ratios to the others are shown, if any, out of those that are compared.
@@ -164,6 +172,15 @@ impl Compare {
 
     /// What `engine` is opened with for `row`.
     pub(crate) fn settings(&self, engine: &Engine, row: &Row) -> Settings {
+        let durability =
+            if row.name == "fillsync" { Durability::Sync } else { Durability::Process };
+        self.sizes.settings(engine, durability)
+    }
+}
+
+impl Sizes {
+    /// What `engine` is opened with.
+    pub(crate) fn settings(&self, engine: &Engine, durability: Durability) -> Settings {
         let memtable = self.memtable.map_or(self.memory.0 / MEMTABLE_SHARE, |size| size.0);
         let rest = self.memory.0 - self.memory.0 / MEMTABLE_SHARE;
         let can_compress = engine.compressions.contains(&self.compression);
@@ -174,9 +191,23 @@ impl Compare {
             filter_bits_per_key: self.filter_bits,
             background_threads: self.background_threads,
             compression: if can_compress { self.compression } else { Compression::None },
-            durability: if row.name == "fillsync" { Durability::Sync } else { Durability::Process },
+            durability,
+            budget_bytes_per_second: None,
         }
     }
+}
+
+/// The engines of these names, all of this build if there are none, in the order of the registry.
+pub(crate) fn engines_named(names: &[String]) -> Result<Vec<&'static Engine>> {
+    for name in names {
+        if engines::by_name(name).is_none() {
+            let known: Vec<_> = engines::ALL.iter().map(|engine| engine.name).collect();
+            bail!("no engine '{name}' in this build; there are {}", known.join(", "));
+        }
+    }
+    let is_wanted =
+        |engine: &&Engine| names.is_empty() || names.iter().any(|name| name == engine.name);
+    Ok(engines::ALL.iter().filter(is_wanted).collect())
 }
 
 #[cfg(test)]

@@ -42,6 +42,17 @@ pub(crate) struct Engine {
     pub(crate) storage: Storage,
     /// The compressions that it can be asked for.
     pub(crate) compressions: &'static [Compression],
+    /// Whether it can be given a budget.
+    pub(crate) budget: Budget,
+}
+
+/// Whether an engine keeps to a budget for flushes and compactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Budget {
+    /// It has a limiter for both together.
+    Kept,
+    /// It has none: it writes as fast as it can.
+    Ignored,
 }
 
 /// Where an engine keeps its data.

@@ -14,6 +14,7 @@
 //! | [`child`], [`process`] | measures; what the process costs |
 //! | [`parent`], [`machine`] | carries the comparison out; where |
 //! | [`statistics`], [`table`] | medians and ratios; Markdown |
+//! | [`stability`] | the two-phase evaluation of write stalls |
 
 mod child;
 mod cli;
@@ -25,6 +26,7 @@ mod process;
 mod record;
 mod rows;
 mod settings;
+mod stability;
 mod statistics;
 mod table;
 
@@ -46,7 +48,11 @@ fn main() -> ExitCode {
             .and_then(|interrupt| parent::compare(&arguments.compare, &interrupt))
             .map(exit_code),
         Some(Command::List) => list().map(|()| ExitCode::SUCCESS),
+        Some(Command::Stability(arguments)) => Interrupt::listen()
+            .and_then(|interrupt| stability::compare(&arguments, &interrupt))
+            .map(exit_code),
         Some(Command::Child { job }) => child(&job).map(|()| ExitCode::SUCCESS),
+        Some(Command::StabilityChild { job }) => stability::child(&job).map(|()| ExitCode::SUCCESS),
     };
     ended.unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "terrane-compare: {error:#}");

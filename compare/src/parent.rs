@@ -3,14 +3,14 @@
 //! Repetitions are the outer loop, rows the next, engines the inner one, and each repetition
 //! begins with another engine: what drifts on the machine over minutes meets all of them.
 
+mod ask;
 mod interrupt;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::cli::Compare;
 use crate::engines::{Engine, Storage};
@@ -19,10 +19,8 @@ use crate::machine::Machine;
 use crate::record::{Record, SCHEMA};
 use crate::rows::{CacheState, Row};
 use crate::table::{Comparison, markdown};
+pub(crate) use ask::ask;
 pub(crate) use interrupt::Interrupt;
-
-/// How often a child is asked whether it has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +143,8 @@ impl Session<'_> {
             seed: self.arguments.seed,
             settings: settings.clone(),
         };
-        let measured = self.in_child(&job);
+        let limit = Duration::from_secs(self.arguments.limit_seconds);
+        let measured = ask("child", &job, limit, self.interrupt);
         let removed = std::fs::remove_dir_all(&dir);
         // What one engine left to be written back must not slow the next.
         rustix::fs::sync();
@@ -168,50 +167,6 @@ impl Session<'_> {
             command: std::env::args().collect(),
         })
     }
-
-    fn in_child(&self, job: &Job) -> Result<Measurement> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg("child")
-            .arg(serde_json::to_string(job)?)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("starting a child process")?;
-        let ended = self.wait(&mut child);
-        if ended.is_err() {
-            // It may have ended meanwhile, which is as well.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        ended?;
-        // An answer is smaller than a pipe holds, so the child never waited for this.
-        let mut answer = String::new();
-        if let Some(mut stdout) = child.stdout.take() {
-            stdout.read_to_string(&mut answer)?;
-        }
-        serde_json::from_str(&answer).context("the answer of the child process")
-    }
-
-    fn wait(&self, child: &mut Child) -> Result<()> {
-        let begin = Instant::now();
-        let limit = Duration::from_secs(self.arguments.limit_seconds);
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return if status.success() {
-                    Ok(())
-                } else {
-                    bail!("the child process: {status}")
-                };
-            }
-            if self.interrupt.is_set() {
-                bail!("interrupted");
-            }
-            if begin.elapsed() > limit {
-                bail!("gave up after {} s", limit.as_secs());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-    }
 }
 
 fn summary(measurement: &Measurement) -> String {
@@ -229,7 +184,8 @@ fn summary(measurement: &Measurement) -> String {
     text
 }
 
-fn say(text: &str) {
+/// Tells the user how far the comparison is.
+pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
     // Nobody is left to be told where standard error is gone.
     let _ = stderr.write_all(text.as_bytes());

@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) compression: Compression,
     /// What a plain write promises.
     pub(crate) durability: Durability,
+    /// What flushes and compactions may write in a second, where the engine can limit that.
+    pub(crate) budget_bytes_per_second: Option<u64>,
 }
 
 /// How data blocks are compressed.

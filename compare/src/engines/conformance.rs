@@ -15,6 +15,7 @@ fn settings(durability: Durability) -> Settings {
         background_threads: 2,
         compression: Compression::None,
         durability,
+        budget_bytes_per_second: None,
     }
 }
 

@@ -13,7 +13,7 @@ use fjall::{CompressionType, Database, Iter, Keyspace, KeyspaceCreateOptions, Pe
 use terrane_workload::{Direction, Store, StoreCounters, StoreError};
 
 use super::idle::wait_until_idle;
-use super::{Engine, SURVIVES_PROCESS, Storage};
+use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -26,6 +26,7 @@ pub(super) const ENGINE: Engine = Engine {
     promise: SURVIVES_PROCESS,
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
+    budget: Budget::Ignored,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);

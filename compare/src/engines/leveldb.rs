@@ -9,7 +9,7 @@ mod ffi;
 use terrane_workload::{Direction, Store, StoreError};
 
 use super::idle::wait_until_idle;
-use super::{Engine, SURVIVES_PROCESS, Storage};
+use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::Compression;
 use database::{Batch, Cursor, Database, WriteMode};
 
@@ -20,6 +20,7 @@ pub(super) const ENGINE: Engine = Engine {
     promise: SURVIVES_PROCESS,
     storage: Storage::Files,
     compressions: &[Compression::None],
+    budget: Budget::Ignored,
 };
 
 struct LevelDb {

@@ -12,7 +12,7 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions};
 use terrane_workload::{Direction, Store, StoreError};
 
-use super::{Engine, Storage};
+use super::{Budget, Engine, Storage};
 use crate::settings::{Compression, Durability, Settings};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -25,6 +25,7 @@ pub(super) const ENGINE: Engine = Engine {
     promise: "survives the death of the process; the loss of power may corrupt the database",
     storage: Storage::Files,
     compressions: &[Compression::None],
+    budget: Budget::Ignored,
 };
 
 /// Address space, not memory: more than any comparison writes.

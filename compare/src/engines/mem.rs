@@ -2,7 +2,7 @@
 
 use terrane_workload::MemStore;
 
-use super::{Engine, Storage};
+use super::{Budget, Engine, Storage};
 use crate::settings::Compression;
 
 pub(super) const ENGINE: Engine = Engine {
@@ -17,4 +17,5 @@ pub(super) const ENGINE: Engine = Engine {
     promise: "survives nothing",
     storage: Storage::Memory,
     compressions: &[Compression::None],
+    budget: Budget::Ignored,
 };

@@ -15,7 +15,7 @@ use redb::{
 };
 use terrane_workload::{Direction, Store, StoreError};
 
-use super::{Engine, Storage};
+use super::{Budget, Engine, Storage};
 use crate::settings::{Compression, Durability, Settings};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -25,6 +25,7 @@ pub(super) const ENGINE: Engine = Engine {
     promise: "the death of the process may lose the last 50,000 writes",
     storage: Storage::Files,
     compressions: &[Compression::None],
+    budget: Budget::Ignored,
 };
 
 const ENTRIES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("entries");

@@ -12,9 +12,9 @@ use rocksdb::{
     DEFAULT_COLUMN_FAMILY_NAME, Error, FlushOptions, Options, WaitForCompactOptions, WriteBatch,
     WriteOptions,
 };
-use terrane_workload::{Direction, Store, StoreCounters, StoreError};
+use terrane_workload::{Direction, Glance, Store, StoreCounters, StoreError};
 
-use super::{Engine, SURVIVES_PROCESS, Storage};
+use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -27,7 +27,14 @@ pub(super) const ENGINE: Engine = Engine {
     promise: SURVIVES_PROCESS,
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
+    budget: Budget::Kept,
 };
+
+/// RocksDB's own defaults for its rate limiter.
+const REFILL_MICROS: i64 = 100_000;
+const FAIRNESS: i32 = 10;
+/// Its default number of levels.
+const LEVELS: u32 = 7;
 
 struct RocksDb {
     db: DB,
@@ -51,6 +58,10 @@ impl RocksDb {
         options.set_write_buffer_size(settings.memtable_bytes as usize);
         options.set_max_background_jobs(settings.background_threads.cast_signed());
         options.set_compression_type(compression);
+        if let Some(budget) = settings.budget_bytes_per_second {
+            let per_second = i64::try_from(budget).unwrap_or(i64::MAX);
+            options.set_ratelimiter(per_second, REFILL_MICROS, FAIRNESS);
+        }
         let mut synced = WriteOptions::default();
         synced.set_sync(true);
         // Named, because only families that are named at opening have a handle, and `multi_get`
@@ -159,5 +170,15 @@ impl Store for RocksDb {
     fn counters(&self) -> StoreCounters {
         let text = self.db.property_value("rocksdb.stats").ok().flatten();
         text.map_or_else(StoreCounters::default, |text| stats::counters(&text))
+    }
+
+    /// Its runs are the tables of level 0 and every deeper level that has tables.
+    fn glance(&self) -> Glance {
+        let tables = |level: u32| {
+            let name = format!("rocksdb.num-files-at-level{level}");
+            self.db.property_int_value(&name).ok().flatten().unwrap_or(0)
+        };
+        let deeper = (1..LEVELS).filter(|level| tables(*level) > 0).count();
+        Glance { components: Some(tables(0) + deeper as u64), ..Glance::default() }
     }
 }

@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use terrane::policy::design::PerLevel;
-use terrane::{Design, Durability, Options};
+use terrane::{Design, Durability, IoBudget, Options};
 use terrane_workload::{Store, StoreError, TerraneStore};
 
-use super::{Engine, SURVIVES_PROCESS, Storage};
+use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -19,6 +19,7 @@ pub(super) const ENGINE: Engine = Engine {
     promise: SURVIVES_PROCESS,
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
+    budget: Budget::Kept,
 };
 
 fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreError> {
@@ -26,6 +27,7 @@ fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreErro
         .design(design(settings)?)
         .durability(Durability::Process)
         .memory_budget(settings.cache_bytes + 2 * settings.memtable_bytes)
+        .io_budget(settings.budget_bytes_per_second.map_or(IoBudget::Unlimited, IoBudget::Total))
         .compaction_threads(settings.background_threads.saturating_sub(1).max(1) as usize);
     let db = options.open(dir).map_err(StoreError::during("open"))?;
     Ok(TerraneStore { db })

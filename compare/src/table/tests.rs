@@ -65,6 +65,7 @@ fn record(repetition: u32, row: &str, engine: &str, rate: f64) -> Record {
             background_threads: 2,
             compression: Compression::None,
             durability: Durability::Process,
+            budget_bytes_per_second: None,
         },
         machine: Machine::here(Path::new("/")),
         command: vec!["terrane-compare".into()],

@@ -15,6 +15,7 @@ use crate::commands::load::LoadArgs;
 use crate::commands::options::OptionsArgs;
 use crate::commands::repair::RepairArgs;
 use crate::commands::shell::ShellArgs;
+use crate::commands::stability::StabilityArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::exit::Exit;
 
@@ -33,6 +34,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<BenchArgs>),
+    Stability(Box<StabilityArgs>),
     Shell(ShellArgs),
     Cs265(Cs265Args),
     Load(LoadArgs),
@@ -53,6 +55,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<Exit> {
         match self {
             Self::Bench(args) => args.run(),
+            Self::Stability(args) => args.run(),
             Self::Shell(args) => args.run(),
             Self::Cs265(args) => args.run(),
             Self::Load(args) => args.run(),

@@ -15,6 +15,8 @@
 //! | `lines` | reads lines, and says when it is about to wait for more |
 //! | `picture` | a tree as people see it |
 //! | `human`, `table`, `terminal`, `progress` | numbers, tables, colours, progress |
+//! | `plot`, `sparkline` | curves: as SVG, in a line of text |
+//! | `machine` | what the machine is |
 //! | `time` | moments as people read them |
 //! | `exit` | exit codes |
 //! | `interrupt`, `scratch` | Ctrl-C, and directories that are removed |
@@ -36,12 +38,15 @@ mod interrupt;
 mod json;
 mod lines;
 mod literal;
+mod machine;
 mod open;
 mod passing_storage;
 mod picture;
+mod plot;
 mod problems;
 mod progress;
 mod scratch;
+mod sparkline;
 mod table;
 mod terminal;
 mod time;

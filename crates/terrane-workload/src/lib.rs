@@ -43,11 +43,12 @@
 //! | [`operation_mix`] | operations of several kinds in proportions |
 //! | [`options`] | sizes, counts, threads, seed |
 //! | [`driver`] | runs a workload |
+//! | [`stability`] | the two-phase evaluation of write stalls: arrivals that do not wait |
 //! | [`progress`] | says how far a run is |
 //! | [`latency`], [`report`] | what came out |
 //! | [`error`] | what goes wrong |
 //!
-//! Left out on purpose: open-loop arrival, traces and workload files.
+//! Left out on purpose: traces and workload files.
 #![forbid(unsafe_code)]
 
 pub mod distribution;
@@ -62,6 +63,7 @@ pub mod options;
 pub mod progress;
 mod random;
 pub mod report;
+pub mod stability;
 pub mod store;
 #[cfg(feature = "terrane")]
 pub mod terrane_store;
@@ -80,7 +82,7 @@ pub use operation_mix::{MixOrder, OperationKind, OperationMix};
 pub use options::RunOptions;
 pub use progress::{Progress, Silent};
 pub use report::{KindReport, Report, WriterReport};
-pub use store::{Direction, Store, StoreCounters};
+pub use store::{Direction, Glance, Store, StoreCounters};
 #[cfg(feature = "terrane")]
 pub use terrane_store::TerraneStore;
 pub use value::ValueSize;

@@ -6,10 +6,12 @@
 //! where the copy counts.
 
 mod counters;
+mod glance;
 
 use crate::error::StoreError;
 
 pub use counters::{StallTime, StoreCounters};
+pub use glance::Glance;
 
 /// Which way a scan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,5 +98,10 @@ pub trait Store: Send + Sync {
     /// What the engine counted since it was opened. May be slow; not called while a run is timed.
     fn counters(&self) -> StoreCounters {
         StoreCounters::default()
+    }
+
+    /// What the engine can tell at a glance. Called several times a second while a run is timed.
+    fn glance(&self) -> Glance {
+        Glance::default()
     }
 }

@@ -3,7 +3,8 @@
 use std::ops::Bound;
 
 use crate::error::StoreError;
-use crate::store::{Direction, StallTime, Store, StoreCounters};
+use crate::store::{Direction, Glance, StallTime, Store, StoreCounters};
+use terrane::policy::StallCause;
 use terrane::{Db, Durability, WriteBatch, WriteOptions};
 
 /// A database under test.
@@ -81,7 +82,11 @@ impl Store for TerraneStore {
 
     fn counters(&self) -> StoreCounters {
         let stats = self.db.stats();
-        let cause = |cause: &str, micros| StallTime { cause: cause.into(), count: 0, micros };
+        let stall = |cause, micros| StallTime { cause, count: 0, micros };
+        let causes = StallCause::ALL.iter();
+        let mut stalls: Vec<_> =
+            causes.map(|cause| stall(cause.to_string(), stats.stalls.micros(*cause))).collect();
+        stalls.push(stall("delay".into(), stats.stalls.delay_micros));
         StoreCounters {
             user_bytes_written: Some(stats.user_bytes_written),
             storage_bytes_written: Some(stats.storage_bytes_written()),
@@ -90,17 +95,19 @@ impl Store for TerraneStore {
             compactions: Some(stats.compactions),
             trivial_moves: Some(stats.trivial_moves),
             stall_micros: Some(stats.stalls.total_micros()),
-            stalls: vec![
-                cause("level-0 runs", stats.stalls.level0_runs_micros),
-                cause("level runs", stats.stalls.level_runs_micros),
-                cause("total runs", stats.stalls.total_runs_micros),
-                cause("immutable memtables", stats.stalls.immutable_memtables_micros),
-                cause("compactions due", stats.stalls.compactions_due_micros),
-                cause("delay", stats.stalls.delay_micros),
-            ],
+            stalls,
             point_lookups: Some(stats.gets),
             blocks_looked_into: Some(stats.get_blocks),
             ..StoreCounters::default()
+        }
+    }
+
+    fn glance(&self) -> Glance {
+        let stats = self.db.stats();
+        Glance {
+            components: Some(self.db.tree().shape.run_count() as u64),
+            storage_bytes_written: Some(stats.storage_bytes_written()),
+            stall_micros: Some(stats.stalls.total_micros()),
         }
     }
 }

@@ -25,7 +25,7 @@ pub enum IoBudget {
 
 impl IoBudget {
     /// Whether it can be kept to: 64 KiB a second and more.
-    pub(crate) fn is_valid(self) -> bool {
+    pub fn is_valid(self) -> bool {
         match self {
             Self::Unlimited => true,
             Self::Total(bytes) | Self::Leftover(bytes) => bytes >= LEAST,

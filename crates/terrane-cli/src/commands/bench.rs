@@ -26,19 +26,17 @@
 //! | [`plan`] | what is run, from the flags |
 //! | [`runner`] | runs it on one design |
 //! | [`contents`] | what the database holds, and what of it is live |
-//! | [`store`] | a database as the workloads see it |
 //! | [`meter`] | progress with a look at the engine |
 //! | [`work`] | what the tree did: the metrics of the compaction paper |
 //! | [`compare`] | designs side by side, with bars |
 //! | [`row`] | what came out of one workload on one design; its JSON |
-//! | [`process`], [`machine`] | memory and processor time; what the machine is |
+//! | [`process`] | memory and processor time |
 //! | [`show`] | header, table and pictures for people |
 
 mod arguments;
 mod claims;
 mod compare;
 mod contents;
-mod machine;
 mod memtable;
 mod meter;
 mod plan;
@@ -56,7 +54,6 @@ use anyhow::Result;
 pub(crate) use arguments::BenchArgs;
 use arguments::BenchCommand;
 use compare::JsonComparison;
-use machine::Machine;
 use plan::{Candidate, Plan};
 use row::{JsonRow, Row};
 use runner::{Finished, Runner};
@@ -64,6 +61,7 @@ use runner::{Finished, Runner};
 use crate::exit::{Exit, usage};
 use crate::interrupt;
 use crate::json;
+use crate::machine::Machine;
 use crate::scratch::Scratch;
 
 impl BenchArgs {

@@ -36,8 +36,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use super::machine::Machine;
 use crate::exit::{Exit, usage};
+use crate::machine::Machine;
 use crate::scratch::Scratch;
 use report::Report;
 use setting::Setting;

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::machine::Machine;
 use super::plan::Plan;
 use super::row::Row;
 use super::runner::Finished;
 use crate::human;
+use crate::machine::Machine;
 use crate::picture::{Work, by_key, by_size};
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;

@@ -197,7 +197,7 @@ impl Setting {
 pub(super) fn document(setting: &Setting) -> Result<String> {
     let scratch = Scratch::temporary("terrane-claims-")?;
     let measured = setting.measure(scratch.path())?;
-    let machine = super::super::machine::Machine::here(scratch.path());
+    let machine = crate::machine::Machine::here(scratch.path());
     Ok(document::write(setting, &measured, &machine.to_string()))
 }
 

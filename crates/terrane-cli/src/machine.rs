@@ -8,18 +8,18 @@ use crate::human;
 
 /// The machine and the file system.
 #[derive(Debug, Clone)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     processor: String,
     cores: usize,
     /// All memory, in bytes; `None` if it is not known.
-    pub(super) memory_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
     system: String,
     file_system: Option<String>,
 }
 
 impl Machine {
     /// This machine, with databases in or to be made in `dir`.
-    pub(super) fn here(dir: &Path) -> Self {
+    pub(crate) fn here(dir: &Path) -> Self {
         let kernel = read("/proc/sys/kernel/osrelease");
         Self {
             processor: named(&read("/proc/cpuinfo"), "model name")

@@ -1,0 +1,146 @@
+//! The flags of `terrane stability`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use terrane::IoBudget;
+use terrane_workload::stability::{Arrival, Query};
+use terrane_workload::{Distribution, ValueSize};
+
+use crate::engine_flags::EngineFlags;
+use crate::human::parse_count;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane stability
+  terrane stability --design tiering --design leveling --testing 2m --running 2m
+  terrane stability --utilization 0.8 --calibrate --out report
+  terrane stability --budget 100MB/s --design 'leveling; scheduler=greedy; limit=global(2x)'
+  terrane stability --arrival 'burst(50%,25,200%,5)' --readers 1 --read short
+  terrane stability --records 10M --value-size 100 --distribution zipf:0.99 --json
+
+docs/stability.md says how to read the report.";
+
+/// Find out how many writes a second a design sustains, and what each of them then takes.
+///
+/// Two phases. In the testing phase clients write as fast as the engine lets them, which gives the
+/// maximum. In the running phase writes arrive at 95 % of it by a schedule that does not wait for
+/// the engine, and their latency counts from their arrival. If it is large, or the engine stands
+/// still, the maximum is not sustainable, and the report says why.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StabilityArgs {
+    /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; give several
+    /// to compare them [default: balanced]
+    #[arg(long, value_name = "SPEC")]
+    pub(super) design: Vec<String>,
+
+    /// What flushes and merges together may write in a second, such as `100MB/s`; loading may write
+    /// as much as it can
+    #[arg(long, value_name = "RATE", value_parser = budget, conflicts_with = "io_budget")]
+    pub(super) budget: Option<IoBudget>,
+
+    /// The share of the maximum at which writes arrive in the running phase
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub(super) utilization: f64,
+
+    /// How long the testing phase takes: seconds, or with a unit such as 20m
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(super) testing: Duration,
+
+    /// How long the running phase takes
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(super) running: Duration,
+
+    /// What is left out of the testing phase, as a tree just loaded has few runs [default: a sixth
+    /// of it]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) warm_up: Option<Duration>,
+
+    /// How writes arrive in the running phase: `constant`, or `burst(LOW,SECONDS,HIGH,SECONDS)`
+    /// with rates in writes a second or percent of the maximum
+    #[arg(long, value_name = "HOW", default_value = "constant")]
+    pub(super) arrival: Arrival,
+
+    /// Clients that write; they take writes in the order of their arrival
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) writers: u32,
+
+    /// Clients that read meanwhile, in both phases, each as fast as it can
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pub(super) readers: u32,
+
+    /// What they read: `point`, `short` (100 entries), `long` (a million) or `scan:ENTRIES`
+    #[arg(long, value_name = "QUERY", default_value = "point")]
+    pub(super) read: Query,
+
+    /// Records that are loaded first, in random order; all writes are updates of them
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
+    pub(super) records: u64,
+
+    /// Bytes of a key
+    #[arg(long, value_name = "B", default_value_t = 16)]
+    pub(super) key_size: usize,
+
+    /// Bytes of a value, or a range such as 100..400
+    #[arg(long, value_name = "B", default_value = "1000")]
+    pub(super) value_size: ValueSize,
+
+    /// The share of a value that repeats itself, 0 to 1; what a compressor can save
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    pub(super) compressibility: f64,
+
+    /// Which records are updated: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
+    #[arg(long, value_name = "D", default_value = "uniform")]
+    pub(super) distribution: Distribution,
+
+    /// The bound of the verdict for the write latency of 99 % of the writes, such as 10ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = bound)]
+    pub(super) p99: Duration,
+
+    /// Run the same phases on a map in memory, which has no files and no background work: what its
+    /// latencies are is the machine's doing
+    #[arg(long)]
+    pub(super) calibrate: bool,
+
+    /// Where all choices come from; the same seed makes the same choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+
+    /// An empty directory for the databases, instead of a temporary one; removed in the end
+    #[arg(long, value_name = "DIR")]
+    pub(super) db: Option<PathBuf>,
+
+    /// Write a page with the plots, report.html, the plots, and report.jsonl into a directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Print an object a design for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) engine: EngineFlags,
+}
+
+/// Seconds as a number, or a time with its unit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    const EXPECTED: &str = "seconds such as 90, or a time such as 20m, are expected";
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| EXPECTED.to_owned()),
+        Err(_) => humantime::parse_duration(text).map_err(|_| EXPECTED.to_owned()),
+    }
+}
+
+/// A budget that the engine would take.
+fn budget(text: &str) -> Result<IoBudget, String> {
+    let budget = text.parse::<IoBudget>().map_err(|error| error.to_string())?;
+    budget.is_valid().then_some(budget).ok_or_else(|| "64 KiB a second or more".to_owned())
+}
+
+/// A time with its unit, more than none.
+fn bound(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "a time such as 10ms or 1s is expected".to_owned())
+}

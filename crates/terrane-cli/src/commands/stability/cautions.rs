@@ -1,0 +1,112 @@
+//! Why a verdict may be worth less than it seems: a run shows no more than there was time for.
+
+use terrane_workload::stability::{PhaseReport, TwoPhaseReport};
+
+use crate::human;
+
+/// Runs that grew by more than a quarter and one, from the second quarter of the running phase to
+/// the last, may go on growing.
+const GROWTH_FACTOR: f64 = 1.25;
+const GROWTH_RUNS: f64 = 1.0;
+/// A maximum that fell by more than a tenth within the testing phase was not one yet.
+const FALL_SHARE: f64 = 0.9;
+/// What of the write latency may be the driver's own error before that is said.
+const DRIVER_SHARE: f64 = 0.25;
+
+/// Everything that the reader of the report should know.
+pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
+    let TwoPhaseReport { testing, running } = report;
+    let mut cautions = Vec::new();
+    if testing.counters.compactions == Some(0) {
+        cautions.push(
+            "nothing was merged in the testing phase, so the maximum is that of flushes alone: \
+             longer phases, or a smaller buffer, show more"
+                .to_owned(),
+        );
+    } else if running.counters.compactions == Some(0) {
+        cautions.push("nothing was merged in the running phase; --running longer".to_owned());
+    }
+    if let Some((first, second)) = halves(testing)
+        && second < first * FALL_SHARE
+    {
+        cautions.push(format!(
+            "the maximum was still falling, from {} to {} writes/s within the testing phase: \
+             --testing longer with a longer --warm-up",
+            human::number(first),
+            human::number(second)
+        ));
+    }
+    let quarters = running.mean_components(0.25, 0.5).zip(running.mean_components(0.75, 1.0));
+    if let Some((early, late)) = quarters
+        && late > early * GROWTH_FACTOR + GROWTH_RUNS
+    {
+        cautions.push(format!(
+            "sorted runs were still growing, from {early:.1} to {late:.1} on average: what is \
+             sustained here may not last; --running longer tells"
+        ));
+    }
+    let share = running.late.percentile_micros(99.0) / running.write.percentile_micros(99.0);
+    if running.late.samples() > 0 && share > DRIVER_SHARE {
+        cautions.push(format!(
+            "the driver itself was late by {} µs at p99, which is in the write latency",
+            human::number(running.late.percentile_micros(99.0))
+        ));
+    }
+    cautions
+}
+
+/// Writes a second in the two halves of what was measured.
+fn halves(phase: &PhaseReport) -> Option<(f64, f64)> {
+    let windows = phase.timeline.windows(1.0);
+    let measured: Vec<f64> = windows
+        .iter()
+        .filter(|window| window.begin_seconds >= phase.warm_up_seconds)
+        .map(terrane_workload::stability::Window::per_second)
+        .collect();
+    let (first, second) = measured.split_at(measured.len() / 2);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    (first.len() >= 2).then(|| (mean(first), mean(second)))
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_workload::Glance;
+    use terrane_workload::stability::{Arrival, Sample};
+
+    use super::super::testing::report;
+    use super::*;
+
+    fn cautions(change: impl Fn(&mut TwoPhaseReport)) -> Vec<String> {
+        let mut report = report(Arrival::Constant);
+        report.testing.counters.compactions = Some(3);
+        report.running.counters.compactions = Some(3);
+        report.running.late = terrane_workload::Latency::new();
+        change(&mut report);
+        of(&report)
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_was_merged_or_runs_grew_is_worth_less() {
+        assert_eq!(cautions(|_| ()), [""; 0]);
+        let told = cautions(|report| report.testing.counters.compactions = Some(0));
+        assert!(told.len() == 1 && told[0].contains("flushes alone"), "{told:?}");
+        let told = cautions(|report| report.running.counters.compactions = Some(0));
+        assert!(told.len() == 1 && told[0].contains("--running longer"), "{told:?}");
+        let told = cautions(|report| {
+            let seconds = report.running.seconds;
+            report.running.samples = (0..=20)
+                .map(|step| Sample {
+                    seconds: seconds * f64::from(step) / 20.0,
+                    glance: Glance { components: Some(step as u64), ..Glance::default() },
+                })
+                .collect();
+        });
+        assert!(told.len() == 1 && told[0].contains("still growing, from 7.5 to 17.5"), "{told:?}");
+    }
+
+    #[test]
+    fn what_the_driver_adds_to_latencies_is_said() {
+        let told = cautions(|report| report.running.late = report.running.write.clone());
+        assert!(told.len() == 1 && told[0].contains("the driver itself"), "{told:?}");
+    }
+}

@@ -1,0 +1,250 @@
+//! The report for people.
+
+use std::io::{self, Write};
+
+use terrane::IoBudget;
+use terrane_workload::stability::{PhaseReport, TwoPhaseOptions, Window};
+
+use super::outcome::{Calibration, Outcome, stalls_by_cause};
+use super::plan::Plan;
+use super::words::{all_micros, arrivals, causes, facts, headline, micros};
+use crate::human;
+use crate::machine::Machine;
+use crate::sparkline::{sparkline, squeezed};
+use crate::table::{Align, lines, table};
+use crate::terminal::Paint;
+
+/// Characters of a curve.
+const COLUMNS: usize = 60;
+
+/// What is about to be evaluated, and on what.
+pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io::Result<()> {
+    let paint = Paint::stdout();
+    let TwoPhaseOptions { run, testing, running, warm_up, .. } = &plan.phases;
+    writeln!(out, "{} · {machine}", paint.bold(concat!("terrane ", env!("CARGO_PKG_VERSION"))))?;
+    let distribution = run.distribution.map_or_else(String::new, |one| one.to_string());
+    writeln!(
+        out,
+        "{} records of {} + {} B = {} · {distribution} updates · {}{} · seed {}",
+        human::count(run.num),
+        run.key_size_bytes,
+        run.value_size,
+        human::bytes(plan.data_bytes()),
+        human::counted(plan.phases.writers.into(), "writer"),
+        readers(&plan.phases),
+        run.seed
+    )?;
+    writeln!(
+        out,
+        "testing {}, of which {} warm-up · running {}, arrivals {}",
+        human::duration(*testing),
+        human::duration(*warm_up),
+        human::duration(*running),
+        arrivals(&plan.phases)
+    )?;
+    if let Some(budget) = plan.budget {
+        writeln!(out, "flushes and merges may write {}", rate_of(budget))?;
+    }
+    out.flush()
+}
+
+fn rate_of(budget: IoBudget) -> String {
+    match budget {
+        IoBudget::Unlimited => "as much as they can".to_owned(),
+        IoBudget::Total(bytes) => format!("{}/s", human::bytes(bytes)),
+        IoBudget::Leftover(bytes) => {
+            format!("what reads and the log leave of {}/s", human::bytes(bytes))
+        }
+    }
+}
+
+fn readers(phases: &TwoPhaseOptions) -> String {
+    match phases.readers {
+        0 => String::new(),
+        count => format!(", {} ({})", human::counted(count.into(), "reader"), phases.query),
+    }
+}
+
+/// What came out of one design.
+pub(super) fn outcome(
+    out: &mut impl Write,
+    plan: &Plan,
+    outcome: &Outcome,
+    calibration: Option<&Calibration>,
+) -> io::Result<()> {
+    let paint = Paint::stdout();
+    let (testing, running) = (&outcome.report.testing, &outcome.report.running);
+    writeln!(out, "\n{}: {}", paint.bold(&format!("design {}", outcome.name)), outcome.design)?;
+    writeln!(
+        out,
+        "testing    {} writes/s, {}/s of users' data, closed system",
+        paint.bold(&human::number(testing.per_second())),
+        human::bytes((testing.per_second() * plan.bytes_per_write()) as u64),
+    )?;
+    rate_curve(out, testing)?;
+    writeln!(
+        out,
+        "{}",
+        paint.dim("           with fair shares for merges and exact ones at level 0")
+    )?;
+    writeln!(out, "waited for {}", causes(&stalls_by_cause(testing)))?;
+    writeln!(
+        out,
+        "running    {} writes/s arrived, {} were done, {} waited when it ended",
+        human::number(running.offered_per_second()),
+        human::number(running.per_second()),
+        human::count(running.unfinished)
+    )?;
+    rate_curve(out, running)?;
+    components_curve(out, running)?;
+    writeln!(out)?;
+    percentiles(out, running, calibration)?;
+    for (word, text) in facts(outcome, calibration) {
+        writeln!(out, "{word:<10} {text}")?;
+    }
+    verdict(out, outcome, calibration, paint)
+}
+
+fn phase_seconds(phase: &PhaseReport) -> f64 {
+    (phase.seconds + phase.warm_up_seconds).max(1e-9)
+}
+
+fn rates(phase: &PhaseReport) -> Vec<f64> {
+    let window = (phase_seconds(phase) / COLUMNS as f64).max(0.1);
+    phase.timeline.windows(window).iter().map(Window::per_second).collect()
+}
+
+fn rate_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
+    let rates = rates(phase);
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    let curve = sparkline(&squeezed(&rates, COLUMNS), highest);
+    writeln!(out, "  writes/s │{curve}│ 0 to {}", human::number(highest))
+}
+
+fn components_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()> {
+    let counts: Vec<f64> = phase
+        .samples
+        .iter()
+        .filter_map(|sample| sample.glance.components.map(|count| count as f64))
+        .collect();
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let highest = counts.iter().copied().fold(0.0, f64::max);
+    let lowest = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let curve = sparkline(&squeezed(&counts, COLUMNS), highest);
+    writeln!(out, "  runs     │{curve}│ {lowest} to {highest}")
+}
+
+fn percentiles(
+    out: &mut impl Write,
+    running: &PhaseReport,
+    calibration: Option<&Calibration>,
+) -> io::Result<()> {
+    let mut headers = vec![("percentile", Align::Left)];
+    for name in ["write latency", "processing"] {
+        headers.push((name, Align::Right));
+        if calibration.is_some() {
+            headers.extend([("mem", Align::Right), ("ratio", Align::Right)]);
+        }
+    }
+    let mut table = table(&headers);
+    let (write, processing) = (all_micros(&running.write), all_micros(&running.processing));
+    let mem = calibration.map(|one| &one.report.running);
+    let mem = mem.map(|mem| (all_micros(&mem.write), all_micros(&mem.processing)));
+    for (at, ((name, write), (_, processing))) in write.iter().zip(&processing).enumerate() {
+        let mut cells = vec![name.clone(), micros(*write)];
+        let beside = |of: &[(String, f64)], ours: f64, cells: &mut Vec<String>| {
+            if let Some((_, theirs)) = of.get(at) {
+                cells.extend([micros(*theirs), ratio(ours, *theirs)]);
+            }
+        };
+        let (mem_write, mem_processing) = mem.clone().unwrap_or_default();
+        beside(&mem_write, *write, &mut cells);
+        cells.push(micros(*processing));
+        beside(&mem_processing, *processing, &mut cells);
+        table.add_row(cells);
+    }
+    for line in lines(&table) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn ratio(ours: f64, theirs: f64) -> String {
+    match ours / theirs {
+        ratio if !ratio.is_finite() => "-".to_owned(),
+        ratio if ratio < 0.01 => "< 0.01 ×".to_owned(),
+        ratio => format!("{} ×", human::number(ratio)),
+    }
+}
+
+fn verdict(
+    out: &mut impl Write,
+    outcome: &Outcome,
+    calibration: Option<&Calibration>,
+    paint: Paint,
+) -> io::Result<()> {
+    let headline = headline(outcome);
+    let is_sustainable = outcome.verdict.is_sustainable();
+    let painted = if is_sustainable { paint.bold(&headline) } else { paint.red(&headline) };
+    writeln!(out, "\n{painted}")?;
+    for finding in &outcome.verdict.findings {
+        let mark = if finding.is_met() { "met " } else { "NOT " };
+        let mem = calibration.and_then(|one| {
+            one.verdict.findings.iter().find(|theirs| theirs.criterion == finding.criterion)
+        });
+        // Where the map in memory fails as well, the engine is not the reason.
+        let machine = match mem {
+            Some(mem) if !mem.is_met() && finding.is_met() => {
+                "; the map in memory does not meet it"
+            }
+            Some(mem) if !mem.is_met() => "; nor does the map in memory meet it",
+            _ => "",
+        };
+        writeln!(out, "  {mark} {finding}{machine}")?;
+    }
+    for advice in &outcome.advice {
+        writeln!(out, "  why  {}", advice.reason)?;
+        writeln!(out, "  try  {}", advice.remedy)?;
+    }
+    for caution in &outcome.cautions {
+        writeln!(out, "  note {caution}")?;
+    }
+    out.flush()
+}
+
+/// All designs beside each other, where there are several.
+pub(super) fn overview(out: &mut impl Write, outcomes: &[Outcome]) -> io::Result<()> {
+    if outcomes.len() < 2 {
+        return Ok(());
+    }
+    let mut headers = vec![("design", Align::Left), ("sustainable", Align::Left)];
+    let names = ["maximum/s", "arrived/s", "p50", "p99", "p99.9", "max", "write amp", "runs"];
+    headers.extend(names.map(|name| (name, Align::Right)));
+    let mut table = table(&headers);
+    for outcome in outcomes {
+        let (testing, running) = (&outcome.report.testing, &outcome.report.running);
+        let at = |percent| micros(running.write.percentile_micros(percent));
+        let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), human::number);
+        table.add_row([
+            outcome.name.clone(),
+            if outcome.verdict.is_sustainable() { "yes" } else { "NO" }.to_owned(),
+            human::number(testing.per_second()),
+            human::number(running.offered_per_second()),
+            at(50.0),
+            at(99.0),
+            at(99.9),
+            micros(running.write.max_micros()),
+            or_dash(running.write_amplification()),
+            or_dash(running.mean_components(0.0, 1.0)),
+        ]);
+    }
+    writeln!(out)?;
+    for line in lines(&table) {
+        writeln!(out, "{line}")?;
+    }
+    let paint = Paint::stdout();
+    let note = "write amp: the log included · runs: the mean of the running phase";
+    writeln!(out, "{}", paint.dim(note))
+}

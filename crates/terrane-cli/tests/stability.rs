@@ -1,0 +1,150 @@
+//! `terrane stability`, run as a user runs it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn stability(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_terrane")).arg("stability").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of an evaluation that must end well.
+fn done(args: &[&str]) -> String {
+    let output = stability(args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn path(dir: &Path, name: &str) -> String {
+    dir.join(name).to_str().unwrap().to_owned()
+}
+
+/// Little data and a small tree, in which there is something to merge.
+const SMALL: [&str; 12] = [
+    "--records",
+    "3000",
+    "--value-size",
+    "100",
+    "--design",
+    "1-leveling T=4; buffer=128KiB; table=128KiB; scheduler=greedy",
+    "--testing",
+    "1.5",
+    "--running",
+    "1.2",
+    "--warm-up",
+    "0.5",
+];
+
+#[test]
+fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, out) = (path(dir.path(), "db"), path(dir.path(), "out"));
+    let more = ["--budget", "20MB/s", "--readers", "1", "--read", "short", "--utilization", "0.5"];
+    let places = ["--db", &db, "--out", &out, "--json"];
+    let told = done(&[&SMALL[..], &more, &places].concat());
+    assert!(told.starts_with(r#"{"schema":1,"design":"1-leveling"#), "{told}");
+    let line: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let number = |of: &serde_json::Value, name: &str| of[name].as_f64().unwrap();
+    let maximum = number(&line, "maximum_writes_per_second");
+    let offered = number(&line, "offered_writes_per_second");
+    assert!(maximum > 0.0 && (offered / maximum - 0.5).abs() < 0.01, "{maximum} {offered}");
+    assert!(line["sustainable"].is_boolean() && line["mem"].is_null());
+    let scheduler = |name: &str| line[name].as_str().unwrap().contains("scheduler=greedy");
+    assert!(scheduler("design_text") && !scheduler("testing_design_text"));
+    assert!(line["testing_design_text"].as_str().unwrap().contains("intake=exact"));
+    let running = &line["running"];
+    let latency = |name: &str| number(&running[name], "p99");
+    assert!(latency("write_latency_micros") >= latency("processing_latency_micros"));
+    assert_eq!(running["readers"]["query"], "short");
+    assert_eq!(running["readers"]["wrong_answers"], 0);
+    assert!(!running["samples"].as_array().unwrap().is_empty());
+    let ended = number(running, "completed") + number(running, "unfinished");
+    assert_eq!(ended, number(running, "offered"), "every arrival is accounted for");
+
+    assert!(!Path::new(&db).exists(), "the database is removed");
+    let read = |name: &str| std::fs::read_to_string(Path::new(&out).join(name)).unwrap();
+    assert_eq!(read("report.jsonl"), told);
+    let page = read("report.html");
+    for name in ["throughput", "latency", "longest", "runs", "queries"] {
+        let picture = read(&format!("1-1-leveling-{name}.svg"));
+        assert!(page.contains(&picture), "the page has all that it shows within it");
+    }
+    assert!(!page.contains("http-equiv") && !page.contains("src="), "and asks for nothing else");
+}
+
+#[test]
+fn an_evaluation_for_people_ends_in_a_verdict_beside_that_of_the_machine() {
+    let more = ["--calibrate", "--arrival", "burst(20%,0.5,60%,0.2)", "--p99", "5s"];
+    let told = done(&[&SMALL[..], &more].concat());
+    for words in [
+        "testing 1.50 s, of which 500 ms warm-up",
+        "arrivals burst(20%,0.5s,60%,0.2s)",
+        "writes/s, ",
+        "  runs     │",
+        "percentile",
+        "99.99 %",
+        " × ",
+        "a map in memory",
+        "sustainable: ",
+        "99 % of writes within",
+        "longest stall",
+    ] {
+        assert!(told.contains(words), "no '{words}' in {told}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = path(dir.path(), "full");
+    std::fs::create_dir(&full).unwrap();
+    std::fs::write(Path::new(&full).join("file"), "precious").unwrap();
+    let file = path(dir.path(), "full/file");
+    for (args, code, words) in [
+        (&["--utilization", "0"][..], 2, "utilization"),
+        (&["--testing", "10", "--warm-up", "10"], 2, "warm-up"),
+        (&["--design", "round"], 2, "terrane design list"),
+        (&["--arrival", "poisson"], 2, "burst(LOW,SECONDS,HIGH,SECONDS)"),
+        (&["--read", "sideways"], 2, "scan:ENTRIES"),
+        (&["--budget", "1KB"], 2, "64 KiB"),
+        (&["--budget", "1MB/s", "--io-budget", "1MB/s"], 2, "cannot be used with"),
+        (&["--db", &full], 2, "is not empty"),
+        (&["--db", &file], 2, "cannot use"),
+        (&["--out", &file], 1, "cannot make"),
+    ] {
+        let output = stability(args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        assert!(error.contains(words), "{args:?}: {error}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
+
+/// How long something may take that happens at once.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn an_interrupted_evaluation_removes_what_it_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
+    command.args(["stability", "--records", "1000", "--value-size", "10"]);
+    command.env("TMPDIR", dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    let made = || std::fs::read_dir(dir.path()).unwrap().next();
+    let has_database = || std::fs::read_dir(made()?.unwrap().path()).ok()?.next();
+    while has_database().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "it makes no database");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(made().is_none());
+}

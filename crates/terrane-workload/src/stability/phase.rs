@@ -1,0 +1,282 @@
+//! One phase of the evaluation: clients that write, clients that read, and a look at the engine
+//! every now and then.
+//!
+//! The calling thread is the observer. It waits on the same clock as the clients, so in virtual
+//! time a phase is a sequence of events.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle, scope};
+use std::time::Duration;
+
+use super::client::{Client, Shared};
+use super::clock::Clock;
+use super::query::Query;
+use super::recorder::Recorder;
+use super::report::{PhaseReport, ReaderReport, Sample};
+use super::schedule::Schedule;
+use crate::error::{OptionsError, RunError, StoreError};
+use crate::key::KeySpace;
+use crate::options::RunOptions;
+use crate::store::{Glance, Store};
+
+/// From the start of the first thread to the start of the phase.
+const LEAD_NANOS: u64 = 20_000_000;
+/// The engine is looked at no more often than this.
+const SAMPLE_NANOS_MIN: u64 = 250_000_000;
+/// Samples of a phase, whatever its length.
+const SAMPLES_MAX: u64 = 2_000;
+/// A day.
+const DURATION_MAX: Duration = Duration::from_secs(86_400);
+
+/// Who decides when a write begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// The engine: a client's next write begins when its last one ended (Fig. 5a).
+    Closed,
+    /// A schedule, which does not wait for the engine (Fig. 5b).
+    Open(Schedule),
+}
+
+/// How a phase is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseOptions {
+    /// Who decides when a write begins.
+    pub load: Load,
+    /// How long it takes, warm-up included.
+    pub duration: Duration,
+    /// How much of its beginning is left out of every figure but those over time.
+    pub warm_up: Duration,
+    /// Clients that write; they take arrivals in order.
+    pub writers: u32,
+    /// Clients that read meanwhile, each as fast as it can.
+    pub readers: u32,
+    /// What they read.
+    pub query: Query,
+    /// Keys that are there, sizes, distribution and seed. Its counts of threads and reads are not
+    /// used.
+    pub run: RunOptions,
+}
+
+impl PhaseOptions {
+    pub(super) fn duration_nanos(&self) -> u64 {
+        nanos(self.duration)
+    }
+
+    pub(super) fn warm_up_nanos(&self) -> u64 {
+        nanos(self.warm_up)
+    }
+
+    /// Whether these can be run.
+    ///
+    /// # Errors
+    /// What cannot, and why.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let bad = |option, reason: &str| Err(OptionsError::new(option, reason));
+        if self.duration.is_zero() || self.duration > DURATION_MAX {
+            return bad("duration", "a phase takes more than no time and at most a day");
+        }
+        if self.warm_up >= self.duration {
+            return bad("warm_up", "the warm-up is shorter than the phase that it belongs to");
+        }
+        if self.writers == 0 {
+            return bad("writers", "someone has to write");
+        }
+        if self.writers > 1024 || self.readers > 1024 {
+            return bad("readers", "at most 1024 writers and 1024 readers");
+        }
+        if self.run.num == 0 {
+            return bad("num", "there has to be a key to write");
+        }
+        Ok(())
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Told how far a phase is, several times a second.
+pub trait Watch {
+    /// `elapsed` of `total` have passed, and this is what the engine looks like.
+    fn look(&self, elapsed: Duration, total: Duration, glance: &Glance);
+}
+
+/// A [`Watch`] that says nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn look(&self, _elapsed: Duration, _total: Duration, _glance: &Glance) {}
+}
+
+type Joining<'scope> = ScopedJoinHandle<'scope, Result<Finished, StoreError>>;
+
+/// What a client leaves behind.
+struct Finished {
+    recorder: Recorder,
+    bytes_written: u64,
+    wrong_answers: u64,
+}
+
+/// Runs a phase on a store that holds the keys of `options`.
+///
+/// # Errors
+/// Options that make no sense, or the first error of the store.
+///
+/// # Panics
+/// When the store panics.
+pub fn run_phase(
+    store: &dyn Store,
+    options: &PhaseOptions,
+    clock: &dyn Clock,
+    watch: &dyn Watch,
+) -> Result<PhaseReport, RunError> {
+    options.check()?;
+    let run = &options.run;
+    let keys = KeySpace::new(run.key_order, run.key_size_bytes, run.num)?;
+    let counters = store.counters();
+    let begin = clock.now() + LEAD_NANOS;
+    let shared = Shared {
+        store,
+        clock,
+        options,
+        keys,
+        begin,
+        end: begin + options.duration_nanos(),
+        next: AtomicU64::new(0),
+        stopped: AtomicBool::new(false),
+    };
+    let (writers, readers, samples) = scope(|scope| {
+        let writers: Vec<_> = (0..options.writers)
+            .map(|number| spawn(scope, &shared, number, move |client| client.write(number)))
+            .collect();
+        let readers: Vec<_> = (options.writers..options.writers + options.readers)
+            .map(|number| spawn(scope, &shared, number, Client::read))
+            .collect();
+        clock.enter();
+        let samples = observe(&shared, watch);
+        clock.leave();
+        let join = |threads: Vec<Joining<'_>>| threads.into_iter().map(joined).collect::<Vec<_>>();
+        (join(writers), join(readers), samples)
+    });
+    let writers = writers.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let readers = readers.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut report = report(&shared, &writers, &readers);
+    report.samples = samples;
+    report.counters = store.counters().since(&counters);
+    Ok(report)
+}
+
+fn spawn<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    shared: &'scope Shared<'_>,
+    number: u32,
+    work: impl FnOnce(&mut Client<'scope>) -> Result<(), StoreError> + Send + 'scope,
+) -> Joining<'scope> {
+    scope.spawn(move || {
+        let mut client = Client::new(shared, number);
+        shared.clock.enter();
+        let outcome = work(&mut client);
+        if outcome.is_err() {
+            shared.stopped.store(true, Ordering::Relaxed);
+        }
+        shared.clock.leave();
+        let Client { recorder, bytes_written, wrong_answers, .. } = client;
+        outcome.map(|()| Finished { recorder, bytes_written, wrong_answers })
+    })
+}
+
+fn joined(handle: Joining<'_>) -> Result<Finished, StoreError> {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Looks at the engine until the phase ends.
+fn observe(shared: &Shared<'_>, watch: &dyn Watch) -> Vec<Sample> {
+    let total = shared.options.duration_nanos();
+    let every = total.div_ceil(SAMPLES_MAX).max(SAMPLE_NANOS_MIN);
+    let mut samples = Vec::with_capacity((total / every + 2) as usize);
+    let mut at = 0;
+    loop {
+        let now = shared.wait_until(shared.begin + at).saturating_sub(shared.begin);
+        let glance = shared.store.glance();
+        samples.push(Sample { seconds: now as f64 / 1e9, glance });
+        watch.look(Duration::from_nanos(now.min(total)), Duration::from_nanos(total), &glance);
+        if at == total || shared.is_stopped() {
+            return samples;
+        }
+        at = (at + every).min(total);
+    }
+}
+
+fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> PhaseReport {
+    let options = shared.options;
+    let together = |clients: &[Finished]| {
+        let mut all = Recorder::new(options.duration_nanos(), options.warm_up_nanos());
+        clients.iter().for_each(|client| all.add(&client.recorder));
+        all
+    };
+    let mut all = together(writers);
+    let mut offered = None;
+    if let Load::Open(schedule) = options.load {
+        let due = schedule.arrivals_before(options.duration_nanos());
+        let taken = shared.next.load(Ordering::Relaxed).min(due);
+        count_waiting(&mut all, &schedule, taken..due, options);
+        offered = Some(due);
+    }
+    let measured = options.duration - options.warm_up;
+    // A write that the end of the phase found half done was waited for, in a closed system.
+    let overtime = all.last_end.saturating_sub(options.duration_nanos());
+    let seconds = match options.load {
+        Load::Closed => (measured + Duration::from_nanos(overtime)).as_secs_f64(),
+        Load::Open(_) => measured.as_secs_f64(),
+    };
+    let sum = |clients: &[Finished], of: fn(&Finished) -> u64| clients.iter().map(of).sum::<u64>();
+    PhaseReport {
+        load: options.load,
+        writers: options.writers,
+        seconds,
+        warm_up_seconds: options.warm_up.as_secs_f64(),
+        offered,
+        completed: all.completed,
+        unfinished: all.unfinished,
+        longest_wait_left_seconds: all.longest_wait as f64 / 1e9,
+        write: all.whole,
+        processing: all.processing,
+        late: all.late,
+        timeline: all.timeline,
+        samples: Vec::new(),
+        readers: (options.readers > 0).then(|| {
+            let all = together(readers);
+            ReaderReport {
+                query: options.query,
+                threads: options.readers,
+                completed: all.completed,
+                seconds: measured.as_secs_f64(),
+                latency: all.processing,
+                timeline: all.timeline,
+                wrong_answers: sum(readers, |reader| reader.wrong_answers),
+            }
+        }),
+        user_bytes_written: sum(writers, |writer| writer.bytes_written),
+        counters: crate::store::StoreCounters::default(),
+    }
+}
+
+/// Counts arrivals that no client came to, each with the time that it had waited. Of many, one
+/// stands for its neighbours.
+fn count_waiting(
+    all: &mut Recorder,
+    schedule: &Schedule,
+    waiting: std::ops::Range<u64>,
+    options: &PhaseOptions,
+) {
+    const COUNTED_MAX: u64 = 1_000_000;
+    let end = options.duration_nanos();
+    let step = (waiting.end - waiting.start).div_ceil(COUNTED_MAX).max(1);
+    let mut index = waiting.start;
+    while index < waiting.end {
+        let count = step.min(waiting.end - index);
+        all.many_unfinished(end - schedule.time_of(index).min(end), count);
+        index += count;
+    }
+}

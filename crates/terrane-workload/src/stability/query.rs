@@ -1,0 +1,68 @@
+//! What readers ask beside the writers (paper §5.2.3).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ParseError;
+
+/// Entries of the paper's short scans.
+const SHORT_ENTRIES: u32 = 100;
+/// Entries of the paper's long scans.
+const LONG_ENTRIES: u32 = 1_000_000;
+
+/// One kind of query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Query {
+    /// A lookup of a key that is there: `point`.
+    Point,
+    /// A scan from a key on: `short` of 100 entries, `long` of a million, or `scan:N`.
+    Scan {
+        /// Entries at most.
+        entries: u32,
+    },
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Point => f.write_str("point"),
+            Self::Scan { entries: SHORT_ENTRIES } => f.write_str("short"),
+            Self::Scan { entries: LONG_ENTRIES } => f.write_str("long"),
+            Self::Scan { entries } => write!(f, "scan:{entries}"),
+        }
+    }
+}
+
+impl FromStr for Query {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bad = || ParseError::new("query", text, "point, short, long or scan:ENTRIES");
+        match text {
+            "point" => Ok(Self::Point),
+            "short" => Ok(Self::Scan { entries: SHORT_ENTRIES }),
+            "long" => Ok(Self::Scan { entries: LONG_ENTRIES }),
+            _ => {
+                let entries = text.strip_prefix("scan:").and_then(|count| count.parse().ok());
+                let entries = entries.filter(|entries| *entries > 0).ok_or_else(bad)?;
+                Ok(Self::Scan { entries })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_parse_and_print_back() {
+        for text in ["point", "short", "long", "scan:17"] {
+            assert_eq!(text.parse::<Query>().unwrap().to_string(), text);
+        }
+        assert_eq!("scan:100".parse::<Query>().unwrap().to_string(), "short");
+        for text in ["", "points", "scan", "scan:0", "scan:-1", "scan:x"] {
+            assert!(text.parse::<Query>().is_err(), "{text}");
+        }
+    }
+}
