@@ -47,14 +47,15 @@ pub(super) fn document(sizes: Sizes, dir: &Path, machine: &str) -> Result<String
         "# FloDB, measured\n\n\
          What the paper *FloDB: Unlocking Memory in Persistent Key-Value Stores* (EuroSys 2017) says \
          of its two levels,\nand whether it holds here. [flodb.md](flodb.md) says what this memtable \
-         is. This page is written by\n\n```sh\nterrane bench claims flodb --output \
-         docs/flodb-claims.md\n```\n\n\
-         on this machine: {machine}. Scale {}, threads {}, memory {} MiB, {} keys of 8 bytes with \
+         is. This page is written by\n\n```sh\nterrane bench claims flodb --scale {} \
+         --rounds {} --output docs/flodb-claims.md\n```\n\n\
+         on this machine: {machine}. Threads {}, memory {} MiB, {} keys of 8 bytes with \
          values of {} on\nthe tree, seed {}, best of {} rounds, in which the memtables take turns.\n\n\
          *Published* has a skip-list as its lower level, *ours* the B-link tree. One more thread \
          drains. The skip-list\nalone stands for the systems that the paper compares with: same \
          engine, same tree, same flushes.\n\n{}",
         sizes.scale,
+        sizes.rounds,
         join(sizes.threads.iter().map(u32::to_string).collect()),
         join(setting.memory_bytes().iter().map(|bytes| setting::mib(*bytes)).collect()),
         setting.keys(),

@@ -42,8 +42,6 @@ pub(super) struct Outcome {
     /// Of 1000 scans, those that began again, and those that stopped writers.
     pub(super) restarts: f64,
     pub(super) fallbacks: f64,
-    /// Bytes written to storage for each byte that was written.
-    pub(super) amplification: f64,
 }
 
 /// A database without a log, as the paper's: of leveling, with a buffer of some size.
@@ -150,14 +148,10 @@ pub(super) fn run(
     let after = db.stats();
     let scans = (after.scans - before.scans).max(1) as f64;
     let of_scans = |after: u64, before: u64| (after - before) as f64 * 1e3 / scans;
-    let storage =
-        |stats: &terrane::Stats| stats.flush_bytes_written + stats.compaction_bytes_written;
-    let written = after.user_bytes_written - before.user_bytes_written;
     Ok(Outcome {
         operations: sum.operations as f64 / seconds / 1e3,
         keys: sum.keys as f64 / seconds / 1e3,
         restarts: of_scans(after.membuffer.scan_restarts, before.membuffer.scan_restarts),
         fallbacks: of_scans(after.membuffer.scan_fallbacks, before.membuffer.scan_fallbacks),
-        amplification: (storage(&after) - storage(&before)) as f64 / written.max(1) as f64,
     })
 }
