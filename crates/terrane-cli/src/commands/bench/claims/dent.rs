@@ -15,12 +15,15 @@ mod document;
 mod talk;
 mod workload;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use self::talk::{Program, Run};
 use self::workload::{Keys, Workload};
+use crate::commands::bench::machine::Machine;
+use crate::commands::bench::process;
 use crate::progress;
 use crate::scratch::Scratch;
 
@@ -211,8 +214,12 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 pub(super) fn document(setting: &Setting) -> Result<String> {
     let scratch = Scratch::temporary("terrane-claims-")?;
     let measured = setting.measure(scratch.path())?;
-    let machine = super::super::machine::Machine::here(scratch.path());
-    Ok(document::write(setting, &measured, &machine.to_string()))
+    let mut machine = Machine::here(scratch.path()).to_string();
+    // What others do at the time slows ours, which has several threads, more than his.
+    if let Some(load) = process::load_average() {
+        let _ = write!(machine, " · load average {load:.1}");
+    }
+    Ok(document::write(setting, &measured, &machine))
 }
 
 #[cfg(test)]

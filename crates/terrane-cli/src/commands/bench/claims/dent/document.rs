@@ -49,7 +49,9 @@ pub(super) fn write(setting: &Setting, measured: &Measured, machine: &str) -> St
          language;\n`--design dent` is its design. This page runs it beside his own program, and is \
          written by\n\n\
          ```sh\nterrane bench claims dent --scale {} --rounds {}{beside} --output docs/dent.md\n```\n\n\
-         on this machine: {machine}.\n\n\
+         on this machine: {machine}.\nOthers that use it slow ours, which has \
+         several threads, more than his: a load average above the number of\ncores makes rates \
+         smaller than they are, and ours over his too; processor times stay.\n\n\
          His program is github.com/jackdent/cs265-lsm-tree at 48a8fba, built with\n\n\
          ```sh\n{BUILD}\n```\n\n\
          (its own makefile leaves `-O2` out, which would halve his figures; Boost's headers are \
