@@ -51,7 +51,7 @@ pub(super) fn write(setting: &Setting, measured: &Measured, machine: &str) -> St
          ```sh\nterrane bench claims dent --scale {} --rounds {}{beside} --output docs/dent.md\n```\n\n\
          on this machine: {machine}.\nOthers that use it slow ours, which has \
          several threads, more than his: a load average above the number of\ncores makes rates \
-         smaller than they are, and ours over his too; processor times stay.\n\n\
+         smaller than they are, and ours over his too; processor times change less.\n\n\
          His program is github.com/jackdent/cs265-lsm-tree at 48a8fba, built with\n\n\
          ```sh\n{BUILD}\n```\n\n\
          (its own makefile leaves `-O2` out, which would halve his figures; Boost's headers are \
