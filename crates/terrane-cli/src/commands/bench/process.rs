@@ -33,6 +33,11 @@ pub(super) fn processor_seconds_of_process(id: u32) -> Option<f64> {
     processor_seconds_of(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
+/// How many threads have wanted a processor, in the mean of the last five minutes.
+pub(super) fn load_average() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split(' ').nth(1)?.parse().ok()
+}
+
 fn processor_seconds_of(stat: &str) -> Option<f64> {
     // The second field is the name, in parentheses; it may hold blanks and parentheses. What is
     // after it begins with field 3; user and system time are fields 14 and 15.

@@ -15,12 +15,15 @@ mod document;
 mod talk;
 mod workload;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use self::talk::{Program, Run};
 use self::workload::{Keys, Workload};
+use crate::commands::bench::machine::Machine;
+use crate::commands::bench::process;
 use crate::progress;
 use crate::scratch::Scratch;
 
@@ -29,7 +32,7 @@ const PUTS: f64 = 10_000_000.0;
 const GETS: f64 = 500_000.0;
 /// For points of a figure, of which there are many.
 const POINT_PUTS: f64 = 2_500_000.0;
-const POINT_GETS: f64 = 100_000.0;
+const POINT_GETS: f64 = 300_000.0;
 
 /// Table 1: fanout and distribution, puts and gets a second.
 const TABLE1: [(Keys, f64, f64); 2] = [(Keys::Uniform, 305e3, 28e3), (Keys::Gaussian, 314e3, 43e3)];
@@ -103,12 +106,16 @@ impl Parameters {
     }
 }
 
-/// Both programs at one point.
+/// Both programs at one point, each operation at its best.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     ours: Run,
     /// `None` where his program is not there.
     his: Option<Run>,
+    /// Our rate over his: medians of the rounds, as whatever else the machine does meets both
+    /// programs of a round.
+    puts_over_his: Option<f64>,
+    gets_over_his: Option<f64>,
 }
 
 /// Everything that was measured.
@@ -144,24 +151,28 @@ impl Setting {
         dir: &Path,
     ) -> Result<Point> {
         let ours = std::env::current_exe().context("this program does not know where it is")?;
-        let mut best: Option<Point> = None;
+        let run = |path: &Path, first: Option<&str>| {
+            let mut arguments: Vec<String> = first.map(str::to_owned).into_iter().collect();
+            arguments.extend(parameters.arguments(workload.put_count));
+            talk::run(&Program { path, arguments, dir }, workload)
+        };
+        let mut of_ours = Vec::new();
+        let mut of_his = Vec::new();
         for _ in 0..rounds {
-            let run = |path: &Path, first: Option<&str>| {
-                let mut arguments: Vec<String> = first.map(str::to_owned).into_iter().collect();
-                arguments.extend(parameters.arguments(workload.put_count));
-                talk::run(&Program { path, arguments, dir }, workload)
-            };
-            let ours = run(&ours, Some("cs265"))?;
-            let his = self.beside.as_deref().map(|path| run(path, None)).transpose()?;
-            best = Some(match best {
-                None => Point { ours, his },
-                Some(before) => Point {
-                    ours: before.ours.best(ours),
-                    his: before.his.zip(his).map(|(before, his)| before.best(his)),
-                },
-            });
+            of_ours.push(run(&ours, Some("cs265"))?);
+            of_his.extend(self.beside.as_deref().map(|path| run(path, None)).transpose()?);
         }
-        best.context("no round was asked for")
+        let pairs = || of_ours.iter().zip(&of_his);
+        let puts = pairs().map(|(ours, his)| ours.puts_per_second / his.puts_per_second);
+        let gets = pairs().filter_map(|(ours, his)| {
+            ours.gets_per_second.zip(his.gets_per_second).map(|(ours, his)| ours / his)
+        });
+        Ok(Point {
+            puts_over_his: median(puts.collect()),
+            gets_over_his: median(gets.collect()),
+            ours: of_ours.into_iter().reduce(Run::best).context("no round was asked for")?,
+            his: of_his.into_iter().reduce(Run::best),
+        })
     }
 
     fn measure(&self, dir: &Path) -> Result<Measured> {
@@ -193,12 +204,22 @@ impl Setting {
     }
 }
 
+/// The upper one of the two in the middle, if there are two.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
 /// Measures, and answers the document.
 pub(super) fn document(setting: &Setting) -> Result<String> {
     let scratch = Scratch::temporary("terrane-claims-")?;
     let measured = setting.measure(scratch.path())?;
-    let machine = crate::machine::Machine::here(scratch.path());
-    Ok(document::write(setting, &measured, &machine.to_string()))
+    let mut machine = Machine::here(scratch.path()).to_string();
+    // What others do at the time slows ours, which has several threads, more than his.
+    if let Some(load) = process::load_average() {
+        let _ = write!(machine, " · load average {load:.1}");
+    }
+    Ok(document::write(setting, &measured, &machine))
 }
 
 #[cfg(test)]
