@@ -39,7 +39,9 @@ fn design(settings: &Settings) -> Result<Design, StoreError> {
     let mut design: Design = text.parse().map_err(StoreError::during("parse TERRANE_DESIGN"))?;
     design.buffer_bytes = settings.memtable_bytes;
     design.block_bytes = settings.block_bytes;
+    // As many in every level, as the other engines have them.
     design.filter_bits = PerLevel::all(f64::from(settings.filter_bits_per_key));
+    design.filter_allocation = terrane::policy::design::FilterAllocation::Given;
     design.compression = PerLevel::all(match settings.compression {
         Compression::None => terrane::policy::design::Compression::None,
         Compression::Lz4 => terrane::policy::design::Compression::Lz4,

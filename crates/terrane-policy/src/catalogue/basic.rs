@@ -7,9 +7,9 @@ use crate::strategy::Eagerness;
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "balanced",
-        about: "flushes gather in level 0, deeper levels are one run, moved table by table",
-        source: "the default; 1-leveling with the level sizes of RocksDB",
-        design: || plain("1-leveling base=256MiB"),
+        about: "flushes gather in level 0, deeper levels are one run, moved table by table; Monkey's filters",
+        source: "the default, by docs/compaction.md; 1-leveling with the level sizes of RocksDB",
+        design: || plain("1-leveling base=256MiB; filter=monkey(10)"),
         row: None,
         beyond: "",
     },

@@ -73,14 +73,12 @@ impl EventLog {
     }
 
     fn keep(&self, event: Event) -> LoggedEvent {
+        // The end of a thread that panicked is told on its way out, where another panic, as that of a
+        // clock which is not ours, would end the process.
+        let now = (!std::thread::panicking()).then(|| self.clock.now_micros());
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.count += 1;
-        // What is told on the way out of a panic must not panic: the clock is not ours.
-        let at_micros = if std::thread::panicking() {
-            ring.last.back().map_or(0, |last| last.at_micros)
-        } else {
-            self.clock.now_micros()
-        };
+        let at_micros = now.or_else(|| Some(ring.last.back()?.at_micros)).unwrap_or(0);
         let logged = LoggedEvent { number: ring.count, at_micros, event };
         if ring.last.len() == KEPT {
             ring.last.pop_front();

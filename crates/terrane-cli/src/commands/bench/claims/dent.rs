@@ -22,8 +22,8 @@ use anyhow::{Context, Result};
 
 use self::talk::{Program, Run};
 use self::workload::{Keys, Workload};
-use crate::commands::bench::machine::Machine;
 use crate::commands::bench::process;
+use crate::machine::Machine;
 use crate::progress;
 use crate::scratch::Scratch;
 

@@ -108,6 +108,8 @@ pub(super) struct Asked {
     pub(super) p90: f64,
     /// Pages read per lookup.
     pub(super) read_amplification: f64,
+    /// Data blocks looked into per lookup, cached or not.
+    pub(super) blocks: f64,
 }
 
 /// A tree that was loaded.
@@ -292,12 +294,21 @@ impl<'a> Tree<'a> {
 
     /// Lookups, of which `empty_percent` are of keys that are not there.
     pub(super) fn ask(&self, empty_percent: usize, distribution: Distribution) -> Result<Asked> {
+        self.ask_often(empty_percent, distribution, self.setting.lookups())
+    }
+
+    /// The same, of so many lookups.
+    pub(super) fn ask_often(
+        &self,
+        empty_percent: usize,
+        distribution: Distribution,
+        lookups: usize,
+    ) -> Result<Asked> {
         let mut random = self.setting.random(4);
         let sorted = &self.keys.sorted;
         let mut chooser = IndexChooser::new(distribution, sorted.len() as u64, 0);
-        let lookups = self.setting.lookups();
         let mut latency = Latency::new();
-        let before = self.db.stats().table_bytes_read;
+        let before = self.db.stats();
         for _ in 0..lookups {
             let is_empty = below(&mut random, 100) < empty_percent;
             let key = if is_empty {
@@ -310,11 +321,13 @@ impl<'a> Tree<'a> {
             latency.record(started.elapsed());
             ensure!(found.is_some() != is_empty, "a wrong answer for key {key}");
         }
-        let bytes = self.db.stats().table_bytes_read - before;
+        let after = self.db.stats();
+        let bytes = after.table_bytes_read - before.table_bytes_read;
         Ok(Asked {
             micros: latency.percentile_micros(50.0),
             p90: latency.percentile_micros(90.0),
             read_amplification: bytes as f64 / f64::from(self.page_bytes) / lookups as f64,
+            blocks: (after.get_blocks - before.get_blocks) as f64 / lookups as f64,
         })
     }
 
