@@ -12,4 +12,5 @@ pub(crate) mod load;
 pub(crate) mod options;
 pub(crate) mod repair;
 pub(crate) mod shell;
+pub(crate) mod simulate;
 pub(crate) mod verify;

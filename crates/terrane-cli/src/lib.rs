@@ -15,6 +15,7 @@
 //! | `lines` | reads lines, and says when it is about to wait for more |
 //! | `picture` | a tree as people see it |
 //! | `human`, `table`, `terminal`, `progress` | numbers, tables, colours, progress |
+//! | `sparkline` | a curve in a line of text |
 //! | `time` | moments as people read them |
 //! | `exit` | exit codes |
 //! | `interrupt`, `scratch` | Ctrl-C, and directories that are removed |
@@ -40,6 +41,7 @@ mod picture;
 mod problems;
 mod progress;
 mod scratch;
+mod sparkline;
 mod table;
 mod terminal;
 mod time;

@@ -108,7 +108,7 @@ impl Outcome {
     /// How long writers waited, in seconds, for a cause or for all.
     pub fn stalled_seconds(&self, cause: Option<StallCause>) -> f64 {
         let of = self.stalls.iter().filter(|stall| cause.is_none_or(|cause| stall.cause == cause));
-        of.map(|stall| stall.until - stall.from).sum()
+        of.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)
     }
 
     /// The longest time that writers waited at a stretch, in seconds.

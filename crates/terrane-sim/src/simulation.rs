@@ -102,6 +102,8 @@ pub struct Simulation<'a> {
     departed: f64,
     /// Since when writers wait, and the last cause.
     blocked: Option<(f64, StallPeriod)>,
+    /// Writes that were under way then and are still to be made, and what they take, in seconds.
+    waiting: (f64, f64),
     window: Window,
     window_from: f64,
     window_start: Totals,
@@ -141,6 +143,7 @@ impl<'a> Simulation<'a> {
             arrived: Curve::default(),
             departed: 0.0,
             blocked: None,
+            waiting: (0.0, 0.0),
             window: empty_window(),
             window_from: 0.0,
             window_start: Totals::default(),

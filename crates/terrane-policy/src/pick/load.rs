@@ -102,10 +102,8 @@ pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candida
     let strategy = &input.design.strategy;
     let moves_all = strategy.granularity.at(one.level).tables().is_none() || one.level == 0;
     let is_full = |other: &Candidate| {
-        let is_saturated = matches!(
-            other.reason,
-            Reason::Triggered { trigger: TriggerKind::LevelSaturation, .. }
-        );
+        let is_saturated =
+            matches!(other.reason, Reason::Triggered { trigger: TriggerKind::LevelSaturation, .. });
         other.level == target && is_saturated && matches!(other.extent, Extent::Level)
     };
     strategy.intake == Intake::Exact

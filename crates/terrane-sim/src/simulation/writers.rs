@@ -144,9 +144,12 @@ impl Simulation<'_> {
         totals.user_bytes += count * self.setup.workload.record_bytes;
         totals.delayed_seconds += count * pace.delay;
         self.active += count;
-        self.outcome.processing.add(count, pace.service, pace.service);
+        let (slow, took) = self.take_waiting(count);
+        self.outcome.processing.add(slow, took, took);
+        self.outcome.processing.add(count - slow, pace.service, pace.service);
         if pace.arriving.is_none() {
-            self.outcome.latencies.add(count, pace.service, pace.service);
+            self.outcome.latencies.add(slow, took, took);
+            self.outcome.latencies.add(count - slow, pace.service, pace.service);
         } else {
             self.count_latencies(count, pace);
         }
@@ -179,15 +182,20 @@ impl Simulation<'_> {
         }
     }
 
-    /// Writers go on. One write of each was under way all the time.
+    /// Writers go on. One write of each was under way all the time; it is the next to be made.
     pub(super) fn unblock(&mut self) {
         let Some((since, period)) = self.blocked.take() else { return };
         self.outcome.stalls.push(period);
         let writers = f64::from(self.setup.workload.writers.max(1));
         let took = self.now - since + self.setup.machine.costs.write_seconds;
-        self.outcome.processing.add(writers, took, took);
-        if self.setup.workload.arrival == Arrival::Closed {
-            self.outcome.latencies.add(writers, took, took);
-        }
+        self.waiting = (writers, took);
+    }
+
+    /// Of the next `count` writes those that were under way while writers waited, and what they took.
+    fn take_waiting(&mut self, count: f64) -> (f64, f64) {
+        let (waiting, took) = self.waiting;
+        let slow = waiting.min(count);
+        self.waiting = (waiting - slow, took);
+        (slow, took)
     }
 }
