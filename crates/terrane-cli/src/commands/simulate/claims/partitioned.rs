@@ -192,13 +192,17 @@ fn sizes(setting: &Setting, document: &mut Document) -> Result<()> {
     let mut latencies: [Vec<f64>; 2] = Default::default();
     for (movement, (name, rule)) in MOVEMENTS.into_iter().enumerate() {
         for (at, table) in TABLES.into_iter().enumerate() {
-            let phases = setting.phases(&partitioned(table, rule))?;
-            let latency = p99(&phases.running);
-            rates[movement].push(phases.greatest_rate);
+            // One merge at a time in both phases, as LevelDB has it.
+            let design = partitioned(table, rule);
+            let testing = setting.under(&format!("{design}; intake=exact"), Arrival::Closed)?;
+            let rate = testing.rate_from(setting.warm_up());
+            let running = setting.under(&design, Arrival::Constant(0.95 * rate))?;
+            let latency = p99(&running);
+            rates[movement].push(rate);
             latencies[movement].push(latency);
             rows.push(vec![
                 format!("{name}, {table}"),
-                human::number(phases.greatest_rate),
+                human::number(rate),
                 human::number(AUTHORS_RATES[movement][at]),
                 seconds(latency),
                 seconds(AUTHORS_P99[movement][at] / 1e6),

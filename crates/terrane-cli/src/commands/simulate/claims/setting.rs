@@ -21,16 +21,19 @@ pub(super) fn leveling(ratio: u32) -> String {
     format!("leveling T={ratio}; granularity=level; intake=exact; limit=global(2x); {BUFFERS}")
 }
 
-/// Full tiering with a ratio.
+/// Full tiering with a ratio. With a ratio of two a level gathers one run, and acts by its size.
 pub(super) fn tiering(ratio: u32) -> String {
-    format!("tiering T={ratio}; intake=exact; limit=global(2x); {BUFFERS}")
+    format!(
+        "tiering T={ratio}; trigger=level-saturation+run-count; intake=exact; limit=global(2x); \
+         {BUFFERS}"
+    )
 }
 
 /// LevelDB's tree (§6.1): four runs of level 0 merge, twelve are too many, one merge at a time.
 pub(super) fn partitioned(table: &str, movement: &str) -> String {
     format!(
         "1-leveling T=10; granularity=level,file; L0=4; base=1280MiB; table={table}; \
-         movement={movement}; stop=12; limit=level0; scheduler=single; {BUFFERS}"
+         movement={movement}; delay=8; stop=12; limit=level0; scheduler=single; {BUFFERS}"
     )
 }
 
@@ -59,8 +62,11 @@ impl Setting {
         Ok(Setup { window_seconds, ..Setup::new(design, workload, machine) })
     }
 
+    /// A tree to begin with: loaded where levels move as a whole, and settled, with all levels full,
+    /// where they are full most of the time anyway.
     pub(super) fn loaded(&self, setup: &Setup) -> Tree {
-        begin(setup, Start::Loaded, 1)
+        let moves_tables = setup.design.strategy.granularity.at(1).tables().is_some();
+        begin(setup, if moves_tables { Start::Settled } else { Start::Loaded }, 1)
     }
 
     /// Both phases of a design.
