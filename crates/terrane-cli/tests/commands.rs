@@ -205,10 +205,12 @@ fn designs_are_simulated_at_any_size() {
     let design = "tiering T=4; granularity=level";
     let large = ["simulate", "--design", design, "--records", "1e10", "--budget", "100MB/s"];
     let told = done(&[&large[..], &["--hours", "0.2"]].concat(), "");
-    for line in ["10,000,000,000 records", "throughput", "amplification", "runs", "latency", "tree"] {
+    for line in ["10,000,000,000 records", "throughput", "amplification", "runs", "latency", "tree"]
+    {
         assert!(told.contains(line), "{line}: {told}");
     }
-    let both = ["simulate", "--two-phase", "--records", "1M", "--hours", "0.1", "--budget", "20MB/s"];
+    let both =
+        ["simulate", "--two-phase", "--records", "1M", "--hours", "0.1", "--budget", "20MB/s"];
     assert!(done(&both, "").contains("sustainable"));
     let json = done(&[&both[..], &["--json"]].concat(), "");
     for field in ["\"is_sustainable\":", "\"phase\":\"running\"", "\"p99.99\"", "\"windows\":[{"] {
@@ -248,7 +250,9 @@ fn what_work_costs_is_measured_and_used() {
 fn the_claims_on_stability_become_a_document() {
     let small = ["simulate", "claims", "--hours", "0.05", "--records", "1"];
     let document = done(&small, "");
-    for figure in ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11", "Fig. 12a"] {
+    for figure in
+        ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11", "Fig. 12a"]
+    {
         assert!(document.contains(&format!("\n| {figure}")), "{figure}: {document}");
     }
     for figure in ["Fig. 13", "Fig. 15", "Fig. 16", "Fig. 17", "Fig. 18a"] {

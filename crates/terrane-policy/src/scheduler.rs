@@ -77,7 +77,7 @@ pub struct Merge {
 pub fn allocate(merges: &[Merge], places: usize) -> Vec<f64> {
     let mut shares = vec![0.0; merges.len()];
     let mut rules: Vec<Scheduler> = merges.iter().map(|merge| merge.scheduler).collect();
-    rules.sort_by_key(|rule| rule.to_string());
+    rules.sort_by_key(ToString::to_string);
     rules.dedup();
     let trees = count_trees(merges.iter());
     for rule in rules {

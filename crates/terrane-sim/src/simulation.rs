@@ -195,12 +195,10 @@ impl<'a> Simulation<'a> {
 
     /// Writers wait, and nothing goes on that could end that.
     fn stuck_by(&self, pace: &Pace, flush: f64, merges: &[f64]) -> Option<String> {
-        let waits = pace.blocked.is_some();
+        let (cause, measured) = pace.blocked?;
         let is_idle = flush <= 0.0 && merges.iter().all(|rate| *rate <= 0.0);
-        let Some((cause, measured)) = pace.blocked.filter(|_| waits && is_idle) else {
-            return None;
-        };
-        (!self.setup.design.strategy.looks_at_time())
+        let looks_again = self.setup.design.strategy.looks_at_time();
+        (is_idle && !looks_again)
             .then(|| format!("writers wait for {cause} ({measured}), and nothing is going on"))
     }
 

@@ -6,12 +6,14 @@
 //! | module | one line |
 //! |---|---|
 //! | [`setting`] | the paper's machine, records and designs |
-//! | [`full`] | full merges: schedulers, size ratios, constraints, bursts, queries (Fig. 7 to 14) |
+//! | [`full`] | full merges: schedulers, constraints, bursts, queries (Fig. 7 to 9, 11 to 14) |
+//! | [`ratios`] | their size ratios (Fig. 10) |
 //! | [`spring`] | bLSM (Fig. 6) |
 //! | [`partitioned`] | partitioned merges (Fig. 1, 15 to 18) |
 
 mod full;
 mod partitioned;
+mod ratios;
 mod setting;
 mod spring;
 

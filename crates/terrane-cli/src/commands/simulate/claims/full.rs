@@ -3,23 +3,13 @@
 use anyhow::Result;
 use terrane_sim::{Arrival, Outcome, TwoPhases};
 
-use super::setting::{HEADERS, Setting, leveling, p99, row, tiering};
+use super::ratios;
+use super::setting::{HEADERS, LONG, SHORT, Setting, leveling, p99, row, tiering};
 use crate::commands::simulate::document::Document;
 use crate::commands::simulate::show::seconds;
 use crate::human;
 
 const SCHEDULERS: [&str; 3] = ["single", "fair", "greedy"];
-const RATIOS: [u32; 5] = [2, 4, 6, 8, 10];
-
-/// Writes a second that came in the authors' running phases, at 95 % of the greatest rate
-/// (Fig. 10a).
-const AUTHORS_LEVELING: [f64; 5] = [8233.0, 6364.0, 5135.0, 4739.0, 3600.0];
-const AUTHORS_TIERING: [f64; 5] = [8250.0, 13764.0, 17604.0, 18815.0, 20112.0];
-
-/// A p99 that is a matter of stalls, and one that is not, in seconds.
-const LONG: f64 = 5.0;
-const SHORT: f64 = 1.0;
-
 /// A filter passes one key of a hundred that is not there (§3.1).
 const FALSE_POSITIVES: f64 = 0.01;
 
@@ -30,7 +20,7 @@ pub(super) fn play(setting: &Setting, document: &mut Document) -> Result<()> {
         phases.push(running(setting, document, name, &design)?);
     }
     queries(document, &phases);
-    ratios(setting, document)?;
+    ratios::play(setting, document)?;
     constraints(setting, document)?;
     bursts(setting, document)
 }
@@ -105,60 +95,10 @@ fn running(
     let rows: Vec<_> =
         SCHEDULERS.iter().zip(&all).map(|(name, phases)| row(name, &phases.running, 0.0)).collect();
     let [single, fair, greedy] = [0, 1, 2].map(|at| &all[at].running);
-    let told = |outcomes: &[&Outcome]| {
-        let p99s = outcomes.iter().map(|outcome| seconds(p99(outcome)));
-        format!("p99 {}", p99s.collect::<Vec<_>>().join(", "))
-    };
     if name == "tiering" {
-        document.claim(
-            "Fig. 8, S3-66",
-            "tiering at 95 %: fair and greedy are stable",
-            (told(&[fair, greedy]), p99(fair) < SHORT && p99(greedy) < SHORT),
-            "",
-        );
-        document.claim(
-            "Fig. 8, S3-66",
-            "tiering at 95 %: one merge at a time stalls",
-            (told(&[single]), p99(single) > LONG),
-            "",
-        );
-        document.claim(
-            "Fig. 8b",
-            "tiering: the runs never reach their limit under fair and greedy",
-            (
-                format!("{} and {} at most", fair.totals.most_runs, greedy.totals.most_runs),
-                fair.stalls.is_empty() && greedy.stalls.is_empty(),
-            ),
-            "",
-        );
+        stable_tiering(document, [single, fair, greedy]);
     } else {
-        document.claim(
-            "Fig. 9, S3-66",
-            "leveling at 95 %: one merge at a time stalls",
-            (told(&[single]), p99(single) > LONG),
-            "",
-        );
-        document.claim(
-            "Fig. 9, S3-66",
-            "leveling at 95 %: greedy is stable",
-            (told(&[greedy]), p99(greedy) < SHORT),
-            "",
-        );
-        document.claim(
-            "Fig. 9, S3-66",
-            "leveling at 95 %: fair is not; its latencies are far above those of greedy",
-            (
-                format!(
-                    "p99.9 {} and {}, stalled {} and {}",
-                    seconds(fair.latencies.quantile(0.999)),
-                    seconds(greedy.latencies.quantile(0.999)),
-                    seconds(fair.stalled_seconds(None)),
-                    seconds(greedy.stalled_seconds(None)),
-                ),
-                fair.latencies.quantile(0.999) > 10.0 * greedy.latencies.quantile(0.999),
-            ),
-            "",
-        );
+        stable_leveling(document, [single, fair, greedy]);
     }
     if name == "leveling" {
         six_runs(setting, document, design)?;
@@ -188,6 +128,68 @@ fn running(
         &rows,
     );
     Ok(all)
+}
+
+/// The p99 latencies of some phases.
+fn told(outcomes: &[&Outcome]) -> String {
+    let p99s = outcomes.iter().map(|outcome| seconds(p99(outcome)));
+    format!("p99 {}", p99s.collect::<Vec<_>>().join(", "))
+}
+
+/// What Fig. 8 says.
+fn stable_tiering(document: &mut Document, [single, fair, greedy]: [&Outcome; 3]) {
+    document.claim(
+        "Fig. 8, S3-66",
+        "tiering at 95 %: fair and greedy are stable",
+        (told(&[fair, greedy]), p99(fair) < SHORT && p99(greedy) < SHORT),
+        "",
+    );
+    document.claim(
+        "Fig. 8, S3-66",
+        "tiering at 95 %: one merge at a time stalls",
+        (told(&[single]), p99(single) > LONG),
+        "",
+    );
+    document.claim(
+        "Fig. 8b",
+        "tiering: the runs never reach their limit under fair and greedy",
+        (
+            format!("{} and {} at most", fair.totals.most_runs, greedy.totals.most_runs),
+            fair.stalls.is_empty() && greedy.stalls.is_empty(),
+        ),
+        "",
+    );
+}
+
+/// What Fig. 9 says.
+fn stable_leveling(document: &mut Document, [single, fair, greedy]: [&Outcome; 3]) {
+    document.claim(
+        "Fig. 9, S3-66",
+        "leveling at 95 %: one merge at a time stalls",
+        (told(&[single]), p99(single) > LONG),
+        "",
+    );
+    document.claim(
+        "Fig. 9, S3-66",
+        "leveling at 95 %: greedy is stable",
+        (told(&[greedy]), p99(greedy) < SHORT),
+        "",
+    );
+    document.claim(
+        "Fig. 9, S3-66",
+        "leveling at 95 %: fair is not; its latencies are far above those of greedy",
+        (
+            format!(
+                "p99.9 {} and {}, stalled {} and {}",
+                seconds(fair.latencies.quantile(0.999)),
+                seconds(greedy.latencies.quantile(0.999)),
+                seconds(fair.stalled_seconds(None)),
+                seconds(greedy.stalled_seconds(None)),
+            ),
+            fair.latencies.quantile(0.999) > 10.0 * greedy.latencies.quantile(0.999),
+        ),
+        "",
+    );
 }
 
 /// The paper's limit of twice the number of levels, flushed runs not counted as one (§5.1.1).
@@ -263,119 +265,6 @@ fn queries(document: &mut Document, phases: &[Vec<TwoPhases>]) {
     );
 }
 
-/// Full leveling whose last level is nearly full: the ratio of level 1 to level 0 is changed (§5.2.3).
-fn dynamic(setting: &Setting, ratio: u32) -> String {
-    let data = setting.records * 1050.0 * 1.02;
-    let buffer = 128.0 * f64::from(1 << 20);
-    let mut base = data;
-    while base > buffer * f64::from(ratio) * 1.5 {
-        base /= f64::from(ratio);
-    }
-    format!("{}; base={}", leveling(ratio), base as u64)
-}
-
-/// Fig. 10.
-fn ratios(setting: &Setting, document: &mut Document) -> Result<()> {
-    let mut rows = Vec::new();
-    let mut rates: [Vec<f64>; 2] = Default::default();
-    let mut worst: [[f64; 2]; 2] = Default::default();
-    let mut fair_leveling = Vec::new();
-    for (index, ratio) in RATIOS.into_iter().enumerate() {
-        for (policy, design) in [dynamic(setting, ratio), tiering(ratio)].into_iter().enumerate() {
-            let fair = setting.phases(&format!("{design}; scheduler=fair"))?;
-            let greedy = setting.phases(&format!("{design}; scheduler=greedy"))?;
-            let (name, authors) = if policy == 0 {
-                ("leveling", AUTHORS_LEVELING[index])
-            } else {
-                ("tiering", AUTHORS_TIERING[index])
-            };
-            rates[policy].push(fair.arrival_rate);
-            for (scheduler, phases) in [&fair, &greedy].into_iter().enumerate() {
-                worst[policy][scheduler] = worst[policy][scheduler].max(p99(&phases.running));
-            }
-            if policy == 0 {
-                fair_leveling.push(p99(&fair.running));
-            }
-            rows.push(vec![
-                format!("{name}, {ratio}"),
-                human::number(fair.arrival_rate),
-                human::number(authors),
-                format!("{:.2}×", fair.arrival_rate / authors),
-                seconds(p99(&fair.running)),
-                seconds(p99(&greedy.running)),
-            ]);
-        }
-    }
-    let falls = |rates: &[f64]| rates.windows(2).all(|pair| pair[1] < pair[0] * 1.03);
-    let rises = |rates: &[f64]| rates.windows(2).all(|pair| pair[1] > pair[0] * 0.97);
-    let told = |rates: &[f64]| {
-        rates.iter().map(|rate| human::number(*rate)).collect::<Vec<_>>().join(", ")
-    };
-    document.claim(
-        "Fig. 10a",
-        "a larger ratio makes leveling slower",
-        (told(&rates[0]), falls(&rates[0])),
-        "",
-    );
-    document.claim(
-        "Fig. 10a",
-        "a larger ratio makes tiering faster",
-        (told(&rates[1]), rises(&rates[1])),
-        "",
-    );
-    for (policy, authors, says) in [
-        (
-            0,
-            &AUTHORS_LEVELING,
-            "leveling: rates over those of a ratio of 4 are the authors' within 25 %",
-        ),
-        (
-            1,
-            &AUTHORS_TIERING,
-            "tiering: rates over those of a ratio of 4 are the authors' within 25 %",
-        ),
-    ] {
-        let off = rates[policy]
-            .iter()
-            .zip(authors)
-            .map(|(ours, theirs)| (ours / rates[policy][1]) / (theirs / authors[1]));
-        let off: Vec<f64> = off.collect();
-        let holds = off.iter().all(|off| (0.75..=1.25).contains(off));
-        let told = off.iter().map(|off| format!("{off:.2}")).collect::<Vec<_>>().join(", ");
-        document.claim("Fig. 10a, authors", says, (told, holds), "");
-    }
-    document.claim(
-        "Fig. 10b",
-        "tiering: fair and greedy have short latencies at every ratio",
-        (
-            format!("p99 at most {} and {}", seconds(worst[1][0]), seconds(worst[1][1])),
-            worst[1][0] < SHORT && worst[1][1] < SHORT,
-        ),
-        "greedy has; fair has not where the table below says so",
-    );
-    document.claim(
-        "Fig. 10b",
-        "leveling: greedy has short latencies at every ratio",
-        (format!("p99 at most {}", seconds(worst[0][1])), worst[0][1] < SHORT),
-        "",
-    );
-    let small = fair_leveling[..2].iter().copied().fold(0.0, f64::max);
-    let large = fair_leveling[2..].iter().copied().fold(0.0, f64::max);
-    document.claim(
-        "Fig. 10b",
-        "leveling: fair has long latencies at large ratios",
-        (
-            format!("p99 at most {} up to 4, {} above", seconds(small), seconds(large)),
-            large > SHORT && large > small,
-        ),
-        "the limit here counts the run that was just flushed as a level of its own, and so is two runs \
-         wider than the paper's; see the claim with six runs",
-    );
-    let headers = ["policy, ratio", "writes/s", "authors", "over", "p99 fair", "p99 greedy"];
-    document.table("Fig. 10: size ratios, at 95 % of the greatest rate", &headers, &rows);
-    Ok(())
-}
-
 /// Fig. 11: the same arrivals, with runs limited level by level or in all.
 fn constraints(setting: &Setting, document: &mut Document) -> Result<()> {
     let mut rows = Vec::new();
@@ -439,7 +328,7 @@ fn bursts(setting: &Setting, document: &mut Document) -> Result<()> {
     // Rates here are above the paper's, so the burst is as far above what can be had.
     let design = format!("{}; scheduler=greedy", leveling(10));
     let greatest = setting.phases(&design)?.greatest_rate;
-    let authors = AUTHORS_LEVELING[4] / 0.95;
+    let authors = ratios::AUTHORS_LEVELING[4] / 0.95;
     let rate = |theirs: f64| theirs / authors * greatest;
     let scale = setting.seconds() / 7200.0;
     let arrival = Arrival::Burst {

@@ -10,6 +10,10 @@ use terrane_sim::{
 /// Two memtables in all experiments but bLSM's: one is written to while the other is flushed.
 const BUFFERS: &str = "buffer=128MiB; buffers=1; violation=stop";
 
+/// A p99 that is a matter of stalls, and one that is not, in seconds.
+pub(super) const LONG: f64 = 5.0;
+pub(super) const SHORT: f64 = 1.0;
+
 /// Sizes.
 pub(super) struct Setting {
     pub(super) hours: f64,
