@@ -15,6 +15,7 @@ use crate::commands::load::LoadArgs;
 use crate::commands::options::OptionsArgs;
 use crate::commands::repair::RepairArgs;
 use crate::commands::shell::ShellArgs;
+use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::exit::Exit;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     Repair(RepairArgs),
     Design(DesignArgs),
+    Simulate(SimulateArgs),
     Options(OptionsArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -66,6 +68,7 @@ impl Command {
             Self::Compact(args) => args.run(),
             Self::Repair(args) => args.run(),
             Self::Design(args) => args.run(),
+            Self::Simulate(args) => args.run(),
             Self::Options(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Man(args) => args.run(),

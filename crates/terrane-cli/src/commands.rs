@@ -12,5 +12,6 @@ pub(crate) mod load;
 pub(crate) mod options;
 pub(crate) mod repair;
 pub(crate) mod shell;
+pub(crate) mod simulate;
 pub(crate) mod stability;
 pub(crate) mod verify;

@@ -323,3 +323,64 @@ fn the_claims_on_compaction_become_a_document() {
     }
     assert!(document.contains("| tsa33 |") && document.contains("| 1-lvl |"), "{document}");
 }
+
+#[test]
+fn designs_are_simulated_at_any_size() {
+    let design = "tiering T=4; granularity=level";
+    let large = ["simulate", "--design", design, "--records", "1e10", "--budget", "100MB/s"];
+    let told = done(&[&large[..], &["--hours", "0.2"]].concat(), "");
+    for line in ["10,000,000,000 records", "throughput", "amplification", "runs", "latency", "tree"]
+    {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let both =
+        ["simulate", "--two-phase", "--records", "1M", "--hours", "0.1", "--budget", "20MB/s"];
+    assert!(done(&both, "").contains("sustainable"));
+    let json = done(&[&both[..], &["--json"]].concat(), "");
+    for field in ["\"is_sustainable\":", "\"phase\":\"running\"", "\"p99.99\"", "\"windows\":[{"] {
+        assert!(json.contains(field), "{field}: {json}");
+    }
+    assert_eq!(json, done(&[&both[..], &["--json"]].concat(), ""), "the same is the same again");
+    let burst = ["--arrival", "burst(100,5s,90000,5s)", "--records", "1M", "--hours", "0.01"];
+    assert!(done(&[&["simulate"][..], &burst].concat(), "").contains("processing"));
+    for bad in [
+        ["--records", "none"],
+        ["--budget", "0"],
+        ["--design", "no-such-design"],
+        ["--arrival", "burst(1)"],
+        ["--keys", "zipf(-1)"],
+        ["--hours", "-1"],
+        ["--start", "half"],
+    ] {
+        assert_eq!(fails(&[&["simulate"][..], &bad].concat(), "").0, 2, "{bad:?}");
+    }
+    let missing = ["simulate", "--constants", "/no/such/file"];
+    assert_eq!(fails(&missing, "").0, 1);
+}
+
+#[test]
+fn what_work_costs_is_measured_and_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let constants = path(dir.path(), "here.toml");
+    let calibrate = ["simulate", "calibrate", "--megabytes", "2", "--record-size", "200"];
+    done(&[&calibrate[..], &["--output", &constants]].concat(), "");
+    let use_it = ["simulate", "--constants", &constants, "--records", "1M", "--hours", "0.01"];
+    assert!(done(&use_it, "").contains("throughput"));
+    std::fs::write(&constants, "write_micros = -1").unwrap();
+    assert_eq!(fails(&use_it, "").0, 2);
+}
+
+#[test]
+fn the_claims_on_stability_become_a_document() {
+    let small = ["simulate", "claims", "--hours", "0.05", "--records", "1"];
+    let document = done(&small, "");
+    for figure in
+        ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11", "Fig. 12a"]
+    {
+        assert!(document.contains(&format!("\n| {figure}")), "{figure}: {document}");
+    }
+    for figure in ["Fig. 13", "Fig. 15", "Fig. 16", "Fig. 17", "Fig. 18a"] {
+        assert!(document.contains(&format!("\n| {figure}")), "{figure}: {document}");
+    }
+    assert!(!document.contains("NaN"), "{document}");
+}

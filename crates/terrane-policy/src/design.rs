@@ -63,7 +63,7 @@ pub enum Compression {
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `compression` | `compression` | by level | `none` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
-/// | `limit` | `constraint.limit` | [`Limit`](crate::admission::Limit): `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
+/// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
 /// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `slow-down` |
 /// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
 /// | `max-rate` | `constraint.max_rate` | operations a second, or `none` | `none` |

@@ -99,7 +99,8 @@ pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     candidates.extend(marked::candidates(input));
     candidates.extend(space::candidate(input));
     candidate::sort(&mut candidates);
-    candidates.iter().find_map(|candidate| act(input, candidate))
+    let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
+    candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate))
 }
 
 /// The level that a compaction is due for by the shape of the tree alone, whatever the time.
@@ -109,7 +110,9 @@ pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
     let mut candidates = load::candidates(input);
     candidates.extend(space::candidate(input));
     candidate::sort(&mut candidates);
-    candidates.iter().find(|one| act(input, one).is_some()).map(|one| one.level)
+    let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
+    let mut open = candidates.iter().filter(is_open);
+    open.find(|one| act(input, one).is_some()).map(|one| one.level)
 }
 
 /// Compacts everything in `range` one level down, for a caller that walks level by level: the

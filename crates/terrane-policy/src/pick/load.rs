@@ -6,7 +6,7 @@ use crate::admission::run_pressure;
 use crate::compaction::Reason;
 use crate::design::PerLevel;
 use crate::shape::{Level, TableInfo};
-use crate::strategy::{Trigger, TriggerKind};
+use crate::strategy::{Intake, Trigger, TriggerKind};
 
 /// What stays in a level, without what jobs in progress are taking away from it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,6 +99,27 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
         found.push(Candidate { reason, level, rank, score, extent: Extent::Level });
     }
     found
+}
+
+/// Whether what a level would give up has to wait, as the level below it is full. Where levels give
+/// up what makes them act and no more, a level of one run that is full moves on before it takes
+/// anything: what came into it would be merged with a run that grows beyond its capacity, again and
+/// again, as long as the level above is behind by more than it is.
+pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candidate) -> bool {
+    let target = one.level + 1;
+    let strategy = &input.design.strategy;
+    let moves_all = strategy.granularity.at(one.level).tables().is_none() || one.level == 0;
+    let is_full = |other: &Candidate| {
+        let is_saturated =
+            matches!(other.reason, Reason::Triggered { trigger: TriggerKind::LevelSaturation, .. });
+        other.level == target && is_saturated && matches!(other.extent, Extent::Level)
+    };
+    strategy.intake == Intake::Exact
+        && matches!(one.extent, Extent::Level)
+        && moves_all
+        && strategy.granularity.at(target).tables().is_none()
+        && strategy.is_single_run(target, input.last_level())
+        && all.iter().any(is_full)
 }
 
 /// Tables that a level may hold: as many as fit its capacity, or as given. Below the last level

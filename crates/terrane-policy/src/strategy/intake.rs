@@ -12,7 +12,8 @@ pub enum Intake {
     /// that is measured so cannot be held, as the tree loses its shape (performance-stability
     /// §6.2).
     All,
-    /// As many as make it act, the oldest ones.
+    /// As many as make it act, the oldest ones; and where whole levels move, a level of one run that
+    /// is full moves on before it takes more.
     Exact,
 }
 

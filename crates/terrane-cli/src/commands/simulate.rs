@@ -1,0 +1,78 @@
+//! `terrane simulate`: a design, played in virtual time at any size.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`arguments`] | the flags |
+//! | [`constants`] | what bytes and entries cost here, in a file |
+//! | [`calibrate`] | measures that with the engine |
+//! | [`show`] | what came out, for people and programs |
+//! | [`validate`] | the engine beside the simulator: `docs/simulator.md` |
+//! | [`claims`] | what the paper on stability says, at its scale: `docs/stability-simulated.md` |
+
+mod arguments;
+mod calibrate;
+mod claims;
+mod constants;
+mod document;
+mod show;
+mod validate;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use terrane_sim::{Arrival, Setup, Simulation, begin, two_phases};
+
+use crate::exit::Exit;
+pub(crate) use arguments::SimulateArgs;
+use arguments::SimulateCommand;
+
+impl SimulateArgs {
+    /// Simulates, or does what a flag asks for instead.
+    pub(crate) fn run(&self) -> Result<Exit> {
+        match &self.command {
+            Some(SimulateCommand::Claims(args)) => return args.run(),
+            Some(SimulateCommand::Calibrate(args)) => return args.run(),
+            Some(SimulateCommand::Validate(args)) => return args.run(),
+            None => {}
+        }
+        let seconds = self.hours.unwrap_or(2.0) * 3600.0;
+        let machine = self.machine()?;
+        let mut out = io::stdout().lock();
+        for (number, design) in self.designs()?.into_iter().enumerate() {
+            let mut setup = Setup::new(design, self.workload(), machine);
+            setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
+            setup.tables_max = self.tables_max;
+            let tree = begin(&setup, self.start, self.seed);
+            let playing = show::Playing { setup: &setup, tree: &tree, start: self.start };
+            if number > 0 && !self.json {
+                writeln!(out)?;
+            }
+            if self.two_phase {
+                let warm_up = self.warm_up_seconds(seconds);
+                let phases = two_phases(&setup, &tree, (seconds, warm_up), self.utilization);
+                show::two_phases(&mut out, &playing, &phases, self.json)?;
+            } else {
+                let outcome = Simulation::new(&setup, tree.clone()).run(seconds).0;
+                let is_closed = setup.workload.arrival == Arrival::Closed;
+                let rate_from = if is_closed { self.warm_up_seconds(seconds) } else { 0.0 };
+                show::one(&mut out, &playing, &outcome, rate_from, self.json)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    fn warm_up_seconds(&self, seconds: f64) -> f64 {
+        self.warm_up.map_or(seconds / 6.0, |minutes| minutes * 60.0)
+    }
+}
+
+/// Writes a document to a file, or to standard output.
+fn write_document(output: Option<&Path>, text: &str) -> Result<()> {
+    match output {
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+    }
+}

@@ -1,0 +1,96 @@
+//! How long writes take.
+//!
+//! Writes are a fluid: between two events they come and go at rates that do not change, so that the
+//! latency of the n-th of them is a line over n. Percentiles are those of all lines together, and
+//! exact but for the search of the last digit; a billion writes take as long as one.
+
+/// Latencies of writes, as lines.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    lines: Vec<Line>,
+    count: f64,
+}
+
+/// So many writes whose latencies are spread evenly between two, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    count: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Latencies {
+    /// Adds writes whose latencies go from one to the other, in seconds.
+    pub(crate) fn add(&mut self, count: f64, first: f64, last: f64) {
+        if count <= 0.0 {
+            return;
+        }
+        let (low, high) = (first.min(last).max(0.0), first.max(last).max(0.0));
+        self.count += count;
+        if let Some(line) = self.lines.last_mut()
+            && (line.low, line.high) == (low, high)
+        {
+            line.count += count;
+            return;
+        }
+        self.lines.push(Line { count, low, high });
+    }
+
+    /// How many writes there were.
+    pub fn count(&self) -> f64 {
+        self.count
+    }
+
+    /// The latency that this part of the writes does not exceed, in seconds; 1 for the longest.
+    pub fn quantile(&self, part: f64) -> f64 {
+        let longest = self.lines.iter().map(|line| line.high).fold(0.0, f64::max);
+        if part >= 1.0 || self.lines.is_empty() {
+            return longest;
+        }
+        let wanted = part * self.count;
+        let (mut below, mut above) = (0.0, longest);
+        for _ in 0..60 {
+            let middle = f64::midpoint(below, above);
+            if self.up_to(middle) >= wanted { above = middle } else { below = middle }
+        }
+        above
+    }
+
+    /// The mean, in seconds.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 =
+            self.lines.iter().map(|line| line.count * f64::midpoint(line.low, line.high)).sum();
+        if self.count > 0.0 { sum / self.count } else { 0.0 }
+    }
+
+    /// How many took no longer.
+    fn up_to(&self, latency: f64) -> f64 {
+        let part = |line: &Line| {
+            if latency >= line.high {
+                1.0
+            } else if latency < line.low {
+                0.0
+            } else {
+                (latency - line.low) / (line.high - line.low)
+            }
+        };
+        self.lines.iter().map(|line| line.count * part(line)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_lines() {
+        let mut all = Latencies::default();
+        all.add(900.0, 0.001, 0.001);
+        all.add(100.0, 2.0, 0.0);
+        assert!((all.quantile(0.5) - 0.001).abs() < 1e-9);
+        assert!((all.quantile(0.95) - 1.0).abs() < 1e-6);
+        assert!((all.quantile(1.0) - 2.0).abs() < 1e-12);
+        assert!((all.mean() - 0.1009).abs() < 1e-9);
+        assert_eq!(Latencies::default().quantile(0.99), 0.0);
+    }
+}

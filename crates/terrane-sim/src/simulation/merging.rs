@@ -1,0 +1,181 @@
+//! Merges: which begin, how they share, and their ends.
+
+use terrane_policy::forecast::Cost;
+use terrane_policy::scheduler::refilled;
+use terrane_policy::{
+    Accesses, Compaction, Merge, PickInput, Scheduler, allocate, pick, soundness,
+};
+
+use super::Simulation;
+use crate::tree::Begun;
+
+/// Shares are decided anew after so many bytes of any merge, as by the engine's gate.
+const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
+
+/// Nor more often than this part of a window: more would not show.
+const DECIDE_PART: f64 = 1.0 / 64.0;
+
+/// More compactions that only move tables, one after another, than any tree needs.
+const MOVES_MAX: usize = 100_000;
+
+/// A merge that has begun.
+#[derive(Debug)]
+pub(super) struct Merging {
+    pub(super) begun: Begun,
+    /// The part of it that is done.
+    pub(super) done: f64,
+    pub(super) share: f64,
+    id: u64,
+    /// The level that it is out of.
+    level: usize,
+    refilled: f64,
+}
+
+impl Merging {
+    fn remaining_bytes(&self) -> u64 {
+        ((1.0 - self.done) * self.begun.input_bytes).ceil() as u64
+    }
+}
+
+/// The level that a compaction is out of.
+fn source(compaction: &Compaction) -> usize {
+    compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
+}
+
+impl Simulation<'_> {
+    /// Asks policy for compactions until there is none that would go on at once.
+    pub(super) fn schedule(&mut self) {
+        self.has_changed = false;
+        for _ in 0..MOVES_MAX {
+            // One at a time: whatever was picked would have no share.
+            if self.setup.design.scheduler == Scheduler::Single && !self.merges.is_empty() {
+                return;
+            }
+            let Some((compaction, refilled)) = self.pick() else { return };
+            let input_bytes = Cost::of(&compaction, self.tree.shape()).bytes_rewritten;
+            let level = source(&compaction);
+            if input_bytes > 0 && !self.takes(input_bytes, level, refilled) {
+                return;
+            }
+            self.check_soundness(&compaction);
+            self.cursors.advance(&compaction);
+            let begun = self.tree.plan(compaction, &self.setup.machine.costs);
+            if input_bytes == 0 {
+                self.outcome.totals.moves += 1;
+                self.finish(begun, (self.now * 1e6) as u64);
+                continue;
+            }
+            self.in_progress.push(begun.compaction.clone());
+            let id = self.next_merge;
+            self.next_merge += 1;
+            self.merges.push(Merging { begun, done: 0.0, share: 0.0, id, level, refilled });
+            self.is_undecided = true;
+        }
+    }
+
+    fn pick(&self) -> Option<(Compaction, f64)> {
+        let accesses = Accesses::default();
+        let input = self.input(&accesses);
+        let compaction = pick(&input)?;
+        let refilled = refilled(&input, &compaction);
+        Some((compaction, refilled))
+    }
+
+    fn input<'b>(&'b self, accesses: &'b Accesses) -> PickInput<'b> {
+        PickInput {
+            in_progress: &self.in_progress,
+            cursors: &self.cursors,
+            accesses,
+            now_micros: (self.now * 1e6) as u64,
+            ..PickInput::new(self.tree.shape(), &self.setup.design)
+        }
+    }
+
+    /// The rule of the engine's gate: beyond the merges that there are places for only one of each
+    /// level may begin, and only one that would go on at once.
+    fn takes(&self, remaining_bytes: u64, level: usize, refilled: f64) -> bool {
+        let places = self.setup.machine.places;
+        if self.merges.len() >= places && self.merges.iter().any(|other| other.level == level) {
+            return false;
+        }
+        let mut merges = self.as_merges();
+        merges.push(Merge {
+            id: self.next_merge,
+            tree: 0,
+            scheduler: self.setup.design.scheduler,
+            remaining_bytes,
+            refilled,
+            is_running: false,
+        });
+        allocate(&merges, places).last().is_some_and(|share| *share > 0.0)
+    }
+
+    fn as_merges(&self) -> Vec<Merge> {
+        let merge = |merging: &Merging| Merge {
+            id: merging.id,
+            tree: 0,
+            scheduler: self.setup.design.scheduler,
+            remaining_bytes: merging.remaining_bytes(),
+            refilled: merging.refilled,
+            is_running: merging.share > 0.0,
+        };
+        self.merges.iter().map(merge).collect()
+    }
+
+    /// Asks the scheduler for shares.
+    pub(super) fn decide(&mut self) {
+        self.is_undecided = false;
+        let scheduler = self.setup.design.scheduler;
+        if scheduler == Scheduler::Gear {
+            let accesses = Accesses::default();
+            let input = self.input(&accesses);
+            let full: Vec<f64> = self.in_progress.iter().map(|job| refilled(&input, job)).collect();
+            for (merge, full) in self.merges.iter_mut().zip(full) {
+                merge.refilled = full;
+            }
+        }
+        let shares = allocate(&self.as_merges(), self.setup.machine.places);
+        for (merge, share) in self.merges.iter_mut().zip(shares) {
+            merge.share = share;
+        }
+        // Other rules answer the same until a merge begins or ends.
+        let depends = match scheduler {
+            Scheduler::Gear => true,
+            Scheduler::Greedy { merges } => merges > 1,
+            Scheduler::Single | Scheduler::Fair => false,
+        };
+        self.decide_at = f64::INFINITY;
+        if depends && self.merges.len() > 1 {
+            let machine = &self.setup.machine;
+            let rate = machine.budget.unwrap_or(machine.device.bytes_per_second);
+            let least = self.setup.window_seconds * DECIDE_PART;
+            self.decide_at = self.now + (DECIDE_EVERY_BYTES / rate).max(least);
+        }
+    }
+
+    pub(super) fn complete_merges(&mut self, micros: u64) {
+        while let Some(at) = self.merges.iter().position(|merge| merge.done >= 1.0) {
+            let merge = self.merges.remove(at);
+            self.in_progress.remove(at);
+            self.outcome.totals.merges += 1;
+            self.finish(merge.begun, micros);
+            self.is_undecided = true;
+        }
+    }
+
+    fn finish(&mut self, begun: Begun, micros: u64) {
+        self.has_changed = true;
+        let done = self.tree.finish(begun, micros, self.setup.check);
+        if let Err(error) = done {
+            self.outcome.stuck.get_or_insert_with(|| format!("not a tree: {error}"));
+        }
+    }
+
+    fn check_soundness(&mut self, compaction: &Compaction) {
+        if self.setup.check
+            && let Err(error) = soundness::check(self.tree.shape(), compaction)
+        {
+            self.outcome.stuck.get_or_insert_with(|| format!("unsound {compaction}: {error}"));
+        }
+    }
+}

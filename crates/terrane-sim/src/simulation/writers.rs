@@ -1,0 +1,201 @@
+//! Writers: how fast they may, how fast writes come, and how long each takes.
+
+use terrane_policy::{Admission, StallCause};
+
+use super::{Goal, SOON, Simulation};
+use crate::outcome::StallPeriod;
+use crate::workload::Arrival;
+
+/// The slowest that a delayed writer is made, right before it would be stopped, in seconds per byte:
+/// the engine's 4 MiB a second.
+const SLOWEST_SECONDS_PER_BYTE: f64 = 240e-9;
+
+/// What writers do until something changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Writes that come in a second; none from writers that write as soon as they can.
+    arriving: Option<f64>,
+    /// Writes that are made in a second.
+    pub(super) made: f64,
+    /// What a write takes, in seconds.
+    service: f64,
+    /// Of that, by how much it is slowed down.
+    delay: f64,
+    /// What writers wait for.
+    pub(super) blocked: Option<(StallCause, u32)>,
+    /// When the arrival rate changes, or the queue is empty.
+    pub(super) until: f64,
+    /// All that is to be written was.
+    pub(super) is_done: bool,
+}
+
+/// How many writes had come at each time, as lines.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Curve {
+    /// Time and number at the beginning of each line, and its rate.
+    lines: Vec<(f64, f64, f64)>,
+    /// The line in which the next write to be made came.
+    at: usize,
+}
+
+impl Curve {
+    pub(super) fn count_at(&self, time: f64) -> Option<f64> {
+        self.lines.last().map(|(from, count, rate)| count + rate * (time - from))
+    }
+
+    fn set_rate(&mut self, now: f64, rate: f64) {
+        let count = self.count_at(now).unwrap_or(0.0);
+        if self.lines.last().is_none_or(|(_, _, before)| *before != rate) {
+            self.lines.push((now, count, rate));
+        }
+    }
+
+    /// When the `number`-th write came, and the number at which its line ends.
+    fn arrival_of(&mut self, number: f64) -> (f64, f64) {
+        while self.lines.get(self.at + 1).is_some_and(|(_, count, _)| *count <= number) {
+            self.at += 1;
+        }
+        let ends = self.lines.get(self.at + 1).map_or(f64::INFINITY, |(_, count, _)| *count);
+        let (from, count, rate) = self.lines.get(self.at).copied().unwrap_or((0.0, 0.0, 1.0));
+        (from + (number - count) / rate, ends)
+    }
+}
+
+impl Simulation<'_> {
+    /// How fast writes come and are made now.
+    pub(super) fn pace(&mut self) -> Pace {
+        let workload = &self.setup.workload;
+        let costs = &self.setup.machine.costs;
+        let mut pace = Pace {
+            arriving: None,
+            made: 0.0,
+            service: costs.write_seconds,
+            delay: 0.0,
+            blocked: None,
+            until: f64::INFINITY,
+            is_done: self.goal == Goal::Loaded && self.left_to_load() < 0.5,
+        };
+        let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
+        match self.admission {
+            Admission::Stop(pressure)
+                if is_full || pressure.cause != StallCause::ImmutableMemtables =>
+            {
+                pace.blocked = Some((pressure.cause, pressure.measured));
+            }
+            Admission::Delay(pressure) => {
+                let strength = pressure.strength();
+                pace.delay = workload.record_bytes * strength * strength * SLOWEST_SECONDS_PER_BYTE;
+                pace.service += pace.delay;
+            }
+            _ => {}
+        }
+        let mut can = if pace.blocked.is_some() || pace.is_done {
+            0.0
+        } else {
+            f64::from(workload.writers.max(1)) / pace.service
+        };
+        if let Some(most) = self.setup.design.constraint.max_rate {
+            can = can.min(f64::from(most));
+        }
+        let arrival = if self.goal == Goal::Loaded { Arrival::Closed } else { workload.arrival };
+        let (arriving, changes) = arrival.at(self.now);
+        (pace.arriving, pace.until, pace.made) = (arriving, changes, can);
+        if let Some(arriving) = arriving {
+            self.arrived.set_rate(self.now, arriving);
+            let queued = self.arrived.count_at(self.now).unwrap_or(0.0) - self.departed;
+            // Less than a write in the queue is none.
+            if queued > arriving.max(can) * SOON {
+                if can > arriving {
+                    pace.until = pace.until.min(self.now + queued / (can - arriving));
+                }
+            } else if can >= arriving {
+                pace.made = arriving;
+            }
+        }
+        if pace.is_done {
+            pace.blocked = None;
+        }
+        pace
+    }
+
+    /// What writers do for a time.
+    pub(super) fn count_writes(&mut self, step: f64, pace: &Pace) {
+        match (pace.blocked, self.blocked) {
+            (Some((cause, measured)), before) => {
+                let since = before.map_or(self.now, |(since, _)| since);
+                let period = before.map(|(_, period)| period).filter(|one| one.cause == cause);
+                if let (None, Some((_, ended))) = (period, before) {
+                    self.outcome.stalls.push(ended);
+                }
+                let from = period.map_or(self.now, |period| period.from);
+                let until = self.now + step;
+                self.blocked = Some((since, StallPeriod { cause, measured, from, until }));
+                self.window.stalled_seconds += step;
+            }
+            (None, Some(_)) => self.unblock(),
+            (None, None) => {}
+        }
+        let count = pace.made * step;
+        if count <= 0.0 {
+            return;
+        }
+        let totals = &mut self.outcome.totals;
+        totals.writes += count;
+        totals.user_bytes += count * self.setup.workload.record_bytes;
+        totals.delayed_seconds += count * pace.delay;
+        self.active += count;
+        let (slow, took) = self.take_waiting(count);
+        self.outcome.processing.add(slow, took, took);
+        self.outcome.processing.add(count - slow, pace.service, pace.service);
+        if pace.arriving.is_none() {
+            self.outcome.latencies.add(slow, took, took);
+            self.outcome.latencies.add(count - slow, pace.service, pace.service);
+        } else {
+            self.count_latencies(count, pace);
+        }
+        self.departed += count;
+        // Rounding must not leave a memtable short of a moment's writes.
+        if self.buffer_writes() - self.active <= pace.made * SOON {
+            self.active = self.active.max(self.buffer_writes());
+        }
+    }
+
+    /// Latencies of writes that are made from now on, one after another.
+    fn count_latencies(&mut self, count: f64, pace: &Pace) {
+        let (from, upto) = (self.departed, self.departed + count);
+        let mut next = from;
+        while next < upto {
+            let (came, ends) = self.arrived.arrival_of(next);
+            let last = upto.min(ends);
+            let rate = self.arrived.lines.get(self.arrived.at).map_or(1.0, |line| line.2);
+            let made = |number: f64| self.now + (number - from) / pace.made;
+            let first_waits = (made(next) - came).max(0.0);
+            let last_waits = (made(last) - (came + (last - next) / rate)).max(0.0);
+            // What is but rounding is no wait.
+            let clean = |wait: f64| if wait < SOON { 0.0 } else { wait };
+            self.outcome.latencies.add(
+                last - next,
+                clean(first_waits) + pace.service,
+                clean(last_waits) + pace.service,
+            );
+            next = last;
+        }
+    }
+
+    /// Writers go on. One write of each was under way all the time; it is the next to be made.
+    pub(super) fn unblock(&mut self) {
+        let Some((since, period)) = self.blocked.take() else { return };
+        self.outcome.stalls.push(period);
+        let writers = f64::from(self.setup.workload.writers.max(1));
+        let took = self.now - since + self.setup.machine.costs.write_seconds;
+        self.waiting = (writers, took);
+    }
+
+    /// Of the next `count` writes those that were under way while writers waited, and what they took.
+    fn take_waiting(&mut self, count: f64) -> (f64, f64) {
+        let (waiting, took) = self.waiting;
+        let slow = waiting.min(count);
+        self.waiting = (waiting - slow, took);
+        (slow, took)
+    }
+}

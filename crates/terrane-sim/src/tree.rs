@@ -1,0 +1,254 @@
+//! A tree of expected contents: what flushes and compactions do to it.
+//!
+//! The shape is that which policy sees; for each table there is what it is expected to hold. Keys
+//! are positions in a key space of even density. Where a design always moves all of a run, a run is
+//! one table, which makes no difference to any decision; else tables are cut as the engine does.
+
+mod cut;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_policy::compaction::Group;
+use terrane_policy::shape::ShapeError;
+use terrane_policy::{
+    Compaction, Design, KeyRange, Placement, Run, RunId, TableId, TableInfo, TreeShape, TriggerKind,
+};
+
+use crate::keys::{Content, Population};
+use crate::machine::{Costs, Work};
+use cut::Piece;
+
+/// The end of the key space.
+const END: u64 = 1 << 60;
+
+/// A tree, and what its tables hold.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    shape: TreeShape,
+    contents: BTreeMap<TableId, Content>,
+    keys: Population,
+    entry_bytes: f64,
+    /// Where tables are cut; `u64::MAX` where runs are one table.
+    table_bytes: u64,
+    next_table: u64,
+    next_run: u64,
+}
+
+/// A compaction that has begun.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    pub(crate) compaction: Compaction,
+    pub(crate) work: Work,
+    /// Bytes of the tables that are merged: moves cost nothing.
+    pub(crate) input_bytes: f64,
+    removed: Vec<TableId>,
+    moved: Vec<Arc<TableInfo>>,
+    made: Vec<(Piece, [u64; 4])>,
+}
+
+/// The first and last positions of a table.
+fn bounds(range: &KeyRange) -> (u64, u64) {
+    let position = |key: &[u8]| key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    (position(&range.start), range.end.as_deref().map_or(END, position))
+}
+
+fn range(start: u64, end: u64) -> KeyRange {
+    KeyRange::new(&start.to_be_bytes(), Some(&end.to_be_bytes()))
+}
+
+/// A part of the key space as a share of it.
+fn width(start: u64, end: u64) -> f64 {
+    end.saturating_sub(start) as f64 / END as f64
+}
+
+/// Whether a design only ever takes whole runs, so that where they are cut is no one's concern.
+fn takes_whole_runs(design: &Design) -> bool {
+    let strategy = &design.strategy;
+    let counts_tables = |kind| {
+        !matches!(
+            kind,
+            TriggerKind::LevelSaturation
+                | TriggerKind::RunCount
+                | TriggerKind::SpaceAmplification
+                | TriggerKind::Manual
+        )
+    };
+    strategy.granularity.values().iter().all(|granularity| granularity.tables().is_none())
+        && !strategy.triggers.values().iter().flatten().any(|trigger| counts_tables(trigger.kind()))
+}
+
+impl Tree {
+    /// An empty tree for records of so many bytes. Where that would be more than `tables_max`
+    /// tables they are larger than the design says.
+    pub fn new(
+        design: &Design,
+        keys: Population,
+        record_bytes: f64,
+        costs: &Costs,
+        tables_max: usize,
+    ) -> Self {
+        let entry_bytes = record_bytes + costs.table_entry_bytes;
+        let data = keys.records() * entry_bytes;
+        let least = (data / tables_max.max(1) as f64) as u64;
+        let table_bytes =
+            if takes_whole_runs(design) { u64::MAX } else { design.table_bytes.max(least) };
+        Self {
+            shape: TreeShape::default(),
+            contents: BTreeMap::new(),
+            keys,
+            entry_bytes,
+            table_bytes,
+            next_table: 1,
+            next_run: 1,
+        }
+    }
+
+    /// What policy sees.
+    pub fn shape(&self) -> &TreeShape {
+        &self.shape
+    }
+
+    /// The keys of the tree.
+    pub fn keys(&self) -> &Population {
+        &self.keys
+    }
+
+    /// The size that tables are cut at; `None` where runs are one table.
+    pub fn table_bytes(&self) -> Option<u64> {
+        (self.table_bytes < u64::MAX).then_some(self.table_bytes)
+    }
+
+    /// What writing a run of this content takes, bytes and entries.
+    pub(crate) fn size_of(&self, content: &Content) -> (f64, f64) {
+        let entries = self.keys.entries(content, 1.0);
+        (entries * self.entry_bytes, entries)
+    }
+
+    /// Puts a new run into a level, newer than all that it has.
+    pub(crate) fn add_run(
+        &mut self,
+        level: usize,
+        content: &Content,
+        seqs: (u64, u64),
+        micros: u64,
+    ) {
+        let piece = Piece { start: 0, end: END, content: content.clone() };
+        let pieces = self.cut(vec![piece], &[]);
+        let run = RunId(self.take_run());
+        for piece in pieces {
+            self.put(level, run, piece, [seqs.0, seqs.1, micros, 0]);
+        }
+    }
+
+    fn take_run(&mut self) -> u64 {
+        self.next_run += 1;
+        self.next_run - 1
+    }
+
+    fn put(&mut self, level: usize, run: RunId, piece: Piece, [from, upto, micros, _]: [u64; 4]) {
+        let entries = self.keys.entries(&piece.content, width(piece.start, piece.end));
+        let bytes = (entries * self.entry_bytes).round() as u64;
+        let mut table =
+            TableInfo::new(self.next_table, range(piece.start, piece.end), bytes.max(1));
+        self.next_table += 1;
+        table.entries = entries.round() as u64;
+        (table.smallest_seq, table.largest_seq, table.created_micros) = (from, upto, micros);
+        self.contents.insert(table.id, piece.content);
+        self.insert(level, run, Arc::new(table));
+    }
+
+    fn insert(&mut self, level: usize, run: RunId, table: Arc<TableInfo>) {
+        if self.shape.levels.len() <= level {
+            self.shape.levels.resize_with(level + 1, Default::default);
+        }
+        let runs = &mut self.shape.levels[level].runs;
+        let at = runs.partition_point(|other| other.id > run);
+        if runs.get(at).is_none_or(|other| other.id != run) {
+            runs.insert(at, Run { id: run, tables: Vec::new() });
+        }
+        let tables = &mut runs[at].tables;
+        let at = tables.partition_point(|other| other.range.start < table.range.start);
+        tables.insert(at, table);
+    }
+
+    fn remove(&mut self, inputs: &Compaction, removed: &[TableId]) {
+        for input in &inputs.inputs {
+            let Some(level) = self.shape.levels.get_mut(input.level) else { continue };
+            let Some(run) = level.runs.iter_mut().find(|run| run.id == input.run) else { continue };
+            run.tables.retain(|table| !removed.contains(&table.id));
+            level.runs.retain(|run| !run.tables.is_empty());
+        }
+        let used = self.shape.levels.iter().rposition(|level| !level.runs.is_empty());
+        self.shape.levels.truncate(used.map_or(0, |last| last + 1));
+    }
+
+    /// What a compaction will do, and what it takes.
+    pub(crate) fn plan(&self, compaction: Compaction, costs: &Costs) -> Begun {
+        let mut begun = Begun {
+            work: Work::default(),
+            input_bytes: 0.0,
+            removed: Vec::new(),
+            moved: Vec::new(),
+            made: Vec::new(),
+            compaction,
+        };
+        let level = begun.compaction.output.level;
+        for group in begun.compaction.groups(&self.shape) {
+            match group {
+                Group::Keep(_) => {}
+                Group::Move(table) => begun.moved.push(table),
+                Group::Merge(tables) => {
+                    let pieces = self.merged(&tables, level);
+                    let seqs = (
+                        tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0),
+                        tables.iter().map(|table| table.largest_seq).max().unwrap_or(0),
+                    );
+                    for table in &tables {
+                        begun.input_bytes += table.size_bytes as f64;
+                        begun.work.processor_seconds += table.entries as f64 * costs.merge_seconds;
+                        begun.removed.push(table.id);
+                    }
+                    for piece in pieces {
+                        let part = width(piece.start, piece.end);
+                        begun.work.written_bytes +=
+                            self.keys.entries(&piece.content, part) * self.entry_bytes;
+                        begun.made.push((piece, [seqs.0, seqs.1, 0, 0]));
+                    }
+                }
+            }
+        }
+        begun.work.read_bytes = begun.input_bytes;
+        begun
+    }
+
+    /// Makes what was planned true.
+    ///
+    /// # Errors
+    /// The result is no tree, which is only looked at where `check` says so.
+    pub(crate) fn finish(
+        &mut self,
+        begun: Begun,
+        micros: u64,
+        check: bool,
+    ) -> Result<(), ShapeError> {
+        let level = begun.compaction.output.level;
+        let run = match begun.compaction.output.placement {
+            Placement::Join(run) => run,
+            Placement::NewRun => RunId(self.take_run()),
+        };
+        let moved: Vec<TableId> = begun.moved.iter().map(|table| table.id).collect();
+        self.remove(&begun.compaction, &begun.removed);
+        self.remove(&begun.compaction, &moved);
+        for id in &begun.removed {
+            self.contents.remove(id);
+        }
+        for table in begun.moved {
+            self.insert(level, run, table);
+        }
+        for (piece, [from, upto, _, _]) in begun.made {
+            self.put(level, run, piece, [from, upto, micros, 0]);
+        }
+        if check { self.shape.check() } else { Ok(()) }
+    }
+}
