@@ -250,7 +250,7 @@ fn simulated(plan: &Plan, design: &Design, constants: &Machine) -> Measured {
             .map(|window| window.level_runs.iter().sum())
             .max()
             .unwrap_or(0),
-        levels: tree.shape().levels.len(),
+        levels: tree.shape().levels.iter().filter(|level| !level.runs.is_empty()).count(),
     }
 }
 

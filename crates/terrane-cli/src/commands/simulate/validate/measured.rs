@@ -98,7 +98,7 @@ pub(super) fn at_once(plan: &Plan, design: &Design) -> Result<Measured> {
         - before.flush_bytes_written
         - before.compaction_bytes_written;
     let user = after.user_bytes_written - before.user_bytes_written;
-    let levels = db.tree().shape.levels.len();
+    let levels = db.tree().shape.levels.iter().filter(|level| !level.runs.is_empty()).count();
     db.close()?;
     Ok(Measured {
         amplification: written as f64 / user.max(1) as f64,
