@@ -29,7 +29,9 @@ pub(crate) use format::{RecordKind, clear_note};
 pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
-pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter, WantedPages, WantedSpare};
+pub(crate) use writer::{
+    LogConfig, LogCopy, LogEnvironment, LogWriter, WantedClean, WantedPages, WantedSpare,
+};
 
 /// The name of a log file. Its number is that of the file, not that of the segment in it.
 pub(crate) fn segment_file_name(number: u64) -> String {

@@ -16,6 +16,7 @@ use crate::manifest::{Change, Manifest, TableRecord};
 use crate::table::{FinishedTable, Table};
 use crate::types::KeyspaceId;
 use crate::version::Version;
+use crate::wal::WantedClean;
 
 /// What becomes true together.
 #[derive(Debug, Default)]
@@ -185,12 +186,25 @@ impl Engine {
             };
             manifest.state().log_needed_from(crate::types::Lsn(0))
         };
-        let removed = {
+        let released = {
             let mut writer = self.lock_writer();
             writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
         };
-        for path in removed {
+        for path in released.removed {
             let _ = self.storage.remove(&path);
+        }
+        if self.is_inline() {
+            released.reused.into_iter().for_each(|segment| self.clean_segment(segment));
+        } else {
+            self.work.clean_later(released.reused);
+        }
+    }
+
+    /// Has a segment be one of those that are written next.
+    pub(super) fn clean_segment(&self, segment: WantedClean) {
+        let cleaned = segment.make(&*self.storage).ok();
+        if let Some(log) = &mut self.lock_writer().log {
+            log.give_cleaned(cleaned);
         }
     }
 

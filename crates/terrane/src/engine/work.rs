@@ -17,7 +17,7 @@ use super::health::Trouble;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
-use crate::wal::{WantedPages, WantedSpare};
+use crate::wal::{WantedClean, WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -65,6 +65,8 @@ struct WorkState {
     spare: Option<WantedSpare>,
     /// What of the log will be written to soon.
     pages: Option<WantedPages>,
+    /// Segments of the log that are to be written again.
+    unclean: Vec<WantedClean>,
     /// When the log must be synced next.
     sync_due: Option<Instant>,
     /// Files that nothing needs.
@@ -123,6 +125,14 @@ impl Work {
     pub(super) fn make_pages(&self, pages: WantedPages) {
         self.lock().pages = Some(pages);
         self.log_came_up.notify_all();
+    }
+
+    /// Has the thread of the log clean segments.
+    pub(super) fn clean_later(&self, segments: Vec<WantedClean>) {
+        if !segments.is_empty() {
+            self.lock().unclean.extend(segments);
+            self.log_came_up.notify_all();
+        }
     }
 
     /// Has the flushing thread remove files.
@@ -310,7 +320,8 @@ impl Engine {
         }
     }
 
-    /// Syncs the log when that is due, and readies what of it will be written to next.
+    /// Syncs the log when that is due, readies what of it will be written to next, and cleans what
+    /// will be written again.
     fn log_loop(&self) {
         while !self.work.is_stopping() {
             let mut guard = self.work.lock();
@@ -318,6 +329,12 @@ impl Engine {
                 drop(guard);
                 pages.make();
                 self.pool.prepare();
+                continue;
+            }
+            let is_due = guard.sync_due.is_some_and(|due| due <= Instant::now());
+            if !is_due && let Some(segment) = guard.unclean.pop() {
+                drop(guard);
+                self.clean_segment(segment);
                 continue;
             }
             let left = guard.sync_due.map(|due| due.saturating_duration_since(Instant::now()));

@@ -144,7 +144,13 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
         }
         // All before some position is in tables now.
         let released = rng.index(ends.len());
-        log.writer.release(ends[released]).iter().for_each(|path| storage.remove(path).unwrap());
+        let freed = log.writer.release(ends[released]);
+        freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
+        for wanted in freed.reused {
+            // Some are cleaned late, or cannot be.
+            let cleaned = rng.percent(80).then(|| wanted.make(&storage).unwrap());
+            log.writer.give_cleaned(cleaned);
+        }
         for _ in 0..200 {
             ends.push(log.append(&mut rng));
         }

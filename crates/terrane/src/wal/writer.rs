@@ -66,6 +66,8 @@ pub(crate) struct LogWriter {
     /// Segments that are full, oldest first, with the positions at which they end.
     full: Vec<FullSegment>,
     spares: Vec<PathBuf>,
+    /// Segments that will be spares when they are clean.
+    being_cleaned: usize,
     /// What was noted of the manifest last.
     manifest_version: u64,
     /// Holders that need the files as they are.
@@ -98,6 +100,33 @@ impl WantedSpare {
         storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
         Ok(self.path)
     }
+}
+
+/// A segment that will be written again. What is left of its records in memory is written to disk
+/// first: it would be when its new header is made durable, and the writer would wait for that.
+#[derive(Debug)]
+pub(crate) struct WantedClean {
+    path: PathBuf,
+}
+
+impl WantedClean {
+    /// Answers the path, to be given back.
+    ///
+    /// # Errors
+    /// The file is no use any more.
+    pub(crate) fn make(self, storage: &dyn Storage) -> std::io::Result<PathBuf> {
+        storage.open_segment(&self.path)?.syncer().sync()?;
+        Ok(self.path)
+    }
+}
+
+/// Segments that are freed.
+#[derive(Debug, Default)]
+pub(crate) struct Released {
+    /// To be cleaned, and given back by [`LogWriter::give_cleaned`].
+    pub(crate) reused: Vec<WantedClean>,
+    /// To be removed.
+    pub(crate) removed: Vec<PathBuf>,
 }
 
 /// A part of a segment that will be written to soon: pages that are made by another thread do not
@@ -178,6 +207,7 @@ impl LogWriter {
             current,
             full,
             spares: Vec::new(),
+            being_cleaned: 0,
             manifest_version: 0,
             pins: 0,
             spare_is_wanted: false,
@@ -412,7 +442,8 @@ impl LogWriter {
     pub(crate) fn wanted_spare(&mut self) -> Option<WantedSpare> {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
-        if !self.spares.is_empty() || self.spare_is_wanted || !is_half_full || !is_usual {
+        let is_coming = self.spare_is_wanted || self.being_cleaned > 0;
+        if !self.spares.is_empty() || is_coming || !is_half_full || !is_usual {
             return None;
         }
         self.spare_is_wanted = true;
@@ -443,25 +474,32 @@ impl LogWriter {
         self.spares.extend(made);
     }
 
-    /// Frees the segments that hold only records before `lsn`, which are in durable tables. Files
-    /// of the usual length are kept to be written again; the others are returned to be removed.
-    pub(crate) fn release(&mut self, lsn: Lsn) -> Vec<PathBuf> {
+    /// Takes a file that is clean, or learns that there is one less to come.
+    pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) {
+        self.being_cleaned = self.being_cleaned.saturating_sub(1);
+        self.spares.extend(cleaned);
+    }
+
+    /// Frees the segments that hold only records before `lsn`, which are in durable tables. Some
+    /// files of the usual length are to be written again, the others to be removed.
+    pub(crate) fn release(&mut self, lsn: Lsn) -> Released {
+        let mut released = Released::default();
         let count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
         if count == 0 || self.pins > 0 {
-            return Vec::new();
+            return released;
         }
         self.sync.forget(lsn);
-        let mut removed = Vec::new();
         for segment in self.full.drain(..count) {
             let len = self.environment.storage.len(&segment.path);
             let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
-            if is_usual && self.spares.len() < SPARES_MAX {
-                self.spares.push(segment.path);
+            if is_usual && self.spares.len() + self.being_cleaned < SPARES_MAX {
+                self.being_cleaned += 1;
+                released.reused.push(WantedClean { path: segment.path });
             } else {
-                removed.push(segment.path);
+                released.removed.push(segment.path);
             }
         }
-        removed
+        released
     }
 
     /// Notes that the manifest holds all edits up to `version`.
