@@ -12,7 +12,8 @@ use crate::event::{Event, StallEffect, WriteStall};
 impl Engine {
     /// A writer is held up by a tree, and this is why. Not to be called under a lock.
     pub(super) fn tell_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
-        if tree.was_told(effect, pressure) {
+        let mut told = tree.told_stall();
+        if is_about(&told, effect, pressure) {
             return;
         }
         let now = self.clock.now_micros();
@@ -27,7 +28,8 @@ impl Engine {
             since_micros: now.saturating_sub(u64::try_from(held).unwrap_or(u64::MAX)),
             until: pressure.until(),
         };
-        *tree.told_stall() = Some(stall.clone());
+        *told = Some(stall.clone());
+        drop(told);
         self.events.emit(Event::WritesStalled(stall));
     }
 
@@ -58,7 +60,10 @@ impl Tree {
 
     /// Whether it was told that this holds writers up.
     pub(super) fn was_told(&self, effect: StallEffect, pressure: &Pressure) -> bool {
-        let told = self.told_stall();
-        told.as_ref().is_some_and(|told| told.effect == effect && told.cause == pressure.cause)
+        is_about(&self.told_stall(), effect, pressure)
     }
+}
+
+fn is_about(told: &Option<WriteStall>, effect: StallEffect, pressure: &Pressure) -> bool {
+    told.as_ref().is_some_and(|told| told.effect == effect && told.cause == pressure.cause)
 }
