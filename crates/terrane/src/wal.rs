@@ -30,7 +30,8 @@ pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{
-    LogConfig, LogCopy, LogEnvironment, LogWriter, WantedClean, WantedPages, WantedSpare,
+    Ahead, HeaderSync, LogConfig, LogCopy, LogEnvironment, LogWriter, WantedClean, WantedPages,
+    WantedSpare,
 };
 
 /// The name of a log file. Its number is that of the file, not that of the segment in it.

@@ -17,7 +17,7 @@ use super::health::Trouble;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
-use crate::wal::{WantedClean, WantedPages, WantedSpare};
+use crate::wal::{Ahead, HeaderSync, WantedClean, WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -65,6 +65,8 @@ struct WorkState {
     spare: Option<WantedSpare>,
     /// What of the log will be written to soon.
     pages: Option<WantedPages>,
+    /// The header of the segment that is written.
+    header: Option<Arc<HeaderSync>>,
     /// Segments of the log that are to be written again.
     unclean: Vec<WantedClean>,
     /// When the log must be synced next.
@@ -121,9 +123,15 @@ impl Work {
         self.wake();
     }
 
-    /// Has the thread of the log make pages ready.
-    pub(super) fn make_pages(&self, pages: WantedPages) {
-        self.lock().pages = Some(pages);
+    /// Has the thread of the log do what is to be done before a segment is written further. Where
+    /// there is none, the writer does it when it has to.
+    pub(super) fn make_ready(&self, ahead: Ahead) {
+        let mut state = self.lock();
+        state.pages = ahead.pages;
+        if ahead.header.is_some() {
+            state.header = ahead.header;
+        }
+        drop(state);
         self.log_came_up.notify_all();
     }
 
@@ -329,6 +337,11 @@ impl Engine {
                 drop(guard);
                 pages.make();
                 self.pool.prepare();
+                continue;
+            }
+            if let Some(header) = guard.header.take() {
+                drop(guard);
+                let _ = header.sync().inspect_err(|error| self.health.fail(error.clone()));
                 continue;
             }
             let is_due = guard.sync_due.is_some_and(|due| due <= Instant::now());

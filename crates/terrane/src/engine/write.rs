@@ -101,16 +101,16 @@ impl Engine {
         writer.next_seq = last + 1;
         let entered = self.enter(&mut writer, last)?;
         let wants_spare = writer.log.as_mut().and_then(LogWriter::wanted_spare);
-        // What is synced goes by system call, and needs no pages.
-        let wants_pages = match durability {
+        // What is synced goes by system call, and needs no pages; its sync is the header's as well.
+        let ahead = match durability {
             Durability::Process | Durability::Interval(_) => {
-                writer.log.as_mut().and_then(LogWriter::wanted_pages)
+                writer.log.as_mut().and_then(LogWriter::wanted_ahead)
             }
             Durability::None | Durability::Sync => None,
         };
         drop(writer);
-        if let Some(pages) = wants_pages {
-            self.work.make_pages(pages);
+        if let Some(ahead) = ahead {
+            self.work.make_ready(ahead);
         }
         // What is promised to survive must do so before anyone can see it.
         let synced = match (durability, end) {

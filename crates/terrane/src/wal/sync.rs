@@ -95,6 +95,11 @@ impl LogSync {
         }
     }
 
+    /// A sync failed elsewhere: nothing is promised any more.
+    pub(super) fn fail(&self, error: Error) {
+        self.lock().failed.get_or_insert(error);
+    }
+
     /// Everything before `lsn` was written.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {

@@ -173,6 +173,32 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
 }
 
 #[test]
+fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
+    let mut rng = Rng::new(seed_from_env(54));
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 70_000).unwrap();
+    let first = log.writer.segment();
+    while log.writer.segment() == first {
+        log.append(&mut rng);
+    }
+    // All of it is in tables. Still, if power is lost now there has to be a log.
+    let end = log.writer.end();
+    let freed = log.writer.release(end);
+    assert!(freed.reused.is_empty() && freed.removed.is_empty());
+    let lost = Crash::Power(Survival { percent: 0, seed: 1 });
+    let (batches, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
+    assert_eq!((batches.len(), replayed.last_segment, replayed.end), (0, first, end));
+    let ahead = log.writer.wanted_ahead().unwrap();
+    ahead.header.unwrap().sync().unwrap();
+    let freed = log.writer.release(end);
+    assert_eq!(freed.reused.len() + freed.removed.len(), 1);
+    let (_, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
+    assert_eq!(replayed.last_segment, first + 1);
+    // It is handed over once only.
+    assert!(log.writer.wanted_ahead().is_none_or(|ahead| ahead.header.is_none()));
+}
+
+#[test]
 fn a_value_that_holds_a_whole_log_is_not_replayed() {
     let storage = MemoryStorage::new(1);
     let mut log = Log::open(&storage, 1 << 20).unwrap();

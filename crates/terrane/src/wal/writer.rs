@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::format::{
     HEADER_BYTES, NOTE_OFFSET, RecordKind, SegmentHeader, TERMINATOR_BYTES, encode_note,
@@ -13,7 +14,7 @@ use crate::batch::Op;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::{Counter, Counters};
-use crate::storage::{Preparer, Segment, Storage};
+use crate::storage::{Preparer, Segment, Storage, Syncer};
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
 /// How the log is kept.
@@ -129,6 +130,15 @@ pub(crate) struct Released {
     pub(crate) removed: Vec<PathBuf>,
 }
 
+/// What another thread does for a segment that is being written, so that its writer need not wait.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// A part of it that will be written to soon.
+    pub(crate) pages: Option<WantedPages>,
+    /// Its header, where no one makes it durable yet.
+    pub(crate) header: Option<Arc<HeaderSync>>,
+}
+
 /// A part of a segment that will be written to soon: pages that are made by another thread do not
 /// hold up the writer.
 #[derive(Debug)]
@@ -145,8 +155,39 @@ impl WantedPages {
     }
 }
 
+/// The header of a segment on its way to the disk. It has to be there before the next segment's
+/// is, and before the segment in front of it goes: then the chain is whole after every crash.
+/// A segment whose header is lost had no record that was promised, as syncing those syncs it too.
+#[derive(Debug)]
+pub(crate) struct HeaderSync {
+    path: PathBuf,
+    syncer: Arc<dyn Syncer>,
+    is_durable: AtomicBool,
+}
+
+impl HeaderSync {
+    /// Returns once it is durable.
+    ///
+    /// # Errors
+    /// The sync failed: nothing can be promised any more.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if !self.is_durable() {
+            self.syncer.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+            self.is_durable.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn is_durable(&self) -> bool {
+        self.is_durable.load(Ordering::Acquire)
+    }
+}
+
 struct Current {
     header: SegmentHeader,
+    header_sync: Arc<HeaderSync>,
+    /// Someone was asked to make the header durable.
+    is_header_given: bool,
     path: PathBuf,
     segment: Box<dyn Segment>,
     offset: u64,
@@ -182,8 +223,8 @@ impl LogWriter {
         let mut full = Vec::new();
         for ReplayedFile { path, end, bytes } in &replayed.files {
             // What was replayed is the past of everything that will be promised from now on. Where
-            // nothing was, all of it is in tables.
-            if replayed.batches > 0 {
+            // nothing was, all of it is in tables; but the newest header may not be durable.
+            if replayed.batches > 0 || !replayed.was_closed {
                 let segment =
                     storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
                 segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
@@ -199,6 +240,7 @@ impl LogWriter {
         let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
         let (path, segment) = create_file(&environment, next_file, len)?;
         let current = begin(&environment, path, segment, place)?;
+        current.header_sync.sync()?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
         Ok(Self {
             environment,
@@ -377,6 +419,7 @@ impl LogWriter {
     #[cold]
     fn next_segment(&mut self, room: u64) -> Result<()> {
         let needed = HEADER_BYTES + room;
+        self.sync_header()?;
         // The file is made first: if there is no room for it, nothing has changed.
         let (path, segment) = match self.take_spare(needed) {
             Some(spare) => spare,
@@ -425,6 +468,22 @@ impl LogWriter {
         self.note_manifest(self.manifest_version)
     }
 
+    /// The header of this segment is durable before there is another one. As a rule it is so long
+    /// since.
+    fn sync_header(&self) -> Result<()> {
+        if self.is_header_durable() {
+            return Ok(());
+        }
+        let synced = self.current.header_sync.sync();
+        synced.inspect_err(|error| self.sync.fail(error.clone()))
+    }
+
+    fn is_header_durable(&self) -> bool {
+        // A sync of any record has synced the header.
+        let Current { header, header_sync, .. } = &self.current;
+        header_sync.is_durable() || self.sync.synced() > header.base
+    }
+
     fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {
         while let Some(path) = self.spares.pop() {
             let segment = self.environment.storage.open_segment(&path);
@@ -452,20 +511,23 @@ impl LogWriter {
         Some(WantedSpare { path, len: self.config.segment_bytes })
     }
 
-    /// The next part of the segment to be made ready, if it is time to.
+    /// What is to be done for the segment before it is written further, if it is time to.
     #[inline]
-    pub(crate) fn wanted_pages(&mut self) -> Option<WantedPages> {
-        if self.current.offset < self.current.ready_at { None } else { self.next_pages() }
+    pub(crate) fn wanted_ahead(&mut self) -> Option<Ahead> {
+        if self.current.offset < self.current.ready_at { None } else { Some(self.ahead()) }
     }
 
     #[cold]
-    fn next_pages(&mut self) -> Option<WantedPages> {
+    fn ahead(&mut self) -> Ahead {
         let Current { segment, offset, len, ready_at, ready, .. } = &mut self.current;
         let from = (*ready).max(*offset);
         *ready = (*offset + READY_BYTES).min(*len);
         *ready_at = if *ready < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
-        let preparer = segment.preparer()?;
-        Some(WantedPages { preparer, offset: from, len: ready.saturating_sub(from) })
+        let len = ready.saturating_sub(from);
+        let pages = segment.preparer().map(|preparer| WantedPages { preparer, offset: from, len });
+        let is_given = std::mem::replace(&mut self.current.is_header_given, true);
+        let header = (!is_given).then(|| Arc::clone(&self.current.header_sync));
+        Ahead { pages, header }
     }
 
     /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
@@ -484,7 +546,11 @@ impl LogWriter {
     /// files of the usual length are to be written again, the others to be removed.
     pub(crate) fn release(&mut self, lsn: Lsn) -> Released {
         let mut released = Released::default();
-        let count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
+        let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
+        // Without the last one the log would be missing if the header of the next one is lost.
+        if count == self.full.len() && !self.is_header_durable() {
+            count = count.saturating_sub(1);
+        }
         if count == 0 || self.pins > 0 {
             return released;
         }
@@ -543,8 +609,7 @@ fn create_file(
     Ok((path, segment))
 }
 
-/// Writes the header that makes a file, new or used, the next segment, and makes it durable: after
-/// a crash the chain of segments is whole, whatever is lost of their records.
+/// Writes the header that makes a file, new or used, the next segment.
 fn begin(
     environment: &LogEnvironment,
     path: PathBuf,
@@ -565,10 +630,22 @@ fn begin(
     let mut bytes = header.encode();
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
-    segment.syncer().sync().map_err(|error| Error::io("sync", &path, error))?;
-    let len = segment.len();
-    let offset = HEADER_BYTES;
-    Ok(Current { header, path, segment, offset, len, ready_at: READY_FROM, ready: 0 })
+    let header_sync = Arc::new(HeaderSync {
+        path: path.clone(),
+        syncer: segment.syncer(),
+        is_durable: AtomicBool::new(false),
+    });
+    Ok(Current {
+        header,
+        header_sync,
+        is_header_given: false,
+        path,
+        len: segment.len(),
+        segment,
+        offset: HEADER_BYTES,
+        ready_at: READY_FROM,
+        ready: 0,
+    })
 }
 
 impl std::fmt::Debug for LogWriter {
