@@ -37,7 +37,8 @@ pub(crate) struct Piece {
     pub(crate) written_bytes: u64,
 }
 
-/// Merges `input`, which is positioned on its first entry, into tables.
+/// Merges `input`, which is positioned on its first entry, into tables, up to the key `end` if there
+/// is one.
 ///
 /// `fragments` are the range tombstones of the inputs. `go_on` returns when the merge may go on; it
 /// is asked after each piece, and at the end.
@@ -47,6 +48,7 @@ pub(crate) struct Piece {
 /// `output` to remove.
 pub(crate) fn merge(
     mut input: MergeCursor,
+    end: Option<&[u8]>,
     fragments: Vec<Fragment>,
     mut rules: DropRules,
     output: &mut Output<'_>,
@@ -70,6 +72,9 @@ pub(crate) fn merge(
         let stripe = rules.stripe(seq);
         let is_new_key = !has_key || input.key() != &key[..];
         if is_new_key {
+            if end.is_some_and(|end| input.key() >= end) {
+                break;
+            }
             key.clear();
             key.extend_from_slice(input.key());
             has_key = true;
@@ -89,6 +94,25 @@ pub(crate) fn merge(
     piece.written_bytes = more_than(&mut written, output.written_bytes());
     go_on(piece)?;
     Ok(made)
+}
+
+/// What of `fragments`, in key order, lies from `start` on and before `end`.
+pub(crate) fn clipped(
+    fragments: &[Fragment],
+    start: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Vec<Fragment> {
+    let clip = |fragment: &Fragment| {
+        let from = start.map_or(&*fragment.start, |start| start.max(&*fragment.start));
+        let to = match (fragment.end.as_deref(), end) {
+            (Some(own), Some(end)) => Some(own.min(end)),
+            (own, end) => own.or(end),
+        };
+        let is_empty = to.is_some_and(|to| to <= from);
+        let seqs = fragment.seqs.clone();
+        (!is_empty).then(|| Fragment { start: from.into(), end: to.map(Into::into), seqs })
+    };
+    fragments.iter().filter_map(clip).collect()
 }
 
 /// What is in `now` beyond what was there before. Sizes of unfinished tables are estimates, so that

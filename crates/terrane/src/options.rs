@@ -209,6 +209,13 @@ options! {
     trade_off "More threads keep up with more writes, and take more from everyone else.",
     takes_effect "when the database is opened";
 
+    /// Threads that one compaction has at most (Dent §2.3.4): each merges a range of keys of all its
+    /// runs, of a table or more. All together there may be `compaction_threads` times as many.
+    merge_threads: usize as usize = 1,
+    accepts "1 to 64" where |count| (1..=64).contains(count),
+    trade_off "A large compaction ends sooner, and takes more processors and memory meanwhile.",
+    takes_effect "when the database is opened";
+
     /// Threads that search several runs at the same time for one get or for the start of one scan
     /// (Dent §2.4.2, §2.6.2); 0 has each reader search for itself. It pays where several runs must
     /// be read from a disk: with 24 runs in read mode `direct`, 4 threads start scans 2 to 3 times

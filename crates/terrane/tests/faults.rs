@@ -28,6 +28,7 @@ fn config(rng: &mut Rng) -> Config {
         log_segment_bytes: 64 << 10,
         log_bytes_max: 1 << 20,
         compaction_threads: 1,
+        merge_threads: 3,
         io_budget: terrane::IoBudget::Unlimited,
         read_threads: 0,
         delete_persistence: None,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::compaction::Group;
 use terrane_policy::forecast::Cost;
 use terrane_policy::{
@@ -12,7 +11,6 @@ use terrane_policy::{
     soundness,
 };
 
-use super::flush::job_memory;
 use super::gate::Pass;
 use super::install::Installed;
 use super::pace::Pace;
@@ -21,18 +19,10 @@ use super::{Engine, JobKind, Tree};
 use crate::clock::thread_cpu_time;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::manifest::{Change, JobRecord, describe};
-use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, Piece, covered, merge};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, Table};
-use crate::types::SeqNo;
-use crate::version::{OpenRun, Version};
-
-/// The most that is read of a run at a time, and the least, however little memory there is.
-const PIECE_BYTES_MAX: usize = 512 << 10;
-const PIECE_BYTES_MIN: usize = 16 << 10;
+use crate::table::FinishedTable;
+use crate::version::Version;
 
 /// What a compaction did with its inputs.
 #[derive(Debug, Default)]
@@ -44,6 +34,8 @@ struct Outcome {
     made: Vec<FinishedTable>,
     /// Bytes of the tables that were read.
     read_bytes: u64,
+    /// Processor time of threads that helped.
+    helpers_cpu: Duration,
 }
 
 impl Engine {
@@ -146,7 +138,7 @@ impl Engine {
             tree.dead().clear();
         }
         let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
-        self.count(&outcome, start.elapsed(), cpu.unwrap_or_default());
+        self.count(&outcome, start.elapsed(), cpu.unwrap_or_default() + outcome.helpers_cpu);
         Ok(record)
     }
 
@@ -243,69 +235,15 @@ impl Engine {
                 Group::Keep(_) => {}
                 Group::Move(table) => outcome.moved.push(table),
                 Group::Merge(tables) => {
-                    let (made, read_bytes) =
-                        self.merge_group(pace, version, &tables, &snapshots, paths)?;
-                    outcome.made.extend(made);
-                    outcome.read_bytes += read_bytes;
+                    let merged = self.merge_group(pace, version, &tables, &snapshots, paths)?;
+                    outcome.made.extend(merged.made);
+                    outcome.read_bytes += merged.read_bytes;
+                    outcome.helpers_cpu += merged.helpers_cpu;
                     outcome.consumed.extend(tables);
                 }
             }
         }
         Ok(())
-    }
-
-    fn merge_group(
-        &self,
-        pace: &mut Pace<'_>,
-        version: &Arc<Version>,
-        tables: &[Arc<TableInfo>],
-        snapshots: &[SeqNo],
-        paths: &mut Vec<PathBuf>,
-    ) -> Result<(Vec<FinishedTable>, u64)> {
-        let (tree, compaction, shape) = (pace.tree, pace.compaction, version.shape());
-        // Memory is taken when the merge can make use of it.
-        pace.go_on(Piece::default())?;
-        let fragments = fragments_of(version, tables)?;
-        let read = self.not_covered(tables, &fragments, snapshots);
-        let runs = chosen_runs(version, compaction, &read);
-        let piece = piece_bytes(self.settings.memory_budget_bytes(), runs.len());
-        let held = runs.iter().map(|run| piece.min(largest_table_bytes(run))).sum::<usize>();
-        let design = tree.design();
-        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, held + job_memory(&design));
-        // The job's memory comes from the cache, before it is taken.
-        self.size_cache();
-        let sources = runs.into_iter().map(|run| Source::Run(RunCursor::read_ahead(run, piece)));
-        let mut input = MergeCursor::new(sources.collect());
-        input.seek_first()?;
-        let older = OlderTables::new(compaction.older_tables(shape));
-        let rules = DropRules::new(snapshots.to_vec(), older);
-        let level = compaction.output.level;
-        let grandparents = grandparents(shape, level, tables);
-        let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
-        let mut next_table = || self.next_table();
-        let config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
-        let mut output = Output::new(config);
-        let made = merge(input, fragments, rules, &mut output, &mut |piece| pace.go_on(piece));
-        paths.extend_from_slice(output.paths());
-        let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
-        Ok((made?, tables.iter().filter(is_read).map(|table| table.size_bytes).sum()))
-    }
-
-    /// The tables of a group that must be read: not those that newer range tombstones cover whole,
-    /// for every reader that could see anything of them.
-    fn not_covered(
-        &self,
-        tables: &[Arc<TableInfo>],
-        fragments: &[Fragment],
-        snapshots: &[SeqNo],
-    ) -> Vec<TableId> {
-        let set = [fragments.iter().collect()];
-        let is_covered = |table: &&Arc<TableInfo>| {
-            covered(&set, table).is_some_and(|covered| covered.is_unseen(snapshots))
-        };
-        let (covered, read): (Vec<_>, Vec<_>) = tables.iter().partition(is_covered);
-        self.counters.add(Counter::TablesDropped, covered.len() as u64);
-        read.iter().map(|table| table.id).collect()
     }
 
     /// Compacts everything in `range` down to the last level that holds any of it.
@@ -389,56 +327,4 @@ fn clear_of(
         all.push(Compaction { inputs: vec![input], output, reason });
     }
     all
-}
-
-/// The range tombstones of some tables together.
-fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Fragment>> {
-    let all = RangeTombstones::new();
-    for info in tables.iter().filter(|info| info.range_tombstones > 0) {
-        let Some(table) = version.tables().get(&info.id) else { continue };
-        table.fragments()?.iter().for_each(|fragment| all.add(fragment));
-    }
-    Ok(all.fragments())
-}
-
-/// What is read of each of `runs` at a time. Larger pieces hardly cost less per byte; those of all
-/// runs together must leave most of the memory to others.
-fn piece_bytes(budget: u64, runs: usize) -> usize {
-    let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
-    share.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
-}
-
-fn largest_table_bytes(run: &OpenRun) -> usize {
-    let sizes = run.tables().iter().map(|table| table.info().size_bytes);
-    sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
-}
-
-/// The chosen tables as runs, one for each run that has any of them.
-fn chosen_runs(
-    version: &Version,
-    compaction: &Compaction,
-    chosen: &[TableId],
-) -> Vec<Arc<OpenRun>> {
-    let mut runs = Vec::new();
-    for input in &compaction.inputs {
-        let tables: Vec<Arc<Table>> = input
-            .tables
-            .iter()
-            .filter(|info| chosen.contains(&info.id))
-            .filter_map(|info| version.tables().get(&info.id))
-            .cloned()
-            .collect();
-        if !tables.is_empty() {
-            let run = Arc::new(OpenRun::of_tables(tables));
-            runs.push(run);
-        }
-    }
-    runs
-}
-
-/// The tables of the level below the output that share keys with the group.
-fn grandparents(shape: &TreeShape, level: usize, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
-    let hull = KeyRange::hull_of(tables.iter().map(|table| &table.range));
-    let run = shape.level(level + 1).runs.first();
-    hull.zip(run).map(|(hull, run)| run.overlapping(&hull).to_vec()).unwrap_or_default()
 }

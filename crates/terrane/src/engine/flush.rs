@@ -99,7 +99,7 @@ impl Engine {
         let mut go_on = |piece: Piece| {
             self.gate.flush(piece.written_bytes, &stop).map_err(|Stopped| Error::Closed)
         };
-        let tables = merge(input, fragments, rules, &mut output, &mut go_on);
+        let tables = merge(input, None, fragments, rules, &mut output, &mut go_on);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
         if !tables.is_empty() {

@@ -65,7 +65,7 @@ fn merge_memtable(
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(snapshots.to_vec(), older);
-    merge(input, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
+    merge(input, None, memtable.range_tombstones().fragments(), rules, &mut output, &mut |_| Ok(()))
         .unwrap()
 }
 
@@ -247,7 +247,7 @@ fn a_stopped_merge_names_the_files_it_began() {
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(vec![], OlderTables::default());
-    let stopped = merge(input, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
+    let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));
     assert_eq!(output.paths().len(), 1);
     assert_eq!(storage.list(Path::new("db")).unwrap(), ["1"]);

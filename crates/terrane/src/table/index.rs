@@ -214,6 +214,18 @@ impl<'a> Index<'a> {
         rest.cmp(wanted_rest).then_with(|| len.cmp(&suffix.len()))
     }
 
+    /// The separator of block `index`.
+    pub(super) fn separator(&self, index: usize) -> Vec<u8> {
+        let part = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
+        let head_len = self.bytes.get(self.layout.head_lens + index).copied().unwrap_or_default();
+        let head = self.head(index).to_be_bytes();
+        let rests = self.layout.prefix.end;
+        let start = index.checked_sub(1).map_or(0, |before| self.rest_end(before));
+        let rest = part(rests + start..rests + self.rest_end(index));
+        let head = head.get(..usize::from(head_len)).unwrap_or_default();
+        [part(self.layout.prefix.clone()), head, rest].concat()
+    }
+
     /// The first block that may hold versions of `key`: in it, or in the ones after it that
     /// continue it, are all of them.
     pub(super) fn search(&self, key: &[u8]) -> usize {
@@ -321,6 +333,12 @@ mod tests {
             let index = Index::new(&bytes, &layout);
             assert_eq!(layout.len(), blocks.len());
             assert_eq!(index.block(0), 0..100);
+            for (number, block) in blocks.iter().enumerate() {
+                let separator = index.separator(number);
+                let before = number.checked_sub(1).and_then(|before| blocks[before].last());
+                assert!(separator <= block[0], "seed {}", seed + round);
+                assert!(before.is_none_or(|last| *last < separator || *last == block[0]));
+            }
             for block in &blocks {
                 for key in block {
                     let first = blocks.iter().position(|block| block.contains(key)).unwrap();
@@ -362,6 +380,7 @@ mod tests {
                 let index = Index::new(&bytes, &layout);
                 index.search(&7u64.to_be_bytes());
                 index.search(b"\0\0\0");
+                (0..layout.len()).for_each(|number| drop(index.separator(number)));
             }
         }
         assert!(IndexLayout::parse(&[0xff; 400], 200).is_err());

@@ -399,6 +399,15 @@ impl Table {
         Ok(Index::new(&bytes, &opened.index).search(key))
     }
 
+    /// A key above all of the blocks before block `number`, and not above any of its own; that of a
+    /// block that goes on with versions of a key is this key.
+    pub(crate) fn separator(&self, number: usize) -> Result<Vec<u8>> {
+        let opened = self.opened()?;
+        let bytes = self.part(opened, opened.footer.index, Part::Index)?;
+        let index = Index::new(&bytes, &opened.index);
+        Ok(if number < opened.index.len() { index.separator(number) } else { Vec::new() })
+    }
+
     /// As [`Table::block_of`], and asks for the memory of that block.
     pub(crate) fn approach(&self, key: &[u8]) -> Result<usize> {
         let opened = self.opened()?;

@@ -17,6 +17,7 @@
 //! | `events` | what happens by itself, told as it happens and later |
 //! | `durability` | what survives, for a database and for one write |
 //! | `figures` | counters and sizes that add up |
+//! | `merge_threads` | compactions in parts that have a thread each |
 //! | `compaction_reads` | what compactions read, and what they leave to readers |
 //! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | no room, and room again |
@@ -44,6 +45,7 @@ mod iterators;
 mod keyspaces;
 mod limits;
 mod log_in_a_copy;
+mod merge_threads;
 mod open;
 mod options;
 mod parallel_reads;

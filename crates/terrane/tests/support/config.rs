@@ -22,6 +22,7 @@ pub struct Config {
     pub log_segment_bytes: u64,
     pub log_bytes_max: u64,
     pub compaction_threads: usize,
+    pub merge_threads: usize,
     pub io_budget: IoBudget,
     pub read_threads: usize,
     pub delete_persistence: Option<Duration>,
@@ -126,6 +127,7 @@ impl Config {
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),
             log_bytes_max: *rng.pick(&[1 << 20, 1 << 30]),
             compaction_threads: rng.between(1, 3) as usize,
+            merge_threads: *rng.pick(&[1, 2, 5]),
             read_threads: *rng.pick(&[0, 0, 1, 3]),
             io_budget: *rng.pick(&[
                 IoBudget::Unlimited,
@@ -151,6 +153,7 @@ impl Config {
             .log_segment_bytes(self.log_segment_bytes)
             .log_bytes_max(self.log_bytes_max)
             .compaction_threads(self.compaction_threads)
+            .merge_threads(self.merge_threads)
             .io_budget(self.io_budget)
             .read_threads(self.read_threads)
             .storage(storage)
