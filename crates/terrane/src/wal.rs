@@ -12,9 +12,11 @@
 //! |---|---|
 //! | `format` | headers and records, byte by byte |
 //! | `writer` | appends records, moves from segment to segment |
+//! | `ahead` | what other threads do for it before it has to wait |
 //! | `sync` | makes the log durable for many writers at once |
 //! | `segment_reader`, `recover` | read it back, and decide where it ends |
 
+mod ahead;
 mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
@@ -25,14 +27,12 @@ mod sync;
 mod tests;
 mod writer;
 
+pub(crate) use ahead::{Ahead, HeaderSync, WantedClean, WantedPages, WantedSpare};
 pub(crate) use format::{RecordKind, clear_note};
 pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
-pub(crate) use writer::{
-    Ahead, HeaderSync, LogConfig, LogCopy, LogEnvironment, LogWriter, WantedClean, WantedPages,
-    WantedSpare,
-};
+pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 
 /// The name of a log file. Its number is that of the file, not that of the segment in it.
 pub(crate) fn segment_file_name(number: u64) -> String {
