@@ -19,6 +19,14 @@ pub use limit::{Bound, Limit, Violation};
 /// puts writes before compactions (compaction paper §3.1.2).
 pub const NEVER: u32 = u32::MAX;
 
+/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
+/// per byte: 4 MiB a second.
+const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
+
+/// Runs beyond the limit at which writers wait wherever they are: more than buffers make that were
+/// full when the limit was reached.
+const ON_THEIR_WAY_MAX: u32 = 4;
+
 /// What else writers wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stall {
@@ -122,6 +130,10 @@ pub struct Pressure {
     pub threshold: u32,
     /// Runs or buffers at which writers stop.
     pub stop_at: u32,
+    /// In a level that holds one run when no merge is behind, how far its newest run fills it: from
+    /// one run to the next there is no other step. bLSM slows writers down by how far a level is
+    /// full again while what was in it is still on its way.
+    pub newest_percent: Option<u8>,
 }
 
 impl Pressure {
@@ -143,27 +155,58 @@ impl Pressure {
 
     /// How near the tree is to its stop; 1 and more are at or beyond it.
     fn excess(&self) -> f64 {
-        f64::from(self.measured) / f64::from(self.stop_at.max(1))
+        (f64::from(self.measured) + self.newest_part()) / f64::from(self.stop_at.max(1))
+    }
+
+    fn newest_part(&self) -> f64 {
+        f64::from(self.newest_percent.unwrap_or(0)) / 100.0
+    }
+
+    /// Whether writers that are to stop do so at once, also if there is room in memory: where the
+    /// tree has to be in shape at every write, and where flushes that were asked for have made more
+    /// runs than were on their way. Else they go on until their memtable is full: to have them wait
+    /// earlier would only add to how long they wait (performance-stability, Theorem 1).
+    pub fn stops_at_once(&self) -> bool {
+        match self.cause {
+            StallCause::CompactionsDue => true,
+            StallCause::ImmutableMemtables => false,
+            StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
+                self.measured >= self.stop_at.saturating_add(ON_THEIR_WAY_MAX)
+            }
+        }
+    }
+
+    /// By how much a writer is slowed down, in nanoseconds for each byte that it writes.
+    pub fn delay_nanos_per_byte(&self) -> f64 {
+        let strength = self.strength();
+        strength * strength * SLOWEST_NANOS_PER_BYTE
     }
 
     /// How far the tree is from its first delay (0) to its stop (1).
     pub fn strength(&self) -> f64 {
-        let span = self.stop_at.saturating_sub(self.threshold) + 1;
-        let steps = self.measured.saturating_sub(self.threshold) + 1;
-        (f64::from(steps) / f64::from(span)).clamp(0.0, 1.0)
+        let span = f64::from(self.stop_at.saturating_sub(self.threshold));
+        let steps = f64::from(self.measured.saturating_sub(self.threshold));
+        let strength = match self.newest_percent {
+            Some(_) => (steps + self.newest_part()) / span.max(1.0),
+            None => (steps + 1.0) / (span + 1.0),
+        };
+        strength.clamp(0.0, 1.0)
     }
 }
 
 impl fmt::Display for Pressure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cause, level, measured, threshold, stop_at } = self;
+        let Self { cause, level, measured, threshold, stop_at, newest_percent } = self;
         let level = level.unwrap_or_default();
         match cause {
             StallCause::CompactionsDue => write!(f, "{cause}: level {level} is out of shape"),
-            StallCause::LevelRuns => write!(
-                f,
-                "{cause}: {measured} in level {level} (delay at {threshold}, stop at {stop_at})"
-            ),
+            StallCause::LevelRuns => {
+                write!(f, "{cause}: {measured} in level {level}")?;
+                if let Some(percent) = newest_percent {
+                    write!(f, ", the newest fills {percent} % of it")?;
+                }
+                write!(f, " (delay at {threshold}, stop at {stop_at})")
+            }
             _ => write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})"),
         }
     }
@@ -191,6 +234,7 @@ pub fn admit(shape: &TreeShape, full_buffers: usize, design: &Design) -> Admissi
             measured: buffers,
             threshold: limits.stop_buffers,
             stop_at: limits.stop_buffers,
+            newest_percent: None,
         });
     }
     let answer = match (limits.violation, admit_by_runs(shape, design)) {
@@ -206,6 +250,7 @@ pub fn admit(shape: &TreeShape, full_buffers: usize, design: &Design) -> Admissi
                 measured: 0,
                 threshold: 0,
                 stop_at: 0,
+                newest_percent: None,
             });
         }
     }
@@ -234,9 +279,10 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
         Limit::Level0 => Pressure {
             cause: StallCause::Level0Runs,
             level: Some(0),
-            measured: count(shape.level(0).runs.len()),
+            measured: count(runs_that_merge(shape, design)),
             threshold: limits.delay_runs,
             stop_at: limits.stop_runs,
+            newest_percent: None,
         },
         Limit::Local(bound) => {
             let deeper = (1..shape.levels.len()).map(|level| local(shape, design, level, bound));
@@ -253,6 +299,15 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     }
 }
 
+/// Those of level 0, but for what a size-tiered policy lets rest: of that there is ever more.
+fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
+    let runs = &shape.level(0).runs;
+    match design.strategy.size_tiered() {
+        Some(policy) => runs.iter().filter(|run| policy.merges_again(run.size_bytes())).count(),
+        None => runs.len(),
+    }
+}
+
 /// The most runs that a level has when no merge is behind: those at which it acts, or the one that
 /// it is.
 fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
@@ -262,10 +317,19 @@ fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
 
 /// A level other than the first may be at its bound: what writers add goes to the first.
 fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
-    let expected = expected_runs(design, level, shape.last_level());
+    let last = shape.last_level();
+    let expected = expected_runs(design, level, last);
     let stop_at = bound.runs(expected).saturating_add(u32::from(level > 0));
-    let runs = count(shape.level(level).runs.len());
-    bounded(StallCause::LevelRuns, Some(level), runs, expected, stop_at)
+    let runs = &shape.level(level).runs;
+    let mut pressure =
+        bounded(StallCause::LevelRuns, Some(level), count(runs.len()), expected, stop_at);
+    if let Some(newest) = runs.first().filter(|_| level > 0 && expected == 1) {
+        let capacity = design.fitted(shape).capacity_bytes(level, last).max(1);
+        let percent = u128::from(newest.size_bytes()) * 100 / u128::from(capacity);
+        pressure.newest_percent = Some(percent.min(100) as u8);
+        pressure.threshold = pressure.threshold.min(stop_at - 1);
+    }
+    pressure
 }
 
 /// Writers are delayed from half-way between what is expected and what is too much.
@@ -277,7 +341,7 @@ fn bounded(
     stop_at: u32,
 ) -> Pressure {
     let threshold = (expected.saturating_add(stop_at) / 2).saturating_add(1).min(stop_at);
-    Pressure { cause, level, measured, threshold, stop_at }
+    Pressure { cause, level, measured, threshold, stop_at, newest_percent: None }
 }
 
 #[cfg(test)]
@@ -361,6 +425,29 @@ mod tests {
         assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
         let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
         assert_eq!((pressure.cause, pressure.level), (StallCause::LevelRuns, Some(0)));
+    }
+
+    #[test]
+    fn writers_slow_down_as_a_level_of_one_run_fills_again() {
+        // What is in level 1 is on its way to level 2, and the next run has come so far.
+        let design: Design =
+            "leveling L0=1 T=10; granularity=level; base=100B; limit=local(2x)".parse().unwrap();
+        let with = |newest: u64| {
+            let tree = format!("L1 r3: 3=a..=z:{newest}B\nL1 r2: 2=a..=z:100B\n");
+            admit(&tree.parse().unwrap(), 0, &design)
+        };
+        let strength = |newest| match with(newest) {
+            Admission::Delay(pressure) => pressure.strength(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([10, 50, 100, 250].map(strength), [0.1, 0.5, 1.0, 1.0]);
+        let Admission::Delay(pressure) = with(50) else { panic!() };
+        assert_eq!(
+            pressure.to_string(),
+            "level-runs: 2 in level 1, the newest fills 50 % of it (delay at 2, stop at 3)"
+        );
+        let one: TreeShape = "L1 r2: 2=a..=z:100B".parse().unwrap();
+        assert_eq!(admit(&one, 0, &design), Admission::Proceed);
     }
 
     #[test]

@@ -244,6 +244,9 @@ impl TriggerKind {
             Self::LevelSaturation | Self::RunCount | Self::FileCount => {
                 write!(f, "{self}: level {level} holds {found} of {}", self.quantity(limit))
             }
+            Self::Prefix | Self::Concurrent => {
+                write!(f, "{self}: {found} neighbours of {} belong together", self.quantity(limit))
+            }
             Self::SpaceAmplification => {
                 write!(
                     f,

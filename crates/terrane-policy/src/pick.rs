@@ -17,7 +17,8 @@
 //! When single tables are what fires, they move likewise, chosen among those that are marked. A
 //! table with tombstones below which nothing is left to delete is rewritten where it is, unless a
 //! snapshot keeps them; in the last level a marked table is merged with what it overlaps. Space
-//! amplification has all runs merged into the oldest.
+//! amplification has all runs merged into the oldest, size-tiered policies neighbours into the oldest
+//! of them.
 //!
 //! Every answer passes [`crate::soundness::check`], and from any shape finitely many answers lead
 //! to none: each moves data down, or leaves fewer runs, fewer tombstones or younger tables. The
@@ -31,6 +32,7 @@ mod due;
 mod load;
 mod marked;
 mod movement;
+mod sized;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -98,6 +100,7 @@ pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     let mut candidates = load::candidates(input);
     candidates.extend(marked::candidates(input));
     candidates.extend(space::candidate(input));
+    candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
     let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
     candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate))
@@ -109,6 +112,7 @@ pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
     let input = &PickInput { design: &fitted, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(space::candidate(input));
+    candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
     let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
     let mut open = candidates.iter().filter(is_open);
@@ -138,6 +142,7 @@ fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
     let granularity = *strategy.granularity.at(level);
     let compaction = match &candidate.extent {
         Extent::Tree => space::merge_all(input, reason),
+        Extent::Runs(runs) => sized::merge(input, runs, reason),
         Extent::InPlace(marked) => {
             return marked.iter().find_map(|table| {
                 let job = merge_in_place(input, level, Some(&table.range), reason)?;

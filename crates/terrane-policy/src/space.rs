@@ -14,7 +14,7 @@ const EAGERNESS: [&str; 5] =
     ["leveling", "1-leveling", "tiering", "lazy-leveling", "hybrid runs=T-1,4,last:2"];
 
 /// Triggers, each with a usual setting, in the order of precedence that strategies have them in.
-const TRIGGERS: [&str; 8] = [
+const TRIGGERS: [&str; 10] = [
     "tombstone-ttl(1h)",
     "tombstone-density(50)",
     "file-staleness(1d)",
@@ -23,6 +23,8 @@ const TRIGGERS: [&str; 8] = [
     "level-saturation",
     "file-count",
     "run-count",
+    "prefix(1GiB,5)",
+    "concurrent(3,10)",
 ];
 
 /// Every strategy of the space that makes sense, as its four primitives.
@@ -43,7 +45,12 @@ pub fn strategies() -> impl Iterator<Item = Strategy> {
 
 /// Whether the strategy keeps the tree in shape: some trigger looks at how full levels are.
 pub fn bounds_levels(strategy: &Strategy) -> bool {
-    strategy.triggers.values().iter().flatten().any(|trigger| trigger.kind().is_load())
+    strategy
+        .triggers
+        .values()
+        .iter()
+        .flatten()
+        .any(|trigger| trigger.kind().is_load() || trigger.kind().is_size_tiered())
 }
 
 fn with_triggers(base: &Strategy, triggers: &[Trigger], rules: &[Vec<Movement>]) -> Vec<Strategy> {

@@ -16,6 +16,7 @@ mod intake;
 mod movement;
 mod runs;
 mod sense;
+mod size_tiered;
 mod trigger;
 
 pub use eagerness::Eagerness;
@@ -24,6 +25,7 @@ pub use growth::{Growth, bush_ratio};
 pub use intake::Intake;
 pub use movement::Movement;
 pub use runs::{RunCount, Runs};
+pub use size_tiered::{Concurrent, Prefix, SizeRatio, SizeTiered, SizedRun};
 pub use trigger::{Trigger, TriggerKind};
 
 use crate::allocation::ttl_deadlines;
@@ -135,6 +137,14 @@ impl Strategy {
             self.granularity.to_string(),
             if movement.is_empty() || !chooses { "none".into() } else { movement.join("+") },
         ]
+    }
+
+    /// The policy by which runs of like size are merged wherever they are, if it is one of those.
+    pub fn size_tiered(&self) -> Option<&SizeTiered> {
+        self.triggers.at(0).iter().find_map(|trigger| match trigger {
+            Trigger::SizeTiered(policy) => Some(policy),
+            _ => None,
+        })
     }
 
     /// Whether decisions depend on how tables were read.

@@ -19,6 +19,9 @@ pub struct Outcome {
     pub latencies: Latencies,
     /// As long as writes took once they were begun.
     pub processing: Latencies,
+    /// How many writes were made at which times, in order, with lines in between; only noted where
+    /// [`Setup::check`](crate::Setup::check) says so.
+    pub departures: Vec<(f64, f64)>,
     /// Writes that had come and not been made at the end.
     pub queued: f64,
     /// Why it ended before its time: nothing was going on and nothing could begin.

@@ -43,15 +43,26 @@ pub struct Setup {
     pub window_seconds: f64,
     /// More tables than this are not told apart: they are larger in larger trees.
     pub tables_max: usize,
-    /// Holds every compaction to soundness and every tree to its invariants; for tests, as it takes
-    /// far longer than the rest.
+    /// Writers that someone else holds back: the most writes a second that are let in from each of
+    /// these times on.
+    pub held_back: Vec<(f64, f64)>,
+    /// Holds every compaction to soundness and every tree to its invariants, and notes when each
+    /// write was made; for tests, as it takes far longer than the rest.
     pub check: bool,
 }
 
 impl Setup {
     /// A design and a workload on a machine, with windows of half a minute.
     pub fn new(design: Design, workload: Workload, machine: Machine) -> Self {
-        Self { design, workload, machine, window_seconds: 30.0, tables_max: 20_000, check: false }
+        Self {
+            design,
+            workload,
+            machine,
+            window_seconds: 30.0,
+            tables_max: 20_000,
+            held_back: Vec::new(),
+            check: false,
+        }
     }
 }
 
@@ -120,6 +131,7 @@ impl<'a> Simulation<'a> {
             stalls: Vec::new(),
             latencies: Latencies::default(),
             processing: Latencies::default(),
+            departures: Vec::new(),
             queued: 0.0,
             stuck: None,
         };

@@ -71,6 +71,8 @@ fn takes_whole_runs(design: &Design) -> bool {
             TriggerKind::LevelSaturation
                 | TriggerKind::RunCount
                 | TriggerKind::SpaceAmplification
+                | TriggerKind::Prefix
+                | TriggerKind::Concurrent
                 | TriggerKind::Manual
         )
     };

@@ -226,7 +226,19 @@ pub(super) const ALL: &[Entry] = &[
             plain("leveling T=10; trigger=level-saturation; granularity=file; movement=round-robin")
         },
         row: Some(BLSM_ROW),
-        beyond: "its source merges whole components of three levels; the spring-and-gear scheduler, snowshovelling from the memory component",
+        beyond: "its source merges whole components, as blsm-spring does; snowshovelling from the memory component",
+    },
+    Entry {
+        name: "blsm-spring",
+        about: "whole levels that merge as fast as they fill again, and writers that follow them",
+        source: "bLSM (SIGMOD 2012) as performance-stability §4.2 measures it: ratio 10, at most two runs a level",
+        design: || {
+            plain(
+                "leveling T=10; trigger=level-saturation; granularity=level; movement=none; intake=exact; buffers=1; limit=local(2x); scheduler=gear",
+            )
+        },
+        row: None,
+        beyond: "snowshovelling from the memory component; writers are slowed down by how full a level is again, and not also by how far the merge out of it has come",
     },
     Entry {
         name: "clsm",

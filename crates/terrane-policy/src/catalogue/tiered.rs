@@ -21,6 +21,9 @@ const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=
 
 const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; delay=32; stop=64";
 
+/// All runs are one list; writers stop at its limit and not before (performance-stability §5.1.2).
+const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=9.6; buffers=2; violation=stop";
+
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "rocksdb-tiering",
@@ -150,7 +153,27 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(RUNS),
-        beyond: "its merge policies of today bound sizes instead (concurrent, prefix, constant); the schedulers of merges",
+        beyond: "its merge policies of today go by sizes: asterixdb-prefix and asterixdb-concurrent; a constant number of components (binomial)",
+    },
+    Entry {
+        name: "asterixdb-prefix",
+        about: "small runs gather until they are worth a merge; what has become large rests",
+        source: "AsterixDB, prefix merge policy: max-mergable-component-size 1 GB, max-tolerance-component-count 5; performance-stability §2.2 and its extended version",
+        design: || plain(&format!("{SIZE_TIERED}; trigger=prefix(1GiB,5,1.2); delay=10; stop=20")),
+        row: None,
+        beyond: "writers wait as soon as five runs could be merged and a merge goes on; here they wait at a limit of runs, and what rests does not count",
+    },
+    Entry {
+        name: "asterixdb-concurrent",
+        about: "3 to 10 of the newest runs merge as far back as their sizes are alike, several at a time",
+        source: "AsterixDB, concurrent merge policy, its default: 3 to 10 components, ratio 1.2, at most 30",
+        design: || {
+            plain(&format!(
+                "{SIZE_TIERED}; trigger=concurrent(3,10,1.2); limit=global(30); scheduler=greedy"
+            ))
+        },
+        row: None,
+        beyond: "its variant of today also bounds the size of what is merged (max-component-size, 1 TB)",
     },
     Entry {
         name: "tarantool",

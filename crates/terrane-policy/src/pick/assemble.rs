@@ -92,7 +92,7 @@ pub(super) fn within<'a>(
         Extent::Marked(marked) | Extent::InPlace(marked) => {
             marked.iter().any(|other| other.id == table.id)
         }
-        Extent::Level | Extent::Tree => true,
+        Extent::Level | Extent::Tree | Extent::Runs(_) => true,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What might be done, and in which order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::PickInput;
@@ -18,6 +19,8 @@ pub(super) enum Extent {
     InPlace(Vec<Arc<TableInfo>>),
     /// All runs should become one.
     Tree,
+    /// These runs of the whole tree, the newest first, should become one.
+    Runs(Range<usize>),
 }
 
 /// A level that should act, and how badly.

@@ -1,7 +1,7 @@
 //! Levels that are too full: by bytes, by tables or by runs.
 
-use super::PickInput;
 use super::candidate::{Candidate, Extent, load_rank, ranked};
+use super::{PickInput, sized};
 use crate::admission::run_pressure;
 use crate::compaction::Reason;
 use crate::design::PerLevel;
@@ -27,6 +27,9 @@ pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
 /// Whatever the triggers, writers must not be held up for what no one would ever merge: a level
 /// whose runs would delay them acts, after everything else.
 fn relief(input: &PickInput<'_>) -> Option<Candidate> {
+    if input.design.strategy.size_tiered().is_some() {
+        return sized::relief(input);
+    }
     let pressure = run_pressure(input.shape, input.design);
     if pressure.measured < pressure.threshold || input.design.strategy.is_manual() {
         return None;
@@ -57,7 +60,7 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     let last = input.last_level();
     let triggers = strategy.triggers.at(level);
     let load = staying(input, level, content);
-    if triggers == &[Trigger::Manual] || load.runs == 0 {
+    if triggers == &[Trigger::Manual] || load.runs == 0 || strategy.size_tiered().is_some() {
         return Vec::new();
     }
     // Levels that gather runs act by their number, unless the strategy goes by size alone.

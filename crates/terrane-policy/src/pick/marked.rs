@@ -41,7 +41,7 @@ fn of_trigger(
     trigger: &Trigger,
     found: &mut Vec<Candidate>,
 ) {
-    if trigger.kind().is_load() {
+    if trigger.kind().is_load() || trigger.kind().is_size_tiered() {
         return;
     }
     let mut marks = marks(input, level, trigger, &|measured, threshold| measured >= threshold);

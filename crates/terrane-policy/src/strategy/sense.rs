@@ -4,7 +4,7 @@
 //! refused too, unless earlier versions wrote them into databases: least overlap and round-robin
 //! beside a granularity that leaves nothing to choose, and after one another.
 
-use super::{Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
+use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
 use crate::error::ParseError;
 
 impl Strategy {
@@ -17,6 +17,7 @@ impl Strategy {
         for triggers in self.triggers.values() {
             check_triggers(triggers)?;
         }
+        self.check_size_tiered()?;
         self.check_granularity()?;
         let choices = self.granularity.values().len().max(self.movement.values().len());
         for level in 0..choices {
@@ -43,6 +44,38 @@ impl Strategy {
                 "base",
                 "growth gives the capacity of level 1 already; leave base=auto",
             ));
+        }
+        Ok(())
+    }
+
+    /// What goes by the sizes of runs has no levels, and nothing else that is about levels.
+    fn check_size_tiered(&self) -> Result<(), ParseError> {
+        let is_sized = |trigger: &&Trigger| trigger.kind().is_size_tiered();
+        let Some(sized) = self.triggers.values().iter().flatten().find(is_sized) else {
+            return Ok(());
+        };
+        let found = format!("trigger={}", sized.kind());
+        let about_levels =
+            |one: &&Trigger| one.kind().is_load() || is_sized(one) && one.kind() != sized.kind();
+        let other = self.triggers.values().iter().flatten().find(about_levels);
+        if let Some(other) = other {
+            let reason = format!(
+                "it merges runs by their sizes whatever their levels, and {} would merge the same runs by other rules",
+                other.kind()
+            );
+            return Err(refuse(&found, &reason));
+        }
+        if self.triggers.values().len() > 1 {
+            return Err(refuse(
+                &found,
+                "it is about the whole tree, so that all levels have the same triggers",
+            ));
+        }
+        if self.eagerness != Eagerness::Tiering {
+            return Err(refuse(&found, "it has runs gather; use tiering"));
+        }
+        if self.granularity.values().iter().any(|granularity| granularity.tables().is_some()) {
+            return Err(refuse(&found, "it merges whole runs; use granularity=run"));
         }
         Ok(())
     }

@@ -10,11 +10,14 @@
 //! | `tombstone-ttl(1h)` | the oldest tombstone of a table is older than the level's share of the time; a list gives the age for each level | (v), Lethe §4.1 |
 //! | `tombstone-density(50)` | so many percent of a table's entries are tombstones | (vi), Table 2 TSD |
 //! | `read-triggered(16KiB)` | a table was read once per so many bytes of it, and older data lie below it | (vii), LevelDB's seek compaction |
+//! | `prefix(1GiB,5)` | neighbouring runs together reach a size, or are many; see [`super::size_tiered`] | AsterixDB |
+//! | `concurrent(3,10)` | the newest runs are so many, and alike in size; see [`super::size_tiered`] | AsterixDB |
 //! | `manual` | never: only on request | |
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::size_tiered::{Concurrent, Prefix, SizeTiered};
 use crate::design::PerLevel;
 use crate::error::ParseError;
 use crate::text::call;
@@ -40,6 +43,8 @@ pub enum Trigger {
     TombstoneDensity(u32),
     /// A table was read once per this many bytes of its size.
     ReadTriggered(u64),
+    /// Runs have gathered that belong together by their size, whatever their levels.
+    SizeTiered(SizeTiered),
     /// Only on request.
     Manual,
 }
@@ -56,12 +61,14 @@ pub enum TriggerKind {
     TombstoneTtl,
     TombstoneDensity,
     ReadTriggered,
+    Prefix,
+    Concurrent,
     Manual,
 }
 
 impl TriggerKind {
     /// All kinds, with their names.
-    pub const ALL: [(TriggerKind, &'static str); 9] = [
+    pub const ALL: [(TriggerKind, &'static str); 11] = [
         (TriggerKind::LevelSaturation, "level-saturation"),
         (TriggerKind::FileCount, "file-count"),
         (TriggerKind::RunCount, "run-count"),
@@ -70,6 +77,8 @@ impl TriggerKind {
         (TriggerKind::TombstoneTtl, "tombstone-ttl"),
         (TriggerKind::TombstoneDensity, "tombstone-density"),
         (TriggerKind::ReadTriggered, "read-triggered"),
+        (TriggerKind::Prefix, "prefix"),
+        (TriggerKind::Concurrent, "concurrent"),
         (TriggerKind::Manual, "manual"),
     ];
 
@@ -83,12 +92,17 @@ impl TriggerKind {
         matches!(self, Self::LevelSaturation | Self::FileCount | Self::RunCount)
     }
 
+    /// Whether it looks at the runs of the whole tree by their size.
+    pub fn is_size_tiered(self) -> bool {
+        matches!(self, Self::Prefix | Self::Concurrent)
+    }
+
     /// A measured value or a threshold, with its unit.
     pub fn quantity(self, value: u64) -> String {
         match self {
             Self::LevelSaturation => format!("{value} bytes"),
             Self::FileCount => format!("{value} tables"),
-            Self::RunCount => format!("{value} runs"),
+            Self::RunCount | Self::Prefix | Self::Concurrent => format!("{value} runs"),
             Self::FileStaleness | Self::TombstoneTtl => format_micros(value),
             Self::SpaceAmplification | Self::TombstoneDensity => format!("{value} %"),
             Self::ReadTriggered => format!("{value} reads"),
@@ -109,6 +123,8 @@ impl Trigger {
             Self::TombstoneTtl(_) => TriggerKind::TombstoneTtl,
             Self::TombstoneDensity(_) => TriggerKind::TombstoneDensity,
             Self::ReadTriggered(_) => TriggerKind::ReadTriggered,
+            Self::SizeTiered(SizeTiered::Prefix(_)) => TriggerKind::Prefix,
+            Self::SizeTiered(SizeTiered::Concurrent(_)) => TriggerKind::Concurrent,
             Self::Manual => TriggerKind::Manual,
         }
     }
@@ -136,6 +152,8 @@ impl fmt::Display for Trigger {
                 write!(f, "{name}({percent})")
             }
             Self::ReadTriggered(bytes) => write!(f, "{name}({})", format_bytes(*bytes)),
+            Self::SizeTiered(SizeTiered::Prefix(prefix)) => write!(f, "{prefix}"),
+            Self::SizeTiered(SizeTiered::Concurrent(concurrent)) => write!(f, "{concurrent}"),
         }
     }
 }
@@ -179,6 +197,12 @@ impl FromStr for Trigger {
                 0 => return Err(wanted("at least 1 byte a read")),
                 bytes => Self::ReadTriggered(bytes),
             },
+            (TriggerKind::Prefix, given) => {
+                Self::SizeTiered(SizeTiered::Prefix(Prefix::parse(given, text)?))
+            }
+            (TriggerKind::Concurrent, given) => {
+                Self::SizeTiered(SizeTiered::Concurrent(Concurrent::parse(given, text)?))
+            }
             (TriggerKind::SpaceAmplification, None) => Self::SpaceAmplification(200),
             (TriggerKind::TombstoneDensity, None) => Self::TombstoneDensity(50),
             (TriggerKind::FileStaleness | TriggerKind::TombstoneTtl, None) => {
@@ -224,6 +248,8 @@ mod tests {
             "tombstone-ttl(90s)",
             "tombstone-density(50)",
             "read-triggered(16KiB)",
+            "prefix(1GiB,5,1.2)",
+            "concurrent(3,10,1.2)",
             "manual",
         ] {
             assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
@@ -245,6 +271,13 @@ mod tests {
             "space-amplification(0)",
             "read-triggered(0)",
             "level-saturation(",
+            "prefix(0)",
+            "prefix(1GiB,1)",
+            "prefix(1GiB,5,0)",
+            "prefix(1GiB,5,1.2,7)",
+            "concurrent(1)",
+            "concurrent(4,3)",
+            "concurrent(3,10,nan)",
         ] {
             assert!(text.parse::<Trigger>().is_err(), "{text}");
         }

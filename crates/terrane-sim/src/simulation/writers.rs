@@ -6,10 +6,6 @@ use super::{Goal, SOON, Simulation};
 use crate::outcome::StallPeriod;
 use crate::workload::Arrival;
 
-/// The slowest that a delayed writer is made, right before it would be stopped, in seconds per byte:
-/// the engine's 4 MiB a second.
-const SLOWEST_SECONDS_PER_BYTE: f64 = 240e-9;
-
 /// What writers do until something changes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
@@ -77,14 +73,11 @@ impl Simulation<'_> {
         };
         let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
         match self.admission {
-            Admission::Stop(pressure)
-                if is_full || pressure.cause != StallCause::ImmutableMemtables =>
-            {
+            Admission::Stop(pressure) if is_full || pressure.stops_at_once() => {
                 pace.blocked = Some((pressure.cause, pressure.measured));
             }
             Admission::Delay(pressure) => {
-                let strength = pressure.strength();
-                pace.delay = workload.record_bytes * strength * strength * SLOWEST_SECONDS_PER_BYTE;
+                pace.delay = workload.record_bytes * pressure.delay_nanos_per_byte() * 1e-9;
                 pace.service += pace.delay;
             }
             _ => {}
@@ -97,9 +90,15 @@ impl Simulation<'_> {
         if let Some(most) = self.setup.design.constraint.max_rate {
             can = can.min(f64::from(most));
         }
+        let held_back = &self.setup.held_back;
+        let next = held_back.partition_point(|(from, _)| *from <= self.now + SOON);
+        if let Some((_, most)) = next.checked_sub(1).and_then(|at| held_back.get(at)) {
+            can = can.min(*most);
+        }
+        let let_in = held_back.get(next).map_or(f64::INFINITY, |(from, _)| *from);
         let arrival = if self.goal == Goal::Loaded { Arrival::Closed } else { workload.arrival };
         let (arriving, changes) = arrival.at(self.now);
-        (pace.arriving, pace.until, pace.made) = (arriving, changes, can);
+        (pace.arriving, pace.until, pace.made) = (arriving, changes.min(let_in), can);
         if let Some(arriving) = arriving {
             self.arrived.set_rate(self.now, arriving);
             let queued = self.arrived.count_at(self.now).unwrap_or(0.0) - self.departed;
@@ -136,6 +135,10 @@ impl Simulation<'_> {
             (None, None) => {}
         }
         let count = pace.made * step;
+        if self.setup.check && step > 0.0 {
+            let made = [(self.now, self.departed), (self.now + step, self.departed + count)];
+            self.outcome.departures.extend(made);
+        }
         if count <= 0.0 {
             return;
         }

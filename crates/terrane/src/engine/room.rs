@@ -23,10 +23,6 @@ const COUNT_EVERY_BYTES: usize = 256 << 10;
 /// A stopped writer looks again at least this often, in case it missed to be told.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Runs beyond the limit at which writers wait wherever they are: more than buffers make that were
-/// full when the limit was reached.
-const ON_THEIR_WAY_MAX: u32 = 4;
-
 /// A tree that writers must wait for, and why.
 struct Stop {
     tree: Arc<Tree>,
@@ -82,10 +78,9 @@ impl Engine {
     fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Stop> {
         let state = tree.state();
         let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
-        // As long as the active memtable has room writers go on: to have them wait earlier would
-        // only add to how long they wait (performance-stability, Theorem 1).
+        // As long as the active memtable has room writers go on, as a rule.
         if let Admission::Stop(pressure) = state.admission
-            && stops_at_once(&pressure)
+            && pressure.stops_at_once()
         {
             return stop(pressure);
         }
@@ -262,17 +257,5 @@ impl Engine {
         // Taken so that no writer is between looking and waiting.
         drop(self.lock_writer());
         self.room.notify_all();
-    }
-}
-
-/// Whether writers wait also if there is room in memory: where the tree has to be in shape at every
-/// write, and where flushes that were asked for have made more runs than were on their way.
-fn stops_at_once(pressure: &Pressure) -> bool {
-    match pressure.cause {
-        StallCause::CompactionsDue => true,
-        StallCause::ImmutableMemtables => false,
-        StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
-            pressure.measured >= pressure.stop_at.saturating_add(ON_THEIR_WAY_MAX)
-        }
     }
 }

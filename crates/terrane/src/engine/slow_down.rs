@@ -1,6 +1,8 @@
 //! What holds writers back, so that they need not wait later: trees that fall behind, and rates
 //! that designs allow.
 
+mod delays;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,15 +15,11 @@ use crate::error::Result;
 use crate::event::StallEffect;
 use crate::stats::Counter;
 
-/// Sleeps shorter than this take longer than they say; they are saved up.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+pub(super) use delays::Delays;
+use delays::SHORTEST_SLEEP;
 
 /// Who sleeps long looks this often whether the database is closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-
-/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
-/// per byte: 4 MiB a second.
-const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
 /// By how much writers that were slower than the greatest rate may be faster afterwards, in
 /// nanoseconds of that rate.
@@ -30,24 +28,24 @@ const CATCH_UP_NANOS: u64 = 1_000_000;
 /// What a write is held back by.
 #[derive(Debug, Clone, Copy, Default)]
 struct Brake {
-    /// How far a tree is from its first delay to its stop.
-    strength: f64,
+    /// What a tree that falls behind asks for, in nanoseconds per byte.
+    nanos_per_byte: f64,
     /// Whether some tree has a greatest rate.
     is_paced: bool,
 }
 
 impl Brake {
     fn of(state: &TreeState) -> Self {
-        let strength = match state.admission {
-            Admission::Delay(pressure) => pressure.strength(),
+        let nanos_per_byte = match state.admission {
+            Admission::Delay(pressure) => pressure.delay_nanos_per_byte(),
             _ => 0.0,
         };
-        Self { strength, is_paced: state.nanos_per_write > 0 }
+        Self { nanos_per_byte, is_paced: state.nanos_per_write > 0 }
     }
 
     fn and(self, other: Self) -> Self {
-        let strength = self.strength.max(other.strength);
-        Self { strength, is_paced: self.is_paced || other.is_paced }
+        let nanos_per_byte = self.nanos_per_byte.max(other.nanos_per_byte);
+        Self { nanos_per_byte, is_paced: self.is_paced || other.is_paced }
     }
 }
 
@@ -69,7 +67,7 @@ impl Engine {
                 brakes.fold(Brake::default(), Brake::and)
             }
         };
-        if (brake.strength <= 0.0 && !brake.is_paced) || self.is_inline() {
+        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced) || self.is_inline() {
             return Ok(());
         }
         self.hold_back(write, brake, user_bytes)
@@ -78,9 +76,9 @@ impl Engine {
     #[cold]
     fn hold_back(&self, write: &Write<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
         let mut owed = Duration::ZERO;
-        if brake.strength > 0.0 {
+        if brake.nanos_per_byte > 0.0 {
             self.tell_delayed(write);
-            owed = self.owed_for(brake.strength, user_bytes);
+            owed = self.work.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
         if brake.is_paced {
             owed = owed.max(self.ahead_of_rate(write));
@@ -93,7 +91,11 @@ impl Engine {
             std::thread::sleep(left.min(LONGEST_SLEEP));
             self.health.check_open()?;
         }
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took = start.elapsed();
+        if brake.nanos_per_byte > 0.0 {
+            self.work.delays.slept(owed, took);
+        }
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::DelayMicros, micros);
         self.counters.add(Counter::StalledWrites, 1);
         Ok(())
@@ -113,18 +115,6 @@ impl Engine {
                 ids.iter().filter_map(|id| trees.get(id)).for_each(|tree| tell(tree));
             }
         }
-    }
-
-    /// What is to be slept because a tree falls behind, if that is long enough by now.
-    fn owed_for(&self, strength: f64, user_bytes: usize) -> Duration {
-        let nanos = user_bytes as f64 * strength * strength * SLOWEST_NANOS_PER_BYTE;
-        let owed = self.work.delay_owed_nanos.fetch_add(nanos as u64, Ordering::Relaxed);
-        let owed = Duration::from_nanos(owed.saturating_add(nanos as u64));
-        if owed < SHORTEST_SLEEP {
-            return Duration::ZERO;
-        }
-        self.work.delay_owed_nanos.store(0, Ordering::Relaxed);
-        owed
     }
 
     /// How far writers are ahead of the greatest rate of any tree of a write, this one counted.

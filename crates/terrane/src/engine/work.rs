@@ -5,7 +5,7 @@
 //! inline background work there are no threads, and whoever waits does the work.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use terrane_policy::Compaction;
 
 use super::gate::Pass;
 use super::health::Trouble;
+use super::slow_down::Delays;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
@@ -51,7 +52,7 @@ pub(super) struct Work {
     /// Told when there is none left.
     no_helpers: Condvar,
     /// By how much writers should have been slowed down, and were not yet.
-    pub(super) delay_owed_nanos: AtomicU64,
+    pub(super) delays: Delays,
     /// A sync of the log is due at some time.
     is_sync_due: AtomicBool,
     /// Tables may be kept for a snapshot only, and can go when it does.

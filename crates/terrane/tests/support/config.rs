@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::policy::design::FilterAllocation;
+use terrane::policy::strategy::{Eagerness, Granularity, Trigger};
 use terrane::policy::{Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
@@ -95,6 +96,17 @@ fn any_small_design(rng: &mut Rng) -> Design {
         chosen.dedup();
         let chosen = chosen.into_iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
         design.strategy.triggers = chosen.into();
+    }
+    if rng.percent(12) {
+        let policies =
+            ["prefix(16KiB,3)", "prefix(1MiB,2,3)", "concurrent(2,4)", "concurrent(3,10,2)"];
+        let policy: Trigger = rng.pick(&policies).parse().unwrap();
+        let deletes: Trigger = "tombstone-density(20)".parse().unwrap();
+        design.strategy.eagerness = Eagerness::Tiering;
+        design.strategy.triggers =
+            if rng.percent(50) { vec![policy] } else { vec![deletes, policy] }.into();
+        design.strategy.granularity = Granularity::Run.into();
+        design.strategy.movement = Vec::new().into();
     }
     if rng.percent(15) {
         design.constraint.stall = Stall::Full;

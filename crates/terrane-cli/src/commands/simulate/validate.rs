@@ -2,10 +2,10 @@
 //!
 //! Amplification and runs are compared where time plays no part: the engine does every flush and
 //! every compaction that is due before the next write, and so does a simulated machine that is
-//! infinitely fast. Whether writers are held up is compared with the threads of the engine: at a
-//! part of the rate that the simulator, with constants measured in the same run, says can be had,
-//! and at more than that.
+//! infinitely fast. How long writers are held up is compared with the threads of the engine, where
+//! the budget for what is written is the one thing that is scarce ([`held_up`]).
 
+mod held_up;
 mod measured;
 
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ use super::document::table;
 use super::{calibrate, write_document};
 use crate::exit::Exit;
 use crate::human;
-use measured::{Held, Measured};
+use held_up::HeldUp;
+use measured::Measured;
 
 /// Bytes of a key and its value.
 const RECORD_BYTES: usize = 200;
@@ -45,12 +46,6 @@ const DESIGNS: [&str; 9] = [
 
 /// Settings that make trees of several levels from a little data.
 const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; buffers=3";
-
-/// The part of the rate that the simulator says can be had at which writers are not held up.
-const QUIET: f64 = 0.25;
-
-/// Held up: for longer than this part of the time.
-const HELD_UP: f64 = 0.05;
 
 /// Compare the simulator with the engine, and write docs/simulator.md
 #[derive(Debug, Clone, Args)]
@@ -98,18 +93,14 @@ impl ValidateArgs {
                 rows.push(row(text, skew, &engine, &simulated, off));
             }
         }
-        let mut stalls = Vec::new();
-        let mut agree = true;
-        for text in DESIGNS {
-            let design: Design = format!("{text}; {SMALL}").parse()?;
-            agree &= self.compare_stalls(text, &design, &constants, &mut stalls)?;
-        }
-        let text = self.document(&constants, &rows, &stalls, worst);
+        let held = held_up::compare(&DESIGNS, self.seed)?;
+        let text = self.document(&rows, &held, worst);
         write_document(self.output.as_deref(), &text)?;
-        if worst > AMPLIFICATION_WITHIN || !agree {
+        if worst > AMPLIFICATION_WITHIN || !held.agrees() {
             anyhow::bail!(
-                "simulated amplification is off by {:.1} %, verdicts agree: {agree}",
-                worst * 100.0
+                "simulated amplification is off by {:.1} %; {}",
+                worst * 100.0,
+                held.summary()
             );
         }
         Ok(Exit::Done)
@@ -127,52 +118,7 @@ impl ValidateArgs {
         }
     }
 
-    /// Whether engine and simulator agree on who is held up; adds a row for each rate.
-    fn compare_stalls(
-        &self,
-        text: &str,
-        design: &Design,
-        constants: &Machine,
-        rows: &mut Vec<Vec<String>>,
-    ) -> Result<bool> {
-        let plan = self.plan(Skew::Uniform);
-        let machine = Machine { device: fast_device(), places: 1, ..*constants };
-        let closed = setup(&plan, design, machine, Arrival::Closed);
-        let tree = begin(&closed, Start::Loaded, self.seed);
-        let seconds = plan.writes as f64 * 20e-6;
-        let fastest = Simulation::new(&closed, tree.clone()).run(seconds).0;
-        let greatest = fastest.totals.writes / fastest.seconds;
-        let mut agree = true;
-        for rate in [None, Some(greatest * QUIET)] {
-            let arrival = rate.map_or(Arrival::Closed, Arrival::Constant);
-            let setup = setup(&plan, design, machine, arrival);
-            let seconds = rate.map_or(seconds, |rate| plan.writes as f64 / rate);
-            let outcome = Simulation::new(&setup, tree.clone()).run(seconds).0;
-            let lost = outcome.stalled_seconds(None) + outcome.totals.delayed_seconds;
-            let simulated = Held { part: lost / outcome.seconds };
-            let engine = measured::with_threads(&plan, design, rate)?;
-            let verdict = |held: Held| if held.part > HELD_UP { "held up" } else { "not" };
-            agree &= verdict(engine) == verdict(simulated);
-            rows.push(vec![
-                format!("`{text}`"),
-                rate.map_or("as fast as they can".into(), |rate| {
-                    format!("{} a second", human::number(rate))
-                }),
-                format!("{}: {:.0} %", verdict(engine), engine.part * 100.0),
-                format!("{}: {:.0} %", verdict(simulated), simulated.part * 100.0),
-            ]);
-        }
-        Ok(agree)
-    }
-
-    fn document(
-        &self,
-        constants: &Machine,
-        rows: &[Vec<String>],
-        stalls: &[Vec<String>],
-        worst: f64,
-    ) -> String {
-        let costs = &constants.costs;
+    fn document(&self, rows: &[Vec<String>], held: &HeldUp, worst: f64) -> String {
         let headers = [
             "design",
             "keys",
@@ -184,7 +130,6 @@ impl ValidateArgs {
             "most runs",
             "levels",
         ];
-        let stall_headers = ["design", "writers write", "engine", "simulated"];
         format!(
             "{INTRODUCTION}\n## Write amplification and runs\n\n\
              {records} records of {RECORD_BYTES} bytes are loaded in random order and updated \
@@ -193,23 +138,14 @@ impl ValidateArgs {
              machine takes no time. *Written* is bytes of\ntables for a byte of the user, *runs* \
              is the mean over time; the last two columns are engine / simulated.\nThe largest \
              difference in write amplification is {worst:.1} %; more than {within:.0} % fails the \
-             command.\n\n{table}\n\
-             ## Who is held up\n\nThe engine with its threads, one of them for compactions, on \
-             files in memory. Costs were measured in the same run:\n{write:.2} µs a write, \
-             {flush:.2} µs an entry flushed, {merge:.2} µs an entry merged. Writers are held up \
-             if that takes more than\n{held:.0} % of the time. The second rate is a quarter of \
-             what the simulator says the design sustains.\n\n{stall_table}",
+             command.\n\n{table}\n{held}",
             records = human::count(self.records),
             rounds = self.rounds,
             seed = self.seed,
             worst = worst * 100.0,
             within = AMPLIFICATION_WITHIN * 100.0,
             table = table(&headers, rows),
-            write = costs.write_seconds * 1e6,
-            flush = costs.flush_seconds * 1e6,
-            merge = costs.merge_seconds * 1e6,
-            held = HELD_UP * 100.0,
-            stall_table = table(&stall_headers, stalls),
+            held = held.document(),
         )
     }
 }

@@ -61,6 +61,42 @@ fn every_design_of_the_catalogue_settles_from_any_shape() {
     }
 }
 
+/// Flush after flush, with merges that take their time: neighbours of the list become one, and the
+/// list stays short where sizes are alike.
+#[test]
+fn size_tiered_policies_merge_neighbours_while_flushes_come() {
+    let first = seed_from_env(300);
+    for seed in first..first + 60 {
+        let mut rng = Rng::new(seed);
+        let policy = *rng.pick(&["prefix(256KiB,4)", "concurrent(3,10)", "concurrent(2,4,2)"]);
+        let text = format!("tiering T=3 L0=3; granularity=run; movement=none; trigger={policy}");
+        let mut tree = Simulation::new(crate::TreeShape::default(), text.parse().unwrap());
+        let mut in_progress: Vec<Compaction> = Vec::new();
+        let (mut flushed, mut most) = (0, 0);
+        for _ in 0..400 {
+            if rng.percent(50) {
+                tree.flush(KeyRange::new(b"0000", Some(b"0100")), 4096 + rng.below(512));
+                flushed += 1;
+            }
+            while let Some(job) = tree.pick(&in_progress) {
+                let runs = job.inputs.len();
+                assert!(runs > 1 && job.inputs.iter().all(|input| input.level == 0), "{job}");
+                assert!(!policy.starts_with("prefix") || in_progress.is_empty(), "{job}");
+                assert!(!policy.starts_with("concurrent(3") || (3..=10).contains(&runs), "{job}");
+                in_progress.push(job);
+            }
+            if !in_progress.is_empty() && rng.percent(60) {
+                let job = in_progress.swap_remove(rng.index(in_progress.len()));
+                assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}");
+                tree.carry_out(&job);
+            }
+            most = most.max(tree.shape.run_count());
+        }
+        // Of two hundred flushes without merges there would be as many runs.
+        assert!(flushed > 100 && most < 40, "{policy}, seed {seed}: {most} runs of {flushed}");
+    }
+}
+
 /// Nothing that the design asks for is left to be done.
 fn assert_at_rest(tree: &Simulation, story: &str) {
     let (shape, design) = (&tree.shape, &tree.design);
@@ -72,7 +108,8 @@ fn assert_at_rest(tree: &Simulation, story: &str) {
     for (index, level) in shape.levels.iter().enumerate() {
         let triggers = strategy.triggers.at(index);
         let allowed = strategy.runs_allowed(index, last) as usize;
-        let single_run = strategy.is_single_run(index, last);
+        let by_size = strategy.size_tiered().is_some();
+        let single_run = !by_size && strategy.is_single_run(index, last);
         if triggers.contains(&Trigger::RunCount) || single_run {
             let runs = level.runs.len();
             assert!(

@@ -56,7 +56,9 @@ pub(super) fn design(rng: &mut Rng) -> Design {
         let mut design = (rng.pick(catalogue::ALL).design)();
         small(rng, &mut design);
         interaction(rng, &mut design);
-        if rng.percent(70) {
+        if rng.percent(15) {
+            size_tiered(rng, &mut design);
+        } else if rng.percent(70) {
             primitives(rng, &mut design);
         }
         if design.validate().is_ok() {
@@ -88,6 +90,20 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
         .unwrap();
     limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
     limits.max_rate = rng.percent(20).then_some(4000);
+}
+
+/// A policy that goes by sizes, with the triggers that may be beside it.
+fn size_tiered(rng: &mut Rng, design: &mut Design) {
+    let policies =
+        ["prefix(64KiB,3)", "prefix(1MiB,2,5)", "concurrent(2,4)", "concurrent(3,10,0.5)"];
+    let mut chosen: Vec<Trigger> = triggers(rng);
+    chosen.retain(|trigger| !trigger.kind().is_load());
+    chosen.insert(rng.index(chosen.len() + 1), rng.pick(&policies).parse().unwrap());
+    let strategy = &mut design.strategy;
+    strategy.eagerness = crate::strategy::Eagerness::Tiering;
+    strategy.triggers = chosen.into();
+    strategy.granularity = crate::strategy::Granularity::Run.into();
+    strategy.movement = Vec::new().into();
 }
 
 fn primitives(rng: &mut Rng, design: &mut Design) {

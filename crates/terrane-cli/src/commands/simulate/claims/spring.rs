@@ -9,8 +9,7 @@ use crate::commands::simulate::show::seconds;
 use crate::human;
 
 /// §4.2: a memtable of 1 GB, a ratio of ten, eight writers, at most two runs a level.
-const DESIGN: &str = "leveling T=10; granularity=level; intake=exact; buffer=1GiB; buffers=1; \
-                      limit=local(2x); scheduler=gear";
+const DESIGN: &str = "blsm-spring; buffer=1GiB";
 
 pub(super) fn play(setting: &Setting, document: &mut Document) -> Result<()> {
     let mut rows = Vec::new();
@@ -62,9 +61,9 @@ pub(super) fn play(setting: &Setting, document: &mut Document) -> Result<()> {
     );
     document.table("Fig. 6: bLSM, two levels on disk", &HEADERS, &rows);
     document.text(
-        "Its scheduler is `gear`: a merge has bandwidth in proportion to what it has left over the room that is \
-         left in its level.\nWriters stop at two runs in a level; bLSM slows them down before, byte by byte, by \
-         how far merges have come.",
+        "The design is `blsm-spring`. Its scheduler is `gear`: a merge has bandwidth in proportion to what it \
+         has left over the room that is\nleft in its level. While what was in a level is on its way down, \
+         writers are slowed down by how far the level is full again,\nand stop when it would need a third run.",
     );
     Ok(())
 }

@@ -1,11 +1,7 @@
 //! The engine at the same work as the simulator.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use anyhow::Result;
-use terrane::storage::MemoryStorage;
-use terrane::{Background, Db, Design, Options};
+use terrane::{Db, Design};
 use terrane_sim::Skew;
 
 use super::Plan;
@@ -24,13 +20,6 @@ pub(super) struct Measured {
     pub(super) mean_runs: f64,
     pub(super) most_runs: usize,
     pub(super) levels: usize,
-}
-
-/// How writers fared.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
-    /// The part of the time for which they were held up.
-    pub(super) part: f64,
 }
 
 /// Chooses records to update.
@@ -108,7 +97,7 @@ pub(super) fn at_once(plan: &Plan, design: &Design) -> Result<Measured> {
     })
 }
 
-fn load(db: &Db, plan: &Plan) -> Result<()> {
+pub(super) fn load(db: &Db, plan: &Plan) -> Result<()> {
     let value = value(plan);
     for number in 0..plan.records {
         db.put(key(scattered(number, plan.records), plan.records), &value)?;
@@ -121,38 +110,6 @@ fn load(db: &Db, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn value(plan: &Plan) -> Vec<u8> {
+pub(super) fn value(plan: &Plan) -> Vec<u8> {
     vec![b'v'; plan.record_bytes.saturating_sub(KEY_BYTES)]
-}
-
-/// Loads a tree and updates it with the engine's threads: as fast as it takes writes, or at a rate.
-pub(super) fn with_threads(plan: &Plan, design: &Design, rate: Option<f64>) -> Result<Held> {
-    let db = Options::new()
-        .design(design.clone())
-        .memory_budget(MEMORY)
-        .compaction_threads(1)
-        .background(Background::Threads)
-        .storage(Arc::new(MemoryStorage::new(1)))
-        .open("/measured")?;
-    load(&db, plan)?;
-    db.wait_for_compactions()?;
-    let before = db.stats().stalls.total_micros();
-    let value = value(plan);
-    let mut chooser = Chooser::new(plan.records, plan.skew, plan.seed);
-    let start = Instant::now();
-    for number in 0..plan.writes {
-        if let Some(rate) = rate {
-            let due = Duration::from_secs_f64(number as f64 / rate);
-            // What is late catches up; sleeps shorter than this take longer than they say.
-            let early = due.saturating_sub(start.elapsed());
-            if early > Duration::from_millis(1) {
-                std::thread::sleep(early);
-            }
-        }
-        db.put(key(chooser.next(), plan.records), &value)?;
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let held = db.stats().stalls.total_micros() - before;
-    db.close()?;
-    Ok(Held { part: held as f64 / 1e6 / seconds })
 }

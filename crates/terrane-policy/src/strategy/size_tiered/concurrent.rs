@@ -1,0 +1,100 @@
+//! AsterixDB's `ConcurrentMergePolicy`: the newest runs that no merge has taken yet are merged as
+//! far back as sizes are alike, so that small merges go on beside large ones.
+//!
+//! Of the newest runs that are free, the oldest one is looked for that is not larger than the ratio
+//! allows, against those before it; at most so many are merged, and at least so many have to be
+//! there. (Parameters `min-` and `max-merge-component-count` and `size-ratio`; its
+//! `max-component-count` is a limit of runs here, as `global(30)`.)
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use crate::error::ParseError;
+
+/// Merges at the same time, of so many runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Concurrent {
+    least: u32,
+    most: u32,
+    ratio: SizeRatio,
+}
+
+impl Concurrent {
+    /// AsterixDB's: 3 to 10 runs.
+    const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT };
+
+    pub(in crate::strategy) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+        let bad =
+            || wrong(text, "2 to 1000 runs, as many or more, and a ratio: 'concurrent(3,10,1.2)'");
+        let mut concurrent = Self::DEFAULT;
+        let all = arguments(given);
+        if all.len() > 3 {
+            return Err(bad());
+        }
+        if let Some(least) = all.first() {
+            concurrent.least = least.parse().map_err(|_| bad())?;
+            concurrent.most = concurrent.most.max(concurrent.least);
+        }
+        if let Some(most) = all.get(1) {
+            concurrent.most = most.parse().map_err(|_| bad())?;
+        }
+        if let Some(ratio) = all.get(2) {
+            concurrent.ratio = SizeRatio::parse(ratio).ok_or_else(bad)?;
+        }
+        let Self { least, most, .. } = concurrent;
+        let is_fine = (2..=1000).contains(&least) && (least..=1000).contains(&most);
+        is_fine.then_some(concurrent).ok_or_else(bad)
+    }
+
+    pub(super) fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+        let free = runs.iter().take_while(|run| run.is_free).count();
+        let (least, most) = (self.least as usize, self.most as usize);
+        (least - 1..free).rev().find_map(|oldest| {
+            let newest = (oldest + 1).saturating_sub(most);
+            let younger = bytes_of(&runs[newest..oldest]);
+            self.ratio.allows(runs[oldest].bytes, younger).then_some(newest..oldest + 1)
+        })
+    }
+}
+
+impl fmt::Display for Concurrent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "concurrent({},{},{})", self.least, self.most, self.ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes from the newest run on, those that are being merged below zero.
+    fn chosen(text: &str, newest_first: &[i64]) -> Option<Range<usize>> {
+        let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
+        let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();
+        Concurrent::parse(Some(text), text).unwrap().choose(&runs)
+    }
+
+    #[test]
+    fn runs_are_merged_as_far_back_as_sizes_are_alike() {
+        assert_eq!(chosen("3,10", &[1, 1]), None);
+        assert_eq!(chosen("3,10", &[1, 1, 1]), Some(0..3));
+        assert_eq!(chosen("3,10", &[1, 1, 1, 9]), Some(0..3));
+        assert_eq!(chosen("3,10", &[1, 1, 1, 3, 9]), Some(0..4));
+        assert_eq!(chosen("3,10,2", &[1, 1, 1, 3, 9]), Some(0..5));
+        assert_eq!(chosen("3,10", &[1, 1, 9]), None);
+    }
+
+    #[test]
+    fn no_more_than_the_most_are_merged_and_the_oldest_go_first() {
+        assert_eq!(chosen("3,4", &[1; 9]), Some(5..9));
+        assert_eq!(chosen("2,2", &[1, 1, 1, 5]), Some(1..3));
+    }
+
+    #[test]
+    fn merges_go_on_beside_each_other() {
+        assert_eq!(chosen("3,10", &[1, 1, 1, -9, -9, -9]), Some(0..3));
+        // What is older than a merge that goes on waits for it.
+        assert_eq!(chosen("3,10", &[1, 1, -9, 4, 4, 4, 4]), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! AsterixDB's `PrefixMergePolicy`: small runs gather until they are worth a merge, and what has
+//! become large rests for ever.
+//!
+//! Looked at from the oldest run on, the first sequence is merged that
+//! - reaches the size at which runs rest, and no more runs than that takes, or else
+//! - goes on to the newest run and has as many runs as are tolerated,
+//!
+//! if its oldest run is not larger than the ratio allows. Runs that rest part sequences. There is
+//! one merge at a time. (Parameters `max-mergable-component-size` and
+//! `max-tolerance-component-count`; the ratio is a constant there.)
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use crate::error::ParseError;
+use crate::units::{format_bytes, parse_bytes};
+
+/// One merge at a time, of runs up to a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    /// A run that is larger is not merged again.
+    rests_from: u64,
+    /// So many runs merge even if they stay smaller.
+    tolerated: u32,
+    ratio: SizeRatio,
+}
+
+impl Prefix {
+    /// AsterixDB's: 1 GiB and 5 runs.
+    const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
+
+    pub(in crate::strategy) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+        let bad = || wrong(text, "bytes, 2 to 1000 runs and a ratio, as in 'prefix(1GiB,5,1.2)'");
+        let mut prefix = Self::DEFAULT;
+        let all = arguments(given);
+        if all.len() > 3 {
+            return Err(bad());
+        }
+        if let Some(bytes) = all.first() {
+            prefix.rests_from = parse_bytes(bytes)?;
+        }
+        if let Some(runs) = all.get(1) {
+            prefix.tolerated = runs.parse().map_err(|_| bad())?;
+        }
+        if let Some(ratio) = all.get(2) {
+            prefix.ratio = SizeRatio::parse(ratio).ok_or_else(bad)?;
+        }
+        let is_fine = prefix.rests_from > 0 && (2..=1000).contains(&prefix.tolerated);
+        is_fine.then_some(prefix).ok_or_else(bad)
+    }
+
+    pub(super) fn merges_again(&self, bytes: u64) -> bool {
+        bytes <= self.rests_from
+    }
+
+    pub(super) fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+        if runs.iter().any(|run| !run.is_free) {
+            return None;
+        }
+        (1..runs.len()).rev().find_map(|oldest| self.from(runs, oldest))
+    }
+
+    /// The sequence that begins with a run as its oldest, if it is to be merged.
+    fn from(&self, runs: &[SizedRun], oldest: usize) -> Option<Range<usize>> {
+        let own = runs[oldest].bytes;
+        let rests = |run: &SizedRun| !self.merges_again(run.bytes);
+        // Younger runs as far as the next one that rests.
+        let newest = runs[..oldest].iter().rposition(rests).map_or(0, |at| at + 1);
+        if rests(&runs[oldest]) || newest == oldest {
+            return None;
+        }
+        let is_large = |from: &usize| {
+            let younger = bytes_of(&runs[*from..oldest]);
+            own.saturating_add(younger) > self.rests_from && self.ratio.allows(own, younger)
+        };
+        if let Some(from) = (newest..oldest).rev().find(is_large) {
+            return Some(from..oldest + 1);
+        }
+        let are_many = newest == 0 && oldest + 1 >= self.tolerated as usize;
+        let fits = self.ratio.allows(own, bytes_of(&runs[..oldest]));
+        (are_many && fits).then_some(0..oldest + 1)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rests_from, tolerated, ratio } = self;
+        write!(f, "prefix({},{tolerated},{ratio})", format_bytes(*rests_from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes from the oldest run on; the answer is the sizes that are merged, likewise.
+    fn chosen(text: &str, oldest_first: &[u64]) -> Vec<u64> {
+        let prefix = Prefix::parse(Some(text), text).unwrap();
+        let newest_first = oldest_first.iter().rev();
+        let runs: Vec<SizedRun> =
+            newest_first.map(|&bytes| SizedRun { bytes, is_free: true }).collect();
+        let range = prefix.choose(&runs).unwrap_or(0..0);
+        runs[range].iter().rev().map(|run| run.bytes).collect()
+    }
+
+    #[test]
+    fn so_many_small_runs_are_merged() {
+        assert_eq!(chosen("1000B,4", &[10, 10, 10]), []);
+        assert_eq!(chosen("1000B,4", &[10, 10, 10, 10]), [10, 10, 10, 10]);
+        // One that is larger than 1.2 times all after it waits until more have come.
+        assert_eq!(chosen("1000B,4", &[40, 10, 10, 10]), []);
+        assert_eq!(chosen("1000B,4", &[40, 10, 10, 10, 10]), [40, 10, 10, 10, 10]);
+        assert_eq!(chosen("1000B,4", &[400, 10, 10, 10, 10]), [10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn runs_that_reach_the_size_are_merged_and_rest() {
+        // Together they are more than 100, without the newest one.
+        assert_eq!(chosen("100B,5", &[60, 30, 25, 10]), [60, 30, 25]);
+        assert_eq!(chosen("100B,5", &[115, 30, 25, 10]), []);
+        // What rests parts what is before and after it.
+        assert_eq!(chosen("100B,2", &[10, 10, 115, 10]), []);
+        assert_eq!(chosen("100B,2", &[10, 10, 115, 10, 10]), [10, 10]);
+    }
+
+    #[test]
+    fn there_is_one_merge_at_a_time() {
+        let prefix = Prefix::parse(Some("100B,2"), "").unwrap();
+        let run = |is_free| SizedRun { bytes: 10, is_free };
+        assert_eq!(prefix.choose(&[run(true), run(true), run(true)]), Some(0..3));
+        assert_eq!(prefix.choose(&[run(true), run(true), run(false)]), None);
+    }
+}
