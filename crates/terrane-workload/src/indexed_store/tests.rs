@@ -10,7 +10,7 @@ use super::*;
 
 fn store(indexes: &str) -> IndexedStore {
     let design: Design = "balanced; buffer=16KiB".parse().unwrap();
-    let storage = Arc::new(MemoryStorage::new());
+    let storage = Arc::new(MemoryStorage::new(1));
     let db = Options::new().design(design.clone()).storage(storage).open("/db").unwrap();
     IndexedStore::new(db, indexes.parse().unwrap(), &design, (100, 4)).unwrap()
 }

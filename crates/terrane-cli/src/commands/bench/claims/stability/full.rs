@@ -112,7 +112,10 @@ impl Phases {
             let title = format!("Fig. {figure}: running phase at 95 %, {name}");
             report.table(title, &HEADERS, rows);
         }
-        self.judge_running(setting, played, report);
+        self.judge_tiering(setting, played, report);
+        self.judge_runs(0, played, report);
+        self.judge_leveling(setting, played, report);
+        self.judge_runs(1, played, report);
         self.judge_limits(setting, played, report);
         self.judge_bursts(played, report);
     }
@@ -151,8 +154,8 @@ impl Phases {
         said(report, "§5.2.2, S3-65", says[policy], (measured, rates[2] > 1.01 * rates[1]), why);
     }
 
-    /// Fig. 8 and 9.
-    fn judge_running(&self, setting: &Setting, played: &Played, report: &mut Report) {
+    /// Fig. 8.
+    fn judge_tiering(&self, setting: &Setting, played: &Played, report: &mut Report) {
         let short = setting.short();
         let [single, fair, greedy] = self.running[0].map(|id| &played[id]);
         said(
@@ -172,7 +175,7 @@ impl Phases {
             (format!("p99 {}", seconds(single.p99())), single.p99() > short),
             "",
         );
-        let most = (fair.most_runs(), greedy.most_runs());
+        let stopped = (fair.stopped(), greedy.stopped());
         said(
             report,
             "Fig. 8b",
@@ -180,31 +183,19 @@ impl Phases {
             (
                 format!(
                     "{} and {} at most; stopped {}",
-                    most.0,
-                    most.1,
-                    pair(fair.stopped(), greedy.stopped())
+                    fair.most_runs(),
+                    greedy.most_runs(),
+                    pair(stopped.0, stopped.1)
                 ),
-                fair.stopped() < 0.01 * setting.seconds()
-                    && greedy.stopped() < 0.01 * setting.seconds(),
+                stopped.0.max(stopped.1) < 0.01 * setting.seconds(),
             ),
             "",
         );
-        let runs = |report: &mut Report, policy: usize| {
-            let [single, fair, greedy] = self.running[policy].map(|id| played[id].runs());
-            let says =
-                ["tiering: greedy has the fewest runs", "leveling: greedy has the fewest runs"];
-            said(
-                report,
-                ["Fig. 8b", "Fig. 9b"][policy],
-                says[policy],
-                (
-                    format!("{greedy:.1} on average, fair {fair:.1}, single {single:.1}"),
-                    greedy < fair && greedy < single,
-                ),
-                "",
-            );
-        };
-        runs(report, 0);
+    }
+
+    /// Fig. 9.
+    fn judge_leveling(&self, setting: &Setting, played: &Played, report: &mut Report) {
+        let short = setting.short();
         let [single, fair, greedy] = self.running[1].map(|id| &played[id]);
         said(
             report,
@@ -234,7 +225,22 @@ impl Phases {
             ),
             "",
         );
-        runs(report, 1);
+    }
+
+    /// Fig. 8b and 9b.
+    fn judge_runs(&self, policy: usize, played: &Played, report: &mut Report) {
+        let [single, fair, greedy] = self.running[policy].map(|id| played[id].runs());
+        let says = ["tiering: greedy has the fewest runs", "leveling: greedy has the fewest runs"];
+        said(
+            report,
+            ["Fig. 8b", "Fig. 9b"][policy],
+            says[policy],
+            (
+                format!("{greedy:.1} on average, fair {fair:.1}, single {single:.1}"),
+                greedy < fair && greedy < single,
+            ),
+            "",
+        );
     }
 
     /// Fig. 11.

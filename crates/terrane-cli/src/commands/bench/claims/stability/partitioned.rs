@@ -1,6 +1,7 @@
 //! Partitioned merges: Fig. 1 and 15 to 18.
 
 use anyhow::Result;
+use terrane_workload::stability::Window;
 
 use super::rows::{HEADERS, listed, pair, row, said, seconds, spread};
 use super::setting::Setting;
@@ -280,9 +281,9 @@ fn judge_production(setting: &Setting, phase: &Phase, report: &mut Report) {
     let windows = phase.report.timeline.windows(setting.seconds() / 60.0);
     let until = setting.share_of_phase(300.0);
     let early = windows.iter().filter(|window| window.begin_seconds < until);
-    let early: Vec<f64> = early.map(|window| window.per_second()).collect();
+    let early: Vec<f64> = early.map(Window::per_second).collect();
     let first = early.iter().sum::<f64>() / early.len().max(1) as f64;
-    let late: Vec<f64> = windows.iter().skip(early.len()).map(|one| one.per_second()).collect();
+    let late: Vec<f64> = windows.iter().skip(early.len()).map(Window::per_second).collect();
     let slow = late.iter().filter(|rate| **rate < 0.5 * first).count();
     let share = slow as f64 / late.len().max(1) as f64;
     said(
