@@ -371,6 +371,22 @@ fn what_work_costs_is_measured_and_used() {
 }
 
 #[test]
+fn the_claims_on_stability_are_measured_too() {
+    let arguments = ["bench", "claims", "stability", "--scale", "0.004", "--rounds", "1"];
+    let document = done(&arguments, "");
+    for row in ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11"] {
+        assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
+    }
+    for row in ["Fig. 12a", "Fig. 13", "Fig. 15", "Fig. 16", "Fig. 17", "Fig. 18a", "default"] {
+        assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
+    }
+    for row in ["two, eager, running", "fair, level0, slow-down (default)", "leveling, 10"] {
+        assert!(document.contains(&format!("\n| {row}")), "{row}: {document}");
+    }
+    assert!(!document.contains("NaN"), "{document}");
+}
+
+#[test]
 fn the_claims_on_stability_become_a_document() {
     let small = ["simulate", "claims", "--hours", "0.05", "--records", "1"];
     let document = done(&small, "");

@@ -63,6 +63,9 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
     assert_eq!(running["readers"]["query"], "short");
     assert_eq!(running["readers"]["wrong_answers"], 0);
     assert!(!running["samples"].as_array().unwrap().is_empty());
+    let levels: Vec<u64> = serde_json::from_value(running["merges_by_level"].clone()).unwrap();
+    assert_eq!(Some(levels.iter().sum::<u64>()), running["merges"].as_u64());
+    assert!(line["testing"]["flushes"].as_u64().unwrap() > 0);
     let ended = number(running, "completed") + number(running, "unfinished");
     assert_eq!(ended, number(running, "offered"), "every arrival is accounted for");
 
@@ -99,6 +102,20 @@ fn an_evaluation_for_people_ends_in_a_verdict_beside_that_of_the_machine() {
 }
 
 #[test]
+fn records_may_have_secondary_indexes_whose_answers_are_right() {
+    for how in ["eager(2)", "lazy(2)"] {
+        let more = ["--index", how, "--readers", "1", "--read", "index:20", "--json"];
+        let told = done(&[&SMALL[..], &["--utilization", "0.3"], &more].concat());
+        let line: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(line["indexes"], how);
+        let readers = &line["running"]["readers"];
+        assert_eq!(readers["query"], "index:20");
+        assert_eq!(readers["wrong_answers"], 0, "{how}");
+        assert!(readers["completed"].as_u64().unwrap() > 0, "{how}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
     let full = path(dir.path(), "full");
@@ -111,6 +128,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
         (&["--design", "round"], 2, "terrane design list"),
         (&["--arrival", "poisson"], 2, "burst(LOW,SECONDS,HIGH,SECONDS)"),
         (&["--read", "sideways"], 2, "scan:ENTRIES"),
+        (&["--readers", "1", "--read", "index"], 2, "needs --index"),
+        (&["--index", "keen"], 2, "eager(3)"),
         (&["--budget", "1KB"], 2, "64 KiB"),
         (&["--budget", "1MB/s", "--io-budget", "1MB/s"], 2, "cannot be used with"),
         (&["--db", &full], 2, "is not empty"),

@@ -34,6 +34,7 @@
 //! | [`store`] | the engine under test, and the counters that it may keep |
 //! | [`mem_store`] | an ordered map as an engine: what the machine and the harness cost |
 //! | `terrane_store` | a Terrane database as an engine; with the feature `terrane` |
+//! | `indexed_store` | the same with secondary indexes; with the feature `terrane` |
 //! | [`mix`] | bijections that scatter integers |
 //! | [`key`] | keys from indexes |
 //! | [`value`] | values that name their key and compress as asked |
@@ -54,6 +55,8 @@
 pub mod distribution;
 pub mod driver;
 pub mod error;
+#[cfg(feature = "terrane")]
+pub mod indexed_store;
 pub mod key;
 pub mod latency;
 pub mod mem_store;
@@ -75,6 +78,8 @@ pub mod zipf;
 pub use distribution::Distribution;
 pub use driver::run;
 pub use error::{OptionsError, ParseError, RunError, StoreError};
+#[cfg(feature = "terrane")]
+pub use indexed_store::{IndexedStore, Indexes, Maintenance};
 pub use key::{KeyOrder, KeySpace, Placement};
 pub use latency::{Latency, LatencyMicros};
 pub use mem_store::MemStore;

@@ -89,6 +89,21 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, StoreError>;
 
+    /// Shows at most `limit` records to `visit` by the first secondary index, from a secondary key on,
+    /// and answers how many there were.
+    ///
+    /// # Errors
+    /// The engine failed, or there is no index.
+    fn scan_index(
+        &self,
+        from: u64,
+        limit: usize,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, StoreError> {
+        let _ = (from, limit, visit);
+        Err(StoreError::new("scan an index", "records have no secondary keys here"))
+    }
+
     /// Writes buffers out and waits until no background work is left to do.
     ///
     /// # Errors

@@ -93,6 +93,7 @@ impl Store for TerraneStore {
             storage_bytes_read: Some(stats.storage_bytes_read()),
             flushes: Some(stats.flushes),
             compactions: Some(stats.compactions),
+            compactions_by_level: stats.by_level.iter().map(|level| level.compactions).collect(),
             trivial_moves: Some(stats.trivial_moves),
             stall_micros: Some(stats.stalls.total_micros()),
             stalls,

@@ -93,7 +93,8 @@ pub struct Stats {
     pub sorted_runs: u64,
     /// Levels of the deepest tree, down to the last one that holds anything.
     pub levels: u64,
-    /// What was read of each level, of all trees together: as many as there are levels, or were.
+    /// What was read of each level and merged out of it, of all trees together: as many as there are
+    /// levels, or were.
     /// The eighth stands for all from there on.
     pub by_level: Vec<LevelStats>,
     /// Sequence numbers that snapshots hold.
@@ -107,7 +108,7 @@ pub struct Stats {
     pub error: Option<Error>,
 }
 
-/// What was read of the tables of a level.
+/// What was read of the tables of a level, and merged out of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LevelStats {
     /// Data blocks looked into by point lookups.
@@ -118,6 +119,9 @@ pub struct LevelStats {
     pub index_misses: u64,
     /// Filters that the cache did not have.
     pub filter_misses: u64,
+    /// Compactions that rewrote something and took from the level; those of the whole tree count for
+    /// the first level that they took from.
+    pub compactions: u64,
 }
 
 /// Hits and misses of the block cache by kind of block.
@@ -383,6 +387,7 @@ fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
         data_misses: counters.cache_misses(CachePart::Data, level),
         index_misses: counters.cache_misses(CachePart::Index, level),
         filter_misses: counters.cache_misses(CachePart::Filter, level),
+        compactions: counters.compactions(level),
     };
     let mut all: Vec<_> = (0..LEVELS_COUNTED).map(of).collect();
     let read = all.iter().rposition(|level| *level != LevelStats::default());
@@ -486,12 +491,14 @@ impl Stats {
             writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
         }
         for (number, level) in self.by_level.iter().enumerate() {
-            let LevelStats { get_blocks, data_misses, index_misses, filter_misses } = level;
+            let LevelStats { get_blocks, data_misses, index_misses, filter_misses, compactions } =
+                level;
             if *level != LevelStats::default() {
                 writeln!(
                     f,
-                    "level {number:<13} {get_blocks} blocks for gets; not in the cache: \
-                     {data_misses} data, {index_misses} index, {filter_misses} filter"
+                    "level {number:<13} {compactions} compactions out of it; {get_blocks} blocks for \
+                     gets; not in the cache: {data_misses} data, {index_misses} index, \
+                     {filter_misses} filter"
                 )?;
             }
         }

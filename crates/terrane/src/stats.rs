@@ -128,6 +128,8 @@ pub(crate) struct Counters {
     stripes: Box<[Stripe]>,
     /// Misses of the cache by level. Not striped: each of them reads from storage.
     cache_misses: [[AtomicU64; LEVELS_COUNTED]; CACHE_PARTS],
+    /// Compactions that rewrote something, by the level that they took from.
+    compactions: [AtomicU64; LEVELS_COUNTED],
     /// Wall time of compactions that rewrote something.
     pub(crate) compaction_times: TimesCounter,
 }
@@ -142,6 +144,7 @@ impl Default for Counters {
         Self {
             stripes: (0..STRIPES).map(stripe).collect(),
             cache_misses: std::array::from_fn(|_| zeros()),
+            compactions: zeros(),
             compaction_times: TimesCounter::default(),
         }
     }
@@ -170,6 +173,16 @@ impl Counters {
     pub(crate) fn add_cache_miss(&self, part: CachePart, level: u8) {
         let level = usize::from(level).min(LEVELS_COUNTED - 1);
         self.cache_misses[part as usize][level].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a compaction that rewrote something, out of `level`.
+    pub(crate) fn add_compaction(&self, level: usize) {
+        self.compactions[level.min(LEVELS_COUNTED - 1)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Compactions that rewrote something, out of a level.
+    pub(crate) fn compactions(&self, level: usize) -> u64 {
+        self.compactions.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Data blocks that point lookups looked into in tables of a level.

@@ -119,7 +119,7 @@ fn calibrate(plan: &Plan) -> Result<Calibration> {
 
 fn measure(plan: &Plan, candidate: &Candidate, dir: &Path) -> Result<Outcome> {
     let phases: &TwoPhaseOptions = &plan.phases;
-    let mut database = Database::load(candidate, &plan.options, dir, &phases.run, plan.budget)?;
+    let mut database = Database::load(candidate, &plan.options, dir, plan)?;
     let report: TwoPhaseReport = evaluate(&mut database, phases, &watched(&candidate.name))?;
     database.close()?;
     // The next design finds the disk as this one found it.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::clock::Clock;
 use super::phase::{Load, PhaseOptions};
@@ -164,6 +164,7 @@ impl<'a> Client<'a> {
             match shared.options.query {
                 Query::Point => self.look_up(check)?,
                 Query::Scan { entries } => self.scan(check, entries)?,
+                Query::Index { entries } => self.scan_index(check, entries)?,
             }
             let end = shared.clock.now();
             self.recorder.record(start - shared.begin, start - shared.begin, end - shared.begin);
@@ -192,6 +193,17 @@ impl<'a> Client<'a> {
         let limit = entries as usize;
         let found = shared.store.scan(Some(start), Direction::Forward, limit, &mut visit)?;
         self.wrong_answers += u64::from(found == 0);
+        Ok(())
+    }
+
+    /// From a secondary key that any record may have, or none from there on.
+    fn scan_index(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
+        let Self { shared, rng, wrong_answers, .. } = self;
+        let mut visit = |key: &[u8], value: &[u8]| {
+            black_box(value.last());
+            *wrong_answers += u64::from(!check.accepts(key, value));
+        };
+        shared.store.scan_index(rng.next_u64(), entries as usize, &mut visit)?;
         Ok(())
     }
 }

@@ -20,6 +20,12 @@ pub enum Query {
         /// Entries at most.
         entries: u32,
     },
+    /// Records by the first secondary index, from any secondary key on: `index` for 100, or
+    /// `index:N`.
+    Index {
+        /// Records at most.
+        entries: u32,
+    },
 }
 
 impl fmt::Display for Query {
@@ -29,6 +35,8 @@ impl fmt::Display for Query {
             Self::Scan { entries: SHORT_ENTRIES } => f.write_str("short"),
             Self::Scan { entries: LONG_ENTRIES } => f.write_str("long"),
             Self::Scan { entries } => write!(f, "scan:{entries}"),
+            Self::Index { entries: SHORT_ENTRIES } => f.write_str("index"),
+            Self::Index { entries } => write!(f, "index:{entries}"),
         }
     }
 }
@@ -37,15 +45,27 @@ impl FromStr for Query {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let bad = || ParseError::new("query", text, "point, short, long or scan:ENTRIES");
+        let bad = || {
+            ParseError::new(
+                "query",
+                text,
+                "point, short, long, scan:ENTRIES, index or index:ENTRIES",
+            )
+        };
         match text {
             "point" => Ok(Self::Point),
             "short" => Ok(Self::Scan { entries: SHORT_ENTRIES }),
             "long" => Ok(Self::Scan { entries: LONG_ENTRIES }),
+            "index" => Ok(Self::Index { entries: SHORT_ENTRIES }),
             _ => {
-                let entries = text.strip_prefix("scan:").and_then(|count| count.parse().ok());
-                let entries = entries.filter(|entries| *entries > 0).ok_or_else(bad)?;
-                Ok(Self::Scan { entries })
+                let (word, count) = text.split_once(':').ok_or_else(bad)?;
+                let count = count.parse().ok().filter(|entries| *entries > 0);
+                let entries = count.ok_or_else(bad)?;
+                match word {
+                    "scan" => Ok(Self::Scan { entries }),
+                    "index" => Ok(Self::Index { entries }),
+                    _ => Err(bad()),
+                }
             }
         }
     }
@@ -57,11 +77,11 @@ mod tests {
 
     #[test]
     fn queries_parse_and_print_back() {
-        for text in ["point", "short", "long", "scan:17"] {
+        for text in ["point", "short", "long", "scan:17", "index", "index:5"] {
             assert_eq!(text.parse::<Query>().unwrap().to_string(), text);
         }
         assert_eq!("scan:100".parse::<Query>().unwrap().to_string(), "short");
-        for text in ["", "points", "scan", "scan:0", "scan:-1", "scan:x"] {
+        for text in ["", "points", "scan", "scan:0", "scan:-1", "scan:x", "index:", "range:3"] {
             assert!(text.parse::<Query>().is_err(), "{text}");
         }
     }

@@ -27,6 +27,8 @@ pub struct StoreCounters {
     pub flushes: Option<u64>,
     /// Jobs that merged tables and wrote new ones.
     pub compactions: Option<u64>,
+    /// The same by the level that they took from; empty where the engine does not tell.
+    pub compactions_by_level: Vec<u64>,
     /// Tables that moved down a level without being rewritten.
     pub trivial_moves: Option<u64>,
     /// How long writers waited, for all causes.
@@ -54,6 +56,7 @@ impl StoreCounters {
             storage_bytes_read: grown(self.storage_bytes_read, earlier.storage_bytes_read),
             flushes: grown(self.flushes, earlier.flushes),
             compactions: grown(self.compactions, earlier.compactions),
+            compactions_by_level: self.levels_since(earlier),
             trivial_moves: grown(self.trivial_moves, earlier.trivial_moves),
             stall_micros: grown(self.stall_micros, earlier.stall_micros),
             stalls,
@@ -62,6 +65,12 @@ impl StoreCounters {
             disk_bytes: self.disk_bytes,
             live_bytes: self.live_bytes,
         }
+    }
+
+    fn levels_since(&self, earlier: &Self) -> Vec<u64> {
+        let before = |level: usize| earlier.compactions_by_level.get(level).copied().unwrap_or(0);
+        let levels = self.compactions_by_level.iter().enumerate();
+        levels.map(|(level, count)| count.saturating_sub(before(level))).collect()
     }
 
     /// Bytes written to storage for each byte that the user wrote.
@@ -111,12 +120,14 @@ mod tests {
         let earlier = StoreCounters {
             flushes: Some(3),
             disk_bytes: Some(900),
+            compactions_by_level: vec![2],
             stalls: vec![stall(1, 10)],
             ..StoreCounters::default()
         };
         let now = StoreCounters {
             flushes: Some(5),
             compactions: Some(7),
+            compactions_by_level: vec![5, 3],
             disk_bytes: Some(400),
             stalls: vec![stall(4, 25)],
             ..StoreCounters::default()
@@ -124,6 +135,7 @@ mod tests {
         let since = now.since(&earlier);
         assert_eq!(since.flushes, Some(2));
         assert_eq!(since.compactions, Some(7));
+        assert_eq!(since.compactions_by_level, [3, 3]);
         assert_eq!(since.trivial_moves, None);
         assert_eq!(since.disk_bytes, Some(400));
         assert_eq!(since.stalls, vec![stall(3, 15)]);

@@ -138,7 +138,8 @@ impl Engine {
             tree.dead().clear();
         }
         let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
-        self.count(&outcome, start.elapsed(), cpu.unwrap_or_default() + outcome.helpers_cpu);
+        let cpu = cpu.unwrap_or_default() + outcome.helpers_cpu;
+        self.count(compaction.from_level(), &outcome, start.elapsed(), cpu);
         Ok(record)
     }
 
@@ -207,7 +208,7 @@ impl Engine {
         }
     }
 
-    fn count(&self, outcome: &Outcome, took: Duration, cpu: Duration) {
+    fn count(&self, from_level: usize, outcome: &Outcome, took: Duration, cpu: Duration) {
         let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
@@ -215,6 +216,7 @@ impl Engine {
             self.counters.add(Counter::MoveCompactions, 1);
         } else {
             self.counters.add(Counter::Compactions, 1);
+            self.counters.add_compaction(from_level);
             self.counters.compaction_times.add(micros(took));
             self.counters.add(Counter::CompactionCpuMicros, micros(cpu));
             self.counters.add(Counter::CompactionBytesWritten, written);

@@ -22,11 +22,14 @@ use crate::io_budget::IoBudget;
 use crate::stats::{Counter, Counters};
 use budget::Bucket;
 
-/// A merge is served so much more than another one before it has to let that go first.
+/// A merge is served so much more than another one before it has to let that go first: at most so
+/// many bytes, and where the budget is small, what it gives in this time.
 const AHEAD_BYTES: f64 = (1 << 20) as f64;
+const AHEAD_SECONDS: f64 = 0.02;
 
-/// Shares are decided anew after so many bytes of any merge.
-const DECIDE_EVERY_BYTES: u64 = 4 << 20;
+/// Shares are decided anew after so many bytes of any merge, by the same rule.
+const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
+const DECIDE_EVERY_SECONDS: f64 = 0.08;
 
 /// Who waits looks again after this time, in case the database is closed meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -270,7 +273,12 @@ impl State {
         }
         self.bucket.take(progress.written_bytes);
         self.undecided_bytes += done;
-        self.undecided_bytes >= DECIDE_EVERY_BYTES
+        self.undecided_bytes as f64 >= self.at_most(DECIDE_EVERY_BYTES, DECIDE_EVERY_SECONDS)
+    }
+
+    /// `bytes`, or what the budget gives in `seconds`, if that is less.
+    fn at_most(&self, bytes: f64, seconds: f64) -> f64 {
+        self.bucket.rate().map_or(bytes, |rate| bytes.min(rate * seconds))
     }
 
     /// Whether there is a place for a merge, and it is its turn.
@@ -292,7 +300,7 @@ impl State {
         match own.turn {
             // Who is at work goes on for a while, unless there is room for all.
             Turn::Working if self.bucket.is_limited() || working + 1 == places => {
-                own.served <= least + AHEAD_BYTES
+                own.served <= least + self.at_most(AHEAD_BYTES, AHEAD_SECONDS)
             }
             Turn::Working => true,
             Turn::Waiting => own.served <= least,

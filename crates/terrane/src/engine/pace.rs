@@ -11,8 +11,10 @@ use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
 use crate::merge::Piece;
 
-/// How full the level of a merge is again is looked at after so many bytes.
+/// How full the level of a merge is again is looked at after so many bytes, and several times in a
+/// small one.
 const LOOK_EVERY_BYTES: u64 = 4 << 20;
+const LOOKS_LEAST: u64 = 16;
 
 /// A compaction on its way.
 pub(super) struct Pace<'a> {
@@ -63,8 +65,8 @@ impl<'a> Pace<'a> {
         let done = self.entries as f64 / self.total_entries.max(1) as f64;
         let left = (1.0 - done).clamp(0.0, 1.0) * self.total_bytes as f64;
         let remaining_bytes = left as u64;
-        if self.looks_at_level
-            && self.looked_at_bytes.saturating_sub(remaining_bytes) >= LOOK_EVERY_BYTES
+        let look_every = LOOK_EVERY_BYTES.min(self.total_bytes / LOOKS_LEAST);
+        if self.looks_at_level && self.looked_at_bytes.saturating_sub(remaining_bytes) >= look_every
         {
             self.refilled = self.engine.refilled(self.tree, &self.tree.jobs(), self.compaction);
             self.looked_at_bytes = remaining_bytes;

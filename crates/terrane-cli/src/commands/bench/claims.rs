@@ -17,6 +17,7 @@
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
 //! | [`compaction`] | the other paper: compaction strategies |
+//! | [`stability`] | another: write stalls and merge schedulers |
 
 mod compaction;
 mod dent;
@@ -29,6 +30,7 @@ mod lookup;
 mod range;
 mod report;
 mod setting;
+mod stability;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -51,6 +53,8 @@ pub(super) enum Paper {
     Compaction,
     /// `FloDB` (`EuroSys` 2017)
     Flodb,
+    /// On Performance Stability in LSM-based Storage Systems (VLDB 2019)
+    Stability,
     /// Dent's report on his tree (CS 265)
     Dent,
 }
@@ -104,6 +108,7 @@ impl ClaimsArgs {
             Paper::Flodb => self.flodb()?,
             Paper::Dent => self.dent()?,
             Paper::Compaction => self.compaction()?,
+            Paper::Stability => self.stability()?,
         };
         match &self.output {
             Some(path) => std::fs::write(path, text)
@@ -130,6 +135,12 @@ impl ClaimsArgs {
         let scratch = Scratch::temporary("terrane-claims-")?;
         let machine = Machine::here(scratch.path()).to_string();
         compaction::document(self.scale, self.rounds, self.seed, scratch.path(), &machine)
+    }
+
+    fn stability(&self) -> Result<String> {
+        let scratch = Scratch::temporary("terrane-claims-")?;
+        let machine = Machine::here(scratch.path()).to_string();
+        stability::document(self.scale, self.rounds, self.seed, scratch.path(), &machine)
     }
 
     fn flodb(&self) -> Result<String> {

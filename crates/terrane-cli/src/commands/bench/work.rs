@@ -73,6 +73,7 @@ fn by_level(before: &[LevelStats], now: &[LevelStats]) -> Vec<LevelStats> {
         since.data_misses -= before.data_misses;
         since.index_misses -= before.index_misses;
         since.filter_misses -= before.filter_misses;
+        since.compactions -= before.compactions;
         since
     };
     now.iter().enumerate().map(since).collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use terrane::IoBudget;
 use terrane_workload::stability::{Arrival, Query};
-use terrane_workload::{Distribution, ValueSize};
+use terrane_workload::{Distribution, Indexes, ValueSize};
 
 use crate::engine_flags::EngineFlags;
 use crate::human::parse_count;
@@ -18,6 +18,7 @@ Examples:
   terrane stability --utilization 0.8 --calibrate --out report
   terrane stability --budget 100MB/s --design 'leveling; scheduler=greedy; limit=global(2x)'
   terrane stability --arrival 'burst(50%,25,200%,5)' --readers 1 --read short
+  terrane stability --index 'eager(2)' --readers 1 --read index
   terrane stability --records 10M --value-size 100 --distribution zipf:0.99 --json
 
 docs/stability.md says how to read the report.";
@@ -71,9 +72,15 @@ pub(crate) struct StabilityArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub(super) readers: u32,
 
-    /// What they read: `point`, `short` (100 entries), `long` (a million) or `scan:ENTRIES`
+    /// What they read: `point`, `short` (100 entries), `long` (a million) or `scan:ENTRIES`; with
+    /// --index also `index` (100 records by the first index) or `index:RECORDS`
     #[arg(long, value_name = "QUERY", default_value = "point")]
     pub(super) read: Query,
+
+    /// Secondary indexes of the records: `eager(K)` or `lazy(K)`. Eager writes read the old record and
+    /// remove its entries; lazy ones only add theirs, and queries look whether entries still hold
+    #[arg(long, value_name = "HOW")]
+    pub(super) index: Option<Indexes>,
 
     /// Records that are loaded first, in random order; all writes are updates of them
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]

@@ -25,6 +25,14 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
         );
     } else if running.counters.compactions == Some(0) {
         cautions.push("nothing was merged in the running phase; --running longer".to_owned());
+    } else if let [above @ .., _last] = &running.counters.compactions_by_level[..]
+        && above.last() == Some(&0)
+    {
+        cautions.push(
+            "nothing was merged into the last level in the running phase: the largest merges are \
+             still to come; --running longer"
+                .to_owned(),
+        );
     }
     if let Some((first, second)) = halves(testing)
         && second < first * FALL_SHARE
@@ -92,6 +100,12 @@ mod tests {
         assert!(told.len() == 1 && told[0].contains("flushes alone"), "{told:?}");
         let told = cautions(|report| report.running.counters.compactions = Some(0));
         assert!(told.len() == 1 && told[0].contains("--running longer"), "{told:?}");
+        let told = cautions(|report| report.running.counters.compactions_by_level = vec![3, 0, 0]);
+        assert!(told.len() == 1 && told[0].contains("into the last level"), "{told:?}");
+        let levels = |report: &mut TwoPhaseReport| {
+            report.running.counters.compactions_by_level = vec![2, 1, 0];
+        };
+        assert_eq!(cautions(levels), [""; 0]);
         let told = cautions(|report| {
             let seconds = report.running.seconds;
             report.running.samples = (0..=20)

@@ -37,6 +37,8 @@ pub(super) struct JsonOutcome<'a> {
     running: JsonPhase,
     /// The same phases on a map in memory.
     mem: Option<JsonCalibration>,
+    /// The secondary indexes of the records.
+    indexes: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -89,6 +91,10 @@ struct JsonPhase {
     window_writes: Vec<u64>,
     window_longest_micros: Vec<f64>,
     samples: Vec<JsonSample>,
+    flushes: Option<u64>,
+    merges: Option<u64>,
+    /// By the level that they took from.
+    merges_by_level: Vec<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -197,6 +203,9 @@ impl JsonPhase {
                     stall_micros: sample.glance.stall_micros,
                 })
                 .collect(),
+            flushes: phase.counters.flushes,
+            merges: phase.counters.compactions,
+            merges_by_level: phase.counters.compactions_by_level.clone(),
         }
     }
 }
@@ -250,6 +259,7 @@ impl<'a> JsonOutcome<'a> {
                 testing: JsonPhase::of(&one.report.testing),
                 running: JsonPhase::of(&one.report.running),
             }),
+            indexes: plan.indexes.map(|indexes| indexes.to_string()),
         }
     }
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use terrane::policy::strategy::Intake;
 use terrane::policy::{Scheduler, catalogue};
 use terrane::{Design, IoBudget, Options};
-use terrane_workload::stability::{Criteria, TwoPhaseOptions};
-use terrane_workload::{RunOptions, Workload};
+use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
+use terrane_workload::{Indexes, RunOptions, Workload};
 
 use super::StabilityArgs;
 use crate::exit::usage;
@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) candidates: Vec<Candidate>,
     /// How each is evaluated.
     pub(super) phases: TwoPhaseOptions,
+    /// The secondary indexes of the records.
+    pub(super) indexes: Option<Indexes>,
     /// What each is held to.
     pub(super) criteria: Criteria,
     /// Options of the engine, but for the design.
@@ -65,11 +67,18 @@ impl Plan {
             query: args.read,
             run,
         };
+        if args.index.is_none() && matches!(phases.query, Query::Index { .. }) {
+            return Err(usage(format!("--read {} needs --index", phases.query)));
+        }
+        if args.index.is_some() && args.calibrate {
+            return Err(usage("--calibrate has no secondary indexes to hold against --index"));
+        }
         phases.check().map_err(|error| usage(error.to_string()))?;
         Workload::Overwrite.check(&phases.run).map_err(|error| usage(error.to_string()))?;
         Ok(Self {
             candidates: candidates(&args.design)?,
             phases,
+            indexes: args.index,
             criteria: Criteria { p99: args.p99, ..Criteria::default() },
             options: args.engine.options()?,
             budget: args.budget,
@@ -191,6 +200,10 @@ mod tests {
             &["--p99", "0s"],
             &["--p99", "1"],
             &["--compressibility", "2"],
+            &["--index", "eager(0)"],
+            &["--index", "keen"],
+            &["--readers", "1", "--read", "index"],
+            &["--index", "lazy(2)", "--calibrate"],
         ] {
             assert!(plan(arguments).is_err(), "{arguments:?}");
         }

@@ -25,13 +25,14 @@ pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io
     let distribution = run.distribution.map_or_else(String::new, |one| one.to_string());
     writeln!(
         out,
-        "{} records of {} + {} B = {} · {distribution} updates · {}{} · seed {}",
+        "{} records of {} + {} B = {} · {distribution} updates · {}{}{} · seed {}",
         human::count(run.num),
         run.key_size_bytes,
         run.value_size,
         human::bytes(plan.data_bytes()),
         human::counted(plan.phases.writers.into(), "writer"),
         readers(&plan.phases),
+        plan.indexes.map_or_else(String::new, |indexes| format!(" · indexes {indexes}")),
         run.seed
     )?;
     writeln!(

@@ -6,17 +6,51 @@ use anyhow::Result;
 use terrane::{Db, Design, IoBudget, OpenMode, Options};
 use terrane_workload::stability::Subject;
 use terrane_workload::{
-    MemStore, Progress, RunError, RunOptions, Silent, Store, StoreError, TerraneStore, Workload,
-    run,
+    IndexedStore, MemStore, Progress, RunError, RunOptions, Silent, Store, StoreError,
+    TerraneStore, Workload, run,
 };
 
 use super::meter::Loading;
-use super::plan::{Candidate, testing_design};
+use super::plan::{Candidate, Plan, testing_design};
 use crate::progress;
+
+/// Records alone or with their indexes.
+enum Records {
+    Plain(TerraneStore),
+    Indexed { store: IndexedStore, record_bytes: usize, key_bytes: usize },
+}
+
+impl Records {
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Plain(store) => store,
+            Self::Indexed { store, .. } => store,
+        }
+    }
+
+    fn db(&self) -> &Db {
+        match self {
+            Self::Plain(store) => &store.db,
+            Self::Indexed { store, .. } => store.db(),
+        }
+    }
+
+    fn set_design(&self, design: &Design) -> Result<(), StoreError> {
+        match self {
+            Self::Plain(store) => {
+                let changed = store.db.set_design(design.clone());
+                changed.map_err(StoreError::during("change its design"))
+            }
+            Self::Indexed { store, record_bytes, key_bytes } => {
+                store.set_design(design, (*record_bytes, *key_bytes))
+            }
+        }
+    }
+}
 
 /// A database that was loaded, in its testing design until it is to run.
 pub(super) struct Database {
-    store: TerraneStore,
+    records: Records,
     design: Design,
     /// What flushes and merges may write in a second during the phases.
     budget: Option<IoBudget>,
@@ -28,24 +62,24 @@ impl Database {
         candidate: &Candidate,
         options: &Options,
         dir: &Path,
-        records: &RunOptions,
-        budget: Option<IoBudget>,
+        plan: &Plan,
     ) -> Result<Self> {
+        let design = testing_design(&candidate.design);
         let options = options.clone().open_mode(OpenMode::MustBeNew);
-        let options = options.design(testing_design(&candidate.design));
-        let store = TerraneStore { db: options.open(dir)? };
+        let db = options.design(design.clone()).open(dir)?;
+        let records = records(db, plan, &design)?;
         let label = format!("loading {}", candidate.name);
-        load(&store, records, &Loading::new(label))?;
-        Ok(Self { store, design: candidate.design.clone(), budget })
+        load(records.store(), &plan.phases.run, &Loading::new(label))?;
+        Ok(Self { records, design: candidate.design.clone(), budget: plan.budget })
     }
 
     /// Closes it.
     pub(super) fn close(self) -> Result<()> {
-        Ok(self.store.db.close()?)
+        Ok(self.db().clone().close()?)
     }
 
     fn db(&self) -> &Db {
-        &self.store.db
+        self.records.db()
     }
 
     /// Brings it to rest as fast as it can, and then to its budget.
@@ -56,7 +90,7 @@ impl Database {
             limit(IoBudget::Unlimited)?;
         }
         let spinner = progress::spinner("settling");
-        let settled = self.store.settle();
+        let settled = self.records.store().settle();
         spinner.finish_and_clear();
         settled?;
         self.budget.map_or(Ok(()), limit)
@@ -66,15 +100,23 @@ impl Database {
 impl Subject for Database {
     fn for_testing(&mut self) -> Result<&dyn Store, RunError> {
         self.settle()?;
-        Ok(&self.store)
+        Ok(self.records.store())
     }
 
     fn for_running(&mut self) -> Result<&dyn Store, RunError> {
-        let changed = self.db().set_design(self.design.clone());
-        changed.map_err(StoreError::during("change its design"))?;
+        self.records.set_design(&self.design)?;
         self.settle()?;
-        Ok(&self.store)
+        Ok(self.records.store())
     }
+}
+
+/// The records of a database, with the indexes of a plan.
+fn records(db: Db, plan: &Plan, design: &Design) -> Result<Records, StoreError> {
+    let Some(indexes) = plan.indexes else { return Ok(Records::Plain(TerraneStore { db })) };
+    let (record_bytes, key_bytes) =
+        (plan.bytes_per_write() as usize, plan.phases.run.key_size_bytes);
+    let store = IndexedStore::new(db, indexes, design, (record_bytes, key_bytes))?;
+    Ok(Records::Indexed { store, record_bytes, key_bytes })
 }
 
 /// A map in memory.

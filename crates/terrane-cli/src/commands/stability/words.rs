@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use terrane_workload::Latency;
-use terrane_workload::stability::{Arrival, PERCENTILES, ReaderReport, Stall, TwoPhaseOptions};
+use terrane_workload::stability::{
+    Arrival, PERCENTILES, PhaseReport, ReaderReport, Stall, TwoPhaseOptions,
+};
 
 use super::outcome::{Calibration, Outcome};
 use crate::human;
@@ -81,6 +83,9 @@ pub(super) fn facts(
         );
         facts.push(("written", text));
     }
+    let seen = [("testing", &outcome.report.testing), ("running", running)];
+    let seen = seen.map(|(phase, report)| format!("{phase}: {}", work(report)));
+    facts.push(("seen", seen.join("; ")));
     if running.late.samples() > 0 {
         let text = format!(
             "an idle client began p50 {}, p99 {}, max {} late",
@@ -99,6 +104,22 @@ pub(super) fn facts(
         facts.push(("mem", text));
     }
     facts
+}
+
+/// Flushes of a phase, and its merges by the level that they took from.
+pub(super) fn work(phase: &PhaseReport) -> String {
+    let counters = &phase.counters;
+    let flushes = human::counted(counters.flushes.unwrap_or(0), "flush");
+    let levels = counters.compactions_by_level.iter().enumerate();
+    let merges: Vec<_> = levels
+        .filter(|(_, count)| **count > 0)
+        .map(|(level, count)| format!("{} out of level {level}", human::count(*count)))
+        .collect();
+    if merges.is_empty() {
+        let merges = human::counted(counters.compactions.unwrap_or(0), "merge");
+        return format!("{flushes}, {merges}");
+    }
+    format!("{flushes}, merges: {}", merges.join(", "))
 }
 
 /// Stalls in words.

@@ -30,6 +30,11 @@ impl Bucket {
         self.budget
     }
 
+    /// Bytes a second, at the moment; `None` without a limit.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.budget.bytes_per_second(self.users_per_second)
+    }
+
     pub(super) fn is_limited(&self) -> bool {
         self.budget != IoBudget::Unlimited
     }
@@ -48,7 +53,7 @@ impl Bucket {
     /// themselves so far.
     pub(super) fn wait(&mut self, user_bytes: u64, now: Instant) -> Option<Duration> {
         self.measure_users(user_bytes, now);
-        let Some(rate) = self.budget.bytes_per_second(self.users_per_second) else {
+        let Some(rate) = self.rate() else {
             (self.bytes, self.filled_at) = (0.0, now);
             return None;
         };
