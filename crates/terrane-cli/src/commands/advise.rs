@@ -40,6 +40,7 @@ use question::{Operations, Records, prices};
 use search::{Found, Search};
 
 use crate::exit::{Exit, usage};
+use crate::json::write_line;
 use crate::{open, progress};
 
 /// All that advice is given on.
@@ -153,9 +154,9 @@ impl AdviseArgs {
             is_mix_assumed: self.mix.is_none(),
         };
         if self.json {
-            telling.json(&mut out)?
+            write_line(&mut out, &telling.json())?;
         } else {
-            telling.text(&mut out)?
+            telling.text(&mut out)?;
         }
         Ok(out.flush()?)
     }

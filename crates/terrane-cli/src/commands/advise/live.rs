@@ -35,9 +35,9 @@ pub(in crate::commands) struct Advice {
 }
 
 impl Advice {
-    /// The advice for people, or as a line for programs.
-    pub(in crate::commands) fn told(&self, applies: bool, is_json: bool) -> Result<String> {
-        let telling = Telling {
+    /// What there is to tell, where a change that is worth it is made or not.
+    pub(in crate::commands) fn telling(&self, applies: bool) -> Telling<'_> {
+        Telling {
             case: &self.case,
             found: &self.found,
             decision: Some(&self.decision),
@@ -45,14 +45,7 @@ impl Advice {
             top: TOLD,
             applies,
             is_mix_assumed: false,
-        };
-        let mut out = Vec::new();
-        if is_json {
-            telling.json(&mut out)?
-        } else {
-            telling.text(&mut out)?
         }
-        Ok(String::from_utf8(out)?)
     }
 }
 

@@ -159,9 +159,11 @@ impl Search<'_> {
         }
         let find = |design: &Design| tried.iter().find(|one| one.candidate.design == *design);
         let rate = self.world.writes.then(|| {
-            let half =
-                || find(now).map(|one| predict::greatest_rate(now, self.world, &one.played) / 2.0);
-            self.rate.or_else(half).unwrap_or(1.0).max(1.0)
+            let most = || {
+                let one = find(now)?;
+                Some(PART_OF_GREATEST * predict::greatest_rate(now, self.world, &one.played))
+            };
+            self.rate.or_else(most).unwrap_or(1.0).max(1.0)
         });
         if let Some(rate) = rate {
             for one in &mut short {

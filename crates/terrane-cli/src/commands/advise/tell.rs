@@ -11,7 +11,7 @@ use super::Case;
 use super::decide::{Decision, difference};
 use super::search::Found;
 use crate::human;
-use crate::json::{SCHEMA, write_line};
+use crate::json::SCHEMA;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 
@@ -31,8 +31,9 @@ pub(in crate::commands) struct Telling<'a> {
     pub(in crate::commands) is_mix_assumed: bool,
 }
 
+/// Advice as programs get it.
 #[derive(Serialize)]
-struct JsonAdvice<'a> {
+pub(in crate::commands) struct JsonAdvice<'a> {
     schema: u32,
     operations: JsonOperations,
     records: f64,
@@ -93,7 +94,7 @@ struct JsonChange<'a> {
 
 impl Telling<'_> {
     /// For programs.
-    pub(in crate::commands) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::commands) fn json(&self) -> JsonAdvice<'_> {
         let Self { case, found, .. } = self;
         let shares = &case.operations.shares;
         let all = |ranked: &[Ranked], count: usize| -> Vec<JsonRanked> {
@@ -111,7 +112,7 @@ impl Telling<'_> {
             is_done: decision.is_worth && self.applies,
             reason: &decision.reason,
         });
-        let line = JsonAdvice {
+        JsonAdvice {
             schema: SCHEMA,
             operations: JsonOperations {
                 writes: thousandths(shares.writes),
@@ -133,8 +134,7 @@ impl Telling<'_> {
             best: all(&found.best, self.top),
             avoid: all(&found.worst, found.worst.len()),
             change,
-        };
-        write_line(out, &line)
+        }
     }
 
     fn json_ranked(&self, ranked: &Ranked) -> JsonRanked {

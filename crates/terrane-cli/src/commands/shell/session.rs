@@ -279,8 +279,13 @@ impl Session {
         if asked.applies {
             advice.decision.apply(&self.keyspace)?;
         }
-        let told = advice.told(asked.applies, self.answers.is_json())?;
-        Ok(self.answers.text(&told)?)
+        let telling = advice.telling(asked.applies);
+        if self.answers.is_json() {
+            return Ok(self.answers.json(&telling.json())?);
+        }
+        let mut told = Vec::new();
+        telling.text(&mut told)?;
+        Ok(self.answers.text(&String::from_utf8(told)?)?)
     }
 
     fn help(&mut self, about: Option<&str>) -> Result<()> {

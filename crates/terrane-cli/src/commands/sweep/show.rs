@@ -73,9 +73,9 @@ impl ShowArgs {
         let pivot = self.pivot(&found)?;
         let mut out = io::stdout().lock();
         if self.csv {
-            pivot.csv(&mut out, self)?
+            pivot.csv(&mut out, self)?;
         } else {
-            pivot.table(&mut out, self)?
+            pivot.table(&mut out, self)?;
         }
         if let Some(path) = &self.svg {
             fs::write(path, pivot.plot(self).svg())
