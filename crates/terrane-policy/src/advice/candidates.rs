@@ -109,6 +109,7 @@ fn layouts() -> Vec<Eagerness> {
         Eagerness::Leveling,
         Eagerness::OneLeveling,
         Eagerness::Hybrid(Runs::new(few, [], last)),
+        Eagerness::Hybrid(Runs::new(RunCount::Fixed(4), [], last)),
         Eagerness::LazyLeveling,
         Eagerness::Hybrid(Runs::new(RunCount::Tiered, [], Some(few))),
         Eagerness::Tiering,
@@ -131,7 +132,6 @@ fn set_eagerness(design: &mut Design, eagerness: Eagerness) {
     usual.size_ratio = ratio;
     if gathers {
         usual.level0_runs = ratio;
-        usual.movement = PerLevel::all(Vec::new());
     }
     usual.growth = Growth::Fixed;
     design.strategy = usual;
@@ -139,9 +139,7 @@ fn set_eagerness(design: &mut Design, eagerness: Eagerness) {
 
 fn set_granularity(strategy: &mut Strategy, granularity: Granularity) {
     strategy.granularity = granularity.into();
-    if granularity.tables().is_none() {
-        strategy.movement = PerLevel::all(Vec::new());
-    } else if strategy.movement.values().iter().all(Vec::is_empty) {
+    if granularity.tables().is_some() && strategy.movement.values().iter().all(Vec::is_empty) {
         strategy.movement = PerLevel::all(vec![Movement::LeastOverlap]);
     }
 }

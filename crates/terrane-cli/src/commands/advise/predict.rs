@@ -98,11 +98,14 @@ pub(in crate::commands) fn costs(design: &Design, world: &World) -> Option<Playe
     let mut setup = world.setup(design, world.at_once(), Arrival::Constant(CALM));
     let buffer = world.buffer_writes(design);
     let (loaded, tree) = if world.records / buffer <= LOAD_FLUSHES_MAX {
-        setup.window_seconds = world.records / CALM / WINDOWS;
+        // A load does not wait for arrivals: its pace is that of its writer.
+        let mut load = setup.clone();
+        load.machine.costs.write_seconds = 1.0 / CALM;
+        load.window_seconds = world.records / CALM / WINDOWS;
         let keys = Population::new(world.records, world.skew);
         let costs = &setup.machine.costs;
         let empty = Tree::new(design, keys, world.record_bytes, costs, setup.tables_max);
-        let (outcome, tree) = Simulation::new(&setup, empty).load();
+        let (outcome, tree) = Simulation::new(&load, empty).load();
         if outcome.stuck.is_some() {
             return None;
         }
