@@ -121,9 +121,7 @@ fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
     let now = done(&["design", "show", "--db", &db, "--json"], "");
     assert_ne!(last_json(&now)["words"][0], "tiering", "{now}");
     assert!(done(&["shell", &db, "-c", "count"], "").contains("6000"));
-    assert!(
-        done(&["verify", &db], "").contains("ok") || run(&["verify", &db], "").status.success()
-    );
+    done(&["verify", &db], "");
 }
 
 #[test]
@@ -151,7 +149,7 @@ fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     for number in 0..3 * KEYS {
         let _ = writeln!(script, "get k{:05}", number * 37 % KEYS);
     }
-    script.push_str("advise apply gain 5\nadvise\ncount\n");
+    script.push_str("advise apply gain 5\n");
     let design = "leveling T=8; buffer=64KiB; table=64KiB; filter=10";
     let told = done(&["shell", &db, "--json", "--design", design], &script);
     let mut advice: Vec<Value> = Vec::new();
@@ -166,7 +164,6 @@ fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
         }
     }
     assert_eq!(gets, 6 * KEYS);
-    // The last one has too little to go by, and is an error.
     assert_eq!(advice.len(), 3, "{advice:?}");
     let (writes, reads) = (&advice[0], &advice[2]);
     assert_eq!(writes["operations"]["writes"], 1.0);
@@ -177,6 +174,8 @@ fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     }
     let runs = |one: &Value| one["best"][0]["runs"].as_f64().unwrap();
     assert!(runs(writes) > runs(reads), "{writes}\n{reads}");
+    let too_little = run(&["shell", &db, "-c", "advise"], "");
+    assert!(String::from_utf8_lossy(&too_little.stderr).contains("fewer than 1000 operations"));
     let entries = done(&["shell", &db, "-c", "scan"], "");
     assert_eq!(entries.lines().count(), KEYS);
     assert!(entries.lines().all(|line| line.ends_with('3')));
