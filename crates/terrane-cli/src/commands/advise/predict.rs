@@ -12,11 +12,11 @@ use terrane_sim::{
 };
 
 /// Trees that more flushes would load begin as they are after a long time.
-const LOAD_FLUSHES_MAX: f64 = 2500.0;
+const LOAD_FLUSHES_MAX: f64 = 1200.0;
 
 /// Updates that are played, in buffers: every record twice within these bounds.
 const BUFFERS_MIN: f64 = 60.0;
-const BUFFERS_MAX: f64 = 2000.0;
+const BUFFERS_MAX: f64 = 1200.0;
 
 /// Flushes that are played to see who is held up.
 const STALL_BUFFERS: f64 = 120.0;
@@ -25,7 +25,7 @@ const STALL_BUFFERS: f64 = 120.0;
 const CALM: f64 = 1000.0;
 
 /// Tables that are told apart: more make the same decisions, later.
-const TABLES_MAX: usize = 1500;
+const TABLES_MAX: usize = 800;
 
 /// Moments that are looked at.
 const WINDOWS: f64 = 96.0;

@@ -175,6 +175,9 @@ impl Telling<'_> {
             let writes = human::number(rate);
             writeln!(out, "held up     is told for {writes} writes a second")?;
         }
+        if case.records.count * case.records.bytes < case.now.buffer_bytes as f64 {
+            writeln!(out, "            that fits into one memtable: any design does")?;
+        }
         writeln!(out, "now         {}", brief(&case.now))?;
         writeln!(out, "tried       {}\n", human::counted(found.tried as u64, "design"))?;
         self.figures(out)?;
