@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::commands::advise::AdviseArgs;
 use crate::commands::bench::BenchArgs;
 use crate::commands::checkpoint::CheckpointArgs;
 use crate::commands::compact::CompactArgs;
@@ -17,6 +18,7 @@ use crate::commands::repair::RepairArgs;
 use crate::commands::shell::ShellArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
+use crate::commands::sweep::SweepArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::exit::Exit;
 
@@ -35,6 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<BenchArgs>),
+    Sweep(Box<SweepArgs>),
     Stability(Box<StabilityArgs>),
     Shell(ShellArgs),
     Cs265(Cs265Args),
@@ -46,6 +49,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     Repair(RepairArgs),
     Design(DesignArgs),
+    Advise(Box<AdviseArgs>),
     Simulate(SimulateArgs),
     Options(OptionsArgs),
     Completions(CompletionsArgs),
@@ -57,6 +61,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<Exit> {
         match self {
             Self::Bench(args) => args.run(),
+            Self::Sweep(args) => args.run(),
             Self::Stability(args) => args.run(),
             Self::Shell(args) => args.run(),
             Self::Cs265(args) => args.run(),
@@ -68,6 +73,7 @@ impl Command {
             Self::Compact(args) => args.run(),
             Self::Repair(args) => args.run(),
             Self::Design(args) => args.run(),
+            Self::Advise(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Options(args) => args.run(),
             Self::Completions(args) => args.run(),

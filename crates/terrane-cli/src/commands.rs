@@ -1,5 +1,6 @@
 //! The subcommands, a module each: arguments, and a `run` that carries them out.
 
+pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod checkpoint;
 pub(crate) mod compact;
@@ -14,4 +15,5 @@ pub(crate) mod repair;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod stability;
+pub(crate) mod sweep;
 pub(crate) mod verify;

@@ -23,11 +23,13 @@
 //! | [`admission`] | when writers are delayed or stopped |
 //! | [`scheduler`] | how merges share the bandwidth |
 //! | [`allocation`] | how filter memory and time are shared among levels |
+//! | [`advice`] | which designs suit a workload |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod advice;
 pub mod allocation;
 pub mod catalogue;
 pub mod compaction;

@@ -31,6 +31,7 @@
 //! | [`compare`] | designs side by side, with bars |
 //! | [`row`] | what came out of one workload on one design; its JSON |
 //! | [`process`] | memory and processor time |
+//! | [`single`] | one experiment, for `terrane sweep` |
 //! | [`show`] | header, table and pictures for people |
 
 mod arguments;
@@ -44,6 +45,7 @@ mod process;
 mod row;
 mod runner;
 mod show;
+pub(in crate::commands) mod single;
 mod work;
 
 use std::io::{self, Write};

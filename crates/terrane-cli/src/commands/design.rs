@@ -3,7 +3,7 @@
 
 mod change;
 mod space;
-mod spec;
+pub(in crate::commands) mod spec;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

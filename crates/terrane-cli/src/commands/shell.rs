@@ -45,7 +45,7 @@ use crate::terminal::{is_input_from_person, is_output_for_people};
 const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\
-Commands: put get del scan prefix count batch…end stats tree events flush compact keyspaces use help exit
+Commands: put get del scan prefix count batch…end stats tree events advise flush compact keyspaces use help exit
 
 Keys and values: word  'single quoted'  \"esc\\n\\x00\"  0xdeadbeef  u64:42  i32:-1  @file
 Ranges: a..m  a..=m  ..m  a..  ..

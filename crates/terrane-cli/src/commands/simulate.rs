@@ -12,7 +12,7 @@
 mod arguments;
 mod calibrate;
 mod claims;
-mod constants;
+pub(in crate::commands) mod constants;
 mod document;
 mod show;
 mod validate;

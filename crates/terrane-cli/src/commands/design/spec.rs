@@ -24,7 +24,7 @@ use crate::exit::usage;
 const LISTS: [&str; 2] = ["trigger", "movement"];
 
 /// A design from text, or with `@` from a file of TOML.
-pub(super) fn parse(text: &str) -> Result<Design> {
+pub(in crate::commands) fn parse(text: &str) -> Result<Design> {
     let Some(path) = text.strip_prefix('@') else {
         return text.parse().map_err(|error| usage(format!("{error}")));
     };

@@ -1,5 +1,7 @@
 //! The commands of the shell, and what there is to know about each.
 
+use std::time::Duration;
+
 use crate::literal::KeyBounds;
 
 /// A command.
@@ -17,12 +19,24 @@ pub(super) enum Command {
     Stats,
     Tree,
     Events { limit: usize },
+    Advise(Advise),
     Flush,
     Compact(KeyBounds),
     Keyspaces,
     Use { keyspace: String },
     Help { about: Option<String> },
     Exit,
+}
+
+/// What advice is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Advise {
+    /// Whether a design that is worth it is set.
+    pub(super) applies: bool,
+    /// What it has to gain, in percent.
+    pub(super) gain: u64,
+    /// In what time it has to pay for itself.
+    pub(super) within: Duration,
 }
 
 /// From which end a scan begins.
@@ -98,6 +112,13 @@ pub(super) const ALL: &[About] = &[
         "what happened since the database was opened: flushes, compactions and why; the last N of \
          a thousand",
         "events 10",
+    ),
+    about(
+        "advise",
+        "[apply] [gain PERCENT] [within TIME]",
+        "which design suits what was done since the last advice; with apply it is set if it gains as \
+         much (10) and pays for itself in time (1h)",
+        "advise apply gain 15 within 10min",
     ),
     about("flush", "", "write what is in memory into tables; answers ok", "flush"),
     about(

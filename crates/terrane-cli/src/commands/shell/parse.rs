@@ -1,6 +1,8 @@
 //! From a line to a command.
 
-use super::command::{self, Command, Order};
+use std::time::Duration;
+
+use super::command::{self, Advise, Command, Order};
 use crate::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
 
 /// The command of a line; `None` for an empty one or a comment.
@@ -51,6 +53,7 @@ impl<'a> Words<'a> {
             "stats" => Command::Stats,
             "tree" => Command::Tree,
             "events" => Command::Events { limit: self.number_or("events", usize::MAX)? },
+            "advise" => Command::Advise(self.advise()?),
             "flush" => Command::Flush,
             "compact" => Command::Compact(self.range_unless(&[])?),
             "keyspaces" => Command::Keyspaces,
@@ -124,6 +127,27 @@ impl<'a> Words<'a> {
                     .map_err(|error| format!("the limit is '{word}'; {error}"))?;
             } else {
                 return Ok(Command::Scan { range, limit, order });
+            }
+        }
+    }
+
+    /// `apply`, `gain N` and `within TIME`, in any order.
+    fn advise(&mut self) -> Result<Advise, String> {
+        let mut advise = Advise { applies: false, gain: 10, within: Duration::from_secs(3600) };
+        loop {
+            if self.keyword("apply") {
+                advise.applies = true;
+            } else if self.keyword("gain") {
+                let word = self.word().unwrap_or_default().trim_end_matches('%');
+                advise.gain = word.parse().map_err(|_| {
+                    format!("the gain is '{word}'; a number of percent is expected")
+                })?;
+            } else if self.keyword("within") {
+                let word = self.word().unwrap_or_default();
+                advise.within = humantime::parse_duration(word)
+                    .map_err(|_| format!("the time is '{word}'; one such as 10min is expected"))?;
+            } else {
+                return Ok(advise);
             }
         }
     }

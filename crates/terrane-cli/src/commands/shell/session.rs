@@ -6,9 +6,11 @@ use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
 
 use super::answer::Answers;
-use super::command::{self, Command, Order};
+use super::command::{self, Advise, Command, Order};
 use super::parse::parse;
 use super::statistics::JsonStats;
+use crate::commands::advise::decide::Terms;
+use crate::commands::advise::live::Since;
 use crate::events::{JsonEvent, sentence};
 use crate::exit::is_broken_pipe;
 use crate::interrupt;
@@ -23,6 +25,8 @@ pub(super) struct Session {
     answers: Answers,
     batch: Option<Batch>,
     has_failed: bool,
+    /// Since when operations count for advice.
+    since: Since,
 }
 
 /// A batch that is being put together.
@@ -42,7 +46,8 @@ pub(super) enum Next {
 impl Session {
     /// A shell on a keyspace.
     pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
-        Self { db, keyspace, answers, batch: None, has_failed: false }
+        let since = Since::now(&db);
+        Self { db, keyspace, answers, batch: None, has_failed: false, since }
     }
 
     pub(super) fn answers(&mut self) -> &mut Answers {
@@ -126,6 +131,7 @@ impl Session {
             Command::Stats => self.stats()?,
             Command::Tree => self.tree()?,
             Command::Events { limit } => self.events(limit)?,
+            Command::Advise(asked) => self.advise(asked)?,
             Command::Flush => {
                 self.keyspace.flush()?;
                 self.answers.ok()?;
@@ -265,6 +271,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    fn advise(&mut self, asked: Advise) -> Result<()> {
+        let terms = Terms { gain: asked.gain as f64 / 100.0, within: asked.within };
+        let advice = self.since.advise(&self.db, &self.keyspace, terms)?;
+        if asked.applies {
+            advice.decision.apply(&self.keyspace)?;
+        }
+        let telling = advice.telling(asked.applies);
+        if self.answers.is_json() {
+            return Ok(self.answers.json(&telling.json())?);
+        }
+        let mut told = Vec::new();
+        telling.text(&mut told)?;
+        Ok(self.answers.text(&String::from_utf8(told)?)?)
     }
 
     fn help(&mut self, about: Option<&str>) -> Result<()> {

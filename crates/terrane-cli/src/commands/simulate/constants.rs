@@ -25,7 +25,7 @@ struct File {
 }
 
 /// The constants of a file.
-pub(super) fn read(path: &Path) -> Result<Machine> {
+pub(in crate::commands) fn read(path: &Path) -> Result<Machine> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let file: File = toml::from_str(&text)

@@ -2,11 +2,14 @@
 //! before the next write (§4.1: compactions come before writes). Time is a clock that moves by a
 //! millisecond an operation. So every count is the same in every run; only times differ.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use terrane::policy::{TableId, TreeShape};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, ManualClock, Options, ReadMode};
 use terrane_workload::distribution::IndexChooser;
@@ -16,6 +19,9 @@ use super::setting::{Keys, Setting, VALUE_BYTES, below};
 use crate::interrupt;
 
 const STEP: Duration = Duration::from_millis(1);
+
+/// Filters are whole lines of so many bits, which small tables notice.
+const FILTER_LINE_BITS: f64 = 512.0;
 
 /// What is written.
 pub(super) struct Load {
@@ -61,8 +67,11 @@ pub(super) struct Work {
     samples: u32,
     pub(super) mean_runs: f64,
     pub(super) mean_space: f64,
-    /// Filter bits of a key by the design, as the tree is in the end.
+    /// Filter bits that the tables of the tree in the end have for a key: those of the level that
+    /// each was written for, in whole lines.
     pub(super) filter_bits: f64,
+    /// Tables that were written: each is a file that is made, synced and removed again.
+    pub(super) tables_made: u64,
     /// What each compaction that rewrote something moved, and how long it took.
     pub(super) moved_by_jobs: Vec<(u64, Duration)>,
     /// The most that was moved before one write could go on.
@@ -123,6 +132,10 @@ pub(super) struct Tree<'a> {
     page_bytes: u32,
     /// Bytes that compactions have moved.
     moved_so_far: u64,
+    /// Filter bits of a key of each table that was ever seen, by the level it was written for.
+    bits: BTreeMap<TableId, f64>,
+    /// Flushes and compactions after which tables were looked at.
+    jobs_noted: u64,
     pub(super) work: Work,
 }
 
@@ -167,13 +180,26 @@ impl<'a> Tree<'a> {
             mean_runs: 0.0,
             mean_space: 0.0,
             filter_bits: 0.0,
+            tables_made: 0,
             moved_by_jobs: Vec::new(),
             most_before_a_write: 0,
         };
         let page_bytes = load.design.block_bytes;
         let live = Vec::new();
-        let mut tree =
-            Self { setting, keys, db, clock, pool, live, page_bytes, moved_so_far: 0, work };
+        let bits = BTreeMap::new();
+        let mut tree = Self {
+            setting,
+            keys,
+            db,
+            clock,
+            pool,
+            live,
+            page_bytes,
+            moved_so_far: 0,
+            bits,
+            jobs_noted: 0,
+            work,
+        };
         tree.write(load)?;
         tree.finish(load)?;
         Ok(tree)
@@ -206,7 +232,7 @@ impl<'a> Tree<'a> {
                 self.db.put(key.to_be_bytes(), &self.pool[at..at + load.value_bytes])?;
             }
             self.clock.advance(STEP);
-            self.do_jobs()?;
+            self.do_jobs(&load.design)?;
             self.work.writes.record(started.elapsed());
             if number >= operations / 2 && number % (operations / 200).max(1) == 0 {
                 self.sample(load);
@@ -235,11 +261,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Everything that is due.
-    fn do_jobs(&mut self) -> Result<()> {
+    fn do_jobs(&mut self, design: &Design) -> Result<()> {
         let mut before_write = 0;
         loop {
             let started = Instant::now();
-            if !self.db.run_background_job()? {
+            let is_done = !self.db.run_background_job()?;
+            self.note_tables(design);
+            if is_done {
                 let most = &mut self.work.most_before_a_write;
                 *most = before_write.max(*most);
                 return Ok(());
@@ -259,15 +287,46 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// Notes what filters new tables have: later they may move to a level that gives others.
+    fn note_tables(&mut self, design: &Design) {
+        let stats = self.db.stats();
+        let jobs = stats.flushes + stats.compactions;
+        if jobs == self.jobs_noted {
+            return;
+        }
+        self.jobs_noted = jobs;
+        let shape = self.db.tree().shape;
+        let last = shape.last_level();
+        for place in shape.places() {
+            if let Entry::Vacant(new) = self.bits.entry(place.table.id) {
+                new.insert(design.filter_bits_at(place.level, last));
+                self.work.tables_made += 1;
+            }
+        }
+    }
+
+    /// Filter bits of a key on average.
+    fn filter_bits(&self, shape: &TreeShape) -> f64 {
+        let (mut keys, mut bits) = (0.0, 0.0);
+        for table in shape.tables() {
+            let wanted = self.bits.get(&table.id).map_or(0.0, |bits| table.entries as f64 * bits);
+            bits += (wanted / FILTER_LINE_BITS).ceil() * FILTER_LINE_BITS;
+            keys += table.entries as f64;
+        }
+        bits / f64::max(keys, 1.0)
+    }
+
     fn finish(&mut self, load: &Load) -> Result<()> {
         self.db.flush()?;
-        self.do_jobs()?;
+        self.do_jobs(&load.design)?;
         let (stats, view) = (self.db.stats(), self.db.tree());
         let live_bytes = (self.live.len() * (4 + load.value_bytes)) as f64;
         let shape = &view.shape;
         let now = self.keys.inserted.len() as u64 * STEP.as_micros() as u64 + 1;
         let oldest = shape.tables().filter_map(|table| table.oldest_tombstone_micros).min();
+        let filter_bits = self.filter_bits(shape);
         let work = &mut self.work;
+        work.filter_bits = filter_bits;
         work.user_bytes = stats.user_bytes_written;
         work.bytes_read = stats.compaction_bytes_read;
         work.bytes_written = stats.compaction_bytes_written;
@@ -279,16 +338,6 @@ impl<'a> Tree<'a> {
             Duration::from_micros(oldest.map_or(0, |since| now.saturating_sub(since)));
         work.levels = shape.levels.iter().filter(|level| level.table_count() > 0).count();
         work.files = shape.table_count();
-        let (mut keys, mut bits) = (0.0, 0.0);
-        for (level, content) in shape.levels.iter().enumerate() {
-            let of = load.design.filter_bits_at(level, shape.last_level());
-            let entries =
-                content.runs.iter().flat_map(|run| &run.tables).map(|table| table.entries);
-            let entries = entries.sum::<u64>() as f64;
-            keys += entries;
-            bits += of * entries;
-        }
-        work.filter_bits = bits / f64::max(keys, 1.0);
         Ok(())
     }
 

@@ -1,0 +1,151 @@
+//! Whether a change of design is worth what it takes.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use terrane::policy::advice::{Ranked, brief, payback_operations};
+use terrane::policy::{Forecast, advice};
+use terrane::{Design, Keyspace};
+
+use super::Case;
+use super::search::Found;
+use crate::human;
+
+/// When a change is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::commands) struct Terms {
+    /// What it has to gain, as a part of the time of an operation.
+    pub(in crate::commands) gain: f64,
+    /// In what time it has to pay for itself.
+    pub(in crate::commands) within: Duration,
+}
+
+/// A change to the best design, what it takes, and whether it is to be made.
+#[derive(Debug, Clone)]
+pub(in crate::commands) struct Decision {
+    pub(in crate::commands) design: Design,
+    pub(in crate::commands) forecast: Forecast,
+    /// The part of the time of an operation that it saves.
+    pub(in crate::commands) gain: f64,
+    /// How long the rewriting takes, in seconds.
+    pub(in crate::commands) seconds: f64,
+    /// Operations after which it has paid for itself; `None` if it never does.
+    pub(in crate::commands) payback: Option<f64>,
+    /// The time that these take; `None` if that is not known.
+    pub(in crate::commands) payback_seconds: Option<f64>,
+    pub(in crate::commands) is_worth: bool,
+    /// Why, in a sentence.
+    pub(in crate::commands) reason: String,
+}
+
+impl Decision {
+    /// The decision on the best design that was found.
+    pub(in crate::commands) fn of(
+        case: &Case,
+        found: &Found,
+        keyspace: &Keyspace,
+        terms: Terms,
+    ) -> Result<Self> {
+        let now = &found.now;
+        let best = found.best.first().unwrap_or(now);
+        let design = best.candidate.design.clone();
+        let forecast = keyspace.forecast(&design)?;
+        let prices = case.question().prices;
+        let byte = 2.0 * prices.byte + prices.merge_entry / case.records.bytes;
+        let seconds = forecast.bytes_rewritten as f64 * byte;
+        let saved = now.score - best.score;
+        let gain = if now.score > 0.0 { saved / now.score } else { 0.0 };
+        let payback = payback_operations(seconds, saved);
+        let payback_seconds =
+            payback.zip(case.operations.rate).map(|(operations, rate)| operations / rate);
+        let (is_worth, reason) = judge(now, best, (gain, seconds, payback_seconds), terms);
+        Ok(Self { design, forecast, gain, seconds, payback, payback_seconds, is_worth, reason })
+    }
+
+    /// Makes the change if it is worth it.
+    pub(in crate::commands) fn apply(&self, keyspace: &Keyspace) -> Result<()> {
+        if self.is_worth {
+            keyspace.set_design(self.design.clone())?;
+        }
+        Ok(())
+    }
+}
+
+fn judge(
+    now: &Ranked,
+    best: &Ranked,
+    (gain, seconds, payback_seconds): (f64, f64, Option<f64>),
+    terms: Terms,
+) -> (bool, String) {
+    if best.candidate.design == now.candidate.design {
+        return (false, "the present design is the best one that was found".into());
+    }
+    if !now.exceeds.is_empty() && best.exceeds.is_empty() {
+        return (true, format!("the present design exceeds a limit: {}", now.exceeds.join(", ")));
+    }
+    let name = brief(&best.candidate.design);
+    let percent = format!("{:.0} %", gain * 100.0);
+    if gain < terms.gain {
+        let least = terms.gain * 100.0;
+        return (false, format!("{name} would gain {percent}, less than {least:.0} %"));
+    }
+    if seconds <= 0.0 {
+        return (true, format!("{name} gains {percent}, and nothing has to be rewritten"));
+    }
+    let Some(payback) = payback_seconds else {
+        return (
+            false,
+            format!(
+                "{name} would gain {percent}; when that has paid for the change is not known without --rate"
+            ),
+        );
+    };
+    let time = |seconds: f64| human::duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)));
+    let paid = format!("pays for itself in {}", time(payback));
+    if payback > terms.within.as_secs_f64() {
+        let within = time(terms.within.as_secs_f64());
+        return (false, format!("{name} would gain {percent}, but {paid}, more than {within}"));
+    }
+    (true, format!("{name} gains {percent} and {paid}"))
+}
+
+/// What two designs differ in, in words.
+pub(in crate::commands) fn difference(case: &Case, one: &Ranked, other: &Ranked) -> String {
+    advice::difference(&one.candidate.costs, &other.candidate.costs, &case.operations.shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrane::policy::advice::{Candidate, Costs};
+
+    fn ranked(design: &str, score: f64) -> Ranked {
+        let costs = Costs {
+            written: 1.0,
+            merged: 0.0,
+            found_blocks: 1.0,
+            missing_blocks: 0.0,
+            runs: 1.0,
+            space: 1.0,
+            stalled: None,
+            p99_seconds: None,
+        };
+        let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
+        Ranked { candidate, score, exceeds: Vec::new() }
+    }
+
+    #[test]
+    fn a_change_is_made_if_it_gains_enough_and_pays_in_time() {
+        let terms = Terms { gain: 0.1, within: Duration::from_secs(60) };
+        let (now, best) = (ranked("leveling", 1.0), ranked("tiering", 0.5));
+        let is_worth = |best: &Ranked, figures| judge(&now, best, figures, terms).0;
+        assert!(is_worth(&best, (0.5, 10.0, Some(20.0))));
+        assert!(is_worth(&best, (0.5, 0.0, None)));
+        assert!(!is_worth(&best, (0.05, 10.0, Some(20.0))));
+        assert!(!is_worth(&best, (0.5, 10.0, Some(61.0))));
+        assert!(!is_worth(&best, (0.5, 10.0, None)));
+        assert!(!is_worth(&now, (0.0, 0.0, None)));
+        let over = Ranked { exceeds: vec!["space".into()], ..now.clone() };
+        assert!(judge(&over, &best, (0.0, 10.0, None), terms).0);
+    }
+}

@@ -1,0 +1,122 @@
+//! The flags of `terrane sweep`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use toml::{Table, Value};
+
+use super::show::ShowArgs;
+use crate::exit::usage;
+
+const EXAMPLES: &str = "\
+A plan is TOML: parameters, and [[experiments]] with parameters of their own. A list is an axis:
+every value is run with every value of the other axes. Parameters:
+  design        a name or a spec; beside it each of its settings: T, L0, buffer, filter, granularity, …
+  workload      as for bench, such as \"fillrandom,readrandom\" [default: fillrandom,readrandom,readmissing]
+  mix           operations in proportions; then the workload is `mix`
+  num, operations, key_size, value_size, compressibility, distribution, threads, seed
+  every option of the engine, such as durability or memory_budget
+
+  num = \"200K\"
+  value_size = [100, 1000]
+  [[experiments]]
+  design = [\"leveling\", \"tiering\", \"lazy-leveling\"]
+  T = [2, 4, 8, 10]
+  [[experiments]]
+  design = \"balanced\"
+
+Examples:
+  terrane sweep plan.toml --out results --dry-run
+  terrane sweep plan.toml --out results --rounds 3
+  terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --set num=100K --out results
+  terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --set num=1000M --out results --simulate
+  terrane sweep show results --x T --y write_amplification --by design --svg t.svg";
+
+/// Run many experiments from a plan; stopped and started again, it goes on where it was.
+///
+/// Each is a line of DIR/results.jsonl when it is done, with a key made of all its parameters and
+/// the version of the engine. Those that are there are not run again.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct SweepArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<SweepCommand>,
+
+    /// A file with the plan
+    plan: Option<PathBuf>,
+
+    /// A parameter, its values separated by `|`; goes before those of the plan
+    #[arg(long, value_name = "NAME=VALUES")]
+    set: Vec<String>,
+
+    /// The directory of the results; it may hold those of other sweeps
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Run everything so many times, round by round
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) rounds: u32,
+
+    /// Experiments at the same time; their times are then of little use, their counts as good
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) jobs: u32,
+
+    /// Let the simulator play them, at any size; there is no workload then but a mix
+    /// [default: update=1]
+    #[arg(long)]
+    pub(super) simulate: bool,
+
+    /// Only list what is left to run, and how long that takes
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum SweepCommand {
+    Show(ShowArgs),
+}
+
+impl SweepArgs {
+    /// The tables of parameters that experiments are made of.
+    pub(super) fn tables(&self) -> Result<Vec<Table>> {
+        let mut common = Table::new();
+        if let Some(path) = &self.plan {
+            let text = fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            common = text.parse().map_err(|error: toml::de::Error| {
+                usage(format!("{}: {}", path.display(), error.message()))
+            })?;
+        } else if self.set.is_empty() {
+            return Err(usage("a plan or --set is missing; see `terrane sweep --help`"));
+        }
+        let given = common.remove("experiments");
+        let listed = match given {
+            None => vec![Table::new()],
+            Some(Value::Array(listed)) if !listed.is_empty() => {
+                let tables = listed.into_iter().map(|one| match one {
+                    Value::Table(table) => Ok(table),
+                    _ => Err(usage("experiments are tables: [[experiments]]")),
+                });
+                tables.collect::<Result<_>>()?
+            }
+            Some(_) => return Err(usage("experiments are tables: [[experiments]]")),
+        };
+        let set = self.set.iter().map(|word| {
+            let (name, values) = word
+                .split_once('=')
+                .ok_or_else(|| usage(format!("--set {word}: NAME=VALUE is expected")))?;
+            let values = values.split('|').map(|value| Value::String(value.trim().to_owned()));
+            Ok((name.trim().to_owned(), Value::Array(values.collect())))
+        });
+        let set = set.collect::<Result<Vec<_>>>()?;
+        let whole = |own: Table| {
+            let mut all = common.clone();
+            all.extend(own);
+            all.extend(set.iter().cloned());
+            all
+        };
+        Ok(listed.into_iter().map(whole).collect())
+    }
+}

@@ -1,0 +1,276 @@
+//! One experiment: its parameters, its key, and running it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use serde_json::{Value, json};
+use terrane::policy::advice::Costs;
+use terrane::{Design, Options};
+use terrane_sim::Machine;
+use terrane_workload::{OperationMix, RunOptions, Workload};
+
+use super::results::Line;
+use crate::commands::advise::predict::{self, World};
+use crate::commands::advise::question::Operations;
+use crate::commands::bench::single;
+use crate::commands::design::spec;
+use crate::exit::usage;
+use crate::human::parse_count;
+use crate::json::SCHEMA;
+
+/// Parameters by name.
+pub(super) type Parameters = BTreeMap<String, String>;
+
+/// The version that results are of.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+const WORKLOAD_DEFAULT: &str = "fillrandom,readrandom,readmissing";
+
+/// Parameters of the run, beside those of the design and the options of the engine.
+const RUN: [&str; 10] = [
+    "workload",
+    "mix",
+    "num",
+    "operations",
+    "key_size",
+    "value_size",
+    "compressibility",
+    "distribution",
+    "threads",
+    "seed",
+];
+
+/// Who plays experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Player {
+    Engine,
+    Simulator,
+}
+
+impl Player {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Simulator => "simulator",
+        }
+    }
+}
+
+/// One experiment.
+#[derive(Debug, Clone)]
+pub(super) struct Experiment {
+    parameters: Parameters,
+    work: Work,
+}
+
+#[derive(Debug, Clone)]
+enum Work {
+    Engine(Box<single::Experiment>),
+    Simulator(Box<Simulated>),
+}
+
+/// What the simulator is asked.
+#[derive(Debug, Clone)]
+struct Simulated {
+    design: Design,
+    operations: Operations,
+    world: World,
+}
+
+impl Experiment {
+    /// The experiment of these parameters.
+    ///
+    /// # Errors
+    /// One of them is not known, or not understood.
+    pub(super) fn of(parameters: Parameters, player: Player) -> Result<Self> {
+        let (mut settings, mut options) = (Vec::new(), Options::new());
+        let known: Vec<&str> = Options::table().iter().map(|info| info.name).collect();
+        for (name, value) in &parameters {
+            if name == "design" || RUN.contains(&name.as_str()) {
+                continue;
+            }
+            if known.contains(&name.as_str()) {
+                options.set(name, value).map_err(|error| usage(format!("{name}: {error}")))?;
+            } else {
+                settings.push((name.as_str(), value.as_str()));
+            }
+        }
+        let name =
+            parameters.get("design").map_or(terrane::policy::catalogue::DEFAULT, |name| name);
+        let design = design_of(name, &settings)?;
+        let run = run_options(&parameters)?;
+        let work = match player {
+            Player::Engine => {
+                let workloads = workloads(&parameters)?;
+                let title = (name, design);
+                Work::Engine(Box::new(single::Experiment::new(title, workloads, run, options)?))
+            }
+            Player::Simulator => Work::Simulator(Box::new(simulated(&parameters, design, &run)?)),
+        };
+        Ok(Self { parameters, work })
+    }
+
+    /// What tells it from all others, and from the same of another version.
+    pub(super) fn key(&self, round: u32) -> String {
+        let player = match self.work {
+            Work::Engine(_) => Player::Engine,
+            Work::Simulator(_) => Player::Simulator,
+        };
+        let mut text = format!("{VERSION}\n{}\n{round}\n", player.name());
+        for (name, value) in &self.parameters {
+            text.push_str(&format!("{name}={value}\n"));
+        }
+        format!("{:016x}", fnv(text.as_bytes()))
+    }
+
+    /// Its parameters in a line.
+    pub(super) fn name(&self) -> String {
+        let words: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        words.join(" ")
+    }
+
+    /// How much there is to do.
+    pub(super) fn operations(&self) -> u64 {
+        match &self.work {
+            Work::Engine(experiment) => experiment.operations(),
+            Work::Simulator(simulated) => simulated.world.records as u64,
+        }
+    }
+
+    /// Runs it; a database is made in `dir`. The rows, and how many answers were wrong.
+    pub(super) fn run(&self, dir: PathBuf) -> Result<(Vec<Value>, u64)> {
+        match &self.work {
+            Work::Engine(experiment) => experiment.run(dir),
+            Work::Simulator(simulated) => Ok((vec![simulated.run()?], 0)),
+        }
+    }
+
+    /// The line of it when it is done.
+    pub(super) fn line(&self, round: u32, took: Duration, results: Vec<Value>) -> Line {
+        let by = match self.work {
+            Work::Engine(_) => Player::Engine,
+            Work::Simulator(_) => Player::Simulator,
+        };
+        Line {
+            schema: SCHEMA,
+            key: self.key(round),
+            engine: VERSION.to_owned(),
+            by: by.name().to_owned(),
+            round,
+            parameters: self.parameters.clone(),
+            operations: self.operations(),
+            seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
+            results,
+        }
+    }
+}
+
+/// FNV-1a: keys tell experiments apart, and are no secret.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A design with settings beside its name.
+fn design_of(name: &str, settings: &[(&str, &str)]) -> Result<Design> {
+    // T first: level 0 follows it unless it is told otherwise.
+    let (first, rest): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| *key == "T");
+    let mut text = name.to_owned();
+    for (key, value) in first.into_iter().chain(rest) {
+        text.push_str(&format!("; {key}={value}"));
+    }
+    spec::parse(&text)
+}
+
+fn run_options(parameters: &Parameters) -> Result<RunOptions> {
+    fn of<T, E: std::fmt::Display>(
+        parameters: &Parameters,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>> {
+        let parsed = parameters.get(name).map(|text| parse(text)).transpose();
+        parsed.map_err(|error| usage(format!("{name}: {error}")))
+    }
+    let mut run = RunOptions { num: 1_000_000, ..RunOptions::default() };
+    run.mix = of(parameters, "mix", str::parse::<OperationMix>)?.unwrap_or_default();
+    run.key_order = run.mix.placement();
+    run.num = of(parameters, "num", parse_count)?.unwrap_or(run.num);
+    run.reads = of(parameters, "operations", parse_count)?;
+    run.key_size_bytes = of(parameters, "key_size", str::parse)?.unwrap_or(run.key_size_bytes);
+    run.value_size = of(parameters, "value_size", str::parse)?.unwrap_or(run.value_size);
+    run.compressibility =
+        of(parameters, "compressibility", str::parse)?.unwrap_or(run.compressibility);
+    run.distribution = of(parameters, "distribution", str::parse)?;
+    run.threads = of(parameters, "threads", str::parse)?.unwrap_or(run.threads);
+    run.seed = of(parameters, "seed", str::parse)?.unwrap_or(run.seed);
+    Ok(run)
+}
+
+fn workloads(parameters: &Parameters) -> Result<Vec<Workload>> {
+    let names = match (parameters.get("workload"), parameters.get("mix")) {
+        (None, None) => WORKLOAD_DEFAULT,
+        (None, Some(_)) => "mix",
+        (Some(names), _) => names,
+    };
+    let parse = |name: &str| {
+        let parsed = name.trim().parse::<Workload>();
+        parsed.map_err(|error| usage(format!("workload: {error}")))
+    };
+    let workloads = names.split(',').map(parse).collect::<Result<Vec<_>>>()?;
+    if workloads.contains(&Workload::Settle) {
+        return Err(usage("workload: a database settles by itself after every workload"));
+    }
+    if parameters.contains_key("mix") && !workloads.contains(&Workload::Mix) {
+        return Err(usage("mix is for the workload 'mix', which is not asked for"));
+    }
+    Ok(workloads)
+}
+
+fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Result<Simulated> {
+    if parameters.contains_key("workload") {
+        return Err(usage("the simulator plays a mix, not a workload; leave out 'workload'"));
+    }
+    let mut mix = run.mix.clone();
+    if !parameters.contains_key("mix") {
+        mix = "update=1".parse().map_err(|error| usage(format!("mix: {error}")))?;
+    }
+    let value = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());
+    let records = run.num as f64;
+    let operations = Operations::of_mix(&mix, records)?;
+    let world = World {
+        records,
+        record_bytes: (run.key_size_bytes + value).max(1) as f64,
+        skew: operations.skew,
+        inserts: operations.inserts,
+        writes: operations.shares.writes > 0.0,
+        machine: Machine::default(),
+        seed: run.seed,
+    };
+    Ok(Simulated { design, operations, world })
+}
+
+impl Simulated {
+    /// What it comes to, by the names of the rows of `terrane bench`.
+    fn run(&self) -> Result<Value> {
+        let played = predict::costs(&self.design, &self.world)
+            .ok_or_else(|| anyhow!("writers of {} wait for ever", self.design))?;
+        let costs: Costs = played.costs;
+        let is_written = self.world.writes;
+        let rate = is_written.then(|| predict::greatest_rate(&self.design, &self.world, &played));
+        let thousandths = |value: f64| (value * 1e3).round() / 1e3;
+        Ok(json!({
+            "workload": "simulated",
+            "write_amplification": is_written.then(|| thousandths(costs.written)),
+            "read_amplification": thousandths(costs.lookup_blocks(&self.operations.shares)),
+            "found_blocks": thousandths(costs.found_blocks),
+            "missing_blocks": (costs.missing_blocks * 1e6).round() / 1e6,
+            "space_amplification": thousandths(costs.space - 1.0),
+            "sorted_runs": thousandths(costs.runs),
+            "writes_per_second_max": rate.map(f64::round),
+        }))
+    }
+}

@@ -1,0 +1,145 @@
+//! What is tried: the catalogue on given sizes, and designs near a good one.
+//!
+//! Sizes, memtable and filter memory are what the user has; strategies are what is compared. So
+//! every candidate has the buffer, tables, blocks, memtable and compression of the design at hand,
+//! and as many filter bits a key on average, however it shares them out.
+
+use crate::catalogue;
+use crate::design::{Design, FilterAllocation, PerLevel};
+use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunCount, Runs, Strategy};
+
+use super::words::brief;
+
+/// Size ratios that are tried.
+const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
+
+/// Runs of level 0 that are tried where they are not the ratio.
+const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
+
+/// Sizes of level 1 that are tried, in buffers.
+const BASE_BUFFERS: [u64; 3] = [4, 10, 40];
+
+/// The designs of the catalogue with the sizes of `base`, each once, with its name.
+pub fn catalogue_on(base: &Design, filter_bits: f64) -> Vec<(String, Design)> {
+    let mut found: Vec<(String, Design)> = Vec::new();
+    for entry in catalogue::ALL {
+        let design = on_sizes(&(entry.design)(), base, filter_bits);
+        let is_new = found.iter().all(|(_, known)| *known != design);
+        if is_new && design.validate().is_ok() {
+            found.push((entry.name.to_owned(), design));
+        }
+    }
+    found
+}
+
+/// A design with the sizes of another one.
+fn on_sizes(design: &Design, base: &Design, filter_bits: f64) -> Design {
+    let mut made = design.clone();
+    let scaled = |bytes: u64| {
+        let scaled = u128::from(bytes) * u128::from(base.buffer_bytes)
+            / u128::from(design.buffer_bytes.max(1));
+        u64::try_from(scaled).unwrap_or(u64::MAX).max(1)
+    };
+    made.strategy.base_bytes = design.strategy.base_bytes.map(scaled);
+    made.buffer_bytes = base.buffer_bytes;
+    made.table_bytes = base.table_bytes;
+    made.block_bytes = base.block_bytes;
+    made.memtable = base.memtable;
+    made.compression = base.compression.clone();
+    made.filter_bits = PerLevel::all(filter_bits);
+    made
+}
+
+/// Designs that differ from one in a single choice, with their texts.
+pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
+    let mut found = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Design)| {
+        let mut made = design.clone();
+        change(&mut made);
+        if made != *design && made.validate().is_ok() {
+            found.push((brief(&made), made));
+        }
+    };
+    for ratio in near(&RATIOS, design.strategy.size_ratio) {
+        add(&|design| set_ratio(&mut design.strategy, ratio));
+    }
+    if !design.strategy.eagerness.gathers() {
+        for runs in near(&LEVEL0_RUNS, design.strategy.level0_runs) {
+            add(&|design| design.strategy.level0_runs = runs);
+        }
+        for buffers in BASE_BUFFERS {
+            add(&|design| design.strategy.base_bytes = Some(buffers * design.buffer_bytes));
+        }
+    }
+    for eagerness in layouts() {
+        add(&|design| set_eagerness(design, eagerness.clone()));
+    }
+    if !design.strategy.eagerness.gathers() {
+        for granularity in [Granularity::File, Granularity::Files(4), Granularity::Level] {
+            add(&|design| set_granularity(&mut design.strategy, granularity));
+        }
+        for movement in [Movement::LeastOverlap, Movement::RoundRobin, Movement::Oldest] {
+            add(&|design| {
+                if design.strategy.granularity.values().iter().any(|one| one.tables().is_some()) {
+                    design.strategy.movement = PerLevel::all(vec![movement]);
+                }
+            });
+        }
+    }
+    add(&|design| {
+        design.filter_allocation = match design.filter_allocation {
+            FilterAllocation::Given => FilterAllocation::Monkey,
+            FilterAllocation::Monkey => FilterAllocation::Given,
+        };
+    });
+    found
+}
+
+/// The neighbours of a value in a list, and the one in it that is closest.
+fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
+    let at = values.partition_point(|one| *one < value);
+    let from = at.saturating_sub(1);
+    values.get(from..(at + 2).min(values.len())).unwrap_or_default().to_vec().into_iter()
+}
+
+/// Layouts from the fewest runs to the most.
+fn layouts() -> Vec<Eagerness> {
+    let (few, last) = (RunCount::Fixed(2), Some(RunCount::Fixed(1)));
+    vec![
+        Eagerness::Leveling,
+        Eagerness::OneLeveling,
+        Eagerness::Hybrid(Runs::new(few, [], last)),
+        Eagerness::Hybrid(Runs::new(RunCount::Fixed(4), [], last)),
+        Eagerness::LazyLeveling,
+        Eagerness::Hybrid(Runs::new(RunCount::Tiered, [], Some(few))),
+        Eagerness::Tiering,
+    ]
+}
+
+fn set_ratio(strategy: &mut Strategy, ratio: u32) {
+    // Level 0 of a tree that gathers runs is as wide as the rest.
+    if strategy.eagerness.gathers() && strategy.level0_runs == strategy.size_ratio {
+        strategy.level0_runs = ratio;
+    }
+    strategy.size_ratio = ratio;
+}
+
+/// Another layout with what is usual for it: level 0, granularity and no capacity of its own.
+fn set_eagerness(design: &mut Design, eagerness: Eagerness) {
+    let ratio = design.strategy.size_ratio;
+    let mut usual = Strategy::new(eagerness);
+    let gathers = usual.eagerness.gathers();
+    usual.size_ratio = ratio;
+    if gathers {
+        usual.level0_runs = ratio;
+    }
+    usual.growth = Growth::Fixed;
+    design.strategy = usual;
+}
+
+fn set_granularity(strategy: &mut Strategy, granularity: Granularity) {
+    strategy.granularity = granularity.into();
+    if granularity.tables().is_some() && strategy.movement.values().iter().all(Vec::is_empty) {
+        strategy.movement = PerLevel::all(vec![Movement::LeastOverlap]);
+    }
+}

@@ -1,0 +1,140 @@
+use super::*;
+use crate::catalogue;
+
+const COSTS: Costs = Costs {
+    written: 10.0,
+    merged: 9.0,
+    found_blocks: 1.0,
+    missing_blocks: 0.05,
+    runs: 5.0,
+    space: 1.1,
+    stalled: None,
+    p99_seconds: None,
+};
+
+const PRICES: Prices =
+    Prices { write: 1e-6, merge_entry: 1e-6, byte: 4e-9, block: 1e-4, run: 1e-7, scan_entry: 1e-7 };
+
+fn question(shares: [f64; 4]) -> Question {
+    Question {
+        shares: Shares::new(shares, 16.0).unwrap(),
+        record_bytes: 100.0,
+        prices: PRICES,
+        objective: Objective::default(),
+        limits: Limits::default(),
+    }
+}
+
+fn candidate(name: &str, costs: Costs) -> Candidate {
+    Candidate { name: name.into(), design: "leveling".parse().unwrap(), costs }
+}
+
+#[test]
+fn the_workload_decides_which_of_two_designs_is_the_better_one() {
+    let reads = candidate("reads", Costs { written: 20.0, merged: 20.0, ..COSTS });
+    let lazy = Costs { written: 3.0, merged: 2.0, found_blocks: 1.5, runs: 20.0, ..COSTS };
+    let writes = candidate("writes", lazy);
+    let first = |shares| {
+        let ranked = rank(&question(shares), vec![reads.clone(), writes.clone()]);
+        ranked[0].candidate.name.clone()
+    };
+    assert_eq!(first([1.0, 0.0, 0.0, 0.0]), "writes");
+    assert_eq!(first([0.05, 0.95, 0.0, 0.0]), "reads");
+    assert_eq!(first([0.05, 0.0, 0.0, 0.95]), "reads");
+}
+
+#[test]
+fn what_exceeds_a_limit_stands_behind_all_that_does_not() {
+    let mut question = question([1.0, 0.0, 0.0, 0.0]);
+    question.limits.space = Some(1.3);
+    let wide = candidate("wide", Costs { written: 2.0, space: 1.9, ..COSTS });
+    let ranked = rank(&question, vec![wide, candidate("slow", COSTS)]);
+    assert_eq!(ranked[0].candidate.name, "slow");
+    assert_eq!(ranked[1].exceeds, ["space 1.900 over 1.3"]);
+    assert!(ranked[1].score < ranked[0].score);
+}
+
+#[test]
+fn the_order_of_candidates_makes_no_difference() {
+    let all: Vec<Candidate> = ["c", "a", "b"].map(|name| candidate(name, COSTS)).to_vec();
+    let mut turned = all.clone();
+    turned.reverse();
+    let question = question([1.0, 1.0, 1.0, 1.0]);
+    assert_eq!(rank(&question, all), rank(&question, turned));
+}
+
+#[test]
+fn differences_are_told_as_gains_for_losses() {
+    let shares = question([0.5, 0.5, 0.0, 0.0]).shares;
+    let other = Costs { written: 14.0, found_blocks: 0.69, runs: 9.0, ..COSTS };
+    assert_eq!(
+        difference(&other, &COSTS, &shares),
+        "31 % fewer blocks of a lookup, for 1.4× the bytes written"
+    );
+    assert_eq!(difference(&COSTS, &COSTS, &shares), "costs the same, within 5 %");
+    let held = |part| Costs { stalled: Some(part), ..COSTS };
+    assert_eq!(
+        difference(&held(0.4), &held(0.0), &shares),
+        "many times the time held up, and nothing gained"
+    );
+}
+
+#[test]
+fn briefs_parse_to_the_designs_they_stand_for() {
+    for entry in catalogue::ALL {
+        let design = (entry.design)();
+        let text = brief(&design);
+        assert_eq!(text.parse::<Design>().as_ref(), Ok(&design), "{}: {text}", entry.name);
+        assert!(text.len() <= design.to_string().len(), "{text}");
+    }
+    assert_eq!(brief(&"tiering T=4".parse().unwrap()), "tiering T=4");
+}
+
+#[test]
+fn all_that_is_tried_makes_sense_and_has_the_sizes_and_filter_memory_at_hand() {
+    let base: Design = "balanced; buffer=1MiB; table=512KiB; block=8KiB".parse().unwrap();
+    let all = catalogue_on(&base, 7.0);
+    assert!(all.len() > 30, "{}", all.len());
+    for (name, design) in &all {
+        assert_eq!(design.validate(), Ok(()), "{name}");
+        let sizes = (design.buffer_bytes, design.table_bytes, design.block_bytes);
+        assert_eq!(
+            (sizes, design.filter_bits.get(3)),
+            ((1 << 20, 512 << 10, 8 << 10), 7.0),
+            "{name}"
+        );
+        for (text, near) in neighbours(design) {
+            assert_eq!(text.parse::<Design>(), Ok(near.clone()), "{name}: {text}");
+            assert_ne!(near, *design);
+        }
+    }
+    let balanced = &all.iter().find(|(name, _)| name == "balanced").unwrap().1;
+    assert_eq!(balanced.strategy.base_bytes, Some(4 << 20));
+    assert!(neighbours(balanced).len() > 10);
+}
+
+#[test]
+fn objectives_parse_and_print_back() {
+    for text in
+        ["write=1,lookup=1,range=1,space=0.1,stall=2", "write=0,lookup=3,range=1,space=0,stall=0"]
+    {
+        assert_eq!(text.parse::<Objective>().unwrap().to_string(), text);
+    }
+    for text in ["speed=1", "write", "write=-1", "write=NaN"] {
+        assert!(text.parse::<Objective>().is_err(), "{text}");
+    }
+    assert_eq!(payback_operations(10.0, 0.001), Some(10_000.0));
+    assert_eq!(payback_operations(10.0, 0.0), None);
+}
+
+#[test]
+fn filters_and_runs_make_the_blocks_of_a_lookup() {
+    let design: Design = "leveling T=10; filter=10".parse().unwrap();
+    let (found, missing, runs) =
+        Costs::of_levels(&design, &[(0.0, 0.0), (1.0, 10.0), (1.0, 100.0)]);
+    let rate = crate::allocation::false_positive_rate(10.0);
+    assert!((missing - 2.0 * rate).abs() < 1e-12 && runs == 2.0);
+    assert!((found - (1.0 + rate * 100.0 / 110.0)).abs() < 1e-12);
+    let bare: Design = "tiering T=4; filter=0".parse().unwrap();
+    assert_eq!(Costs::of_levels(&bare, &[(3.0, 30.0)]).1, 3.0);
+}

@@ -1,0 +1,80 @@
+//! Differences in words, and designs in few of them.
+
+use super::costs::{Costs, Shares};
+use crate::design::Design;
+
+/// A difference below this part is none.
+const ALIKE: f64 = 0.05;
+
+/// The shortest text of settings that parses to a design.
+pub fn brief(design: &Design) -> String {
+    let name = design.strategy.eagerness.to_string();
+    let settings = design.settings();
+    let mut kept: Vec<(&str, &str)> = Vec::new();
+    if let Some((_, runs)) = settings.iter().find(|(key, _)| *key == "runs") {
+        kept.push(("runs", runs));
+    }
+    for (key, value) in &settings {
+        let said = kept.iter().any(|(known, _)| known == key);
+        let plain = Design::from_settings(&name, kept.iter().copied()).ok();
+        let usual = plain.is_some_and(|plain| {
+            plain.settings().iter().any(|(known, usual)| known == key && usual == value)
+        });
+        if !said && !usual {
+            kept.push((key, value));
+        }
+    }
+    // What stands in the first part comes before all that a semicolon ends.
+    let is_first = |key: &str| matches!(key, "T" | "L0" | "base");
+    let mut text = name;
+    for (key, value) in kept.iter().filter(|(key, _)| is_first(key)) {
+        text.push_str(&format!(" {key}={value}"));
+    }
+    for (key, value) in kept.iter().filter(|(key, _)| !is_first(key)) {
+        text.push_str(&format!("; {key}={value}"));
+    }
+    text
+}
+
+/// What one design's costs are beside those of another one, such as "31 % fewer blocks of a lookup,
+/// for 1.4× the bytes written"; only what the workload does is spoken of, and space.
+pub fn difference(one: &Costs, other: &Costs, shares: &Shares) -> String {
+    let (mut better, mut worse) = (Vec::new(), Vec::new());
+    let mut compare = |counts: bool, fewer: &str, more: &str, one: f64, other: f64| {
+        if !counts || other <= 0.0 && one <= 0.0 {
+            return;
+        }
+        let ratio = one / other.max(1e-12);
+        if ratio < 1.0 - ALIKE {
+            better.push(format!("{:.0} % {fewer}", (1.0 - ratio) * 100.0));
+        } else if ratio > 1.0 + ALIKE {
+            worse.push(format!("{} {more}", times(ratio)));
+        }
+    };
+    let (writes, reads) = (shares.writes > 0.0, shares.lookups() > 0.0);
+    compare(writes, "fewer bytes written", "the bytes written", one.written, other.written);
+    compare(
+        reads,
+        "fewer blocks of a lookup",
+        "the blocks of a lookup",
+        one.lookup_blocks(shares),
+        other.lookup_blocks(shares),
+    );
+    compare(shares.scans > 0.0, "fewer runs to scan", "the runs to scan", one.runs, other.runs);
+    compare(true, "less space", "the space", one.space, other.space);
+    if let (Some(mine), Some(others)) = (one.stalled, other.stalled) {
+        let moment = |part: f64| if part < 0.005 { 0.0 } else { part };
+        let (mine, others) = (moment(mine), moment(others));
+        compare(writes, "less time held up", "the time held up", mine, others);
+    }
+    match (better.is_empty(), worse.is_empty()) {
+        (true, true) => "costs the same, within 5 %".into(),
+        (false, true) => better.join(", "),
+        (true, false) => format!("{}, and nothing gained", worse.join(", ")),
+        (false, false) => format!("{}, for {}", better.join(", "), worse.join(", ")),
+    }
+}
+
+fn times(ratio: f64) -> String {
+    if ratio > 1e3 { "many times".into() } else { format!("{ratio:.1}×") }
+}
