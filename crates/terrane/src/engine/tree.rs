@@ -322,6 +322,7 @@ pub(crate) fn memtable_config(
             query: match query {
                 policy::VectorQuery::Resort => VectorQuery::Resort,
                 policy::VectorQuery::Copy => VectorQuery::Copy,
+                policy::VectorQuery::Scan => VectorQuery::Scan,
             },
         },
         MemtableKind::HashSkipList { prefix, buckets, height, view } => Config::HashSkipList {
@@ -338,6 +339,11 @@ pub(crate) fn memtable_config(
                 view: hash_view(view),
             }
         }
+        MemtableKind::HashVector { prefix, buckets, view } => Config::HashVector {
+            prefix: prefix.into(),
+            buckets: buckets as usize,
+            view: hash_view(view),
+        },
         MemtableKind::FloDb(flodb) => Config::FloDb(drain::config(flodb, buffer_bytes, before)),
     }
 }

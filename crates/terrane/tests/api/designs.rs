@@ -10,8 +10,11 @@ use terrane::{Background, Db, Design, ErrorKind};
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
 
 /// Every kind of memtable.
-const MEMTABLES: [&str; 10] = [
+const MEMTABLES: [&str; 13] = [
     "auto",
+    "vector(query=scan)",
+    "hash-vector(buckets=100)",
+    "hash-vector(buckets=20,prefix=2)",
     "vector",
     "hash-skiplist(prefix=3,buckets=100)",
     "skiplist",
