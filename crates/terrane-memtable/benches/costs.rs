@@ -15,25 +15,19 @@ use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, Vec
 use terrane_testkit::Rng;
 
 const SIZES: [u64; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 20;
 
 /// Reads of each sort.
 const READS: u64 = 1000;
-/// How often the order is asked for while a memtable is filled, to see what merging costs, and how
-/// many times as large a run is as the next one.
-const ORDERS: u64 = 64;
-const RUN_RATIO: f64 = 4.0;
-
 /// Entries that a long walk goes over.
 const STEPS: u64 = 1000;
 
-const OPERATIONS: [&str; 9] = [
+const OPERATIONS: [&str; 8] = [
     "insert",
     "insert_ascending",
     "lookup",
     "lookup_missing",
     "order",
-    "merge",
     "seek",
     "seek_fresh",
     "step",
@@ -109,16 +103,6 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
         seeking += start.elapsed().as_nanos();
     }
     let seek_fresh = seeking as f64 / READS as f64;
-    // The order is asked for again and again: entries are merged into larger and larger runs.
-    let memtable = Memtable::new(config, pool);
-    let often = (count / ORDERS).max(1);
-    let filled = each(count, |number| {
-        put(&memtable, &key(number), number);
-        if (number + 1) % often == 0 {
-            sort(&memtable);
-        }
-    });
-    let merge = ((filled - insert - order) / (ORDERS as f64).log(RUN_RATIO)).max(0.0);
     let many: Vec<Arc<Memtable>> = (0..fills).map(|_| Memtable::new(config, pool)).collect();
     let insert_ascending = each(fills * count, |step| {
         let number = step % count;
@@ -126,7 +110,7 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
         key[..8].copy_from_slice(&number.to_be_bytes());
         put(&many[(step / count) as usize], &key, number);
     });
-    [insert, insert_ascending, lookup, lookup_missing, order, merge, seek, seek_fresh, step]
+    [insert, insert_ascending, lookup, lookup_missing, order, seek, seek_fresh, step]
 }
 
 fn main() {

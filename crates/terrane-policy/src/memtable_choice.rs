@@ -153,9 +153,7 @@ impl Expected<'_> {
         let seek = costs::at(&costs.seek, half);
         let mut nanos = scans as f64 * seek + scanned as f64 * costs::at(&costs.step, half);
         if reads > 0 {
-            let merges = (reads.min(writes).max(1) as f64).log(costs::RUN_RATIO);
-            let order = costs::at(&costs.order, self.entries);
-            nanos += writes as f64 * (order + merges * costs::at(&costs.merge, self.entries));
+            nanos += writes as f64 * costs::at(&costs.order, self.entries);
             let fresh = (costs::at(&costs.seek_fresh, half) - seek).max(0.0);
             nanos += reads.min(writes) as f64 * fresh;
         }

@@ -29,7 +29,7 @@ fn each_kind_is_chosen_where_it_is_best() {
     assert_eq!(chosen(&mix(500_000, 500_000, 0)), "hash-vector");
     assert_eq!(chosen(&mix(300_000, 700_000, 0)), "hash-vector");
     assert_eq!(chosen(&mix(500_000, 0, 500_000)), "btree");
-    assert_eq!(chosen(&mix(500_000, 500_000, 250_000)), "btree");
+    assert_eq!(chosen(&mix(500_000, 100_000, 500_000)), "btree");
 }
 
 #[test]
