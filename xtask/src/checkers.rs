@@ -33,13 +33,17 @@ pub(crate) fn loom() -> Outcome {
     test("terrane", &["--test", "loom"])
 }
 
-/// The tests of the unsafe code in an interpreter that knows what is undefined.
-pub(crate) fn miri() -> Outcome {
+/// The tests of the unsafe code in an interpreter that knows what is undefined: all of them, or those
+/// with `part` in their names, such as a kind of memtable of the conformance tests. A kind takes a
+/// minute or two.
+pub(crate) fn miri(part: Option<&str>) -> Outcome {
     let mut probe = nightly_cargo(".", ["miri", "--version"]);
     if !probe.output().is_ok_and(|output| output.status.success()) {
         return Err("Miri is missing: rustup toolchain install nightly --component miri".into());
     }
-    let mut command = nightly_cargo(".", ["miri", "test", "--package", "terrane-memtable"]);
+    let all = ["miri", "test", "--package", "terrane-memtable"];
+    let part = part.into_iter().flat_map(|part| ["--lib", "--tests", "--", part]);
+    let mut command = nightly_cargo(".", all.into_iter().chain(part));
     // Huge chunks are slow to make under Miri, but are the same code as small ones.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-strict-provenance");
     step("miri, terrane-memtable", &mut command)

@@ -240,8 +240,24 @@ fn memtables_are_shown_with_what_they_are_good_for() {
     let shown = done(&["design", "show", design], "");
     assert!(shown.contains("  memtable=hash-skiplist(prefix=6,buckets=100000)\n"), "{shown}");
     assert!(shown.contains("a lookup searches one bucket"), "{shown}");
+    // The table of buckets, and what entries take beside key and value.
+    assert!(shown.contains("before the first entry and"), "{shown}");
+    assert!(shown.contains("tried just now"), "{shown}");
+    let memory = |memtable: &str| {
+        let design = format!("leveling; buffer=4MiB; memtable={memtable}");
+        let shown = done(&["design", "show", &design, "--json"], "");
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        ["fixed_bytes", "entry_bytes", "entries"]
+            .map(|name| shown["memtable"][name].as_f64().unwrap())
+    };
+    let (few, many) = (memory("hash-vector(buckets=1)"), memory("hash-vector(buckets=100000)"));
+    assert!((many[0] - few[0] - 99_999.0 * 8.0).abs() < 100.0, "{few:?} {many:?}");
+    assert!(many[2] < few[2] && memory("vector")[2] > few[2]);
+    assert!((20.0..60.0).contains(&memory("btree")[1]), "{:?}", memory("btree"));
+    // Too large to be tried.
+    assert!(!done(&["design", "show", "leveling; buffer=1TiB"], "").contains("tried just now"));
     let (code, error) = fails(&["design", "show", "leveling; memtable=vector(query=never)"], "");
-    assert!(code == 2 && error.contains("resort or copy"), "{error}");
+    assert!(code == 2 && error.contains("resort, copy or scan"), "{error}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, Vec
 use terrane_testkit::Rng;
 
 const ENTRIES: u64 = 500_000;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 fn key(number: u64) -> [u8; 16] {
     let mut key = [0; 16];
@@ -29,8 +29,14 @@ fn ordered(number: u64) -> [u8; 16] {
     key
 }
 
-fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 4] {
+const OPERATIONS: usize = 8;
+
+/// Lookups and ranges of a structure that may take long for each.
+const SOME: u64 = 2000;
+
+fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS] {
     let nanos = |start: Instant| start.elapsed().as_nanos() as f64 / ENTRIES as f64;
+    let some = |start: Instant| start.elapsed().as_nanos() as f64 / SOME as f64;
     let value = [7; 100];
     let memtable = Memtable::new(config, pool);
     let start = Instant::now();
@@ -39,11 +45,27 @@ fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 4] {
     }
     let insert = nanos(start);
     let start = Instant::now();
-    for number in 0..ENTRIES {
+    for number in 0..SOME {
         let wanted = key(number * 7919 % ENTRIES);
         black_box(memtable.get(&wanted, MAX_SEQ).unwrap());
     }
-    let get = nanos(start);
+    let get = some(start);
+    let start = Instant::now();
+    for number in 0..SOME {
+        black_box(memtable.get(&key(ENTRIES + number), MAX_SEQ));
+    }
+    let get_missing = some(start);
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    let start = Instant::now();
+    for number in 0..SOME {
+        cursor.seek(&key(number * 7919 % ENTRIES), MAX_SEQ);
+        for _ in 0..10 {
+            black_box(cursor.entry());
+            cursor.next();
+        }
+    }
+    let seek = some(start);
     let mut cursor = memtable.cursor();
     let start = Instant::now();
     cursor.seek_first();
@@ -57,11 +79,27 @@ fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); 4] {
     for number in 0..ENTRIES {
         memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
     }
+    let insert_ascending = nanos(start);
+    let start = Instant::now();
+    for number in 0..SOME {
+        let wanted = ordered(number * 7919 % ENTRIES);
+        black_box(memtable.get(&wanted, MAX_SEQ).unwrap());
+    }
+    let get_ascending = some(start);
+    let start = Instant::now();
+    for number in ENTRIES..ENTRIES + SOME {
+        memtable.insert(&ordered(number), number + 1, EntryKind::Value, &value);
+        black_box(memtable.get(&ordered(number * 7919 % ENTRIES), MAX_SEQ).unwrap());
+    }
     [
         ("insert-random", insert),
         ("get-random", get),
+        ("get-missing", get_missing),
+        ("seek-and-10", seek),
         ("walk", walk),
-        ("insert-ascending", nanos(start)),
+        ("insert-ascending", insert_ascending),
+        ("get-ascending", get_ascending),
+        ("ascending-in-turn", some(start)),
     ]
 }
 
@@ -71,6 +109,8 @@ fn main() {
         ("skiplist(branching=2)", Config::SkipList { branching: 2, height: 20 }),
         ("btree", Config::BTree),
         ("vector", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort }),
+        ("vector(scan)", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan }),
+        ("hash-vector", Config::HashVector { prefix: 255, buckets: 500_000, view: HashView::Kept }),
         (
             "hash-skiplist",
             Config::HashSkipList { prefix: 6, buckets: 100_000, height: 12, view: HashView::Kept },
@@ -91,7 +131,7 @@ fn main() {
         rounds.push(kinds.map(|(_, config)| measure(config, &pool)));
     }
     for (index, (kind, _)) in kinds.iter().enumerate() {
-        for operation in 0..4 {
+        for operation in 0..OPERATIONS {
             let mut nanos: Vec<f64> =
                 rounds.iter().map(|round| round[index][operation].1).collect();
             nanos.sort_by(f64::total_cmp);

@@ -1,5 +1,6 @@
-//! Sorted lists in buckets, chosen by a hash of the first bytes of the key (memory buffer paper,
-//! §2.1): the hash skip-list and the hash linked-list.
+//! Buckets, chosen by a hash of the first bytes of the key (memory buffer paper, §2.1): the hash
+//! skip-list and the hash linked-list, whose buckets are sorted lists, and the hash vector of the
+//! authors' later program, whose buckets are in the order of arrival.
 //!
 //! An insert or a lookup searches one bucket. Prefixes that share a bucket are in one list, which
 //! is in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a
@@ -9,9 +10,10 @@
 //! long as it stays in its prefix. Where it leaves that, and the reader did not promise to stop
 //! before, it goes on in an order of all entries. By default that order is made when it is first
 //! needed, and then only brought up to date; with [`HashView::Copy`] it is made anew each time, as
-//! RocksDB does and as the paper measured.
+//! RocksDB does and as the paper measured. In a bucket in the order of arrival, a cursor sorts what
+//! shares its prefix.
 //!
-//! To make it, all buckets are walked while entries are inserted. From then on entries are also
+//! To make the order of all, all buckets are walked while entries are inserted. From then on entries are also
 //! logged, and no entry may be missed or be there twice. A writer looks at `stage` before it links
 //! its node and after: if the walk was over before, the node is not in it; if the walk had not
 //! begun after, the node is in it; otherwise the node is logged as doubtful, and looked up.
@@ -20,6 +22,7 @@
 //! 1. Buckets lie in the arena, and are never removed.
 //! 2. An entry is in the bucket of its prefix; a list is in the order of entries.
 
+mod chain;
 mod position;
 mod prefix;
 
@@ -32,6 +35,7 @@ use crate::ordered::{Log, View};
 use crate::pool::Pool;
 use crate::skiplist::{Contents, Layout, List, Node, NodeRef, random_height};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
+use chain::{Chain, TooLong};
 pub(crate) use position::{HashPosition, Range};
 use prefix::Prefix;
 
@@ -45,16 +49,31 @@ pub enum HashView {
     Copy,
 }
 
-/// The lists of a hashed memtable.
+/// The table of a hashed memtable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// Bytes of a key that choose its bucket.
     pub(crate) prefix: usize,
     pub(crate) buckets: usize,
+    pub(crate) form: Form,
+}
+
+/// What is in a bucket.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// A sorted list.
+    List(Heights),
+    /// Entries in the order of arrival.
+    Chain,
+}
+
+/// The lists of a hashed memtable.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heights {
     /// The links of an empty list's head.
-    pub(crate) head_height: usize,
+    pub(crate) head: usize,
     /// The largest height of a node.
-    pub(crate) height_max: usize,
+    pub(crate) max: usize,
     /// In a list of fewer entries, nodes have one link.
     pub(crate) tall_from: usize,
 }
@@ -77,11 +96,18 @@ struct Bucket {
 
 const _: () = assert!(align_of::<Bucket>() <= ALIGN);
 
-/// Buckets with lists.
+/// A place for each bucket.
+enum Places {
+    /// A list is made when its first entry comes.
+    Lists(Box<[AtomicPtr<Bucket>]>, Heights),
+    Chains(Box<[Chain]>),
+}
+
+/// Buckets with entries.
 pub(crate) struct Hashed {
     arena: Arena,
-    buckets: Box<[AtomicPtr<Bucket>]>,
-    shape: Shape,
+    places: Places,
+    prefix: usize,
     view: HashView,
     /// What was inserted since the order was made.
     log: Log,
@@ -100,12 +126,17 @@ impl Hashed {
     pub(crate) fn new(shape: Shape, view: HashView, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
         let empty = || AtomicPtr::new(ptr::null_mut());
-        let buckets = (0..shape.buckets.max(1)).map(|_| empty()).collect();
+        let count = 0..shape.buckets.max(1);
+        let places = match shape.form {
+            Form::List(heights) => Places::Lists(count.map(|_| empty()).collect(), heights),
+            Form::Chain => Places::Chains(count.map(|_| Chain::new()).collect()),
+        };
         // SAFETY: nodes are made in the arena of this table, which cursors keep together with
         // their positions.
         let log = unsafe { Log::new(0) };
         let stage = AtomicUsize::new(UNORDERED);
-        Self { arena, buckets, shape, view, log, stage, ordering: Mutex::new(()) }
+        let prefix = shape.prefix;
+        Self { arena, places, prefix, view, log, stage, ordering: Mutex::new(()) }
     }
 
     /// Bytes in use, and bytes taken from the allocator.
@@ -118,15 +149,19 @@ impl Hashed {
 
     /// Bytes of the table of buckets.
     pub(crate) fn table_bytes(&self) -> usize {
-        size_of_val(&*self.buckets)
+        match &self.places {
+            Places::Lists(places, _) => size_of_val(&**places),
+            Places::Chains(chains) => size_of_val(&**chains),
+        }
     }
 
     fn prefix<'k>(&self, key: &'k [u8]) -> Prefix<'k> {
-        Prefix::of(key, self.shape.prefix)
+        Prefix::of(key, self.prefix)
     }
 
-    fn place(&self, key: &[u8]) -> &AtomicPtr<Bucket> {
-        &self.buckets[self.prefix(key).bucket(self.buckets.len())]
+    /// What the bucket of a key is reached by.
+    fn place<'a, P>(&self, places: &'a [P], key: &[u8]) -> &'a P {
+        &places[self.prefix(key).bucket(places.len())]
     }
 
     fn deref(&self, bucket: *mut Bucket) -> Option<&Bucket> {
@@ -136,22 +171,20 @@ impl Hashed {
         Some(bucket)
     }
 
-    /// The list that holds all keys with the prefix of `key`; none if there are none.
-    fn list(&self, key: &[u8]) -> Option<&List> {
+    /// The list at a place; none if nothing was put there.
+    fn list(&self, place: &AtomicPtr<Bucket>) -> Option<&List> {
         // Acquire pairs with the release in `bucket_or_new`.
-        let bucket = self.place(key).load(Ordering::Acquire);
-        self.deref(bucket).map(|bucket| &bucket.list)
+        self.deref(place.load(Ordering::Acquire)).map(|bucket| &bucket.list)
     }
 
-    fn bucket_or_new(&self, key: &[u8]) -> &Bucket {
-        let place = self.place(key);
+    fn bucket_or_new(&self, place: &AtomicPtr<Bucket>, heights: &Heights) -> &Bucket {
         loop {
             if let Some(bucket) = self.deref(place.load(Ordering::Acquire)) {
                 return bucket;
             }
             let new = self.arena.allocate(size_of::<Bucket>()).cast::<Bucket>();
             // SAFETY: the arena is this table's, and so are all nodes of its lists.
-            let list = unsafe { List::new(&self.arena, Layout::Plain, self.shape.head_height) };
+            let list = unsafe { List::new(&self.arena, Layout::Plain, heights.head) };
             let bucket = Bucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
             bucket.all.write();
             // SAFETY: freshly allocated for a bucket, and aligned to 8.
@@ -169,58 +202,85 @@ impl Hashed {
 
     /// Adds a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, contents: &Contents<'_>) {
-        let Contents { key, seq, .. } = *contents;
         // Acquire pairs with the release in `kept_view`.
         let stage = self.stage.load(Ordering::Acquire);
-        let bucket = self.bucket_or_new(key);
-        let height = self.height(bucket, seq);
+        let node = match &self.places {
+            Places::Lists(places, heights) => {
+                let bucket = self.bucket_or_new(self.place(places, contents.key), heights);
+                let node = self.insert_sorted(bucket, heights, contents);
+                // Pairs with the fence in `kept_view`: either the walk sees the link, or this sees
+                // that the walk has begun.
+                if stage != ORDERED {
+                    fence(Ordering::SeqCst);
+                }
+                node
+            }
+            Places::Chains(chains) => {
+                let node = Node::allocate(&self.arena, Layout::Plain, 1, contents);
+                // SAFETY: just made in the arena of this table, with one link.
+                unsafe { self.place(chains, contents.key).push(node) };
+                node
+            }
+        };
+        if self.view == HashView::Kept {
+            self.log(node, stage);
+        }
+    }
+
+    fn insert_sorted(
+        &self,
+        bucket: &Bucket,
+        heights: &Heights,
+        contents: &Contents<'_>,
+    ) -> NonNull<Node> {
+        let Contents { key, seq, .. } = *contents;
+        let height = heights.of(bucket, seq);
         let node = Node::allocate(&self.arena, Layout::Plain, height, contents);
         if height > 1 {
             bucket.list.grow(&self.arena, height);
         }
         let mut splice = bucket.list.splice(key, seq);
         bucket.list.link(node, height, key, seq, &mut splice);
-        if self.view == HashView::Kept {
-            self.log(node, stage);
-        }
+        node
     }
 
-    fn height(&self, bucket: &Bucket, seq: SeqNo) -> usize {
-        let Shape { tall_from, height_max, .. } = self.shape;
-        // Relaxed: it decides about speed alone.
-        if tall_from > 0 && bucket.len.fetch_add(1, Ordering::Relaxed) < tall_from {
-            return 1;
-        }
-        random_height(seq, BRANCHING, height_max)
-    }
-
-    /// Logs a node that was linked, and before that saw the walk at `stage`.
+    /// Logs a node that was put into its bucket, and before that saw the walk at `stage`.
     fn log(&self, node: NonNull<Node>, stage: usize) {
         if stage == ORDERED {
             self.log.push(node);
-            return;
-        }
-        // Pairs with the fence in `kept_view`: either the walk sees the link, or this sees that
-        // the walk has begun.
-        fence(Ordering::SeqCst);
-        if self.stage.load(Ordering::Relaxed) != UNORDERED {
+        // Sequentially consistent, after the fence of a list or the exchange of a chain.
+        } else if self.stage.load(Ordering::SeqCst) != UNORDERED {
             self.log.push_doubtful(node);
         }
     }
 
     /// All nodes, in no order.
-    fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
-        self.buckets.iter().flat_map(|place| {
-            let bucket = self.deref(place.load(Ordering::Acquire));
-            let first = bucket.and_then(|bucket| bucket.list.first());
-            std::iter::successors(first, |node| node.next()).map(NodeRef::as_ptr)
-        })
+    fn nodes(&self) -> Vec<NonNull<Node>> {
+        match &self.places {
+            Places::Lists(places, _) => {
+                let firsts = places.iter().filter_map(|place| self.list(place)?.first());
+                let all = firsts.flat_map(|first| {
+                    std::iter::successors(Some(first), |node| node.next()).map(NodeRef::as_ptr)
+                });
+                all.collect()
+            }
+            Places::Chains(chains) => {
+                chains.iter().flat_map(Chain::nodes).map(NodeRef::as_ptr).collect()
+            }
+        }
+    }
+
+    /// The entries of a chain that share the prefix of `key`, in order; as of now.
+    fn ordered_prefix(&self, chain: &Chain, key: &[u8]) -> Arc<View> {
+        let prefix = self.prefix(key);
+        let nodes = chain.nodes().filter(|node| prefix.is_of(node.key()));
+        self.log.sorted(nodes.map(NodeRef::as_ptr))
     }
 
     /// An order of all entries that were inserted before.
     fn ordered(&self) -> Arc<View> {
         match self.view {
-            HashView::Copy => self.log.sorted(self.nodes()),
+            HashView::Copy => self.log.sorted(self.nodes().into_iter()),
             HashView::Kept => self.kept_view(),
         }
     }
@@ -229,9 +289,9 @@ impl Hashed {
         if self.stage.load(Ordering::Acquire) != ORDERED {
             let _ordering = lock(&self.ordering);
             if self.stage.load(Ordering::Acquire) != ORDERED {
-                self.stage.store(ORDERING, Ordering::Relaxed);
+                self.stage.store(ORDERING, Ordering::SeqCst);
                 fence(Ordering::SeqCst);
-                self.log.install(self.nodes());
+                self.log.install(self.nodes().into_iter());
                 // Release: who sees that the walk is over links its node after it.
                 self.stage.store(ORDERED, Ordering::Release);
             }
@@ -241,7 +301,31 @@ impl Hashed {
 
     /// The newest version of `key` that is not newer than `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let node = self.list(key)?.first_at_or_after(key, seq)?;
-        (node.key() == key).then(|| node.entry())
+        match &self.places {
+            Places::Lists(places, _) => {
+                let list = self.list(self.place(places, key))?;
+                let node = list.first_at_or_after(key, seq)?;
+                (node.key() == key).then(|| node.entry())
+            }
+            Places::Chains(chains) => match self.place(chains, key).get(key, seq) {
+                Ok(node) => node.map(NodeRef::entry),
+                Err(TooLong) => {
+                    let slot = self.ordered().get(key, seq)?;
+                    // SAFETY: the arena is this table's.
+                    let node: NodeRef<'_> = unsafe { slot.node() };
+                    Some(node.entry())
+                }
+            },
+        }
+    }
+}
+
+impl Heights {
+    fn of(&self, bucket: &Bucket, seq: SeqNo) -> usize {
+        // Relaxed: it decides about speed alone.
+        if self.tall_from > 0 && bucket.len.fetch_add(1, Ordering::Relaxed) < self.tall_from {
+            return 1;
+        }
+        random_height(seq, BRANCHING, self.max)
     }
 }

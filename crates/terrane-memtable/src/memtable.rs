@@ -11,7 +11,7 @@ use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
 use crate::flodb::{FloDb, FloDbConfig, Inserted, KeySpan};
-use crate::hash::{HashView, Hashed, Shape};
+use crate::hash::{Form, HashView, Hashed, Heights, Shape};
 use crate::memory::MemoryUse;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
@@ -58,6 +58,15 @@ pub enum Config {
         buckets: usize,
         /// The length from which on a list becomes a skip-list; 0 for never.
         threshold: usize,
+        /// What is read where a range leaves a prefix.
+        view: HashView,
+    },
+    /// Entries in the order of arrival in each bucket of a hash table.
+    HashVector {
+        /// The first bytes of a key, by which its bucket is chosen.
+        prefix: usize,
+        /// The number of buckets; at least 1.
+        buckets: usize,
         /// What is read where a range leaves a prefix.
         view: HashView,
     },
@@ -139,15 +148,19 @@ impl Memtable {
                 Kind::Vector(Vector::new(prealloc_bytes, query, Arc::clone(pool)))
             }
             Config::HashSkipList { prefix, buckets, height, view } => {
-                let height_max = usize::from(height).clamp(1, MAX_HEIGHT);
-                let head_height = height_max.min(HEAD_HEIGHT);
-                let shape = Shape { prefix, buckets, head_height, height_max, tall_from: 0 };
+                let max = usize::from(height).clamp(1, MAX_HEIGHT);
+                let heights = Heights { head: max.min(HEAD_HEIGHT), max, tall_from: 0 };
+                let shape = Shape { prefix, buckets, form: Form::List(heights) };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
             Config::HashLinkedList { prefix, buckets, threshold, view } => {
-                let (height_max, tall_from) =
-                    if threshold == 0 { (1, 0) } else { (MAX_HEIGHT, threshold) };
-                let shape = Shape { prefix, buckets, head_height: 1, height_max, tall_from };
+                let max = if threshold == 0 { 1 } else { MAX_HEIGHT };
+                let heights = Heights { head: 1, max, tall_from: threshold };
+                let shape = Shape { prefix, buckets, form: Form::List(heights) };
+                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
+            }
+            Config::HashVector { prefix, buckets, view } => {
+                let shape = Shape { prefix, buckets, form: Form::Chain };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
             Config::FloDb(config) => Kind::FloDb(FloDb::new(config, span(), Arc::clone(pool))),

@@ -13,6 +13,7 @@
 //! 3. What was appended is in the fresh part until a view that has it is in place.
 
 mod position;
+mod tags;
 mod view;
 
 use std::ptr::NonNull;
@@ -22,6 +23,7 @@ use crate::entry::SeqNo;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicUsize, Mutex, Ordering, RwLock, lock, read, write};
 pub(crate) use position::ViewPosition;
+use tags::{BLOCK, Tags, tag_of};
 use view::Run;
 pub(crate) use view::{Slot, View};
 
@@ -31,6 +33,10 @@ struct Fresh {
     nodes: Vec<NonNull<Node>>,
     /// Nodes that a view may have already.
     doubtful: Vec<NonNull<Node>>,
+    /// Of `nodes`, where lookups search them.
+    tags: Tags,
+    /// How many nodes are in views only.
+    drained: usize,
 }
 
 impl Fresh {
@@ -38,17 +44,22 @@ impl Fresh {
         self.nodes.len() + self.doubtful.len()
     }
 
-    fn capacity(&self) -> usize {
-        self.nodes.capacity() + self.doubtful.capacity()
+    /// Bytes in use, and bytes taken from the allocator.
+    fn usage(&self) -> (usize, usize) {
+        const NODE: usize = size_of::<NonNull<Node>>();
+        let (used, allocated) = self.tags.usage();
+        let capacity = self.nodes.capacity() + self.doubtful.capacity();
+        (used + self.len() * NODE, allocated + capacity * NODE)
     }
 }
 
 /// A growing list of nodes, and the order of those that were there when it was last asked for.
 pub(crate) struct Log {
     fresh: Mutex<Fresh>,
-    /// The length of `fresh`; changed under its lock.
+    /// The length of `fresh`; changed under its lock, as are the other two.
     fresh_len: AtomicUsize,
-    fresh_capacity: AtomicUsize,
+    fresh_used: AtomicUsize,
+    fresh_allocated: AtomicUsize,
     view: RwLock<Arc<View>>,
     /// Held while `view` is brought up to date.
     sorting: Mutex<()>,
@@ -56,6 +67,8 @@ pub(crate) struct Log {
     run_bytes: Arc<AtomicUsize>,
     /// Whether the fresh part keeps its memory when it is emptied.
     is_reserved: bool,
+    /// Whether nodes have tags, except doubtful ones.
+    is_searchable: bool,
 }
 
 // SAFETY: pointers are only followed while the arena lives (invariant 1), and nodes are `Sync`.
@@ -69,26 +82,51 @@ impl Log {
     /// # Safety
     /// Every node that is appended lies in an arena that outlives the log and all its views.
     pub(crate) unsafe fn new(capacity: usize) -> Self {
+        // SAFETY: passed on.
+        unsafe { Self::with_tags(capacity, false) }
+    }
+
+    /// An empty log that lookups can [search](Self::search).
+    ///
+    /// # Safety
+    /// As for [`Log::new`].
+    pub(crate) unsafe fn searchable(capacity: usize) -> Self {
+        // SAFETY: passed on.
+        unsafe { Self::with_tags(capacity, true) }
+    }
+
+    unsafe fn with_tags(capacity: usize, is_searchable: bool) -> Self {
+        let tags = Tags::with_capacity(if is_searchable { capacity } else { 0 });
         let mut nodes = Vec::with_capacity(capacity);
         // Written once, so that no append has to wait for a page.
         nodes.resize(capacity, NonNull::dangling());
         nodes.clear();
-        let fresh = Fresh { nodes, doubtful: Vec::new() };
+        let fresh = Fresh { nodes, doubtful: Vec::new(), tags, drained: 0 };
         Self {
             fresh_len: AtomicUsize::new(0),
-            fresh_capacity: AtomicUsize::new(fresh.capacity()),
+            fresh_used: AtomicUsize::new(0),
+            fresh_allocated: AtomicUsize::new(fresh.usage().1),
             fresh: Mutex::new(fresh),
             view: RwLock::new(Arc::default()),
             sorting: Mutex::new(()),
             run_bytes: Arc::default(),
             is_reserved: capacity > 0,
+            is_searchable,
         }
     }
 
     /// Appends a node. The array doubles when it is full.
     pub(crate) fn push(&self, node: NonNull<Node>) {
+        let tag = self.is_searchable.then(|| {
+            // SAFETY: invariant 1.
+            let node: NodeRef<'_> = unsafe { NodeRef::new(node) };
+            (tag_of(node.key()), node.seq())
+        });
         let mut fresh = lock(&self.fresh);
         fresh.nodes.push(node);
+        if let Some((tag, seq)) = tag {
+            fresh.tags.push(tag, seq);
+        }
         self.count(&fresh);
     }
 
@@ -103,8 +141,10 @@ impl Log {
         // Release pairs with the acquire in `view`: who sees that nothing is fresh sees the view
         // that has it.
         self.fresh_len.store(fresh.len(), Ordering::Release);
-        // Relaxed: a figure orders nothing.
-        self.fresh_capacity.store(fresh.capacity(), Ordering::Relaxed);
+        // Relaxed: figures order nothing.
+        let (used, allocated) = fresh.usage();
+        self.fresh_used.store(used, Ordering::Relaxed);
+        self.fresh_allocated.store(allocated, Ordering::Relaxed);
     }
 
     /// Everything that was appended before, in order.
@@ -124,6 +164,37 @@ impl Log {
         let slot = read(&self.view).get(key, seq)?;
         // SAFETY: invariant 1.
         Some(unsafe { slot.node() })
+    }
+
+    /// As [`Log::get`], without an order of what is fresh: all of it is searched, from new to old.
+    /// The log is searchable.
+    pub(crate) fn search<'a>(&'a self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'a>> {
+        let tag = tag_of(key);
+        let mut newest: Option<NodeRef<'a>> = None;
+        // Places are counted from the first node that ever came, as others may drain meanwhile.
+        let mut end = usize::MAX;
+        loop {
+            let fresh = lock(&self.fresh);
+            let end_here = (end.saturating_sub(fresh.drained)).min(fresh.nodes.len());
+            let Some(last) = end_here.checked_sub(1) else { break };
+            let start = last / BLOCK * BLOCK;
+            fresh.tags.find(tag, start, end_here, |place| {
+                // SAFETY: invariant 1; the arena outlives this borrow of the log.
+                let node = unsafe { NodeRef::new(fresh.nodes[place]) };
+                let is_newer = newest.is_none_or(|newest| newest.seq() < node.seq());
+                if node.seq() <= seq && is_newer && node.key() == key {
+                    newest = Some(node);
+                }
+            });
+            if newest.is_some_and(|newest| newest.seq() >= fresh.tags.newest_before(start)) {
+                return newest;
+            }
+            end = fresh.drained + start;
+        }
+        // What was drained meanwhile is here, by invariant 3.
+        // SAFETY: as above.
+        let sorted = read(&self.view).get(key, seq).map(|slot| unsafe { slot.node() });
+        newest.into_iter().chain(sorted).max_by_key(|node: &NodeRef<'a>| node.seq())
     }
 
     /// A copy of everything that was appended before, sorted for this once.
@@ -181,15 +252,18 @@ impl Log {
             fresh.nodes.drain(..count);
         }
         fresh.doubtful.drain(..doubtful_count);
+        fresh.drained += count;
+        if self.is_searchable {
+            fresh.tags.drain(count, self.is_reserved);
+        }
         self.count(&fresh);
     }
 
     /// Bytes in use, and bytes taken from the allocator.
     pub(crate) fn usage(&self) -> (usize, usize) {
-        const NODE: usize = size_of::<NonNull<Node>>();
         let runs = self.run_bytes.load(Ordering::Relaxed);
-        let len = self.fresh_len.load(Ordering::Relaxed);
-        let capacity = self.fresh_capacity.load(Ordering::Relaxed).max(len);
-        (runs + len * NODE, runs + capacity * NODE)
+        let used = self.fresh_used.load(Ordering::Relaxed);
+        let allocated = self.fresh_allocated.load(Ordering::Relaxed).max(used);
+        (runs + used, runs + allocated)
     }
 }

@@ -7,6 +7,10 @@
 //! Reads need an order. By default what is sorted stays sorted, and a read sorts what came since
 //! the last one; with [`VectorQuery::Copy`] every read copies and sorts everything, as RocksDB's
 //! vector does until it is frozen, which is what the paper measured.
+//!
+//! With [`VectorQuery::Scan`] lookups of keys sort nothing: they search all that came since the
+//! last range was read, by two bytes of a hash for each entry. That takes a few microseconds where
+//! sorting takes milliseconds, and is paid at every lookup: it is for few of them.
 
 use std::sync::Arc;
 
@@ -25,6 +29,8 @@ pub enum VectorQuery {
     Resort,
     /// Every read copies and sorts everything, until the memtable is frozen.
     Copy,
+    /// Lookups search what is not sorted; only ranges sort.
+    Scan,
 }
 
 /// One in so many preallocated bytes is for pointers: enough for entries of 40 bytes and more.
@@ -46,9 +52,14 @@ impl Vector {
     pub(crate) fn new(prealloc_bytes: usize, query: VectorQuery, pool: Arc<Pool>) -> Self {
         let pointers_bytes = prealloc_bytes / SHARE_OF_POINTERS;
         let arena = Arena::with_capacity(prealloc_bytes - pointers_bytes, pool);
-        // SAFETY: nodes are made in the arena, which is dropped after the log and which cursors
-        // keep together with their positions.
-        let log = unsafe { Log::new(pointers_bytes / size_of::<usize>()) };
+        let capacity = pointers_bytes / size_of::<usize>();
+        let log = match query {
+            // SAFETY: nodes are made in the arena, which is dropped after the log and which cursors
+            // keep together with their positions.
+            VectorQuery::Resort | VectorQuery::Copy => unsafe { Log::new(capacity) },
+            // SAFETY: as above.
+            VectorQuery::Scan => unsafe { Log::searchable(capacity) },
+        };
         Self { log, arena, query, is_frozen: AtomicUsize::new(0) }
     }
 
@@ -59,12 +70,14 @@ impl Vector {
 
     /// The newest version of `key` that is not newer than `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let node: NodeRef<'_> = if self.copies() {
-            let slot = self.log.copy().get(key, seq)?;
-            // SAFETY: the arena is this vector's.
-            unsafe { slot.node() }
-        } else {
-            self.log.get(key, seq)?
+        let node: NodeRef<'_> = match self.query {
+            VectorQuery::Scan => self.log.search(key, seq)?,
+            VectorQuery::Copy if self.copies() => {
+                let slot = self.log.copy().get(key, seq)?;
+                // SAFETY: the arena is this vector's.
+                unsafe { slot.node() }
+            }
+            VectorQuery::Copy | VectorQuery::Resort => self.log.get(key, seq)?,
         };
         Some(node.entry())
     }

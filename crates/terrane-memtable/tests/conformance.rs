@@ -484,6 +484,10 @@ const fn hash_linked_list(prefix: usize, buckets: usize, threshold: usize) -> Co
     Config::HashLinkedList { prefix, buckets, threshold, view: HashView::Kept }
 }
 
+const fn hash_vector(prefix: usize, buckets: usize, view: HashView) -> Config {
+    Config::HashVector { prefix, buckets, view }
+}
+
 conformance! {
     skip_list: Config::SkipList { branching: 4, height: 12 },
     skip_list_of_height_1: Config::SkipList { branching: 2, height: 1 },
@@ -492,12 +496,18 @@ conformance! {
     vector: Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort },
     vector_preallocated: Config::Vector { prealloc_bytes: 100_000, query: VectorQuery::Resort },
     vector_that_copies: Config::Vector { prealloc_bytes: 5000, query: VectorQuery::Copy },
+    vector_that_scans: Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan },
+    vector_preallocated_that_scans: Config::Vector { prealloc_bytes: 9000, query: VectorQuery::Scan },
     hash_skip_list: hash_skip_list(2, 7, HashView::Kept),
     hash_skip_list_of_one_bucket: hash_skip_list(0, 1, HashView::Kept),
     hash_skip_list_of_long_prefixes: hash_skip_list(14, 1000, HashView::Kept),
     hash_skip_list_that_copies: hash_skip_list(1, 3, HashView::Copy),
     hash_linked_list: hash_linked_list(2, 50, 0),
     hash_linked_list_of_tall_buckets: hash_linked_list(1, 3, 4),
+    hash_vector: hash_vector(255, 500, HashView::Kept),
+    hash_vector_of_short_prefixes: hash_vector(1, 3, HashView::Kept),
+    hash_vector_of_one_bucket: hash_vector(0, 1, HashView::Kept),
+    hash_vector_that_copies: hash_vector(2, 40, HashView::Copy),
     flodb: flodb(LowerLevel::BTree, 64, 3, DrainInsert::Multi),
     flodb_without_membuffer: flodb(LowerLevel::BTree, 0, 0, DrainInsert::Multi),
     flodb_over_a_skip_list: flodb(LowerLevel::SkipList, 64, 3, DrainInsert::Multi),

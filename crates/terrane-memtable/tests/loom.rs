@@ -21,6 +21,8 @@ const HASH_SKIP_LIST: Config =
     Config::HashSkipList { prefix: 1, buckets: 2, height: 2, view: HashView::Kept };
 const HASH_LINKED_LIST: Config =
     Config::HashLinkedList { prefix: 1, buckets: 1, threshold: 1, view: HashView::Kept };
+const HASH_VECTOR: Config = Config::HashVector { prefix: 1, buckets: 1, view: HashView::Kept };
+const SCANNED: Config = Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
 
 /// More steps than loom allows by default: splitting a node takes some hundred.
 fn model(test: impl Fn() + Sync + Send + 'static) {
@@ -248,10 +250,51 @@ fn hash_insert_and_scan() {
     writer_and_reader(HASH_LINKED_LIST, &["b"], &["c"], read_by_scan_backward);
 }
 
+#[test]
+fn hash_vector_inserts_into_one_bucket() {
+    two_writers(HASH_VECTOR, &[], &["a"], &["b"]);
+    two_writers(HASH_VECTOR, &["a"], &["b"], &["c"]);
+}
+
+/// Under loom a chain of more than two is too long to be followed: the order of all answers.
+#[test]
+fn hash_vector_insert_and_get() {
+    writer_and_reader(HASH_VECTOR, &["a"], &["b"], read_by_gets);
+    writer_and_reader(HASH_VECTOR, &["a", "c"], &["b"], read_by_gets);
+}
+
+#[test]
+fn hash_vector_insert_and_scan() {
+    writer_and_reader(HASH_VECTOR, &["b"], &["a"], read_by_scan);
+    writer_and_reader(HASH_VECTOR, &["b"], &["c"], read_by_scan_backward);
+}
+
+#[test]
+fn vector_that_scans_insert_and_read() {
+    two_writers(SCANNED, &[], &["a"], &["b"]);
+    writer_and_reader(SCANNED, &["a", "c"], &["b"], read_by_gets);
+    writer_and_reader(SCANNED, &["b"], &["a", "c"], read_by_scan);
+}
+
+/// A lookup searches what is fresh while another reader has it sorted.
+#[test]
+fn vector_that_scans_is_sorted_while_it_is_searched() {
+    model(|| {
+        let memtable = empty(SCANNED);
+        ["a", "b", "c"].iter().zip(1..).for_each(|(key, seq)| put(&memtable, key, seq));
+        let other = Arc::clone(&memtable);
+        let reader = spawn(move || assert_eq!(scan(&other).len(), 3));
+        for (key, seq) in [("a", 1), ("c", 3)] {
+            assert_eq!(get(&memtable, key, MAX_SEQ), Some(seq));
+        }
+        reader.join().unwrap();
+    });
+}
+
 /// A new version of a key may be seen or not, but one of them is, and always the same order.
 #[test]
 fn versions_of_a_key_are_never_missing() {
-    for config in [SKIP_LIST, B_TREE, VECTOR, HASH_SKIP_LIST] {
+    for config in [SKIP_LIST, B_TREE, VECTOR, SCANNED, HASH_SKIP_LIST, HASH_VECTOR] {
         model(move || {
             let memtable = empty(config);
             put(&memtable, "k", 5);

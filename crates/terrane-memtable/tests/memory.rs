@@ -41,6 +41,16 @@ const KINDS: &[(&str, Config)] = &[
         "preallocated vector",
         Config::Vector { prealloc_bytes: 3_000_000, query: VectorQuery::Resort },
     ),
+    ("vector that scans", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan }),
+    (
+        "preallocated vector that scans",
+        Config::Vector { prealloc_bytes: 3_000_000, query: VectorQuery::Scan },
+    ),
+    ("hash vector", Config::HashVector { prefix: 255, buckets: 20_000, view: HashView::Kept }),
+    (
+        "hash vector of long chains",
+        Config::HashVector { prefix: 2, buckets: 5, view: HashView::Kept },
+    ),
     ("hash skip-list", hash_skip_list(6, 20_000)),
     ("hash skip-list of one bucket", hash_skip_list(0, 1)),
     (

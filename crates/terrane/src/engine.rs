@@ -55,6 +55,7 @@ mod stall_events;
 mod tests;
 mod tree;
 mod unreadable;
+mod usage;
 mod work;
 mod write;
 
@@ -62,6 +63,7 @@ pub(crate) use health::{Health, JobKind};
 pub(crate) use open::Opened;
 pub(crate) use scan::ReadView;
 pub(crate) use tree::{Tree, TreeState, memtable_config, pressure_of};
+pub(crate) use usage::ScanCount;
 pub(crate) use write::{Write, insert_one};
 
 use std::collections::BTreeMap;

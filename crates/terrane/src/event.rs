@@ -99,6 +99,17 @@ pub enum Event {
         /// Why it came to nothing, if it did.
         failure: Option<String>,
     },
+    /// A keyspace whose design leaves its memtable open has one of another kind, from the last
+    /// rotation on.
+    #[non_exhaustive]
+    MemtableChosen {
+        /// The keyspace.
+        keyspace: String,
+        /// The kind.
+        kind: String,
+        /// What it was asked for, and what each kind is expected to cost.
+        reason: String,
+    },
     /// Tables went unread, as a range tombstone covers all of their entries.
     #[non_exhaustive]
     TablesDropped {

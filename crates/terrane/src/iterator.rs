@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::ReadView;
+use crate::engine::{ReadView, ScanCount};
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::held_snapshot::HeldSnapshot;
@@ -31,6 +31,7 @@ pub struct Iter {
     /// So is the back cursor, which went there to find that the ends had met.
     is_back_fresh: bool,
     is_done: bool,
+    count: ScanCount,
     /// What the view must not lose.
     _snapshot: Option<Arc<HeldSnapshot>>,
     _handle: Arc<Handle>,
@@ -44,6 +45,7 @@ impl Iter {
         bounds: (Vec<u8>, Option<Vec<u8>>),
     ) -> Self {
         handle.engine.counters.add(Counter::Scans, 1);
+        let count = view.begin_scan();
         let (start, end) = bounds;
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
         Self {
@@ -55,6 +57,7 @@ impl Iter {
             is_front_fresh: false,
             is_back_fresh: false,
             is_done,
+            count,
             _snapshot: snapshot,
             _handle: handle,
         }
@@ -97,6 +100,7 @@ impl Iter {
         }
         self.is_front_fresh = false;
         self.is_done = !self.front.as_ref().is_some_and(|front| self.is_front_inside(front));
+        self.count.step();
         Ok(!self.is_done)
     }
 
@@ -135,6 +139,7 @@ impl Iter {
         }
         self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
         self.is_back_fresh = self.is_done;
+        self.count.step();
         Ok(!self.is_done)
     }
 

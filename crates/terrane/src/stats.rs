@@ -204,7 +204,7 @@ impl Counters {
 }
 
 #[inline]
-fn stripe_of_thread() -> usize {
+pub(crate) fn stripe_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };

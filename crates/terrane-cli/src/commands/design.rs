@@ -2,6 +2,7 @@
 //! database.
 
 mod change;
+mod overhead;
 mod space;
 pub(in crate::commands) mod spec;
 
@@ -21,6 +22,7 @@ use crate::json::{SCHEMA, write_line};
 use crate::open;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
+use overhead::Overhead;
 
 /// Levels whose capacity `show` tells.
 const LEVELS_SHOWN: usize = 6;
@@ -92,6 +94,8 @@ struct JsonDesign<'a> {
     words: [String; 4],
     design: String,
     levels: Vec<JsonLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memtable: Option<Overhead>,
 }
 
 #[derive(Serialize)]
@@ -217,6 +221,9 @@ impl DesignArgs {
         }
         let memtable = design.memtable;
         writeln!(out, "memtable {}: {}", paint.bold(&memtable.to_string()), memtable.about())?;
+        if let Some(overhead) = Overhead::of(design) {
+            writeln!(out, "{overhead}")?;
+        }
         Ok(())
     }
 }
@@ -245,6 +252,7 @@ impl<'a> JsonDesign<'a> {
             words: design.strategy.words(),
             design: design.to_string(),
             levels: levels(design).collect(),
+            memtable: Overhead::of(design),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use super::Hashed;
+use super::{Hashed, Places};
 use crate::entry::{Entry, SeqNo};
 use crate::ordered::ViewPosition;
 use crate::skiplist::{Node, NodeRef};
@@ -23,8 +23,10 @@ pub(crate) struct Range {
 pub(crate) enum HashPosition {
     #[default]
     Nothing,
-    /// In the bucket of its prefix.
+    /// In the list of its prefix.
     Bucket(NonNull<Node>),
+    /// In an order of the entries of one prefix, as of a while ago.
+    Prefix(ViewPosition),
     /// In an order of all entries, as of a while ago.
     Ordered(ViewPosition),
 }
@@ -45,8 +47,18 @@ impl HashPosition {
 
     /// The first entry at or after `(key, seq)`.
     pub(crate) fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, range: &Range) -> Self {
-        let found = table.list(key).and_then(|list| list.first_at_or_after(key, seq));
-        Self::in_prefix(table, found, key).unwrap_or_else(|| {
+        let found = match &table.places {
+            Places::Lists(places, _) => {
+                let list = table.list(table.place(places, key));
+                let found = list.and_then(|list| list.first_at_or_after(key, seq));
+                Self::in_prefix(table, found, key)
+            }
+            Places::Chains(chains) => {
+                let prefix = table.ordered_prefix(table.place(chains, key), key);
+                Self::in_view(ViewPosition::at_or_after(prefix, key, seq))
+            }
+        };
+        found.unwrap_or_else(|| {
             if table.prefix(key).is_last_before(range.end.as_deref()) {
                 return Self::Nothing;
             }
@@ -56,8 +68,18 @@ impl HashPosition {
 
     /// The last entry before `(key, seq)`.
     pub(crate) fn before(table: &Hashed, key: &[u8], seq: SeqNo, range: &Range) -> Self {
-        let found = table.list(key).and_then(|list| list.last_before(key, seq));
-        Self::in_prefix(table, found, key).unwrap_or_else(|| {
+        let found = match &table.places {
+            Places::Lists(places, _) => {
+                let list = table.list(table.place(places, key));
+                let found = list.and_then(|list| list.last_before(key, seq));
+                Self::in_prefix(table, found, key)
+            }
+            Places::Chains(chains) => {
+                let prefix = table.ordered_prefix(table.place(chains, key), key);
+                Self::in_view(ViewPosition::before(prefix, key, seq))
+            }
+        };
+        found.unwrap_or_else(|| {
             if table.prefix(key).is_first_from(range.first.as_deref()) {
                 return Self::Nothing;
             }
@@ -71,11 +93,16 @@ impl HashPosition {
         Some(Self::Bucket(node.as_ptr()))
     }
 
+    /// A place in an order of one prefix, if there is an entry.
+    fn in_view(position: ViewPosition) -> Option<Self> {
+        position.is_valid().then_some(Self::Prefix(position))
+    }
+
     #[inline]
     pub(crate) fn is_valid(&self) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Bucket(_) => true,
+            Self::Bucket(_) | Self::Prefix(_) => true,
             Self::Ordered(position) => position.is_valid(),
         }
     }
@@ -91,7 +118,7 @@ impl HashPosition {
             Self::Nothing => None,
             // SAFETY: nodes live as long as their table.
             Self::Bucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
-            Self::Ordered(position) => position.entry(),
+            Self::Ordered(position) | Self::Prefix(position) => position.entry(),
         }
     }
 
@@ -104,6 +131,14 @@ impl HashPosition {
         match self {
             Self::Nothing => {}
             Self::Ordered(position) => position.next(),
+            Self::Prefix(position) => {
+                let Some(here) = position.slot() else { return };
+                position.next();
+                if !position.is_valid() {
+                    // SAFETY: nodes live as long as their table.
+                    *self = Self::after_prefix(table, unsafe { here.node() }, range);
+                }
+            }
             Self::Bucket(node) => {
                 // SAFETY: nodes live as long as their table.
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
@@ -135,6 +170,15 @@ impl HashPosition {
         match self {
             Self::Nothing => {}
             Self::Ordered(position) => position.previous(),
+            Self::Prefix(position) => {
+                let Some(here) = position.slot() else { return };
+                position.previous();
+                if !position.is_valid() {
+                    // SAFETY: nodes live as long as their table.
+                    let here: NodeRef<'_> = unsafe { here.node() };
+                    *self = Self::before(table, here.key(), here.seq(), range);
+                }
+            }
             Self::Bucket(node) => {
                 // SAFETY: nodes live as long as their table.
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };

@@ -67,6 +67,12 @@ impl ViewPosition {
         self.run.is_some()
     }
 
+    /// What is here.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        let run = self.run?;
+        self.view.runs[run].slot(self.before[run]).copied()
+    }
+
     /// The entry here.
     #[inline]
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {

@@ -53,8 +53,8 @@ pub(crate) struct Node {
 /// node is linked. So a search whose key has a smaller head than the link needs not follow it.
 #[repr(C)]
 pub(crate) struct Link {
-    pub(super) next: AtomicPtr<Node>,
-    pub(super) head: AtomicU64,
+    pub(crate) next: AtomicPtr<Node>,
+    pub(crate) head: AtomicU64,
 }
 
 impl Link {

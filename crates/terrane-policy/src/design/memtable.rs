@@ -8,6 +8,7 @@
 //! vector(prealloc=8MiB,query=resort)
 //! hash-skiplist(prefix=6,buckets=100000,height=12,view=kept)
 //! hash-linkedlist(prefix=6,buckets=100000,threshold=256,view=kept)
+//! hash-vector(buckets=100000,prefix=255,view=kept)
 //! flodb(membuffer=25%,partition-bits=4,drain-threads=1)
 //! ```
 
@@ -64,6 +65,16 @@ pub enum MemtableKind {
         /// What is read where a range leaves a prefix.
         view: OrderedView,
     },
+    /// Entries in the order of arrival in each bucket of a hash table: inserts search nothing,
+    /// lookups look into one bucket, ranges sort.
+    HashVector {
+        /// The first bytes of a key, by which its bucket is chosen; 0 to 255.
+        prefix: u8,
+        /// The number of buckets; each takes 8 bytes even if it is empty.
+        buckets: u32,
+        /// What is read where a range leaves a prefix.
+        view: OrderedView,
+    },
     /// A hash table in front of an ordered structure.
     FloDb(FloDb),
 }
@@ -76,6 +87,8 @@ pub enum VectorQuery {
     Resort,
     /// Every read copies and sorts everything, as RocksDB does.
     Copy,
+    /// Lookups search what is not sorted by two bytes of a hash of each key; only ranges sort.
+    Scan,
 }
 
 /// What a hashed memtable reads where a range leaves a prefix.
@@ -91,8 +104,11 @@ pub enum OrderedView {
 /// The forms that are accepted, for messages.
 const FORMS: &str = "auto, btree, skiplist(branching=4,height=12), vector(prealloc=8MiB,query=resort), \
                      hash-skiplist(prefix=6,buckets=100000), \
-                     hash-linkedlist(prefix=6,buckets=100000,threshold=256) or \
+                     hash-linkedlist(prefix=6,buckets=100000,threshold=256), \
+                     hash-vector(buckets=100000,prefix=255) or \
                      flodb(membuffer=25%,partition-bits=4,drain-threads=1)";
+
+const QUERIES: &str = "resort, copy or scan";
 
 /// Bytes of a bucket without entries.
 const BUCKET_BYTES: u64 = 8;
@@ -102,6 +118,9 @@ const HEIGHT_USUAL: u8 = 12;
 
 /// Where RocksDB turns a list into a skip-list.
 const THRESHOLD_USUAL: u32 = 256;
+
+/// Of a hash vector the whole key chooses the bucket, as far as keys are usual.
+const PREFIX_USUAL: u8 = u8::MAX;
 
 impl MemtableKind {
     /// The skip-list that is used unless its settings are given.
@@ -138,6 +157,11 @@ impl MemtableKind {
                 "the cheapest inserts and the least memory, for much writing and little reading: a \
                  read sorts what came since the last one"
             }
+            Self::Vector { query: VectorQuery::Scan, .. } => {
+                "the cheapest inserts, and lookups that take as long as it takes to look at two \
+                 bytes of each entry, never longer: for much writing and few lookups. A range sorts \
+                 what came since the last one"
+            }
             Self::Vector { query: VectorQuery::Copy, .. } => {
                 "copies and sorts everything at every read: only for comparison with other programs"
             }
@@ -145,6 +169,11 @@ impl MemtableKind {
                 "a lookup searches one bucket, and so does a range within a prefix; other ranges \
                  sort. The prefix no longer than what ranges share, buckets about as many as \
                  prefixes or entries in a full buffer, whichever is less"
+            }
+            Self::HashVector { .. } => {
+                "inserts search nothing and lookups look into one bucket: for writing and point \
+                 lookups without ranges, which sort. Buckets about as many as entries in a full \
+                 buffer; a prefix only where ranges stay in one"
             }
             Self::FloDb(_) => {
                 "writes of keys that are still in its front level take the place of what was there: \
@@ -182,7 +211,9 @@ impl MemtableKind {
                 check_height(height)?;
                 check_buckets(buckets, buffer_bytes)
             }
-            Self::HashLinkedList { buckets, .. } => check_buckets(buckets, buffer_bytes),
+            Self::HashLinkedList { buckets, .. } | Self::HashVector { buckets, .. } => {
+                check_buckets(buckets, buffer_bytes)
+            }
             Self::FloDb(flodb) => flodb.validate(),
         }
     }
@@ -250,6 +281,12 @@ impl Display for MemtableKind {
                 settings.extend(unless("threshold", &threshold, &THRESHOLD_USUAL));
                 settings.extend(unless("view", &view, &OrderedView::default()));
                 write_form(f, "hash-linkedlist", &settings)
+            }
+            Self::HashVector { prefix, buckets, view } => {
+                let mut settings = vec![format!("buckets={buckets}")];
+                settings.extend(unless("prefix", &prefix, &PREFIX_USUAL));
+                settings.extend(unless("view", &view, &OrderedView::default()));
+                write_form(f, "hash-vector", &settings)
             }
             Self::FloDb(flodb) => flodb.fmt(f),
         }
@@ -332,7 +369,7 @@ impl FromStr for MemtableKind {
             },
             "vector" => Self::Vector {
                 prealloc_bytes: settings.bytes("prealloc")?,
-                query: settings.take("query", Some(VectorQuery::default()), "resort or copy")?,
+                query: settings.take("query", Some(VectorQuery::default()), QUERIES)?,
             },
             "hash-skiplist" => Self::HashSkipList {
                 prefix: settings.take("prefix", None, PREFIX)?,
@@ -350,6 +387,11 @@ impl FromStr for MemtableKind {
                 )?,
                 view: settings.take("view", Some(OrderedView::default()), "kept or copy")?,
             },
+            "hash-vector" => Self::HashVector {
+                prefix: settings.take("prefix", Some(PREFIX_USUAL), PREFIX)?,
+                buckets: settings.take("buckets", None, BUCKETS)?,
+                view: settings.take("view", Some(OrderedView::default()), "kept or copy")?,
+            },
             "flodb" => return FloDb::parse(arguments).map(Self::FloDb),
             _ => return Err(bad()),
         };
@@ -362,6 +404,7 @@ impl Display for VectorQuery {
         f.write_str(match self {
             Self::Resort => "resort",
             Self::Copy => "copy",
+            Self::Scan => "scan",
         })
     }
 }
@@ -373,7 +416,8 @@ impl FromStr for VectorQuery {
         match text {
             "resort" => Ok(Self::Resort),
             "copy" => Ok(Self::Copy),
-            _ => Err(ParseError::new("query", text, "resort or copy")),
+            "scan" => Ok(Self::Scan),
+            _ => Err(ParseError::new("query", text, QUERIES)),
         }
     }
 }

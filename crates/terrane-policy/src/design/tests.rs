@@ -61,7 +61,7 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=btree(height=3)", "auto, btree, skiplist("),
         ("leveling; memtable=vector(prealloc=1GiB)", "at most twice the buffer of 64MiB"),
         ("leveling; memtable=vector(prealloc=lots)", "size"),
-        ("leveling; memtable=vector(query=never)", "resort or copy"),
+        ("leveling; memtable=vector(query=never)", "resort, copy or scan"),
         ("leveling; memtable=vector(query)", "settings such as"),
         ("leveling; memtable=hash-skiplist", "first bytes of a key"),
         ("leveling; memtable=hash-skiplist(prefix=6)", "number of buckets"),
@@ -70,6 +70,7 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=hash-skiplist(prefix=6,buckets=9", "auto, btree, skiplist("),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=90000000)", "half of the buffer"),
         ("leveling; memtable=hash-linkedlist(prefix=1,prefix=2,buckets=9)", "prefix once"),
+        ("leveling; memtable=hash-vector(prefix=6)", "no buckets"),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=9,view=none)", "kept or copy"),
         ("leveling; buffers=0", "1 to 1000"),
         ("hybrid", "runs="),
@@ -109,6 +110,12 @@ fn memtables_print_and_parse_back() {
         (
             "hash-skiplist(view=copy,buckets=1,prefix=0,height=4)",
             "hash-skiplist(prefix=0,buckets=1,height=4,view=copy)",
+        ),
+        ("vector(query=scan)", "vector(query=scan)"),
+        ("hash-vector(buckets=10,prefix=255)", "hash-vector(buckets=10)"),
+        (
+            "hash-vector(prefix=4, buckets=10,view=copy)",
+            "hash-vector(buckets=10,prefix=4,view=copy)",
         ),
         ("hash-linkedlist(prefix=6,buckets=10)", "hash-linkedlist(prefix=6,buckets=10)"),
         (

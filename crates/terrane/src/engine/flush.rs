@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use terrane_policy::RunId;
+use terrane_policy::memtable_choice::Choice;
 
 use super::gate::Stopped;
 use super::install::Installed;
@@ -24,6 +25,10 @@ impl Engine {
     /// Flushes the oldest full memtable of a tree. Only one flush of a tree may run at a time.
     pub(super) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
         let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
+        if let Some(Choice { kind, reason }) = tree.take_new_choice() {
+            let (keyspace, kind) = (tree.name.to_string(), kind.to_string());
+            self.events.emit(Event::MemtableChosen { keyspace, kind, reason });
+        }
         let start = Instant::now();
         let is_retried = self.health.trouble(JobKind::Flush).is_some();
         let begun = (!is_retried).then(|| {

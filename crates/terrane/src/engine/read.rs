@@ -145,6 +145,13 @@ pub(super) enum InMemory {
 
 #[inline]
 pub(super) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
+    let answer = ask_memtables(state, key, seq);
+    state.usage.lookup(matches!(answer, InMemory::Decided(_)));
+    answer
+}
+
+#[inline]
+fn ask_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
     for memtable in state.memtables() {
         let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
         match memtable.look_up(key, seq) {

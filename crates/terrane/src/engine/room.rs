@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use terrane_policy::memtable_choice::Mix;
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::health::Trouble;
@@ -106,7 +105,7 @@ impl Engine {
     /// Puts an empty memtable in the place of the active one, which then waits to be flushed.
     pub(super) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>, reason: FlushReason) {
         let position = writer.log.as_ref().map_or(crate::types::Lsn(0), crate::wal::LogWriter::end);
-        let memtable = tree.next_memtable(self.operations(), &self.pool);
+        let memtable = tree.next_memtable(&self.pool);
         let last_seq = writer.next_seq - 1;
         tree.replace(|mut state| {
             let buffer = Arc::new(Buffer::new(memtable, position));
@@ -118,15 +117,6 @@ impl Engine {
             state
         });
         self.work.wake();
-    }
-
-    /// The operations of this database since it was opened.
-    fn operations(&self) -> Mix {
-        Mix {
-            writes: self.counters.get(Counter::Writes),
-            lookups: self.counters.get(Counter::Gets),
-            scans: self.counters.get(Counter::Scans),
-        }
     }
 
     /// Waits until background work has made room, or does it itself where that is inline.

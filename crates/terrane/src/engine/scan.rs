@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::parallel_read::{Start, position_runs};
 use super::read_pool::ReadPool;
+use super::usage::ScanCount;
 use super::{Engine, Tree, TreeState};
 use crate::error::Result;
 use crate::iter::{
@@ -124,6 +125,11 @@ impl ReadView {
     /// Whether its sequence number must be held for what it sees to stay.
     pub(crate) fn must_be_held(&self) -> bool {
         self.state.forgets()
+    }
+
+    /// Counts a scan of it.
+    pub(crate) fn begin_scan(&self) -> ScanCount {
+        self.state.usage.begin_scan()
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Config, HashView, Memtable, Pool, VectorQuery};
-use terrane_policy::memtable_choice::{Choice, Mix, choose};
+use terrane_policy::memtable_choice::{self, Choice, Mix, choose};
 use terrane_policy::{
     self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, Pressure,
     TableId, admit,
@@ -15,6 +15,7 @@ use terrane_policy::{
 
 use super::drain;
 use super::drop_covered::Covered;
+use super::usage::Usage;
 use crate::error::Error;
 use crate::event::{FlushReason, WriteStall};
 use crate::iter::DeadRanges;
@@ -81,6 +82,8 @@ pub(crate) struct TreeState {
     /// The time that each operation takes at the greatest rate that the design allows; 0 if it
     /// allows any.
     pub(crate) nanos_per_write: u64,
+    /// How its memtables are used, where the design leaves their kind open.
+    pub(crate) usage: Arc<Usage>,
 }
 
 /// What is going on in the background.
@@ -96,6 +99,16 @@ pub(crate) struct TreeJobs {
     pub(super) covered: Covered,
     /// It was told that a delete is late, and still is.
     pub(super) are_deletes_late: bool,
+}
+
+/// A choice of memtable.
+#[derive(Debug)]
+struct Chosen {
+    choice: Choice,
+    /// It differs from the one before, and this was not told yet.
+    is_news: bool,
+    /// Operations that were too few to choose by.
+    left_over: Mix,
 }
 
 /// A tree of a database.
@@ -118,7 +131,8 @@ pub(crate) struct Tree {
     /// What of this tree holding writers up was told, until it is told that they go on.
     pub(super) told_stall: Mutex<Option<WriteStall>>,
     /// What was chosen for a design that leaves its memtable open.
-    choice: Mutex<Option<(Choice, Mix)>>,
+    choice: Mutex<Option<Chosen>>,
+    usage: Arc<Usage>,
     /// Up to where the tree is written, and where walks have found nothing.
     dead: Arc<DeadRanges>,
 }
@@ -136,8 +150,19 @@ impl Tree {
         let held_since = pressure_of(&admission).map(|_| Instant::now());
         let nanos_per_write = nanos_per_write(&design);
         let full = Vec::new();
-        let state = TreeState { active, full, version, admission, held_since, nanos_per_write };
+        let usage = Arc::new(Usage::default());
+        usage.count(design.memtable == MemtableKind::Auto);
+        let state = TreeState {
+            active,
+            full,
+            version,
+            admission,
+            held_since,
+            nanos_per_write,
+            usage: Arc::clone(&usage),
+        };
         Arc::new(Self {
+            usage,
             id,
             name: name.into(),
             design: ArcSwap::from_pointee(design),
@@ -177,8 +202,8 @@ impl Tree {
     }
 
     /// An empty memtable to take the place of the active one. Where the design leaves the kind open,
-    /// it follows from the operations of the database since the last one; `mix` are all there were.
-    pub(crate) fn next_memtable(&self, mix: Mix, pool: &Arc<Pool>) -> Arc<Memtable> {
+    /// it follows from the operations of the tree since the last one.
+    pub(crate) fn next_memtable(&self, pool: &Arc<Pool>) -> Arc<Memtable> {
         let design = self.design();
         let active = Arc::clone(&self.state().active.memtable);
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,16 +212,48 @@ impl Tree {
             return Self::new_memtable(&design, pool, Some(&active));
         }
         let before = choice.take();
-        let present = before.as_ref().map(|(choice, _)| choice.kind);
-        let recent = before.map_or(mix, |(_, before)| mix.since(&before));
-        let (chosen, _) = choice.insert((choose(&recent, present, design.buffer_bytes), mix));
-        Self::memtable_of(chosen.kind, design.buffer_bytes, pool, Some(&active))
+        let present = before.as_ref().map(|before| before.choice.kind);
+        let left_over = before.as_ref().map(|before| before.left_over).unwrap_or_default();
+        let recent = self.operations(&active).and(&left_over);
+        let next = choose(&recent, present, design.buffer_bytes);
+        let is_too_little = recent.total() < memtable_choice::OPERATIONS_MIN;
+        let chosen = choice.insert(Chosen {
+            is_news: before.is_some_and(|before| before.is_news) || present != Some(next.kind),
+            left_over: if is_too_little { recent } else { Mix::default() },
+            choice: next,
+        });
+        Self::memtable_of(chosen.choice.kind, design.buffer_bytes, pool, Some(&active))
+    }
+
+    /// What the tree was asked for as long as it had this memtable.
+    fn operations(&self, active: &Memtable) -> Mix {
+        let state = self.state();
+        let levels = &state.version.shape().levels;
+        let tables = levels.iter().flat_map(|level| &level.runs).flat_map(|run| &run.tables);
+        let in_tables: u64 = tables.map(|table| table.entries).sum();
+        let in_memory = active.len() as u64;
+        let share = in_memory as f64 / in_memory.saturating_add(in_tables).max(1) as f64;
+        self.usage.take(in_memory, active.memory().data_bytes as u64, share)
+    }
+
+    /// What is kept of how the memtables are used.
+    #[inline]
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The last choice, if it differs from the one before and was not taken by this yet.
+    pub(crate) fn take_new_choice(&self) -> Option<Choice> {
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = choice.as_mut().filter(|chosen| chosen.is_news)?;
+        chosen.is_news = false;
+        Some(chosen.choice.clone())
     }
 
     /// What was chosen at the last rotation, if the design leaves it open.
     pub(crate) fn memtable_choice(&self) -> Option<Choice> {
         let choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
-        choice.as_ref().map(|(choice, _)| choice.clone())
+        choice.as_ref().map(|chosen| chosen.choice.clone())
     }
 
     /// The current state, for the time of one operation.
@@ -222,6 +279,7 @@ impl Tree {
 
     /// Replaces the design; memtables follow at the next rotation, tables by compactions.
     pub(crate) fn set_design(&self, design: Design) {
+        self.usage.count(design.memtable == MemtableKind::Auto);
         let before = self.design.swap(Arc::new(design));
         if *before != *self.design() {
             self.set_design_before(Some((*before).clone()));
@@ -256,7 +314,9 @@ impl Tree {
         });
         let nanos_per_write = nanos_per_write(&design);
         let NextState { active, full, version } = next;
-        let state = TreeState { active, full, version, admission, held_since, nanos_per_write };
+        let usage = Arc::clone(&self.usage);
+        let state =
+            TreeState { active, full, version, admission, held_since, nanos_per_write, usage };
         self.state.store(Arc::new(state));
     }
 
@@ -322,6 +382,7 @@ pub(crate) fn memtable_config(
             query: match query {
                 policy::VectorQuery::Resort => VectorQuery::Resort,
                 policy::VectorQuery::Copy => VectorQuery::Copy,
+                policy::VectorQuery::Scan => VectorQuery::Scan,
             },
         },
         MemtableKind::HashSkipList { prefix, buckets, height, view } => Config::HashSkipList {
@@ -338,6 +399,11 @@ pub(crate) fn memtable_config(
                 view: hash_view(view),
             }
         }
+        MemtableKind::HashVector { prefix, buckets, view } => Config::HashVector {
+            prefix: prefix.into(),
+            buckets: buckets as usize,
+            view: hash_view(view),
+        },
         MemtableKind::FloDb(flodb) => Config::FloDb(drain::config(flodb, buffer_bytes, before)),
     }
 }

@@ -222,11 +222,12 @@ impl Engine {
     }
 }
 
-/// Where walks have found nothing, there may be something now.
+/// Where walks have found nothing, there may be something now; and a key more is written.
 #[inline]
 fn tell_put(tree: &Tree, op: &Op<'_>) {
     if let Op::Put { key, .. } = op {
         tree.dead().before_put(key);
+        tree.usage().write(key);
     }
 }
 

@@ -41,6 +41,9 @@ impl fmt::Display for Event {
                 write!(f, "{keyspace}: compacting {what}, {predicted}, because of {why}")
             }
             Self::JobEnded { .. } => self.job_ended(f),
+            Self::MemtableChosen { keyspace, kind, reason } => {
+                write!(f, "{keyspace}: the memtable is '{kind}' now: {reason}")
+            }
             Self::TablesDropped { keyspace, tables: dropped } => {
                 let dropped = tables(*dropped);
                 write!(f, "{keyspace}: dropped {dropped} unread, as a range tombstone covers them")

@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::policy::catalogue;
 use terrane::storage::{Crash, Survival};
-use terrane::{Background, Db, Design, ErrorKind};
+use terrane::{Background, Db, Design, ErrorKind, Event, KeyspaceOptions, TreeView};
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
 
 /// Every kind of memtable.
-const MEMTABLES: [&str; 10] = [
+const MEMTABLES: [&str; 13] = [
     "auto",
+    "vector(query=scan)",
+    "hash-vector(buckets=100)",
+    "hash-vector(buckets=20,prefix=2)",
     "vector",
     "hash-skiplist(prefix=3,buckets=100)",
     "skiplist",
@@ -252,9 +255,11 @@ fn no_write_is_lost_or_turned_round_while_memtables_change() {
     check(&options.open(DIR).unwrap());
 }
 
-/// A load, then lookups among writes, then scans, then a load again: the memtable follows.
+/// A load, then lookups among writes, then scans, then a load again: the memtable follows within
+/// two rotations, and says so.
 #[test]
 fn an_open_choice_of_memtable_follows_the_operations() {
+    const ROTATION: u64 = 4000;
     let design = "leveling; buffer=512KiB; memtable=auto";
     let db = in_memory().0.design(design.parse::<Design>().unwrap()).open(DIR).unwrap();
     let put = |number: u64| {
@@ -264,24 +269,54 @@ fn an_open_choice_of_memtable_follows_the_operations() {
     };
     let mut chosen = Vec::new();
     for (phase, lookups, scans) in [(0, 0, 0), (1, 4, 0), (2, 0, 1), (3, 0, 0)] {
-        assert!(phase == 0 || db.tree().memtable_choice.is_some());
-        // Rotations of before count until the first one of this phase is over.
-        for number in 0..20_000 {
+        let mut kinds = Vec::new();
+        for number in 0..4 * ROTATION {
             let key = put(phase * 1_000_000 + number);
             (0..lookups).for_each(|_| assert!(db.get(key).unwrap().is_some()));
-            (0..scans).for_each(|_| assert!(db.range(key..).unwrap().next().is_some()));
+            (0..scans).for_each(|_| assert!(db.range(key..).unwrap().take(5).count() > 0));
+            kinds.extend(db.tree().memtable_choice.map(|choice| choice.kind.to_string()));
         }
         let choice = db.tree().memtable_choice.unwrap();
         assert!(choice.reason.contains("% writes"), "{}", choice.reason);
         assert!(db.tree().to_string().contains(&choice.reason));
-        chosen.push(choice.kind.to_string());
+        // It is what it stays after half of the phase, in which there are two rotations.
+        let kind = choice.kind.to_string();
+        assert!(kinds.iter().skip(2 * ROTATION as usize).all(|other| *other == kind), "{kinds:?}");
+        chosen.push(kind.split_once('(').map_or(kind.clone(), |(name, _)| name.to_owned()));
     }
-    assert_eq!(chosen, ["vector", "btree", "btree", "vector"]);
+    assert_eq!(chosen, ["vector", "hash-vector", "btree", "vector"]);
+    let told = db.events();
+    let told = told.iter().filter_map(|told| match &told.event {
+        Event::MemtableChosen { kind, reason, .. } => Some((kind.clone(), reason.clone())),
+        _ => None,
+    });
+    let (kinds, reasons): (Vec<String>, Vec<String>) = told.unzip();
+    // Old events are forgotten.
+    assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
+    assert!(reasons.iter().all(|reason| reason.contains("expected for each")));
     // Another design ends the choice.
     db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
     db.flush().unwrap();
     assert_eq!(db.tree().memtable_choice, None);
-    assert_eq!(db.iter().unwrap().count(), 80_000);
+    assert_eq!(db.iter().unwrap().count() as u64, 16 * ROTATION);
+}
+
+/// What one keyspace is asked for decides nothing about the memtable of another.
+#[test]
+fn every_tree_chooses_its_memtable_by_its_own_operations() {
+    let design: Design = "leveling; buffer=256KiB; memtable=auto".parse().unwrap();
+    let db = in_memory().0.design(design.clone()).open(DIR).unwrap();
+    let read = db.keyspace("read", KeyspaceOptions::new().design(design)).unwrap();
+    for number in 0..8000u64 {
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        db.put(key, [7; 50]).unwrap();
+        read.put(key, [7; 50]).unwrap();
+        (0..3).for_each(|_| assert!(read.get(key).unwrap().is_some()));
+    }
+    let name = |tree: TreeView| tree.memtable_choice.unwrap().kind.to_string();
+    assert_eq!(name(db.tree()), "vector");
+    let chosen = name(read.tree());
+    assert!(chosen.starts_with("hash-vector"), "{chosen}");
 }
 
 /// Dent's Fig. 1: a buffer of three entries, a fanout of two. Ours merges a level as soon as it is

@@ -14,6 +14,10 @@
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
 //! | [`dent`] | Dent's tree beside his own program |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
+//! | [`logged`] | with the log and without it (§3.1) |
+//! | [`nine`] | the later program's nine buffers, of which [`others`] has those that are not ours |
+//! | [`sweeps`] | threads, sizes, common prefixes, selectivities |
+//! | [`phases`] | `memtable=auto` on a workload that changes |
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
 //! | [`compaction`] | the other paper: compaction strategies |
@@ -26,11 +30,16 @@ mod flushing;
 mod footprint;
 mod guide;
 mod insertion;
+mod logged;
 mod lookup;
+mod nine;
+mod others;
+mod phases;
 mod range;
 mod report;
 mod setting;
 mod stability;
+mod sweeps;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -74,7 +83,7 @@ pub(super) struct ClaimsArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
-    /// Numbers of client threads, with commas, of flodb
+    /// Numbers of threads, with commas, of flodb and memtables
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2")]
     threads: Vec<u32>,
 
@@ -160,7 +169,11 @@ impl ClaimsArgs {
         footprint::measure(&setting, &mut report);
         range::measure(&setting, &mut report);
         flushing::measure(&setting, scratch.path(), &mut report)?;
-        let guide = guide::answers(&setting, &insertion, &lookup);
+        logged::measure(&setting, scratch.path(), &mut report)?;
+        nine::measure(&setting, &mut report);
+        sweeps::measure(&setting, &self.threads, &mut report);
+        let open = phases::measure(&setting, &mut report)?;
+        let guide = guide::answers(&setting, &insertion, &lookup, &open);
         let machine = Machine::here(scratch.path());
         Ok(report.document(&setting, &machine.to_string(), &guide))
     }

@@ -13,12 +13,19 @@ fn find(kinds: &[Measured], name: &str) -> (f64, f64) {
 }
 
 /// The answers, as a part of the document.
-pub(super) fn answers(setting: &Setting, insertion: &Insertion, lookup: &Lookup) -> String {
+pub(super) fn answers(
+    setting: &Setting,
+    insertion: &Insertion,
+    lookup: &Lookup,
+    open: &str,
+) -> String {
     [
         "## Which memtable?\n".to_owned(),
         ingestion(insertion),
         stalls(insertion, lookup),
         prefix_and_buckets(setting, lookup),
+        open.to_owned(),
+        LEFT_OUT.to_owned(),
         "**On memory and disks.** A larger buffer is flushed less often and compacted less; the \
          kinds differ in\nhow much of it is data (Fig. 3): what a table of buckets takes, entries \
          do not have. A design whose\nbuckets would take more than half of the buffer is \
@@ -27,6 +34,16 @@ pub(super) fn answers(setting: &Setting, insertion: &Insertion, lookup: &Lookup)
     ]
     .join("\n")
 }
+
+/// Which buffers of the later program are not here, and why; the figures are in a table.
+const LEFT_OUT: &str = "**The later program's nine buffers.** Six of them are kinds of memtable here, \
+and a plain list is one by its\nsettings; two are left out (figures in the table of the nine). A \
+sorted vector moves half of itself at every\ninsert: for keys in no order that is far behind \
+everything, and for keys in order, where it moves nothing,\na vector inserts and a hash vector looks \
+up as fast. A skip-list whose nodes point to their keys misses the\ncache where ours has the key's \
+head beside the link, and is behind it in every column. A list without a table\nis behind in every \
+column from a few hundred entries on. The scan of an unsorted vector looks at two bytes\nof each \
+entry here, and a bucket of the hash vector is a chain from new to old.\n";
 
 fn ingestion(insertion: &Insertion) -> String {
     let mut kinds = insertion.kinds.clone();

@@ -68,7 +68,17 @@ impl Load {
         let first = (seed as u32).wrapping_mul(0x9e37_79b9);
         let key = |number| mix(first.wrapping_add(number)).to_string().into_bytes();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let keys: Vec<Box<[u8]>> = (0..count).map(|number| key(number).into()).collect();
+        let keys = (0..count).map(|number| key(number).into()).collect();
+        Self::of(keys, entry_bytes, seed)
+    }
+
+    /// Entries with these keys, of so many bytes each, key included.
+    pub(in crate::commands::bench) fn of(
+        keys: Vec<Box<[u8]>>,
+        entry_bytes: usize,
+        seed: u64,
+    ) -> Self {
+        let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_unstable_by_key(|&index| &keys[index as usize]);
         // Memory is kept between measurements, as it is between the memtables of a database.
@@ -77,6 +87,42 @@ impl Load {
 
     pub(in crate::commands::bench) fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// The same entries with other keys in the place of theirs.
+    pub(in crate::commands::bench) fn map_keys(&self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+        let keys = self.keys.iter().map(|key| change(key).into()).collect();
+        Self::of(keys, self.entry_bytes, self.seed)
+    }
+
+    /// The same entries, in the order of keys.
+    pub(in crate::commands::bench) fn sorted(&self) -> Self {
+        let keys = self.order.iter().map(|&index| self.keys[index as usize].clone()).collect();
+        Self::of(keys, self.entry_bytes, self.seed)
+    }
+
+    /// The keys, in the order in which they are inserted.
+    pub(in crate::commands::bench) fn keys(&self) -> &[Box<[u8]>] {
+        &self.keys
+    }
+
+    /// Inserts from several threads, each a share, in nanoseconds of the wall clock.
+    pub(in crate::commands::bench) fn parallel(&self, kind: MemtableKind, threads: u32) -> f64 {
+        let memtable = self.empty(kind);
+        let value = vec![7; self.entry_bytes];
+        let threads = threads as usize;
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let (memtable, value) = (&memtable, &value);
+                scope.spawn(move || {
+                    for number in (thread..self.len()).step_by(threads) {
+                        self.do_step(memtable, &Step::Insert(number), value);
+                    }
+                });
+            }
+        });
+        start.elapsed().as_nanos() as f64
     }
 
     /// The script of inserts and queries: the same for every kind.

@@ -1,0 +1,166 @@
+//! Buffers of the authors' later program that Terrane does not have, made here to be measured: plain,
+//! for one thread, and only as far as it takes to see what they cost.
+
+use std::hint::black_box;
+
+/// What is measured of a buffer.
+pub(super) trait Other {
+    /// Adds an entry.
+    fn insert(&mut self, key: &[u8], value: &[u8]);
+    /// The value of a key.
+    fn get(&self, key: &[u8]) -> Option<&[u8]>;
+    /// Goes over so many entries from a key on.
+    fn scan(&self, from: &[u8], count: usize);
+}
+
+type Bytes = Box<[u8]>;
+
+/// V-Sorted: an array in the order of keys, into which every entry is inserted.
+#[derive(Default)]
+pub(super) struct SortedVector {
+    entries: Vec<Slot>,
+}
+
+/// The head of a key, and key and value.
+struct Slot(u64, Box<(Bytes, Bytes)>);
+
+impl Slot {
+    fn order(&self) -> (u64, &[u8]) {
+        (self.0, &self.1.0)
+    }
+}
+
+/// The first eight bytes of a key as a number: most comparisons follow no pointer.
+fn head(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = key.len().min(8);
+    head[..len].copy_from_slice(&key[..len]);
+    u64::from_be_bytes(head)
+}
+
+impl SortedVector {
+    fn place(&self, key: &[u8]) -> usize {
+        let wanted = head(key);
+        // Keys in order are not searched for.
+        if self.entries.last().is_some_and(|last| last.order() < (wanted, key)) {
+            return self.entries.len();
+        }
+        self.entries.partition_point(|other| other.order() < (wanted, key))
+    }
+}
+
+impl Other for SortedVector {
+    fn insert(&mut self, key: &[u8], value: &[u8]) {
+        let place = self.place(key);
+        let entry = Box::new((key.into(), value.into()));
+        self.entries.insert(place, Slot(head(key), entry));
+    }
+
+    fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        let Slot(_, entry) = self.entries.get(self.place(key))?;
+        (*entry.0 == *key).then_some(&entry.1)
+    }
+
+    fn scan(&self, from: &[u8], count: usize) {
+        for entry in self.entries.iter().skip(self.place(from)).take(count) {
+            black_box(&entry.1.1);
+        }
+    }
+}
+
+const HEIGHT: usize = 12;
+const END: u32 = u32::MAX;
+
+/// Skip-L: a skip-list whose nodes point to their keys and values.
+pub(super) struct PlainSkipList {
+    keys: Vec<Bytes>,
+    values: Vec<Bytes>,
+    /// The next node at each height; the first ones are those of the head.
+    next: Vec<Box<[u32]>>,
+}
+
+impl Default for PlainSkipList {
+    fn default() -> Self {
+        let next = vec![vec![END; HEIGHT].into_boxed_slice()];
+        Self { keys: vec![Bytes::default()], values: vec![Bytes::default()], next }
+    }
+}
+
+impl PlainSkipList {
+    /// The last node before a key at each height.
+    fn before(&self, key: &[u8]) -> [u32; HEIGHT] {
+        let mut before = [0; HEIGHT];
+        let mut node = 0;
+        for level in (0..HEIGHT).rev() {
+            loop {
+                let next = self.next[node as usize][level];
+                if next == END || *self.keys[next as usize] >= *key {
+                    break;
+                }
+                node = next;
+            }
+            before[level] = node;
+        }
+        before
+    }
+
+    fn first_from(&self, key: &[u8]) -> u32 {
+        self.next[self.before(key)[0] as usize][0]
+    }
+}
+
+impl Other for PlainSkipList {
+    fn insert(&mut self, key: &[u8], value: &[u8]) {
+        let before = self.before(key);
+        let node = self.keys.len() as u32;
+        // One in four nodes of a height has the next one too.
+        let mixed = u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        let height = 1 + (mixed.trailing_zeros() as usize / 2).min(HEIGHT - 1);
+        self.keys.push(key.into());
+        self.values.push(value.into());
+        self.next.push(vec![END; height].into_boxed_slice());
+        for (level, previous) in before.iter().take(height).enumerate() {
+            let previous = *previous as usize;
+            let next = std::mem::replace(&mut self.next[previous][level], node);
+            self.next[node as usize][level] = next;
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        let node = self.first_from(key);
+        let found = self.keys.get(node as usize)?;
+        (**found == *key).then(|| &*self.values[node as usize])
+    }
+
+    fn scan(&self, from: &[u8], count: usize) {
+        let mut node = self.first_from(from);
+        for _ in 0..count {
+            let Some(value) = self.values.get(node as usize) else { break };
+            black_box((&self.keys[node as usize], value));
+            node = self.next[node as usize][0];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(mut other: impl Other) {
+        let key = |number: u32| number.wrapping_mul(0x9e37_79b9).to_string().into_bytes();
+        for number in 0..2000 {
+            other.insert(&key(number), &number.to_be_bytes());
+        }
+        for number in 0..2000 {
+            assert_eq!(other.get(&key(number)), Some(&number.to_be_bytes()[..]));
+        }
+        assert_eq!(other.get(b"none"), None);
+        other.scan(b"1", 5000);
+    }
+
+    #[test]
+    fn what_is_measured_works() {
+        check(SortedVector::default());
+        check(PlainSkipList::default());
+    }
+}

@@ -1,0 +1,120 @@
+//! What a memtable takes and costs, found out by filling one.
+
+use std::fmt;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use terrane::Design;
+use terrane::memtable::{self, EntryKind, MAX_SEQ, Pool};
+
+use crate::human;
+
+/// Keys and values of usual sizes.
+const KEY_BYTES: usize = 16;
+const VALUE_BYTES: usize = 100;
+
+/// More entries would not tell more, and take longer than one waits for.
+const ENTRIES_MAX: usize = 100_000;
+
+/// A table of buckets takes up to half of a buffer, and what is preallocated up to twice as much.
+const BUFFER_BYTES_MAX: u64 = 256 << 20;
+
+/// Lookups are made for this long, so that kinds for which they take long are not.
+const LOOKING: Duration = Duration::from_millis(20);
+
+/// What a full memtable of a design consists of, for entries of 16 + 100 bytes.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Overhead {
+    /// Bytes before the first entry.
+    fixed_bytes: u64,
+    /// Bytes for each entry beside key and value.
+    entry_bytes: f64,
+    /// Entries that fit the buffer.
+    entries: u64,
+    #[serde(skip)]
+    tried: Tried,
+}
+
+/// What operations took just now, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    entries: usize,
+    insert: f64,
+    lookup: f64,
+}
+
+/// The keys, in no order.
+fn key(number: usize) -> [u8; KEY_BYTES] {
+    let mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut key = [0; KEY_BYTES];
+    key[..8].copy_from_slice(&mixed.to_be_bytes());
+    key[8..].copy_from_slice(&(number as u64).to_be_bytes());
+    key
+}
+
+impl Overhead {
+    /// Fills a memtable as a tree of this design would have it.
+    /// None for a buffer that is too large to be tried.
+    pub(super) fn of(design: &Design) -> Option<Self> {
+        if design.buffer_bytes > BUFFER_BYTES_MAX {
+            return None;
+        }
+        let pool = Pool::new(0);
+        let memtable = memtable::new(design.memtable, design.buffer_bytes, &pool);
+        let fixed_bytes = memtable.memory().used_bytes();
+        // As full as it would be: a table of buckets has its share of few and of many entries.
+        let most = usize::try_from(design.buffer_bytes).unwrap_or(usize::MAX);
+        let start = Instant::now();
+        let mut count = 0;
+        while count < ENTRIES_MAX && memtable.filled_bytes() < most {
+            let value = [7; VALUE_BYTES];
+            memtable.insert(&key(count), count as u64 + 1, EntryKind::Value, &value);
+            count += 1;
+        }
+        let insert = start.elapsed().as_nanos() as f64 / count.max(1) as f64;
+        let (start, mut looked) = (Instant::now(), 0usize);
+        while looked == 0 || start.elapsed() < LOOKING {
+            let number = looked.wrapping_mul(7919) % count.max(1);
+            black_box(memtable.get(&key(number), MAX_SEQ));
+            looked += 1;
+        }
+        let lookup = start.elapsed().as_nanos() as f64 / looked as f64;
+        let memory = memtable.memory();
+        let own = (memory.used_bytes() - fixed_bytes) as f64 / count.max(1) as f64;
+        let entry_bytes = own - (KEY_BYTES + VALUE_BYTES) as f64;
+        // What is there before the first entry counts only where it grows with the settings.
+        let before = fixed_bytes.saturating_sub(fixed_of_none());
+        let room = design.buffer_bytes.saturating_sub(before as u64);
+        Some(Self {
+            fixed_bytes: fixed_bytes as u64,
+            entry_bytes,
+            entries: (room as f64 / own) as u64,
+            tried: Tried { entries: count, insert, lookup },
+        })
+    }
+}
+
+/// Bytes of a memtable without entries and without a table of its own.
+fn fixed_of_none() -> usize {
+    let vector = terrane::policy::MemtableKind::VECTOR;
+    memtable::new(vector, 1, &Pool::new(0)).memory().used_bytes()
+}
+
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fixed_bytes, entry_bytes, entries, tried } = self;
+        writeln!(
+            f,
+            "  takes {} before the first entry and {entry_bytes:.1} bytes for each beside key and \
+             value: about {entries} entries of {KEY_BYTES} + {VALUE_BYTES} bytes fit",
+            human::bytes(*fixed_bytes)
+        )?;
+        let (insert, lookup) = (human::number(tried.insert), human::number(tried.lookup));
+        write!(
+            f,
+            "  tried just now with {} of them: {insert} ns an insert, {lookup} ns a lookup",
+            tried.entries
+        )
+    }
+}

@@ -1,0 +1,142 @@
+//! Two bytes of a hash of each key, in the order of arrival, for lookups that search all of them.
+//!
+//! A lookup compares tags, eight or more in an instruction, and follows a pointer only where they
+//! are equal: for one in 65,536 other keys. It goes from the newest entry to the oldest, a block
+//! at a time. With each block is kept the newest sequence number of all that came before it, so
+//! that who has found a version that is at least as new need not look further: a key that was
+//! written a moment ago is found in a moment.
+
+use crate::entry::SeqNo;
+use crate::head::head_of;
+
+/// Entries of a block. A lookup holds the lock for as long as it takes to compare so many tags, a
+/// tenth of a microsecond.
+pub(super) const BLOCK: usize = 2048;
+
+/// Tags that are compared before the result is looked at.
+const STEP: usize = 64;
+
+const _: () = assert!(BLOCK.is_multiple_of(STEP));
+
+/// What is compared instead of a key.
+pub(super) type Tag = u16;
+
+/// The tag of a key.
+pub(super) fn tag_of(key: &[u8]) -> Tag {
+    let mut hash = key.len() as u64;
+    for bytes in key.chunks(8) {
+        hash = (hash ^ head_of(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^= hash >> 32;
+    }
+    // The upper bits follow from all that was multiplied.
+    (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as Tag
+}
+
+/// The tags of a list that only grows at its end, and is emptied from its beginning.
+#[derive(Default)]
+pub(super) struct Tags {
+    tags: Vec<Tag>,
+    /// For each block, a sequence number that no entry before the block is newer than.
+    before: Vec<SeqNo>,
+    /// The newest of all that ever came.
+    newest: SeqNo,
+}
+
+impl Tags {
+    /// Without tags, with room for some.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        let mut tags = vec![0; capacity];
+        tags.clear();
+        Self { tags, before: Vec::with_capacity(capacity.div_ceil(BLOCK)), newest: 0 }
+    }
+
+    pub(super) fn push(&mut self, tag: Tag, seq: SeqNo) {
+        if self.tags.len().is_multiple_of(BLOCK) {
+            self.before.push(self.newest);
+        }
+        self.newest = self.newest.max(seq);
+        self.tags.push(tag);
+    }
+
+    /// The first `count` go.
+    pub(super) fn drain(&mut self, count: usize, keeps_memory: bool) {
+        if count == self.tags.len() && !keeps_memory {
+            (self.tags, self.before) = (Vec::new(), Vec::new());
+            return;
+        }
+        self.tags.drain(..count);
+        // Blocks begin elsewhere now; this is true of all of them.
+        self.before.clear();
+        self.before.resize(self.tags.len().div_ceil(BLOCK), self.newest);
+    }
+
+    /// A sequence number that nothing before the block that begins here is newer than.
+    pub(super) fn newest_before(&self, block_start: usize) -> SeqNo {
+        self.before.get(block_start / BLOCK).copied().unwrap_or(self.newest)
+    }
+
+    /// Calls `found` with every place in `start..end` that has this tag.
+    pub(super) fn find(&self, tag: Tag, start: usize, end: usize, mut found: impl FnMut(usize)) {
+        let Some(tags) = self.tags.get(start..end) else { return };
+        for (step, tags) in tags.chunks(STEP).enumerate() {
+            // All of them, without a branch: this becomes a few instructions on vectors.
+            if !tags.iter().fold(false, |any, other| any | (*other == tag)) {
+                continue;
+            }
+            let places = tags.iter().enumerate().filter(|(_, other)| **other == tag);
+            places.for_each(|(place, _)| found(start + step * STEP + place));
+        }
+    }
+
+    /// Bytes in use, and bytes taken from the allocator.
+    pub(super) fn usage(&self) -> (usize, usize) {
+        let bytes = |tags, blocks| tags * size_of::<Tag>() + blocks * size_of::<SeqNo>();
+        (
+            bytes(self.tags.len(), self.before.len()),
+            bytes(self.tags.capacity(), self.before.capacity()),
+        )
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_equal_tag_is_found_once() {
+        let mut tags = Tags::with_capacity(10);
+        (0..5000u64).for_each(|number| tags.push((number % 7) as Tag, number + 1));
+        for (start, end) in [(0, 5000), (0, 0), (63, 66), (2048, 4096), (4999, 5000)] {
+            let mut found = Vec::new();
+            tags.find(3, start, end, |place| found.push(place));
+            assert_eq!(found, (start..end).filter(|place| place % 7 == 3).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn nothing_before_a_block_is_newer_than_it_says() {
+        let mut tags = Tags::default();
+        let seqs: Vec<SeqNo> = (0..9000).map(|number| number ^ 5).collect();
+        seqs.iter().for_each(|&seq| tags.push(0, seq));
+        for gone in [0, 100, 3000] {
+            tags.drain(gone, false);
+        }
+        let left = &seqs[3100..];
+        for start in (0..left.len()).step_by(BLOCK) {
+            let newest = seqs[..3100 + start].iter().max().unwrap();
+            assert!(tags.newest_before(start) >= *newest);
+        }
+        tags.drain(left.len(), false);
+        let newest = seqs.iter().copied().max().unwrap();
+        assert_eq!((tags.usage(), tags.newest_before(0)), ((0, 0), newest));
+    }
+
+    #[test]
+    fn tags_are_spread_evenly() {
+        let mut counts = [0; 16];
+        for number in 0..16_000u32 {
+            counts[usize::from(tag_of(format!("user{number:08}").as_bytes()) >> 12)] += 1;
+        }
+        assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+    }
+}

@@ -1,0 +1,91 @@
+use super::*;
+
+const BUFFER: u64 = 64 << 20;
+
+/// Writes of 100 bytes in no order, lookups of which half are found, scans of ten entries.
+fn mix(writes: u64, lookups: u64, scans: u64) -> Mix {
+    let mut mix = Mix { writes, lookups, scans, ..Mix::default() };
+    mix.ascending = writes / 2;
+    mix.written_bytes = writes * 100;
+    mix.found = lookups / 2;
+    mix.scanned = scans * 10;
+    mix
+}
+
+fn name(kind: MemtableKind) -> String {
+    let text = kind.to_string();
+    text.split_once("(buckets").map_or(text.clone(), |(name, _)| name.to_owned())
+}
+
+fn chosen(mix: &Mix) -> String {
+    name(choose(mix, None, BUFFER).kind)
+}
+
+#[test]
+fn each_kind_is_chosen_where_it_is_best() {
+    assert_eq!(chosen(&mix(1_000_000, 0, 0)), "vector");
+    assert_eq!(chosen(&mix(1_000_000, 100, 0)), "vector(query=scan)");
+    assert_eq!(chosen(&mix(1_000_000, 10_000, 0)), "vector");
+    assert_eq!(chosen(&mix(500_000, 500_000, 0)), "hash-vector");
+    assert_eq!(chosen(&mix(300_000, 700_000, 0)), "hash-vector");
+    assert_eq!(chosen(&mix(500_000, 0, 500_000)), "btree");
+    assert_eq!(chosen(&mix(500_000, 100_000, 500_000)), "btree");
+}
+
+#[test]
+fn little_to_go_by_and_little_to_gain_change_nothing() {
+    let vector = Some(MemtableKind::VECTOR);
+    let few = choose(&mix(10, 9, 9), vector, BUFFER);
+    assert_eq!(few.kind, MemtableKind::VECTOR);
+    assert!(few.reason.contains("28 operations"), "{}", few.reason);
+    // Whatever the present one is, asking again with the same mix changes nothing more.
+    for lookups in 0..100 {
+        let mix = mix(100_000, lookups * 2000, lookups % 7 * 100);
+        let first = choose(&mix, None, BUFFER).kind;
+        assert_eq!(choose(&mix, Some(first), BUFFER).kind, first);
+    }
+}
+
+/// Between two kinds there is a stretch where each stays if it is there: no mix has the choice go to
+/// and fro.
+#[test]
+fn the_present_kind_stays_where_another_is_a_little_better() {
+    let with_lookups = |lookups| mix(1_000_000, lookups, 0);
+    let keeps = |kind: MemtableKind, lookups| {
+        are_alike(choose(&with_lookups(lookups), Some(kind), BUFFER).kind, kind)
+    };
+    let sorted = choose(&with_lookups(10_000), None, BUFFER).kind;
+    let hashed = choose(&with_lookups(500_000), None, BUFFER).kind;
+    let both = (100..500_000)
+        .step_by(500)
+        .filter(|&lookups| keeps(sorted, lookups) && keeps(hashed, lookups));
+    assert!(both.count() > 0);
+}
+
+#[test]
+fn a_choice_is_valid_and_says_why() {
+    for buffer_bytes in [1 << 10, 64 << 10, 64 << 20, 1 << 40] {
+        for (writes, lookups, scans) in
+            [(10_000, 0, 0), (0, 10_000, 0), (10_000, 10_000, 0), (9000, 100, 9000)]
+        {
+            let choice = choose(&mix(writes, lookups, scans), None, buffer_bytes);
+            let text = format!("leveling; buffer={buffer_bytes}; memtable={}", choice.kind);
+            assert!(text.parse::<crate::Design>().is_ok(), "{text}");
+            assert!(choice.reason.contains("% writes") && choice.reason.contains("btree"));
+        }
+    }
+}
+
+#[test]
+fn costs_between_the_sizes_that_were_measured_are_between_theirs() {
+    for costs in [costs::BTREE, costs::VECTOR, costs::VECTOR_SCANNED, costs::HASH_VECTOR] {
+        let sizes = costs::SIZES;
+        for pair in sizes.windows(2).zip(costs.lookup.windows(2)) {
+            let (size, cost) = pair;
+            let between = costs::at(&costs.lookup, (size[0] * size[1]).sqrt());
+            assert!(between >= cost[0].min(cost[1]) && between <= cost[0].max(cost[1]));
+        }
+        assert!((costs::at(&costs.insert, 1.0) - costs.insert[0]).abs() < f64::EPSILON);
+        assert!(costs::at(&costs.insert, 1e12).is_finite());
+    }
+}

@@ -1,0 +1,147 @@
+//! How the memtables of one tree are used: what a choice of memtable goes by.
+//!
+//! Only trees whose design leaves the kind open count, for counting is not free: each thread adds to
+//! one of a few stripes, as it does for the counters of the database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrane_memtable::head_of;
+use terrane_policy::memtable_choice::Mix;
+
+use crate::stats::stripe_of_thread;
+
+const STRIPES: usize = 8;
+
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Stripe {
+    /// The first bytes of the key that was put last.
+    last_head: AtomicU64,
+    ascending: AtomicU64,
+    lookups: AtomicU64,
+    found: AtomicU64,
+    scans: AtomicU64,
+    scanned: AtomicU64,
+}
+
+/// The operations of a tree since the last rotation.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    is_on: AtomicBool,
+    stripes: [Stripe; STRIPES],
+}
+
+impl Usage {
+    /// From now on operations are counted, or not.
+    pub(crate) fn count(&self, is_on: bool) {
+        // Relaxed, as everything here: figures that are a little late change a choice, never an
+        // answer.
+        self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn stripe(&self) -> Option<&Stripe> {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.stripes.get(stripe_of_thread() % STRIPES)
+    }
+
+    /// A key was put or deleted.
+    #[inline]
+    pub(crate) fn write(&self, key: &[u8]) {
+        let Some(stripe) = self.stripe() else { return };
+        let head = head_of(key);
+        if stripe.last_head.swap(head, Ordering::Relaxed) <= head {
+            stripe.ascending.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A key was looked for, and memtables knew it, or not.
+    #[inline]
+    pub(crate) fn lookup(&self, is_found: bool) {
+        let Some(stripe) = self.stripe() else { return };
+        stripe.lookups.fetch_add(1, Ordering::Relaxed);
+        stripe.found.fetch_add(u64::from(is_found), Ordering::Relaxed);
+    }
+
+    /// A scan that went over so many entries has ended.
+    fn scan(&self, entries: u64) {
+        let Some(stripe) = self.stripe() else { return };
+        stripe.scans.fetch_add(1, Ordering::Relaxed);
+        stripe.scanned.fetch_add(entries, Ordering::Relaxed);
+    }
+
+    /// Counts a scan, and what it goes over.
+    pub(crate) fn begin_scan(self: &Arc<Self>) -> ScanCount {
+        ScanCount { usage: Arc::clone(self), entries: 0 }
+    }
+
+    /// What was counted, which is forgotten, with `writes` of so many bytes; a share of what scans
+    /// went over was in memtables.
+    pub(crate) fn take(&self, writes: u64, written_bytes: u64, in_memory: f64) -> Mix {
+        let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
+            self.stripes.iter().map(|stripe| field(stripe).swap(0, Ordering::Relaxed)).sum()
+        };
+        Mix {
+            writes,
+            ascending: sum(|stripe| &stripe.ascending),
+            written_bytes,
+            lookups: sum(|stripe| &stripe.lookups),
+            found: sum(|stripe| &stripe.found),
+            scans: sum(|stripe| &stripe.scans),
+            scanned: (sum(|stripe| &stripe.scanned) as f64 * in_memory) as u64,
+        }
+    }
+}
+
+/// A scan that goes on, and the entries that it gave out.
+#[derive(Debug)]
+pub(crate) struct ScanCount {
+    usage: Arc<Usage>,
+    entries: u64,
+}
+
+impl ScanCount {
+    #[inline]
+    pub(crate) fn step(&mut self) {
+        self.entries += 1;
+    }
+}
+
+impl Drop for ScanCount {
+    fn drop(&mut self) {
+        self.usage.scan(self.entries);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_taken_once() {
+        let usage = Usage::default();
+        usage.lookup(true);
+        assert_eq!(usage.take(0, 0, 1.0), Mix::default());
+        usage.count(true);
+        for key in ["b", "c", "a", "d"] {
+            usage.write(key.as_bytes());
+        }
+        usage.lookup(true);
+        usage.lookup(false);
+        usage.scan(40);
+        let mix = Mix {
+            writes: 4,
+            ascending: 3,
+            written_bytes: 4,
+            lookups: 2,
+            found: 1,
+            scans: 1,
+            scanned: 10,
+        };
+        assert_eq!(usage.take(4, 4, 0.25), mix);
+        assert_eq!(usage.take(0, 0, 1.0), Mix::default());
+    }
+}
