@@ -85,8 +85,9 @@ pub(crate) struct FloDb {
     membuffer: Option<Membuffer>,
     insert: DrainInsert,
     update: Update,
-    forgotten: AtomicUsize,
-    forgotten_bytes: AtomicUsize,
+    /// Versions, and their bytes of keys and values, where there is no Membuffer to count them.
+    entries: AtomicUsize,
+    data_bytes: AtomicUsize,
     drained: AtomicUsize,
 }
 
@@ -100,8 +101,8 @@ impl FloDb {
             membuffer,
             insert: config.insert,
             update: config.update,
-            forgotten: AtomicUsize::new(0),
-            forgotten_bytes: AtomicUsize::new(0),
+            entries: AtomicUsize::new(0),
+            data_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
         }
     }
@@ -114,6 +115,14 @@ impl FloDb {
         }
     }
 
+    /// Asks for what it goes on with, once that has come.
+    #[inline]
+    pub(crate) fn prefetch_version(&self, key: &[u8]) {
+        if let Some(membuffer) = &self.membuffer {
+            membuffer.prefetch_version(key);
+        }
+    }
+
     /// Adds a version; see [`Membuffer::add`].
     #[inline]
     pub(crate) fn insert(
@@ -123,6 +132,8 @@ impl FloDb {
     ) -> Inserted {
         let Some(membuffer) = &self.membuffer else {
             self.lower.insert(version);
+            self.entries.fetch_add(1, Ordering::Relaxed);
+            self.data_bytes.fetch_add(version.len(), Ordering::Relaxed);
             return Inserted::default();
         };
         let added = match self.update {
@@ -131,10 +142,6 @@ impl FloDb {
         };
         if !added.is_in {
             self.lower.insert(version);
-        }
-        if added.forgotten > 0 {
-            self.forgotten.fetch_add(added.forgotten, Ordering::Relaxed);
-            self.forgotten_bytes.fetch_add(added.forgotten_bytes, Ordering::Relaxed);
         }
         Inserted {
             is_in_membuffer: added.is_in,
@@ -215,10 +222,15 @@ impl FloDb {
         }
     }
 
-    /// Versions that were forgotten, and their bytes of keys and values.
-    pub(crate) fn forgotten(&self) -> (usize, usize) {
-        let bytes = self.forgotten_bytes.load(Ordering::Relaxed);
-        (self.forgotten.load(Ordering::Relaxed), bytes)
+    /// Versions that were added and not forgotten, and their bytes of keys and values.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        match &self.membuffer {
+            Some(membuffer) => membuffer.counts(),
+            None => {
+                let bytes = self.data_bytes.load(Ordering::Relaxed);
+                (self.entries.load(Ordering::Relaxed), bytes)
+            }
+        }
     }
 
     /// Versions that were moved to the lower level.

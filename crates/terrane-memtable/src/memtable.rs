@@ -193,20 +193,20 @@ impl Memtable {
         horizon: impl FnOnce() -> SeqNo,
     ) -> Inserted {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
-        let mut inserted = Inserted::default();
         match &self.kind {
             Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
             Kind::BTree(tree) => tree.insert(&Contents { key, seq, kind, value }),
             Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
             Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
             Kind::FloDb(flodb) => {
-                inserted = flodb.insert(&Contents { key, seq, kind, value }, horizon);
+                // It counts itself.
+                return flodb.insert(&Contents { key, seq, kind, value }, horizon);
             }
         }
         // Relaxed: counters order nothing.
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
         self.entries.fetch_add(1, Ordering::Relaxed);
-        inserted
+        Inserted::default()
     }
 
     /// Asks for the memory that [`Memtable::update`] of this key begins with, where the kind knows
@@ -215,6 +215,15 @@ impl Memtable {
     pub fn prefetch(&self, key: &[u8]) {
         match &self.kind {
             Kind::FloDb(flodb) => flodb.prefetch(key),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
+        }
+    }
+
+    /// Asks for what [`Memtable::update`] goes on with, once that has come.
+    #[inline]
+    pub fn prefetch_version(&self, key: &[u8]) {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.prefetch_version(key),
             Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
         }
     }
@@ -341,16 +350,17 @@ impl Memtable {
 
     /// The number of entries; range tombstones do not count, nor what was forgotten.
     pub fn len(&self) -> usize {
-        // What was forgotten is read first: so it was counted before.
-        let (forgotten, _) = self.forgotten();
-        self.entries.load(Ordering::Relaxed).saturating_sub(forgotten)
+        self.counts().0
     }
 
-    /// Versions that were forgotten, and their bytes.
-    fn forgotten(&self) -> (usize, usize) {
+    /// Entries that are there, and their bytes of keys and values.
+    fn counts(&self) -> (usize, usize) {
         match &self.kind {
-            Kind::FloDb(flodb) => flodb.forgotten(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => (0, 0),
+            Kind::FloDb(flodb) => flodb.counts(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
+                let bytes = self.data_bytes.load(Ordering::Relaxed);
+                (self.entries.load(Ordering::Relaxed), bytes)
+            }
         }
     }
 
@@ -386,8 +396,7 @@ impl Memtable {
             Kind::Hashed(table) => table.usage(),
             Kind::FloDb(flodb) => flodb.usage(),
         };
-        let (_, forgotten) = self.forgotten();
-        let data_bytes = self.data_bytes.load(Ordering::Relaxed).saturating_sub(forgotten);
+        let (_, data_bytes) = self.counts();
         let tombstones = self.range_tombstones.bytes();
         MemoryUse {
             data_bytes,
