@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use terrane_memtable::Memtable;
 use terrane_policy::memtable_choice::Mix;
 use terrane_policy::{Admission, Pressure, StallCause};
 
@@ -121,6 +122,9 @@ impl Engine {
         let filled = state.active.memtable.filled_bytes() as u64;
         let limit = self.buffer_bytes(tree);
         if filled < limit {
+            if state.active.memtable.wants_to_learn() {
+                self.have_learn(writer, &state.active.memtable);
+            }
             state.active.set_room(room_known(limit - filled, limit));
             return None;
         }
@@ -129,6 +133,15 @@ impl Engine {
         }
         self.rotate(writer, tree, FlushReason::Full);
         None
+    }
+
+    /// Has a memtable begin to use what it waited with, once the writes are in it that have left the
+    /// writer's lock. Happens once, to the first memtable of a tree.
+    #[cold]
+    fn have_learn(&self, writer: &Writer, memtable: &Memtable) {
+        if self.commits.wait_visible(writer.next_seq - 1) {
+            memtable.learn();
+        }
     }
 
     /// The size at which a memtable is full: that of the design, but no more than a quarter of the

@@ -198,7 +198,7 @@ impl Tree {
         let config = memtable_config(kind, buffer_bytes, before);
         match before {
             Some(before) => Memtable::new_after(before, config, pool),
-            None => Memtable::new(config, pool),
+            None => Memtable::new_to_learn(config, pool),
         }
     }
 
