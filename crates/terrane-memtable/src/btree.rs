@@ -69,11 +69,15 @@ impl BTree {
 
     /// Adds a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, contents: &Contents<'_>) {
-        let record = self.allocate(contents);
         let target = Target::new(contents.key, contents.seq);
+        let leaf = self.descend(&target, 0);
+        leaf.prefetch_entries();
+        // What will be read and moved in the leaf comes while key and value are copied.
+        let record = self.allocate(contents);
+        leaf.prefetch_entry(target.head);
         // SAFETY: made in this tree's arena.
         let entry = unsafe { RecordRef::new(record) };
-        self.insert_into(self.lock_for(&target, 0), &target, entry);
+        self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
     /// An entry that is not in the tree yet.
@@ -98,7 +102,9 @@ impl BTree {
         // SAFETY: made in this tree's arena.
         let entry: RecordRef<'_> = unsafe { RecordRef::new(record) };
         let target = Target::new(entry.key(), entry.seq());
-        self.insert_into(self.lock_for(&target, 0), &target, entry);
+        let leaf = self.descend(&target, 0);
+        leaf.prefetch_entries();
+        self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
     /// Puts an entry into the leaf where it belongs.
@@ -229,10 +235,7 @@ impl BTree {
         } else {
             // The entry of a child is its first: an entry that is the target leads into its child.
             let before = node.count_before(target);
-            let is_target = node.entry(before).is_some_and(|entry| {
-                before < node.len() && entry.compare(target.key, target.seq).is_eq()
-            });
-            node.child(before + usize::from(is_target))
+            node.child(before + usize::from(node.is_at(before, target)))
         };
         node.check(version)?;
         next.ok_or(Changed)

@@ -29,7 +29,7 @@ mod partition;
 mod position;
 mod span;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use drain::DrainInsert;
 use drain::Which;
@@ -59,6 +59,9 @@ pub struct FloDbConfig {
     pub update: Update,
 }
 
+/// So many keys tell where others lie: all but one of a thousand lie between them.
+const LEARNED_FROM: usize = if cfg!(miri) { 20 } else { 1000 };
+
 /// What becomes of a version that no one asks for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
@@ -82,35 +85,68 @@ pub struct Inserted {
 /// A Membuffer and the lower level.
 pub(crate) struct FloDb {
     lower: Lower,
-    membuffer: Option<Membuffer>,
+    /// Set at once, or by [`FloDb::learn`], or never.
+    membuffer: OnceLock<Membuffer>,
+    buckets: usize,
+    partitions: usize,
     insert: DrainInsert,
     update: Update,
-    forgotten: AtomicUsize,
-    forgotten_bytes: AtomicUsize,
+    /// Versions, and their bytes of keys and values, that there was no Membuffer to count for.
+    entries: AtomicUsize,
+    data_bytes: AtomicUsize,
     drained: AtomicUsize,
 }
 
 impl FloDb {
-    pub(crate) fn new(config: FloDbConfig, span: KeySpan, pool: Arc<Pool>) -> Self {
+    /// Without a span there is no Membuffer until it has learned one.
+    pub(crate) fn new(config: FloDbConfig, span: Option<KeySpan>, pool: Arc<Pool>) -> Self {
         let partitions = 1 << config.partition_bits.min(16);
-        let membuffer =
-            (config.buckets > 0).then(|| Membuffer::new(config.buckets, partitions, span));
+        let membuffer = OnceLock::new();
+        if let Some(span) = span.filter(|_| config.buckets > 0) {
+            membuffer.get_or_init(|| Membuffer::new(config.buckets, partitions, span));
+        }
         Self {
             lower: Lower::new(config.lower, pool),
             membuffer,
+            buckets: config.buckets,
+            partitions,
             insert: config.insert,
             update: config.update,
-            forgotten: AtomicUsize::new(0),
-            forgotten_bytes: AtomicUsize::new(0),
+            entries: AtomicUsize::new(0),
+            data_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether there are enough keys to tell where the next ones will lie.
+    pub(crate) fn wants_to_learn(&self) -> bool {
+        self.buckets > 0
+            && self.membuffer.get().is_none()
+            && self.entries.load(Ordering::Relaxed) >= LEARNED_FROM
+    }
+
+    /// Begins to use the Membuffer; see [`crate::Memtable::learn`]. Answers the bytes of its table.
+    pub(crate) fn learn(&self) -> usize {
+        if !self.wants_to_learn() {
+            return 0;
+        }
+        let span = self.span();
+        self.membuffer.get_or_init(|| Membuffer::new(self.buckets, self.partitions, span)).bytes()
     }
 
     /// Asks for what adding a version of this key begins with.
     #[inline]
     pub(crate) fn prefetch(&self, key: &[u8]) {
-        if let Some(membuffer) = &self.membuffer {
+        if let Some(membuffer) = self.membuffer.get() {
             membuffer.prefetch(key);
+        }
+    }
+
+    /// Asks for what it goes on with, once that has come.
+    #[inline]
+    pub(crate) fn prefetch_version(&self, key: &[u8]) {
+        if let Some(membuffer) = self.membuffer.get() {
+            membuffer.prefetch_version(key);
         }
     }
 
@@ -121,8 +157,10 @@ impl FloDb {
         version: &Contents<'_>,
         horizon: impl FnOnce() -> SeqNo,
     ) -> Inserted {
-        let Some(membuffer) = &self.membuffer else {
+        let Some(membuffer) = self.membuffer.get() else {
             self.lower.insert(version);
+            self.entries.fetch_add(1, Ordering::Relaxed);
+            self.data_bytes.fetch_add(version.len(), Ordering::Relaxed);
             return Inserted::default();
         };
         let added = match self.update {
@@ -131,10 +169,6 @@ impl FloDb {
         };
         if !added.is_in {
             self.lower.insert(version);
-        }
-        if added.forgotten > 0 {
-            self.forgotten.fetch_add(added.forgotten, Ordering::Relaxed);
-            self.forgotten_bytes.fetch_add(added.forgotten_bytes, Ordering::Relaxed);
         }
         Inserted {
             is_in_membuffer: added.is_in,
@@ -150,7 +184,7 @@ impl FloDb {
         key: &[u8],
         seq: SeqNo,
     ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
-        if let Some(membuffer) = &self.membuffer
+        if let Some(membuffer) = self.membuffer.get()
             && let Some(found) = membuffer.get(&self.lower, key, seq)?
         {
             return Ok(Some((found.node, found.pin)));
@@ -170,7 +204,7 @@ impl FloDb {
     /// Drains what is full, leaving out what is hot unless that does not suffice. Answers how many
     /// versions were moved.
     pub(crate) fn drain_some(&self) -> usize {
-        let Some(membuffer) = &self.membuffer else { return 0 };
+        let Some(membuffer) = self.membuffer.get() else { return 0 };
         let mut drained = 0;
         for (number, partition) in membuffer.partitions.iter().enumerate() {
             // Once at it, also what is soon due.
@@ -185,14 +219,14 @@ impl FloDb {
     }
 
     pub(crate) fn wants_drain(&self) -> bool {
-        let membuffer = self.membuffer.as_ref();
+        let membuffer = self.membuffer.get();
         membuffer
             .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
     }
 
     /// Drains everything.
     pub(crate) fn drain_all(&self) {
-        if let Some(membuffer) = &self.membuffer {
+        if let Some(membuffer) = self.membuffer.get() {
             for number in 0..membuffer.partitions.len() {
                 self.drain(membuffer, number, Which::All);
             }
@@ -211,14 +245,17 @@ impl FloDb {
     pub(crate) fn span(&self) -> KeySpan {
         match (self.lower.first_key(), self.lower.last_key()) {
             (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
-            _ => self.membuffer.as_ref().map_or_else(KeySpan::all, |front| front.span().clone()),
+            _ => self.membuffer.get().map_or_else(KeySpan::all, |front| front.span().clone()),
         }
     }
 
-    /// Versions that were forgotten, and their bytes of keys and values.
-    pub(crate) fn forgotten(&self) -> (usize, usize) {
-        let bytes = self.forgotten_bytes.load(Ordering::Relaxed);
-        (self.forgotten.load(Ordering::Relaxed), bytes)
+    /// Versions that were added and not forgotten, and their bytes of keys and values.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let (entries, bytes) = self.membuffer.get().map_or((0, 0), Membuffer::counts);
+        (
+            entries + self.entries.load(Ordering::Relaxed),
+            bytes + self.data_bytes.load(Ordering::Relaxed),
+        )
     }
 
     /// Versions that were moved to the lower level.
@@ -229,7 +266,7 @@ impl FloDb {
     /// Bytes in use, and bytes taken from the allocator.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.lower.usage();
-        let Some(membuffer) = &self.membuffer else { return (used, allocated) };
+        let Some(membuffer) = self.membuffer.get() else { return (used, allocated) };
         let free: usize = membuffer.partitions.iter().map(partition::Partition::free_bytes).sum();
         let table = membuffer.bytes();
         ((used + table).saturating_sub(free), allocated + table)

@@ -97,8 +97,8 @@ pub struct Memtable {
     range_tombstones: RangeTombstones,
     data_bytes: AtomicUsize,
     entries: AtomicUsize,
-    /// What it used before anything was inserted.
-    empty_bytes: usize,
+    /// What it used before anything was inserted, and what it took for its front level later.
+    empty_bytes: AtomicUsize,
 }
 
 pub(crate) enum Kind {
@@ -124,20 +124,29 @@ impl std::fmt::Debug for Kind {
 impl Memtable {
     /// An empty memtable, whose memory comes from `pool` and goes back there.
     pub fn new(config: Config, pool: &Arc<Pool>) -> Arc<Self> {
-        Self::with_span(config, pool, KeySpan::all)
+        Self::with_span(config, pool, || Some(KeySpan::all()))
     }
 
-    /// An empty memtable that takes the place of `before`: it expects keys such as that one holds.
+    /// As [`Memtable::new`], to learn where its keys lie: a kind that wants to know that does
+    /// without its front level until [`Memtable::learn`].
+    pub fn new_to_learn(config: Config, pool: &Arc<Pool>) -> Arc<Self> {
+        Self::with_span(config, pool, || None)
+    }
+
+    /// An empty memtable that takes the place of `before`: it expects keys such as that one holds,
+    /// or learns where they lie.
     pub fn new_after(before: &Self, config: Config, pool: &Arc<Pool>) -> Arc<Self> {
         Self::with_span(config, pool, || match &before.kind {
-            Kind::FloDb(flodb) => flodb.span(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
-                KeySpan::all()
-            }
+            Kind::FloDb(flodb) => Some(flodb.span()),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => None,
         })
     }
 
-    fn with_span(config: Config, pool: &Arc<Pool>, span: impl FnOnce() -> KeySpan) -> Arc<Self> {
+    fn with_span(
+        config: Config,
+        pool: &Arc<Pool>,
+        span: impl FnOnce() -> Option<KeySpan>,
+    ) -> Arc<Self> {
         let kind = match config {
             Config::SkipList { branching, height } => {
                 let pool = Arc::clone(pool);
@@ -165,18 +174,19 @@ impl Memtable {
             }
             Config::FloDb(config) => Kind::FloDb(FloDb::new(config, span(), Arc::clone(pool))),
         };
-        let mut memtable = Self {
+        let memtable = Self {
             kind,
             range_tombstones: RangeTombstones::new(),
             data_bytes: AtomicUsize::new(0),
             entries: AtomicUsize::new(0),
-            empty_bytes: 0,
+            empty_bytes: AtomicUsize::new(0),
         };
-        memtable.empty_bytes = memtable.memory().used_bytes();
+        let mut empty_bytes = memtable.memory().used_bytes();
         if let Kind::Hashed(table) = &memtable.kind {
             // What a design spends on buckets, it has less of for entries.
-            memtable.empty_bytes -= table.table_bytes();
+            empty_bytes -= table.table_bytes();
         }
+        memtable.empty_bytes.store(empty_bytes, Ordering::Relaxed);
         Arc::new(memtable)
     }
 
@@ -206,20 +216,37 @@ impl Memtable {
         horizon: impl FnOnce() -> SeqNo,
     ) -> Inserted {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
-        let mut inserted = Inserted::default();
         match &self.kind {
             Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
             Kind::BTree(tree) => tree.insert(&Contents { key, seq, kind, value }),
             Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
             Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
             Kind::FloDb(flodb) => {
-                inserted = flodb.insert(&Contents { key, seq, kind, value }, horizon);
+                // It counts itself.
+                return flodb.insert(&Contents { key, seq, kind, value }, horizon);
             }
         }
         // Relaxed: counters order nothing.
         self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
         self.entries.fetch_add(1, Ordering::Relaxed);
-        inserted
+        Inserted::default()
+    }
+
+    /// Whether [`Memtable::learn`] would be of use by now.
+    pub fn wants_to_learn(&self) -> bool {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.wants_to_learn(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => false,
+        }
+    }
+
+    /// Sees where its keys lie, and begins to use its front level if it waited for that. To be
+    /// called while no entry is being inserted, and if all that come later have sequence numbers
+    /// above those that are there; others may read meanwhile, below those that come later.
+    pub fn learn(&self) {
+        if let Kind::FloDb(flodb) = &self.kind {
+            self.empty_bytes.fetch_add(flodb.learn(), Ordering::Relaxed);
+        }
     }
 
     /// Asks for the memory that [`Memtable::update`] of this key begins with, where the kind knows
@@ -228,6 +255,15 @@ impl Memtable {
     pub fn prefetch(&self, key: &[u8]) {
         match &self.kind {
             Kind::FloDb(flodb) => flodb.prefetch(key),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
+        }
+    }
+
+    /// Asks for what [`Memtable::update`] goes on with, once that has come.
+    #[inline]
+    pub fn prefetch_version(&self, key: &[u8]) {
+        match &self.kind {
+            Kind::FloDb(flodb) => flodb.prefetch_version(key),
             Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
         }
     }
@@ -354,16 +390,17 @@ impl Memtable {
 
     /// The number of entries; range tombstones do not count, nor what was forgotten.
     pub fn len(&self) -> usize {
-        // What was forgotten is read first: so it was counted before.
-        let (forgotten, _) = self.forgotten();
-        self.entries.load(Ordering::Relaxed).saturating_sub(forgotten)
+        self.counts().0
     }
 
-    /// Versions that were forgotten, and their bytes.
-    fn forgotten(&self) -> (usize, usize) {
+    /// Entries that are there, and their bytes of keys and values.
+    fn counts(&self) -> (usize, usize) {
         match &self.kind {
-            Kind::FloDb(flodb) => flodb.forgotten(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => (0, 0),
+            Kind::FloDb(flodb) => flodb.counts(),
+            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
+                let bytes = self.data_bytes.load(Ordering::Relaxed);
+                (self.entries.load(Ordering::Relaxed), bytes)
+            }
         }
     }
 
@@ -387,7 +424,7 @@ impl Memtable {
         if self.is_empty() {
             return 0;
         }
-        self.memory().used_bytes().saturating_sub(self.empty_bytes)
+        self.memory().used_bytes().saturating_sub(self.empty_bytes.load(Ordering::Relaxed))
     }
 
     /// What its memory is used for.
@@ -399,8 +436,7 @@ impl Memtable {
             Kind::Hashed(table) => table.usage(),
             Kind::FloDb(flodb) => flodb.usage(),
         };
-        let (_, forgotten) = self.forgotten();
-        let data_bytes = self.data_bytes.load(Ordering::Relaxed).saturating_sub(forgotten);
+        let (_, data_bytes) = self.counts();
         let tombstones = self.range_tombstones.bytes();
         MemoryUse {
             data_bytes,

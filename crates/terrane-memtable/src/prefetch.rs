@@ -1,6 +1,6 @@
 //! Asks for memory before it is needed.
 
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// Asks for the first `count` cache lines of `bytes`, so that they come at the same time and not
 /// one after the other.

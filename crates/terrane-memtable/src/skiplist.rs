@@ -31,7 +31,7 @@ use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
 pub(crate) use node::{Contents, Layout, Node, NodeRef};
 pub(crate) use position::Position;
-pub(crate) use versions::{Older, Pin, Versions, versions_of};
+pub(crate) use versions::{Older, Pin, Temper, Versions, versions_of};
 
 /// The concurrent skip-list.
 pub(crate) struct SkipList {

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, Memtable, Pool, SeqNo, Update,
+    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, MAX_SEQ, Memtable, Pool,
+    SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -129,6 +130,51 @@ fn what_snapshots_see_is_never_forgotten() {
             assert_eq!(scan(&memtable, at, true), visible_at(&versions, at));
             assert_eq!(scan(&memtable, at, false), visible_at(&versions, at));
         }
+    }
+}
+
+#[test]
+fn what_is_written_before_and_after_keys_were_learned_is_one() {
+    for config in configs() {
+        let memtable = Memtable::new_to_learn(config, &Pool::new(0));
+        let mut versions = Versions::new();
+        let mut rng = Rng::new(seed_from_env(37));
+        let mut cursor = memtable.cursor();
+        let mut in_front = 0;
+        // Enough keys to learn from; then most of them once more, and others around them.
+        let (learned_at, end) = (some(1200), some(3000));
+        for seq in 1..=end {
+            let number = if seq <= learned_at { 100 + seq % 1100 } else { rng.below(1400) };
+            let key = format!("user{number:06}").into_bytes();
+            let inserted = memtable.update(&key, seq, EntryKind::Value, &value_of(seq), || 0);
+            in_front += u64::from(inserted.is_in_membuffer);
+            versions.insert((key, Reverse(seq)), EntryKind::Value);
+            assert!(seq > learned_at || in_front == 0);
+            if seq == learned_at {
+                // One that has begun to walk goes on.
+                cursor.seek(b"user000500", MAX_SEQ);
+                assert!(memtable.wants_to_learn());
+                let filled = memtable.filled_bytes();
+                memtable.learn();
+                assert!(!memtable.wants_to_learn());
+                assert_eq!(memtable.filled_bytes(), filled, "the table does not fill it");
+            }
+        }
+        assert!(in_front > 0);
+        assert_eq!(memtable.len() as u64, end);
+        for at in [1, learned_at, learned_at + 1, some(2000), end] {
+            assert_eq!(scan(&memtable, at, true), visible_at(&versions, at));
+            assert_eq!(scan(&memtable, at, false), visible_at(&versions, at));
+            assert_lookup(&memtable, &versions, b"user000500", at);
+        }
+        let mut walked = 0;
+        while let Some(entry) = cursor.entry().filter(|entry| entry.key < &b"user000600"[..]) {
+            walked += usize::from(entry.seq <= learned_at);
+            cursor.next();
+        }
+        let range = (b"user000500".to_vec(), Reverse(end))..(b"user000600".to_vec(), Reverse(end));
+        let expected = versions.range(range).filter(|((_, seq), _)| seq.0 <= learned_at);
+        assert_eq!(walked, expected.count());
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use terrane::policy::Design;
 use terrane::{Db, Options};
 use terrane_testkit::Rng;
 
@@ -63,7 +64,10 @@ fn main() {
     let initial = number(initial).next_power_of_two();
     let mix = Mix { range: 2 * initial, updates: number(updates), scans: number(scans) == 1 };
     let dir = Path::new(dir);
-    let options = Options::new().design(design.parse().unwrap());
+    let design: Design = design.parse().unwrap();
+    // A memtable gets no more than a quarter of it.
+    let budget = (4 * design.buffer_bytes).max(512 << 20);
+    let options = Options::new().memory_budget(budget).design(design);
     let db = options.durability(durability.parse().unwrap()).open(dir).unwrap();
     // An odd factor goes through all numbers below a power of two, in an order that looks random.
     for step in 0..initial {

@@ -64,6 +64,32 @@ fn keys_that_are_written_again_are_not_flushed_again() {
 }
 
 #[test]
+fn the_first_memtable_learns_where_keys_lie_that_begin_alike() {
+    let db = open(&Arc::new(MemoryStorage::new(6)), "flodb(membuffer=75%)", "16MiB");
+    std::thread::scope(|scope| {
+        for thread in 0..3_u64 {
+            let db = &db;
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed_from_env(60) + thread);
+                // Before, during and after: each thread sees what it wrote last.
+                for round in 0..20_000_u64 {
+                    let key = format!("user{:08}-{thread}", rng.below(4000));
+                    db.put(&key, round.to_be_bytes()).unwrap();
+                    assert_eq!(number(&db.get(&key).unwrap().unwrap()), round);
+                }
+            });
+        }
+    });
+    let stats = db.stats();
+    assert_eq!(stats.flushes, 0);
+    // All but those that came before it had learned; in one part of the front level there would
+    // not be room for most.
+    assert!(stats.membuffer.writes > 50_000, "{stats}");
+    let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
+    assert!(keys.is_sorted() && keys.len() > 11_000);
+}
+
+#[test]
 fn snapshots_and_iterators_keep_what_they_saw() {
     let db = open(&Arc::new(MemoryStorage::new(2)), "flodb", "1MiB");
     let mut kept = Vec::new();

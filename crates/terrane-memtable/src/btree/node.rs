@@ -19,12 +19,13 @@
 
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::entry::SeqNo;
 use crate::head::head_of;
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node as Record, NodeRef as RecordRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 
@@ -171,9 +172,34 @@ impl<'a> NodeRef<'a> {
     /// Asks for the part of the node that a search looks at.
     #[inline]
     pub(super) fn prefetch(self) {
-        let heads = self.node().heads.as_ptr();
-        for line in 0..SLOTS.div_ceil(8) {
-            prefetch(heads.wrapping_add(line * 8).cast());
+        // Nodes lie anywhere in lines: what begins in one ends in the next.
+        let node = self.node.as_ptr().cast::<u8>().cast_const();
+        for line in 0..=offset_of!(Node, entries) / LINE_BYTES {
+            prefetch(node.wrapping_add(line * LINE_BYTES));
+        }
+    }
+
+    /// Asks for the part of a leaf that changes with an insert, beside what a search looks at.
+    #[inline]
+    pub(super) fn prefetch_entries(self) {
+        let node = self.node.as_ptr().cast::<u8>().cast_const();
+        for line in offset_of!(Node, entries) / LINE_BYTES + 1..=size_of::<Node>() / LINE_BYTES {
+            prefetch(node.wrapping_add(line * LINE_BYTES));
+        }
+    }
+
+    /// Asks for the first entry with this head, if there is one: what is inserted beside it is
+    /// compared with it.
+    #[inline]
+    pub(super) fn prefetch_entry(self, head: u64) {
+        if cfg!(any(loom, miri)) {
+            // Nothing comes of it there.
+            return;
+        }
+        let at = self.lower_bound(head);
+        if at < SLOTS && self.head(at) == head {
+            // Whatever is there by now: it is only a hint.
+            prefetch(self.node().entries[at].load(Ordering::Relaxed).cast());
         }
     }
 
@@ -276,6 +302,14 @@ impl<'a> NodeRef<'a> {
     pub(super) fn is_after_high(self, target: &Target<'_>) -> bool {
         let high = self.record(&self.node().high);
         high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
+    }
+
+    /// Whether the entry at `index` is the target. Most are told by their head, which is near.
+    #[inline]
+    pub(super) fn is_at(self, index: usize, target: &Target<'_>) -> bool {
+        index < self.len()
+            && self.head(index) == target.head
+            && self.entry(index).is_some_and(|entry| entry.compare(target.key, target.seq).is_eq())
     }
 
     /// How many entries are before the target.

@@ -34,8 +34,12 @@ impl<'a> Path<'a> {
         let entry: RecordRef<'a> = unsafe { RecordRef::new(record) };
         let target = Target::new(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
-        let leaf =
-            self.tree.lock_from(near.unwrap_or_else(|| self.tree.descend(&target, 0)), &target);
+        let leaf = near.unwrap_or_else(|| {
+            let leaf = self.tree.descend(&target, 0);
+            leaf.prefetch_entries();
+            leaf
+        });
+        let leaf = self.tree.lock_from(leaf, &target);
         self.leaf = Some(leaf.node);
         self.tree.insert_into(leaf, &target, entry);
     }

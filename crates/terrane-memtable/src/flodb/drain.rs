@@ -14,6 +14,7 @@ use super::lower::Lower;
 use super::membuffer::Membuffer;
 use super::partition::Drained;
 use crate::head::head_of;
+use crate::prefetch::prefetch;
 use crate::skiplist::{NodeRef, Older, versions_of};
 use crate::sync::lock;
 
@@ -37,6 +38,10 @@ pub enum DrainInsert {
 
 /// So many buckets ahead the nodes are asked for that will be marked.
 const AHEAD: usize = 2;
+
+/// So many versions ahead they are asked for when they are linked. By then what was read of them
+/// for marking is no longer near.
+const LINKED_AHEAD: usize = 8;
 
 impl Membuffer {
     /// Drains a partition. Everything that was added to it before, and is asked for, is in the
@@ -111,7 +116,11 @@ impl Membuffer {
     /// Slots whose newest version is in the lower level are clean.
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;
-        for bucket in self.buckets_of(partition) {
+        let buckets = self.buckets_of(partition);
+        for (number, bucket) in buckets.iter().enumerate() {
+            if let Some(later) = buckets.get(number + AHEAD) {
+                later.prefetch();
+            }
             if !bucket.meta().has_dirty() {
                 continue;
             }
@@ -138,7 +147,12 @@ fn node_of(drained: &Drained) -> NodeRef<'_> {
 fn link(lower: &Lower, moving: &[Drained], insert: DrainInsert) {
     // SAFETY: it was made with versions.
     let is_linked = |node| unsafe { versions_of(node) }.set_linked();
-    let nodes = moving.iter().map(|drained| drained.node);
+    let nodes = moving.iter().enumerate().map(|(number, drained)| {
+        if let Some(later) = moving.get(number + LINKED_AHEAD) {
+            prefetch(later.node.as_ptr().cast());
+        }
+        drained.node
+    });
     match insert {
         DrainInsert::Single => nodes.for_each(|node| {
             // SAFETY: it was made for the lower level, and marked as moving once, by who links it.

@@ -29,7 +29,7 @@ use super::partition::Partition;
 use super::span::KeySpan;
 use crate::entry::SeqNo;
 use crate::prefetch::prefetch;
-use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, versions_of};
+use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, Temper, versions_of};
 
 /// The front level.
 pub(super) struct Membuffer {
@@ -39,7 +39,7 @@ pub(super) struct Membuffer {
     buckets_each: usize,
 }
 
-/// What became of a version.
+/// What became of a version. It is counted, wherever it goes.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     /// It found a place; otherwise it is for the lower level.
@@ -98,6 +98,21 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
+    /// Versions that were added and not forgotten, and their bytes of keys and values.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let entries = self.partitions.iter().map(Partition::entries).sum();
+        (entries, self.partitions.iter().map(Partition::data_bytes).sum())
+    }
+
+    /// Asks for the newest version of a key, whose bucket was asked for before.
+    #[inline]
+    pub(super) fn prefetch_version(&self, key: &[u8]) {
+        let (_, bucket, tag) = self.place_of(key);
+        if let Some(slot) = bucket.meta().matches(tag).next() {
+            prefetch(bucket.head(slot).cast());
+        }
+    }
+
     /// Asks for the bucket of a key that is about to be added or looked up.
     #[inline]
     pub(super) fn prefetch(&self, key: &[u8]) {
@@ -146,6 +161,7 @@ impl Membuffer {
             Some((_, head)) => added.is_in = place.insert_below(head, version),
             None => place.begin(version, &mut added),
         }
+        partition.count(version.len(), added.forgotten, added.forgotten_bytes);
         drop(place);
         added.wants_drain = partition.wants_drain();
         added
@@ -234,10 +250,7 @@ impl<'a> Place<'a> {
             self.partition.give(node);
         }
         // SAFETY: made with versions.
-        let versions = unsafe { versions_of(node) };
-        versions.begin();
-        versions.set_older(Older::Node(head.as_ptr()));
-        versions.set_hot();
+        unsafe { versions_of(node) }.begin(Older::Node(head.as_ptr()), Temper::Hot);
         self.put(slot, node, version.seq, added);
     }
 
@@ -279,19 +292,23 @@ impl<'a> Place<'a> {
             added.forgotten_bytes += forgotten.key().len() + forgotten.value().len();
             // SAFETY: as above.
             let versions = unsafe { versions_of(node) };
-            let next = versions.older();
-            // Who has pinned it must not go on from here to what may be written anew.
-            versions.set_older(Older::Forgotten);
+            let next = match versions.older() {
+                // SAFETY: as above.
+                Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => {
+                    // Who has pinned it must not go on from here to what may be written anew.
+                    versions.set_older(Older::Forgotten);
+                    Some(older)
+                }
+                // There is nothing that would be.
+                _ => None,
+            };
             if free.is_none() && versions.is_free() {
                 free = Some(node);
             } else {
                 self.partition.give(node);
             }
-            match next {
-                // SAFETY: as above.
-                Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => node = older,
-                _ => return free,
-            }
+            let Some(older) = next else { return free };
+            node = older;
         }
     }
 
@@ -320,8 +337,7 @@ impl<'a> Place<'a> {
         let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
         let versions = unsafe { versions_of(node) };
-        versions.begin();
-        versions.set_older(older);
+        versions.begin(older, Temper::Cold);
         if newer.is_permanent() {
             // Below it no one looks for what must be drained.
             versions.set_moving();
@@ -351,7 +367,7 @@ impl<'a> Place<'a> {
         };
         let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
-        unsafe { versions_of(node) }.begin();
+        unsafe { versions_of(node) }.begin(Older::None, Temper::Cold);
         self.put(slot, node, version.seq, added);
     }
 

@@ -17,6 +17,10 @@ const FREE_MAX: usize = 1024;
 pub(super) struct Partition {
     dirty: AtomicUsize,
     slots: usize,
+    /// Versions that were added and not forgotten, and their bytes of keys and values. Counted here,
+    /// and not for the memtable as a whole, as writers would only wait for each other there.
+    entries: AtomicUsize,
+    data_bytes: AtomicUsize,
     free_count: AtomicUsize,
     free_bytes: AtomicUsize,
     /// What the lower levels below take.
@@ -46,6 +50,8 @@ impl Partition {
         Self {
             dirty: AtomicUsize::new(0),
             slots,
+            entries: AtomicUsize::new(0),
+            data_bytes: AtomicUsize::new(0),
             free_count: AtomicUsize::new(0),
             free_bytes: AtomicUsize::new(0),
             list_bytes: AtomicUsize::new(0),
@@ -78,6 +84,29 @@ impl Partition {
         let room = unsafe { versions_of(node) }.room();
         self.free_bytes.fetch_sub(room, Ordering::Relaxed);
         Some(node)
+    }
+
+    /// A version came, of so many bytes, and others were forgotten for it.
+    #[inline]
+    pub(super) fn count(&self, bytes: usize, forgotten: usize, forgotten_bytes: usize) {
+        // Differences, which are mostly none where one version takes the place of another. What is
+        // forgotten was counted before: its bucket was locked for both.
+        if forgotten != 1 {
+            self.entries.fetch_add(1_usize.wrapping_sub(forgotten), Ordering::Relaxed);
+        }
+        if forgotten_bytes != bytes {
+            self.data_bytes.fetch_add(bytes.wrapping_sub(forgotten_bytes), Ordering::Relaxed);
+        }
+    }
+
+    /// Versions that were added and not forgotten.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Their bytes of keys and values.
+    pub(super) fn data_bytes(&self) -> usize {
+        self.data_bytes.load(Ordering::Relaxed)
     }
 
     /// A list has grown from one capacity to another, in bytes.

@@ -24,7 +24,7 @@ pub(crate) struct Position {
 impl Position {
     /// On no entry, and never to drain anything.
     pub(crate) fn of_drained(memtable: &FloDb) -> Self {
-        let partitions = memtable.membuffer.as_ref().map_or(0, |front| front.partitions.len());
+        let partitions = memtable.membuffer.get().map_or(0, |front| front.partitions.len());
         // Partitions fit: there are at most 65536.
         Self { drained: (0, partitions as u32), is_of_drained: true, ..Self::default() }
     }
@@ -39,7 +39,7 @@ impl Position {
     }
 
     pub(crate) fn last(self, memtable: &FloDb) -> Self {
-        let last = memtable.membuffer.as_ref().map_or(1, |front| front.partitions.len()) - 1;
+        let last = memtable.membuffer.get().map_or(1, |front| front.partitions.len()) - 1;
         self.anew().backward(memtable, last, Place::last)
     }
 
@@ -104,7 +104,7 @@ impl Position {
         look: impl Fn(&Lower) -> Place,
     ) -> Self {
         let lower = &memtable.lower;
-        let Some(membuffer) = &memtable.membuffer else {
+        let Some(membuffer) = memtable.membuffer.get() else {
             return Self { place: look(lower), ..self };
         };
         self.drain_to(memtable, membuffer, partition);
@@ -135,7 +135,7 @@ impl Position {
         look: impl Fn(&Lower) -> Place,
     ) -> Self {
         let lower = &memtable.lower;
-        let Some(membuffer) = &memtable.membuffer else {
+        let Some(membuffer) = memtable.membuffer.get() else {
             return Self { place: look(lower), ..self };
         };
         self.drain_to(memtable, membuffer, partition);
@@ -192,6 +192,6 @@ impl Position {
 impl FloDb {
     #[inline]
     fn partition_of(&self, key: &[u8]) -> usize {
-        self.membuffer.as_ref().map_or(0, |membuffer| membuffer.partition_of(key))
+        self.membuffer.get().map_or(0, |membuffer| membuffer.partition_of(key))
     }
 }

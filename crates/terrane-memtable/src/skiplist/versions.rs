@@ -51,9 +51,24 @@ pub(crate) struct Versions {
     state: AtomicU64,
 }
 
+/// Whether a version replaces another: then it is passed over once by a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Temper {
+    Cold,
+    Hot,
+}
+
 fn forgotten() -> *mut Node {
     // An address that no node has.
     std::ptr::without_provenance_mut(1)
+}
+
+fn address_of(older: Older) -> *mut Node {
+    match older {
+        Older::None => std::ptr::null_mut(),
+        Older::Forgotten => forgotten(),
+        Older::Node(node) => node.as_ptr(),
+    }
 }
 
 impl Versions {
@@ -80,12 +95,7 @@ impl Versions {
     }
 
     pub(crate) fn set_older(&self, older: Older) {
-        let older = match older {
-            Older::None => std::ptr::null_mut(),
-            Older::Forgotten => forgotten(),
-            Older::Node(node) => node.as_ptr(),
-        };
-        self.older.store(older, Ordering::SeqCst);
+        self.older.store(address_of(older), Ordering::SeqCst);
     }
 
     /// Whether the node is in the list, or on its way there: then it stays as it is.
@@ -111,10 +121,6 @@ impl Versions {
         self.state.fetch_or(LINKED, Ordering::Release);
     }
 
-    pub(crate) fn set_hot(&self) {
-        self.state.fetch_or(HOT, Ordering::Relaxed);
-    }
-
     /// Whether it was hot; it no longer is.
     pub(crate) fn take_hot(&self) -> bool {
         self.state.load(Ordering::Relaxed) & HOT != 0
@@ -128,10 +134,18 @@ impl Versions {
         self.state.load(Ordering::SeqCst) & (PINS | KEPT | MOVING | LINKED) == 0
     }
 
-    /// It begins anew, with no version before it.
-    pub(crate) fn begin(&self) {
-        self.state.fetch_and(!HOT, Ordering::Relaxed);
-        self.set_older(Older::None);
+    /// It begins anew, behind `older`; where it is hot, in its place. No one can find it yet.
+    #[inline]
+    pub(crate) fn begin(&self, older: Older, temper: Temper) {
+        let is_hot = self.state.load(Ordering::Relaxed) & HOT != 0;
+        // Exchanged, as others may still pin it, in vain.
+        match temper {
+            Temper::Hot if !is_hot => _ = self.state.fetch_or(HOT, Ordering::Relaxed),
+            Temper::Cold if is_hot => _ = self.state.fetch_and(!HOT, Ordering::Relaxed),
+            Temper::Hot | Temper::Cold => {}
+        }
+        // Relaxed: who finds the node finds it by what is stored later.
+        self.older.store(address_of(older), Ordering::Relaxed);
     }
 
     /// A reference to the node is given away that is not counted.

@@ -93,6 +93,12 @@ impl CommitQueue {
         self.visible.load(Ordering::Acquire)
     }
 
+    /// As [`Self::visible`], and sequentially consistent.
+    #[inline]
+    pub(crate) fn visible_in_order(&self) -> SeqNo {
+        self.visible.load(Ordering::SeqCst)
+    }
+
     /// Everything up to `seq` is visible. Only while no one writes, as in recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         self.visible.fetch_max(seq, Ordering::AcqRel);
@@ -145,11 +151,13 @@ impl CommitQueue {
     /// other. The later one then is not visible, and goes to sleep: see [`Self::sleep_until`].
     #[inline]
     fn publish(&self) {
-        // Sequentially consistent with `sleep_until`: either a sleeper is seen here, or it sees
-        // what was published here.
+        // Sequentially consistent with `sleep_until`, as is what `advance` changes: either a sleeper
+        // is seen here, or it sees what was published here.
         if self.advance() {
+            // Loom takes such accesses for weaker ones, and needs to be told.
+            #[cfg(loom)]
             fence(Ordering::SeqCst);
-            if self.sleepers.load(Ordering::Relaxed) > 0 {
+            if self.sleepers.load(Ordering::SeqCst) > 0 {
                 drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
                 self.moved.notify_all();
             }
@@ -172,12 +180,12 @@ impl CommitQueue {
             let exchange = self.published.compare_exchange(
                 ticket,
                 ticket + 1,
-                Ordering::AcqRel,
+                Ordering::SeqCst,
                 Ordering::Relaxed,
             );
             if exchange.is_ok() {
                 // The maximum: one who published a later ticket may be ahead.
-                self.visible.fetch_max(last, Ordering::AcqRel);
+                self.visible.fetch_max(last, Ordering::SeqCst);
                 has_moved = true;
             }
         }

@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use terrane_memtable::Memtable;
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::health::Trouble;
-use super::tree::{Buffer, FullBuffer, Tree};
-use super::{Engine, JobKind, Write, Writer};
+use super::tree::{Buffer, FullBuffer, Tree, TreeState};
+use super::write::Goal;
+use super::{Engine, JobKind, Writer};
 use crate::error::{Error, Result};
 use crate::event::{FlushReason, StallEffect};
 use crate::stats::Counter;
@@ -22,6 +24,13 @@ const COUNT_EVERY_BYTES: usize = 256 << 10;
 /// A stopped writer looks again at least this often, in case it missed to be told.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// A memtable with more room than this left is not measured at every write: that takes as long as
+/// a good part of a write.
+const MEASURED_BELOW: u64 = 64 << 10;
+
+/// What an entry is taken to need beside its key and value, at most, until it is measured again.
+const ENTRY_BYTES: u64 = 128;
+
 /// A tree that writers must wait for, and why.
 struct Stop {
     tree: Arc<Tree>,
@@ -29,18 +38,19 @@ struct Stop {
 }
 
 impl Engine {
-    /// Takes the writer's lock once all trees of the write have room.
+    /// Takes the writer's lock once all trees of the write have room. The state of the goal is the
+    /// current one then.
     pub(super) fn make_room(
         &self,
-        write: &Write<'_>,
+        goal: &mut Goal<'_>,
         user_bytes: usize,
     ) -> Result<MutexGuard<'_, Writer>> {
-        self.slow_down(write, user_bytes)?;
+        self.slow_down(goal, user_bytes)?;
         let mut writer = self.lock_writer();
         // Closing says so before it takes this lock: a write that is past here is before the end.
         self.health.check_writable()?;
         loop {
-            match self.check_room(&mut writer, write)? {
+            match self.check_room(&mut writer, goal, user_bytes)? {
                 None => break,
                 Some(stop) => {
                     writer = self.wait_for_room(writer, &stop)?;
@@ -57,14 +67,26 @@ impl Engine {
     }
 
     /// Replaces full memtables. Answers what the write must wait for, if anything.
-    fn check_room(&self, writer: &mut Writer, write: &Write<'_>) -> Result<Option<Stop>> {
-        match write {
-            Write::One(tree, _) => Ok(self.check_room_of(writer, tree)),
-            Write::Batch(batch) => {
+    fn check_room(
+        &self,
+        writer: &mut Writer,
+        goal: &mut Goal<'_>,
+        user_bytes: usize,
+    ) -> Result<Option<Stop>> {
+        let needed = |operations: u64| user_bytes as u64 + operations * ENTRY_BYTES;
+        match goal {
+            Goal::One { tree, state, .. } => {
+                tree.refresh(state);
+                let stop = self.check_room_of(writer, tree, state, needed(1));
+                tree.refresh(state);
+                Ok(stop)
+            }
+            Goal::Batch { batch, .. } => {
                 let trees = self.trees();
+                let needed = needed(batch.len() as u64);
                 for id in batch.keyspaces() {
                     let Some(tree) = trees.get(id) else { continue };
-                    if let Some(stop) = self.check_room_of(writer, tree) {
+                    if let Some(stop) = self.check_room_of(writer, tree, &tree.state(), needed) {
                         return Ok(Some(stop));
                     }
                 }
@@ -74,8 +96,13 @@ impl Engine {
     }
 
     #[inline]
-    fn check_room_of(&self, writer: &mut Writer, tree: &Arc<Tree>) -> Option<Stop> {
-        let state = tree.state();
+    fn check_room_of(
+        &self,
+        writer: &mut Writer,
+        tree: &Arc<Tree>,
+        state: &TreeState,
+        needed: u64,
+    ) -> Option<Stop> {
         let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
         // As long as the active memtable has room writers go on, as a rule.
         if let Admission::Stop(pressure) = state.admission
@@ -83,16 +110,32 @@ impl Engine {
         {
             return stop(pressure);
         }
+        if state.active.take_room(needed) {
+            return None;
+        }
         let filled = state.active.memtable.filled_bytes() as u64;
-        if filled < self.buffer_bytes(tree) {
+        let limit = self.buffer_bytes(tree);
+        if filled < limit {
+            if state.active.memtable.wants_to_learn() {
+                self.have_learn(writer, &state.active.memtable);
+            }
+            state.active.set_room(room_known(limit - filled, limit));
             return None;
         }
         if let Admission::Stop(pressure) = state.admission {
             return stop(pressure);
         }
-        drop(state);
         self.rotate(writer, tree, FlushReason::Full);
         None
+    }
+
+    /// Has a memtable begin to use what it waited with, once the writes are in it that have left the
+    /// writer's lock. Happens once, to the first memtable of a tree.
+    #[cold]
+    fn have_learn(&self, writer: &Writer, memtable: &Memtable) {
+        if self.commits.wait_visible(writer.next_seq - 1) {
+            memtable.learn();
+        }
     }
 
     /// The size at which a memtable is full: that of the design, but no more than a quarter of the
@@ -248,4 +291,10 @@ impl Engine {
         drop(self.lock_writer());
         self.room.notify_all();
     }
+}
+
+/// How much of what is left can be written before the memtable is measured again. What is written
+/// may take more than it is thought to; and the design may ask for a smaller memtable by then.
+fn room_known(left: u64, limit: u64) -> u64 {
+    if left < MEASURED_BELOW { 0 } else { (left / 8).min(limit / 64) }
 }

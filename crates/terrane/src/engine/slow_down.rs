@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::Admission;
 
+use super::Engine;
 use super::tree::{Tree, TreeState};
-use super::{Engine, Write};
+use super::write::Goal;
 use crate::error::Result;
 use crate::event::StallEffect;
 use crate::stats::Counter;
@@ -56,10 +57,10 @@ impl Engine {
     /// # Errors
     /// The database was closed meanwhile.
     #[inline]
-    pub(super) fn slow_down(&self, write: &Write<'_>, user_bytes: usize) -> Result<()> {
-        let brake = match write {
-            Write::One(tree, _) => Brake::of(&tree.state()),
-            Write::Batch(batch) => {
+    pub(super) fn slow_down(&self, goal: &Goal<'_>, user_bytes: usize) -> Result<()> {
+        let brake = match goal {
+            Goal::One { state, .. } => Brake::of(state),
+            Goal::Batch { batch, .. } => {
                 let trees = self.trees();
                 let ids = batch.keyspaces();
                 let brakes =
@@ -70,18 +71,18 @@ impl Engine {
         if (brake.nanos_per_byte <= 0.0 && !brake.is_paced) || self.is_inline() {
             return Ok(());
         }
-        self.hold_back(write, brake, user_bytes)
+        self.hold_back(goal, brake, user_bytes)
     }
 
     #[cold]
-    fn hold_back(&self, write: &Write<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
+    fn hold_back(&self, goal: &Goal<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
         let mut owed = Duration::ZERO;
         if brake.nanos_per_byte > 0.0 {
-            self.tell_delayed(write);
+            self.tell_delayed(goal);
             owed = self.work.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
         if brake.is_paced {
-            owed = owed.max(self.ahead_of_rate(write));
+            owed = owed.max(self.ahead_of_rate(goal));
         }
         if owed < SHORTEST_SLEEP {
             return Ok(());
@@ -101,15 +102,15 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_delayed(&self, write: &Write<'_>) {
+    fn tell_delayed(&self, goal: &Goal<'_>) {
         let tell = |tree: &Tree| {
             if let Admission::Delay(pressure) = tree.state().admission {
                 self.tell_stalled(tree, StallEffect::Delayed, &pressure);
             }
         };
-        match write {
-            Write::One(tree, _) => tell(tree),
-            Write::Batch(batch) => {
+        match goal {
+            Goal::One { tree, .. } => tell(tree),
+            Goal::Batch { batch, .. } => {
                 let trees = self.trees();
                 let ids = batch.keyspaces();
                 ids.iter().filter_map(|id| trees.get(id)).for_each(|tree| tell(tree));
@@ -118,10 +119,10 @@ impl Engine {
     }
 
     /// How far writers are ahead of the greatest rate of any tree of a write, this one counted.
-    fn ahead_of_rate(&self, write: &Write<'_>) -> Duration {
-        match write {
-            Write::One(tree, _) => pace(tree, 1),
-            Write::Batch(batch) => {
+    fn ahead_of_rate(&self, goal: &Goal<'_>) -> Duration {
+        match goal {
+            Goal::One { tree, .. } => pace(tree, 1),
+            Goal::Batch { batch, .. } => {
                 let trees = self.trees();
                 let ids = batch.keyspaces();
                 let ahead = ids

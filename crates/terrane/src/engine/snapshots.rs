@@ -51,10 +51,11 @@ impl Snapshots {
     /// visible then, or it will see as visible what is visible here.
     #[inline]
     pub(crate) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
-        let visible = commits.visible();
-        fence(Ordering::SeqCst);
-        // Acquire pairs with the release of `release`: who let go has read.
-        visible.min(self.oldest.load(Ordering::Acquire))
+        // Both sequentially consistent, in this order, as is the fence in `hold`: where the second
+        // does not see what was said there, what is visible was taken after the first.
+        let visible = commits.visible_in_order();
+        // Acquire is in it, and pairs with the release of `release`: who let go has read.
+        visible.min(self.oldest.load(Ordering::SeqCst))
     }
 
     /// Lets go of a sequence number that was held.

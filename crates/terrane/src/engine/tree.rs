@@ -31,11 +31,30 @@ pub(crate) struct Buffer {
     /// When its first entry came, in microseconds since the Unix epoch; 0 as long as that is not
     /// known.
     since_micros: AtomicU64,
+    /// Bytes that it is known to have room for; used with the writer's lock held.
+    room: AtomicU64,
 }
 
 impl Buffer {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
-        Self { memtable, begins, since_micros: AtomicU64::new(0) }
+        Self { memtable, begins, since_micros: AtomicU64::new(0), room: AtomicU64::new(0) }
+    }
+
+    /// Takes so many bytes of the room that it is known to have; false if that is too little, and
+    /// it has to be measured again.
+    #[inline]
+    pub(super) fn take_room(&self, bytes: u64) -> bool {
+        // Relaxed, and not exchanged: one writer at a time.
+        let room = self.room.load(Ordering::Relaxed).checked_sub(bytes);
+        room.is_some_and(|room| {
+            self.room.store(room, Ordering::Relaxed);
+            true
+        })
+    }
+
+    /// It has been measured.
+    pub(super) fn set_room(&self, bytes: u64) {
+        self.room.store(bytes, Ordering::Relaxed);
     }
 
     /// When its first entry came; `None` as long as that is not known.
@@ -84,6 +103,8 @@ pub(crate) struct TreeState {
     pub(crate) nanos_per_write: u64,
     /// How its memtables are used, where the design leaves their kind open.
     pub(crate) usage: Arc<Usage>,
+    /// How many states of the tree were before it.
+    number: u64,
 }
 
 /// What is going on in the background.
@@ -120,6 +141,9 @@ pub(crate) struct Tree {
     /// The design before, if it was ever changed.
     design_before: Mutex<Option<Design>>,
     state: ArcSwap<TreeState>,
+    /// The number of the state: to look whether one that was loaded is still the newest takes less
+    /// than to load it again.
+    newest: AtomicU64,
     /// Held while the state is replaced.
     replacing: Mutex<()>,
     jobs: Mutex<TreeJobs>,
@@ -160,6 +184,7 @@ impl Tree {
             held_since,
             nanos_per_write,
             usage: Arc::clone(&usage),
+            number: 0,
         };
         Arc::new(Self {
             usage,
@@ -168,6 +193,7 @@ impl Tree {
             design: ArcSwap::from_pointee(design),
             design_before: Mutex::new(None),
             state: ArcSwap::from_pointee(state),
+            newest: AtomicU64::new(0),
             replacing: Mutex::new(()),
             jobs: Mutex::default(),
             is_dropped: AtomicBool::new(false),
@@ -197,7 +223,7 @@ impl Tree {
         let config = memtable_config(kind, buffer_bytes, before);
         match before {
             Some(before) => Memtable::new_after(before, config, pool),
-            None => Memtable::new(config, pool),
+            None => Memtable::new_to_learn(config, pool),
         }
     }
 
@@ -262,6 +288,15 @@ impl Tree {
         self.state.load()
     }
 
+    /// Has `state` be the current one, as it was loaded some time before. Where it has changed by
+    /// now under a lock that the caller holds, that is seen; otherwise it may be about to.
+    #[inline]
+    pub(super) fn refresh(&self, state: &mut Guard<Arc<TreeState>>) {
+        if self.newest.load(Ordering::Acquire) != state.number {
+            *state = self.state();
+        }
+    }
+
     /// The current state, to be kept.
     pub(crate) fn state_arc(&self) -> Arc<TreeState> {
         self.state.load_full()
@@ -315,9 +350,19 @@ impl Tree {
         let nanos_per_write = nanos_per_write(&design);
         let NextState { active, full, version } = next;
         let usage = Arc::clone(&self.usage);
-        let state =
-            TreeState { active, full, version, admission, held_since, nanos_per_write, usage };
+        let number = current.number + 1;
+        let state = TreeState {
+            active,
+            full,
+            version,
+            admission,
+            held_since,
+            nanos_per_write,
+            usage,
+            number,
+        };
         self.state.store(Arc::new(state));
+        self.newest.store(number, Ordering::Release);
     }
 
     pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {

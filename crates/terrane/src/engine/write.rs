@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use terrane_memtable::{Inserted, Memtable};
 
 use super::commit::Ticket;
-use super::{Engine, Tree, Writer};
+use super::{Engine, Tree, TreeState, Writer};
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
@@ -55,16 +56,30 @@ pub(super) fn given_up() -> Error {
     Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
-/// The memtables that a write goes into.
-enum Targets {
-    One(Arc<Memtable>),
-    Many(Vec<(Arc<Tree>, Arc<Memtable>)>),
+/// Where a write goes.
+pub(super) enum Goal<'a> {
+    /// One operation, a tree, and the tree's state. That is kept without counting: all writers
+    /// would share the count.
+    One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
+    /// A batch, and once it is its turn the memtables of its trees.
+    Batch { batch: &'a Batch, memtables: Vec<(Arc<Tree>, Arc<Memtable>)> },
 }
 
-/// The memtable of a tree that is written to, up to `last`.
-fn target(tree: &Tree, last: SeqNo) -> Arc<Memtable> {
-    tree.set_last_seq(last);
-    Arc::clone(&tree.state().active.memtable)
+impl<'a> Goal<'a> {
+    /// Asks for the memory that the write begins with, too: it comes while the writer waits for
+    /// its turn.
+    fn new(write: Write<'a>) -> Self {
+        match write {
+            Write::One(tree, op) => {
+                let state = tree.state();
+                if let Op::Put { key, .. } | Op::Delete { key } = op {
+                    state.active.memtable.prefetch(key);
+                }
+                Self::One { op, tree, state }
+            }
+            Write::Batch(batch) => Self::Batch { batch, memtables: Vec::new() },
+        }
+    }
 }
 
 impl Engine {
@@ -84,13 +99,14 @@ impl Engine {
         if count == 0 {
             return if durability == Durability::Sync { self.sync_log() } else { Ok(()) };
         }
-        let mut writer = self.make_room(&write, user_bytes)?;
+        let mut goal = Goal::new(write);
+        let mut writer = self.make_room(&mut goal, user_bytes)?;
         let first = writer.next_seq;
         let last = first + count - 1;
         if last > MAX_SEQ {
             return Err(Error::internal("all sequence numbers are used up"));
         }
-        let targets = self.targets(&write, last)?;
+        self.take_memtables(&mut goal, last, durability)?;
         if self.settings.delete_persistence_micros().is_some() {
             self.note_entries(&write);
         }
@@ -100,7 +116,7 @@ impl Engine {
         };
         writer.next_seq = last + 1;
         let entered = self.enter(&mut writer, last)?;
-        let wants_spare = writer.log.as_mut().and_then(LogWriter::wanted_spare);
+        let wants_spare = end.and_then(|_| writer.log.as_mut()).and_then(LogWriter::wanted_spare);
         // What is synced goes by system call, and needs no pages; its sync is the header's as well.
         let ahead = match durability {
             Durability::Process | Durability::Interval(_) => {
@@ -119,7 +135,7 @@ impl Engine {
             _ => Ok(()),
         };
         if synced.is_ok() {
-            self.insert(&write, first, &targets);
+            self.insert(&goal, first);
         }
         entered.finish()?;
         self.counters.add(Counter::Writes, count);
@@ -146,25 +162,35 @@ impl Engine {
         synced.inspect_err(|error| self.health.fail(error.clone()))
     }
 
-    /// The active memtables of all trees that are written to. Called with the writer's lock held,
-    /// under which they are replaced.
-    fn targets(&self, write: &Write<'_>, last: SeqNo) -> Result<Targets> {
-        match write {
-            Write::One(tree, _) if tree.is_dropped() => Err(dropped(tree.id)),
-            Write::One(tree, op) => {
-                let memtable = target(tree, last);
-                if let Op::Put { key, .. } | Op::Delete { key } = op {
+    /// The active memtables of all trees that are written to, up to `last`. Called with the writer's
+    /// lock held, under which they are replaced.
+    fn take_memtables(
+        &self,
+        goal: &mut Goal<'_>,
+        last: SeqNo,
+        durability: Durability,
+    ) -> Result<()> {
+        match goal {
+            Goal::One { tree, .. } if tree.is_dropped() => Err(dropped(tree.id)),
+            Goal::One { op, tree, state } => {
+                tree.set_last_seq(last);
+                if let Op::Put { key, .. } | Op::Delete { key } = op
+                    && durability != Durability::None
+                {
                     // It comes while the log is written.
-                    memtable.prefetch(key);
+                    state.active.memtable.prefetch_version(key);
                 }
-                Ok(Targets::One(memtable))
+                Ok(())
             }
-            Write::Batch(batch) => {
+            Goal::Batch { batch, memtables } => {
                 let trees = self.trees();
                 let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));
                 let found: Vec<_> = batch.keyspaces().iter().map(find).collect::<Result<_>>()?;
-                let targets = found.into_iter().map(|tree| (Arc::clone(tree), target(tree, last)));
-                Ok(Targets::Many(targets.collect()))
+                memtables.extend(found.into_iter().map(|tree| {
+                    tree.set_last_seq(last);
+                    (Arc::clone(tree), Arc::clone(&tree.state().active.memtable))
+                }));
+                Ok(())
             }
         }
     }
@@ -189,25 +215,23 @@ fn log(
 
 impl Engine {
     /// Puts the operations into their memtables.
-    fn insert(&self, write: &Write<'_>, first: SeqNo, targets: &Targets) {
-        match (write, targets) {
-            (Write::One(tree, op), Targets::One(memtable)) => {
+    fn insert(&self, goal: &Goal<'_>, first: SeqNo) {
+        match goal {
+            Goal::One { op, tree, state } => {
                 tell_put(tree, op);
-                self.insert_one(memtable, op, first, first);
+                self.insert_one(&state.active.memtable, op, first, first);
             }
-            (Write::Batch(batch), Targets::Many(targets)) => {
+            Goal::Batch { batch, memtables } => {
                 // Encoded by this process, and checked before.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
-                    let target = targets.iter().find(|(tree, _)| tree.id == keyspace);
+                    let target = memtables.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, memtable)) = target {
                         tell_put(tree, &op);
                         self.insert_one(memtable, &op, seq, first);
                     }
                 }
             }
-            // Targets are found for the write that they are used with.
-            (Write::One(..), Targets::Many(_)) | (Write::Batch(_), Targets::One(_)) => {}
         }
     }
 
