@@ -26,7 +26,7 @@ use crate::manifest::{Change, JobRecord, describe};
 use crate::memory::Charge;
 use crate::merge::{DropRules, OlderTables, Output, Piece, covered, merge};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, Table};
+use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::SeqNo;
 use crate::version::{OpenRun, Version};
 
@@ -216,6 +216,7 @@ impl Engine {
     }
 
     fn count(&self, outcome: &Outcome, took: Duration, cpu: Duration) {
+        self.count_refused(&outcome.made);
         let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
@@ -274,7 +275,12 @@ impl Engine {
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, held + job_memory(&design));
         // The job's memory comes from the cache, before it is taken.
         self.size_cache();
-        let sources = runs.into_iter().map(|run| Source::Run(RunCursor::read_ahead(run, piece)));
+        let tables_read = runs.iter().flat_map(|run| run.tables());
+        let warming = self.settings.cache_warming;
+        let warmer = Warmer::of_compaction(&self.tables, warming, tables_read)?;
+        let heat = warmer.as_ref().and_then(Warmer::heat).cloned();
+        let ahead = |run| Source::Run(RunCursor::read_ahead(run, piece, heat.clone()));
+        let sources = runs.into_iter().map(ahead);
         let mut input = MergeCursor::new(sources.collect());
         input.seek_first()?;
         let older = OlderTables::new(compaction.older_tables(shape));
@@ -283,7 +289,8 @@ impl Engine {
         let grandparents = grandparents(shape, level, tables);
         let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
         let mut next_table = || self.next_table();
-        let config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
+        let mut config = self.output_config(tree, level, grandparents, oldest, &mut next_table);
+        config.warmer = warmer;
         let mut output = Output::new(config);
         let made = merge(input, fragments, rules, &mut output, &mut |piece| pace.go_on(piece));
         paths.extend_from_slice(output.paths());
