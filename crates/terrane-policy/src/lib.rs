@@ -24,6 +24,7 @@
 //! | [`scheduler`] | how merges share the bandwidth |
 //! | [`allocation`] | how filter memory and time are shared among levels |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
+//! | [`cost`](mod@cost) | what a design costs, by formulas |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
@@ -31,6 +32,7 @@ pub mod admission;
 pub mod allocation;
 pub mod catalogue;
 pub mod compaction;
+pub mod cost;
 pub mod design;
 pub mod error;
 pub mod forecast;
