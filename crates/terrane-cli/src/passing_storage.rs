@@ -29,8 +29,8 @@ impl Storage for PassingStorage {
         DiskStorage.len(path)
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
-        Ok(Box::new(PassingFile(DiskStorage.create(path)?)))
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
+        Ok(Box::new(PassingFile(DiskStorage.create(path, access)?)))
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
@@ -86,7 +86,15 @@ impl Appender for PassingFile {
         self.0.append(bytes)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+
     fn sync(&mut self) -> io::Result<()> {
-        Ok(())
+        self.0.flush()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.0.is_direct()
     }
 }

@@ -25,6 +25,7 @@
 //! | [`allocation`] | how filter memory and time are shared among levels |
 //! | [`advice`] | which designs suit a workload |
 //! | [`memtable_choice`] | which memtable suits a mix of operations |
+//! | [`cost`](mod@cost) | what a design costs, by formulas |
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,7 @@ pub mod advice;
 pub mod allocation;
 pub mod catalogue;
 pub mod compaction;
+pub mod cost;
 pub mod design;
 pub mod error;
 pub mod forecast;

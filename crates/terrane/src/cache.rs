@@ -98,6 +98,11 @@ impl BlockCache {
         self.cache.get(key)
     }
 
+    /// Whether the block of this place is there, without counting as a use of it.
+    pub(crate) fn contains(&self, key: &BlockKey) -> bool {
+        self.cache.contains_key(key)
+    }
+
     /// Remembers a block, and forgets others to make room for it.
     pub(crate) fn insert(&self, key: BlockKey, block: Arc<HeapBlock>) {
         self.cache.insert(key, block);

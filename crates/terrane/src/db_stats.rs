@@ -39,6 +39,9 @@ pub struct Stats {
     pub filter_false_positives: u64,
     /// The block cache, for data, index and filter blocks.
     pub cache: CacheStats,
+    /// Tables that were to be read or written around the page cache, and went through it because
+    /// the file system cannot do otherwise.
+    pub direct_refused: u64,
     /// Bytes read from tables for readers.
     pub table_bytes_read: u64,
     /// Bytes written to the log.
@@ -139,6 +142,10 @@ pub struct CacheStats {
     pub filter_hits: u64,
     /// Filters read.
     pub filter_misses: u64,
+    /// Blocks that flushes and compactions put in.
+    pub warmed: u64,
+    /// Bytes of them.
+    pub warmed_bytes: u64,
 }
 
 /// What FloDB's memtables did.
@@ -271,6 +278,7 @@ impl Stats {
             filter_negatives: count(Counter::FilterNegatives),
             filter_false_positives: count(Counter::FilterFalsePositives),
             cache: cache_stats(engine, &by_level),
+            direct_refused: count(Counter::DirectRefused),
             table_bytes_read: count(Counter::TableBytesRead),
             log_bytes_written: count(Counter::LogBytesWritten),
             log_syncs: count(Counter::LogSyncs),
@@ -405,6 +413,8 @@ fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
         index_misses: sum(|level| level.index_misses),
         filter_hits: count(Counter::CacheFilterHits),
         filter_misses: sum(|level| level.filter_misses),
+        warmed: count(Counter::CacheWarmed),
+        warmed_bytes: count(Counter::CacheWarmedBytes),
     }
 }
 
@@ -559,6 +569,18 @@ impl fmt::Display for Stats {
             human(memory.pinned_bytes),
             human(memory.job_bytes)
         )?;
+        if self.cache.warmed > 0 {
+            let bytes = human(self.cache.warmed_bytes);
+            writeln!(f, "put into the cache  {} blocks ({bytes}) by jobs", self.cache.warmed)?;
+        }
+        if self.direct_refused > 0 {
+            writeln!(
+                f,
+                "direct              refused by the file system for {} tables, which went through \
+                 the page cache",
+                self.direct_refused
+            )?;
+        }
         let membuffer = &self.membuffer;
         if membuffer.writes > 0 {
             writeln!(

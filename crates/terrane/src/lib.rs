@@ -94,9 +94,10 @@ pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, Wr
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
-pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode};
+pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode};
 pub use snapshot::Snapshot;
 pub use stats::Times;
+pub use table::CacheWarming;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;
 pub use tree_view::TreeView;

@@ -17,7 +17,7 @@ use crate::clock::SystemClock;
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
 use crate::stats::Counters;
-use crate::storage::{DiskStorage, MemoryStorage};
+use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
     FinishedTable, MicroBlock, MicroFilter, ReadPath, Table, TableConfig, TableEnvironment,
     TableFileId,
@@ -133,8 +133,10 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
             compression: Compression::None,
             keyspace: 0,
             sync_bytes: 0,
+            access: Access::Buffered,
         },
         table_bytes: 1 << 30,
+        warmer: None,
         grandparents: Vec::new(),
         next_table: &mut next_table,
         now_micros: 1,

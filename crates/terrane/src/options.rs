@@ -19,7 +19,8 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
-use crate::storage::{DiskStorage, Storage};
+use crate::storage::{Access, DiskStorage, Storage};
+use crate::table::CacheWarming;
 
 /// What to do about a directory with or without a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +43,25 @@ pub enum ReadMode {
     Cached,
     /// By system calls through the block cache, around the page cache.
     Direct,
+}
+
+/// How flushes and compactions write tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WriteMode {
+    /// Through the page cache.
+    Buffered,
+    /// Around the page cache. What was just written is then not in memory, unless
+    /// [`Options::cache_warming`] puts it there.
+    Direct,
+}
+
+impl WriteMode {
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::Buffered => Access::Buffered,
+            Self::Direct => Access::Direct,
+        }
+    }
 }
 
 /// Bytes, printed with a unit.
@@ -201,6 +221,25 @@ options! {
     read_mode: ReadMode as ReadMode = ReadMode::Mapped,
     accepts "`mapped`, `cached` or `direct`" where |_| true,
     trade_off "Mapped reads cost no copy and no cache; cached ones keep to the memory budget.",
+    takes_effect "when the database is opened";
+
+    /// How flushes and compactions write tables. With `direct` here and in `read_mode`, tables and
+    /// all reads of them stay out of the page cache, as in the experiments of the compaction paper
+    /// (§5); the log and the manifest, which are small and written again and again, do not. Where
+    /// the file system cannot do it, tables go through the page cache all the same, and the figures
+    /// of the database say for how many that was so.
+    write_mode: WriteMode as WriteMode = WriteMode::Buffered,
+    accepts "`buffered` or `direct`" where |_| true,
+    trade_off "Direct writes leave the page cache to others, and wait for the device.",
+    takes_effect "when the database is opened";
+
+    /// Which blocks of the tables that flushes and compactions make are put into the block cache:
+    /// those of flushes, and those of compactions whose inputs' blocks were there. `meta` is for
+    /// indexes and filters, `all` for data blocks as well. Mapped tables are not read through the
+    /// cache, and are left alone.
+    cache_warming: CacheWarming as CacheWarming = CacheWarming::None,
+    accepts "`none`, `meta` or `all`" where |_| true,
+    trade_off "Spares readers the first read of what a compaction has just replaced, and takes room in the cache for it.",
     takes_effect "when the database is opened";
 
     /// Threads that compact. Flushes have a thread of their own.
@@ -459,6 +498,50 @@ impl fmt::Display for ReadMode {
             Self::Mapped => "mapped",
             Self::Cached => "cached",
             Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for WriteMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "buffered" => Ok(Self::Buffered),
+            "direct" => Ok(Self::Direct),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for WriteMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for CacheWarming {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "none" => Ok(Self::None),
+            "meta" => Ok(Self::Meta),
+            "all" => Ok(Self::All),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for CacheWarming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Meta => "meta",
+            Self::All => "all",
         })
     }
 }

@@ -53,6 +53,12 @@ pub(crate) enum Counter {
     CacheIndexHits,
     /// Filters found in the cache.
     CacheFilterHits,
+    /// Blocks that flushes and compactions put into the cache.
+    CacheWarmed,
+    /// Bytes of them.
+    CacheWarmedBytes,
+    /// Tables that were to be read or written around the page cache, and were not.
+    DirectRefused,
     /// Bytes read from tables by readers; of mapped tables, bytes whose checksum was verified.
     TableBytesRead,
     /// Bytes written to the log.

@@ -13,6 +13,7 @@
 //! Nothing survives the loss of power until it is synced: contents by `sync` of the file, names by
 //! [`Storage::sync_dir`] of the directory.
 
+mod direct;
 mod disk;
 mod disk_segment;
 mod fault;
@@ -29,12 +30,13 @@ pub use fault::{Fault, FaultStorage, Operation};
 pub use mapping::Mapping;
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 
-/// How a file is read.
+/// How a file is read, or appended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Through the page cache of the operating system.
     Buffered,
-    /// Around it, where the file system can do that.
+    /// Around it, where the file system can do that; where it cannot, through it, and
+    /// [`RandomReader::is_direct`] and [`Appender::is_direct`] say so.
     Direct,
 }
 
@@ -52,7 +54,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     fn len(&self, path: &Path) -> io::Result<u64>;
 
     /// Makes a file to be appended to. Fails if there is one of this name.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>>;
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>>;
 
     /// Opens a file to be read at any place.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>>;
@@ -93,17 +95,33 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
 /// A file that is written from front to back.
 pub trait Appender: Send {
-    /// Writes all of `bytes` at the end.
+    /// Writes all of `bytes` at the end. With [`Access::Direct`] some of them may wait in memory
+    /// for [`Appender::flush`] or [`Appender::sync`].
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes all that was written durable, but not the name of the file.
+    /// Has readers of the file see all that was written.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Makes all that was written durable, but not the name of the file. Readers see it, too.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Whether what is written goes around the page cache.
+    fn is_direct(&self) -> bool {
+        false
+    }
 }
 
 /// A file that is read at any place, by any number of threads.
 pub trait RandomReader: Send + Sync + fmt::Debug {
     /// Fills `buffer` from `offset` on; an end of file before that is an error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Whether it reads around the page cache.
+    fn is_direct(&self) -> bool {
+        false
+    }
 }
 
 /// A file of fixed length that is overwritten in place.

@@ -33,6 +33,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod warming;
 mod writer;
 
 pub(crate) use cursor::TableCursor;
@@ -43,4 +44,6 @@ pub(crate) use micro::{MicroBlock, MicroFilter};
 pub(crate) use reader::{Found, ReadPath, Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use stored::TableFileId;
+pub use warming::CacheWarming;
+pub(crate) use warming::{Heat, Warmer};
 pub(crate) use writer::{FinishedTable, TableConfig, TableWriter};

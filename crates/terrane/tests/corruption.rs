@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::model::Map;
-use terrane::storage::{MemoryStorage, Storage};
+use terrane::storage::{Access, MemoryStorage, Storage};
 use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, ReadMode, Result};
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -200,11 +200,19 @@ fn strange_files_in_the_directory_are_left_alone() {
         "99999999-zz.sst",
     ];
     for name in names {
-        storage.create(&Path::new(DIR).join(name)).unwrap().append(b"not ours").unwrap();
+        storage
+            .create(&Path::new(DIR).join(name), Access::Buffered)
+            .unwrap()
+            .append(b"not ours")
+            .unwrap();
     }
     // These look like ours, and are of no use: from a crash, or from another database.
     for name in ["000999.log", "MANIFEST-000000", "00000999-000000000000abcd.sst", "CURRENT.new"] {
-        storage.create(&Path::new(DIR).join(name)).unwrap().append(b"left over").unwrap();
+        storage
+            .create(&Path::new(DIR).join(name), Access::Buffered)
+            .unwrap()
+            .append(b"left over")
+            .unwrap();
     }
     for _ in 0..2 {
         assert!(check(&storage, &map, &others, ReadMode::Mapped, "strange files"));

@@ -22,7 +22,9 @@ use support::config::{Config, small_design};
 use support::model::{Change, Map, State, apply};
 use support::script::DEFAULT;
 use terrane::storage::{Crash, CrashPoint, MemoryStorage, Storage, Survival};
-use terrane::{Background, Db, Durability, KeyspaceOptions, ReadMode, WriteBatch};
+use terrane::{
+    Background, CacheWarming, Db, Durability, KeyspaceOptions, ReadMode, WriteBatch, WriteMode,
+};
 use terrane_testkit::{Rng, seed_from_env};
 
 const DIR: &str = "db";
@@ -31,7 +33,9 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
     Config {
         design: small_design(rng),
         durability,
-        read_mode: ReadMode::Cached,
+        read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
+        write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+        cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::All]),
         background: Background::Inline,
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use support::config::{Config, small_design};
 use support::model::Map;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
-use terrane::{Background, Db, Durability, Error, ErrorKind, Options, ReadMode};
+use terrane::{
+    Background, CacheWarming, Db, Durability, Error, ErrorKind, Options, ReadMode, WriteMode,
+};
 use terrane_testkit::{Rng, seed_from_env};
 
 const DIR: &str = "db";
@@ -22,7 +24,9 @@ fn config(rng: &mut Rng) -> Config {
     Config {
         design: small_design(rng),
         durability: *rng.pick(&[Durability::Process, Durability::Sync]),
-        read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached]),
+        read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
+        write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+        cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
         background: Background::Inline,
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,

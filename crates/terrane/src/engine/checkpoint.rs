@@ -120,7 +120,7 @@ fn copy_file(storage: &dyn Storage, from: &Path, to: &Path, bytes: Option<u64>) 
         None => storage.len(from).map_err(read)?,
     };
     let source = storage.open(from, Access::Buffered).map_err(read)?;
-    let mut copy = storage.create(to).map_err(write)?;
+    let mut copy = storage.create(to, Access::Buffered).map_err(write)?;
     let mut at = 0;
     while at < len {
         let mut piece = vec![0; PIECE_BYTES.min(len - at) as usize];

@@ -209,6 +209,7 @@ impl Engine {
     }
 
     fn count(&self, from_level: usize, outcome: &Outcome, took: Duration, cpu: Duration) {
+        self.count_refused(&outcome.made);
         let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);

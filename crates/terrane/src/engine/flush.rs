@@ -19,7 +19,7 @@ use crate::manifest::Change;
 use crate::memory::Charge;
 use crate::merge::{DropRules, OlderTables, Output, Piece, merge};
 use crate::stats::Counter;
-use crate::table::FinishedTable;
+use crate::table::{FinishedTable, Warmer};
 
 impl Engine {
     /// Flushes the oldest full memtable of a tree. Only one flush of a tree may run at a time.
@@ -97,7 +97,9 @@ impl Engine {
         let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
         self.size_cache();
         let mut next_table = || self.next_table();
-        let config = self.output_config(tree, 0, Vec::new(), full.since_micros, &mut next_table);
+        let mut config =
+            self.output_config(tree, 0, Vec::new(), full.since_micros, &mut next_table);
+        config.warmer = Warmer::of_flush(&self.tables, self.settings.cache_warming);
         let mut output = Output::new(config);
         let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
         let stop = || self.work.is_stopping();
@@ -112,6 +114,7 @@ impl Engine {
         }
         let bytes = tables.iter().map(|table| table.info.size_bytes).sum();
         self.counters.add(Counter::FlushBytesWritten, bytes);
+        self.count_refused(&tables);
         Ok(tables)
     }
 
@@ -162,13 +165,21 @@ impl Engine {
                 compression: design.compression.get(level),
                 keyspace: tree.id.0,
                 sync_bytes: self.settings.sync_bytes(),
+                access: self.settings.write_mode.access(),
             },
+            warmer: None,
             table_bytes: design.table_bytes,
             grandparents,
             next_table,
             now_micros: self.clock.now_micros(),
             oldest_tombstone_micros,
         }
+    }
+
+    /// Counts tables that were to be written around the page cache, and were not.
+    pub(super) fn count_refused(&self, made: &[FinishedTable]) {
+        let refused = made.iter().filter(|table| table.direct_refused);
+        self.counters.add(Counter::DirectRefused, refused.count() as u64);
     }
 
     /// A number and a path for a new table.

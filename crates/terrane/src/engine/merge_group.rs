@@ -24,7 +24,7 @@ use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::memory::Charge;
 use crate::merge::{DropRules, OlderTables, Output, Piece, clipped, covered, merge};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, Table};
+use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};
 use crate::version::{OpenRun, Version};
 
@@ -211,8 +211,14 @@ impl Group<'_, '_> {
             (pace.tree, pace.compaction)
         };
         let shape = self.version.shape();
-        let cursor = |run: &Arc<OpenRun>| RunCursor::read_ahead(Arc::clone(run), self.piece_bytes);
-        let sources = self.runs.iter().map(|run| Source::Run(cursor(run)));
+        let tables_read = self.runs.iter().flat_map(|run| run.tables());
+        let warming = self.engine.settings.cache_warming;
+        let warmer = Warmer::of_compaction(&self.engine.tables, warming, tables_read)?;
+        let heat = warmer.as_ref().and_then(Warmer::heat);
+        let sources = self.runs.iter().map(|run| {
+            let run = Arc::clone(run);
+            Source::Run(RunCursor::read_ahead(run, self.piece_bytes, heat.cloned()))
+        });
         let mut input = MergeCursor::new(sources.collect());
         match &part.start {
             None => input.seek_first()?,
@@ -224,7 +230,9 @@ impl Group<'_, '_> {
         let grandparents = grandparents(shape, level, self.tables);
         let oldest = self.tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
         let mut next_table = || self.engine.next_table();
-        let config = self.engine.output_config(tree, level, grandparents, oldest, &mut next_table);
+        let mut config =
+            self.engine.output_config(tree, level, grandparents, oldest, &mut next_table);
+        config.warmer = warmer;
         let mut output = Output::new(config);
         let fragments = clipped(&self.fragments, part.start.as_deref(), part.end.as_deref());
         let mut go_on = |piece: Piece| {

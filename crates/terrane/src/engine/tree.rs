@@ -170,6 +170,7 @@ impl Tree {
         buffer: Buffer,
     ) -> Arc<Self> {
         let admission = admit(version.shape(), 0, &design);
+        let cursors = Cursors::resumed(version.shape());
         let (active, version) = (Arc::new(buffer), Arc::new(version));
         let held_since = pressure_of(&admission).map(|_| Instant::now());
         let nanos_per_write = nanos_per_write(&design);
@@ -195,7 +196,7 @@ impl Tree {
             state: ArcSwap::from_pointee(state),
             newest: AtomicU64::new(0),
             replacing: Mutex::new(()),
-            jobs: Mutex::default(),
+            jobs: Mutex::new(TreeJobs { cursors, ..TreeJobs::default() }),
             is_dropped: AtomicBool::new(false),
             told_stall: Mutex::new(None),
             paced_until_nanos: AtomicU64::new(0),

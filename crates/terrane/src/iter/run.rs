@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::table::TableCursor;
+use crate::table::{Heat, TableCursor};
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
@@ -17,17 +17,23 @@ pub(crate) struct RunCursor {
     entries: Option<TableCursor>,
     /// Read so much at a time, past the cache; for who reads all of the run once.
     piece_bytes: Option<usize>,
+    /// Is told which of that the cache has.
+    heat: Option<Arc<Heat>>,
 }
 
 impl RunCursor {
     pub(crate) fn new(run: Arc<OpenRun>) -> Self {
-        Self { run, index: 0, entries: None, piece_bytes: None }
+        Self { run, index: 0, entries: None, piece_bytes: None, heat: None }
     }
 
     /// A cursor that goes through the run once, from front to back: it reads about `piece_bytes`
-    /// at a time, past the cache.
-    pub(crate) fn read_ahead(run: Arc<OpenRun>, piece_bytes: usize) -> Self {
-        Self { piece_bytes: Some(piece_bytes), ..Self::new(run) }
+    /// at a time, past the cache, and tells `heat` what the cache has of it.
+    pub(crate) fn read_ahead(
+        run: Arc<OpenRun>,
+        piece_bytes: usize,
+        heat: Option<Arc<Heat>>,
+    ) -> Self {
+        Self { piece_bytes: Some(piece_bytes), heat, ..Self::new(run) }
     }
 
     pub(crate) fn run(&self) -> &Arc<OpenRun> {
@@ -170,7 +176,7 @@ impl RunCursor {
         if self.index != index || self.entries.is_none() {
             let table = Arc::clone(table);
             self.entries = Some(match self.piece_bytes {
-                Some(bytes) => TableCursor::read_ahead(table, bytes),
+                Some(bytes) => TableCursor::read_ahead(table, bytes, self.heat.clone()),
                 None => TableCursor::new(table),
             });
             self.index = index;

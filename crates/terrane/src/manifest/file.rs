@@ -213,8 +213,10 @@ impl FileManifest {
         let number = self.next_number;
         self.next_number += 1;
         let path = self.dir.join(manifest_file_name(number));
-        let appender =
-            self.storage.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let appender = self
+            .storage
+            .create(&path, Access::Buffered)
+            .map_err(|error| Error::io("create", &path, error))?;
         let mut file = OpenManifest { path, number, appender, snapshot_bytes: 0, offset: 0 };
         self.bytes_written += file.append(snapshot)?;
         file.snapshot_bytes = file.offset;
@@ -229,7 +231,10 @@ impl FileManifest {
         let io = |operation, path: &Path, error| Error::io(operation, path, error);
         // One that was left behind by a crash is in the way.
         let _ = self.storage.remove(&new);
-        let mut file = self.storage.create(&new).map_err(|error| io("create", &new, error))?;
+        let mut file = self
+            .storage
+            .create(&new, Access::Buffered)
+            .map_err(|error| io("create", &new, error))?;
         let text = format!("{}\n", manifest_file_name(number));
         file.append(text.as_bytes()).map_err(|error| io("append to", &new, error))?;
         file.sync().map_err(|error| failed_sync(&new, error))?;

@@ -8,7 +8,7 @@ use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
 use super::file::{manifest_file_name, put_frame};
 use super::{Change, Edit, ManifestState, TableRecord, read_manifest, replay};
 use crate::error::{Error, ErrorKind};
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn};
 
@@ -39,7 +39,7 @@ pub(crate) fn edit(bytes: &[u8]) {
 pub(crate) fn file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     let path = Path::new("db").join(manifest_file_name(NUMBER));
-    let written = storage.create(&path).and_then(|mut file| file.append(bytes));
+    let written = storage.create(&path, Access::Buffered).and_then(|mut file| file.append(bytes));
     assert!(written.is_ok());
     let found =
         read_manifest(&storage, &path, NUMBER).and_then(|loaded| replay(&loaded, Path::new("db")));
@@ -70,7 +70,7 @@ pub(crate) fn sealed_file(bytes: &[u8]) {
             }
         }
     }
-    let written = storage.create(&path).and_then(|mut out| out.append(&file));
+    let written = storage.create(&path, Access::Buffered).and_then(|mut out| out.append(&file));
     assert!(written.is_ok());
     match read_manifest(&storage, &path, NUMBER) {
         Ok(loaded) => {

@@ -12,7 +12,7 @@ use terrane_policy::TableInfo;
 
 use crate::error::Result;
 use crate::storage::Storage;
-use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter};
+use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
 use crate::types::{EntryKind, SeqNo};
 
 /// How much of the level below one table may overlap, in tables of its own size.
@@ -22,6 +22,8 @@ const GRANDPARENTS_MAX: u64 = 10;
 pub(crate) struct OutputConfig<'a> {
     pub(crate) storage: &'a dyn Storage,
     pub(crate) table: TableConfig,
+    /// Puts blocks of the tables into the cache.
+    pub(crate) warmer: Option<Warmer>,
     pub(crate) table_bytes: u64,
     /// The tables of the level below the output, in key order.
     pub(crate) grandparents: Vec<Arc<TableInfo>>,
@@ -111,7 +113,7 @@ impl<'a> Output<'a> {
             let (id, path) = (self.config.next_table)();
             self.paths.push(path.clone());
             let writer = TableWriter::create(self.config.storage, &path, id, self.config.table)?;
-            self.writer = Some(writer);
+            self.writer = Some(writer.warming(self.config.warmer.clone()));
             self.grandparent_bytes = 0;
         }
         self.writer.as_mut().ok_or_else(|| crate::error::Error::internal("a table writer vanished"))

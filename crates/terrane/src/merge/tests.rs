@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::iter::{DeletedRanges, Source, VisibleCursor};
 use crate::memory::MemoryLedger;
 use crate::stats::Counters;
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::{ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
 use crate::version::Version;
@@ -54,11 +54,13 @@ fn merge_memtable(
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
+        access: Access::Buffered,
     };
     let mut output = Output::new(OutputConfig {
         storage,
         table,
         table_bytes: 300,
+        warmer: None,
         grandparents,
         next_table: &mut next_table,
         now_micros: 5,
@@ -239,8 +241,10 @@ fn a_stopped_merge_names_the_files_it_began() {
             compression: Compression::None,
             keyspace: 0,
             sync_bytes: 0,
+            access: Access::Buffered,
         },
         table_bytes: 1 << 20,
+        warmer: None,
         grandparents: vec![],
         next_table: &mut next_table,
         now_micros: 0,

@@ -7,7 +7,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(target_os = "linux")]
+use super::direct::{DirectAppender, DirectFile, DirectReader};
 use super::disk_segment::DiskSegment;
 use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 
@@ -39,9 +43,14 @@ impl Storage for DiskStorage {
         Ok(fs::metadata(path)?.len())
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
-        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-        Ok(Box::new(DiskAppender(file)))
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
+        match access {
+            Access::Buffered => {
+                let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+                Ok(Box::new(DiskAppender(file)))
+            }
+            Access::Direct => create_direct(path),
+        }
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
@@ -163,15 +172,11 @@ impl RandomReader for DiskReader {
 /// reads.
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => Ok(Arc::new(DirectReader { len: file.metadata()?.len(), file })),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Ok(Arc::new(DiskReader(File::open(path)?)))
-        }
-        Err(error) => Err(error),
-    }
+    let file = File::open(path)?;
+    Ok(match DiskDirect::of(&file) {
+        Some(direct) => Arc::new(DirectReader::new(direct, file.metadata()?.len())),
+        None => Arc::new(DiskReader(file)),
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -179,44 +184,78 @@ fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
     Ok(Arc::new(DiskReader(File::open(path)?)))
 }
 
-/// Direct reads are aligned in memory, offset and length to this.
+/// Makes a file to be written around the page cache; through it where the file system has no such
+/// writes.
 #[cfg(target_os = "linux")]
-const DIRECT_ALIGN: usize = 4096;
+fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    Ok(match DiskDirect::of(&file) {
+        Some(direct) => Box::new(DirectAppender::new(direct)),
+        None => Box::new(DiskAppender(file)),
+    })
+}
 
+#[cfg(not(target_os = "linux"))]
+fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
+    DiskStorage.create(path, Access::Buffered)
+}
+
+/// A file that the operating system copies nothing of.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct DirectReader {
+struct DiskDirect {
     file: File,
-    len: u64,
+    /// False once the device has refused a block of our size.
+    is_direct: AtomicBool,
 }
 
 #[cfg(target_os = "linux")]
-impl RandomReader for DirectReader {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        let end = offset.checked_add(buffer.len() as u64);
-        if end.is_none_or(|end| end > self.len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let skipped = (offset % DIRECT_ALIGN as u64) as usize;
-        let wanted = skipped + buffer.len();
-        let aligned = wanted.next_multiple_of(DIRECT_ALIGN);
-        let mut memory = vec![0; aligned + DIRECT_ALIGN];
-        let start = memory.as_ptr().align_offset(DIRECT_ALIGN);
-        let window = memory.get_mut(start..start + aligned).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut read = 0;
-        // The last page of a file is cut short by its end.
-        while read < wanted {
-            let at = offset - skipped as u64 + read as u64;
-            match self.file.read_at(&mut window[read..], at) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => read += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+impl DiskDirect {
+    /// The file, if its file system can do without the page cache. It is asked once the file is
+    /// there: what refuses while it makes a file may leave it behind all the same.
+    fn of(file: &File) -> Option<Self> {
+        let file = file.try_clone().ok()?;
+        let flags = rustix::fs::fcntl_getfl(&file).ok()?;
+        rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::DIRECT).ok()?;
+        Some(Self { file, is_direct: AtomicBool::new(true) })
+    }
+
+    /// Does what may be refused because the device has larger blocks than ours: then the file is
+    /// used through the page cache from there on.
+    fn attempt<T>(&self, mut go: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
+        match go(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.is_direct() => {
+                let flags = rustix::fs::fcntl_getfl(&self.file)?;
+                rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::DIRECT)?;
+                // Relaxed: it is told to people, and orders nothing.
+                self.is_direct.store(false, Ordering::Relaxed);
+                go(&self.file)
             }
+            other => other,
         }
-        buffer.copy_from_slice(&window[skipped..wanted]);
-        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl DirectFile for DiskDirect {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.attempt(|file| std::os::unix::fs::FileExt::read_at(file, buffer, offset))
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.attempt(|file| std::os::unix::fs::FileExt::write_all_at(file, bytes, offset))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.is_direct.load(Ordering::Relaxed)
     }
 }
 
@@ -235,7 +274,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let bytes: Vec<u8> = (0..20_001u32).map(|i| (i % 251) as u8).collect();
-        let mut file = DiskStorage.create(&path).unwrap();
+        let mut file = DiskStorage.create(&path, Access::Buffered).unwrap();
         file.append(&bytes).unwrap();
         file.sync().unwrap();
         let map = DiskStorage.map(&path).unwrap();
@@ -269,8 +308,8 @@ mod tests {
     fn existing_files_are_never_overwritten_by_create() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        DiskStorage.create(&path).unwrap().append(b"x").unwrap();
-        assert!(DiskStorage.create(&path).is_err());
+        DiskStorage.create(&path, Access::Buffered).unwrap().append(b"x").unwrap();
+        assert!(DiskStorage.create(&path, Access::Buffered).is_err());
         assert!(DiskStorage.create_segment(&path, 4096).is_err());
         assert_eq!(DiskStorage.len(&path).unwrap(), 1);
     }

@@ -116,9 +116,9 @@ impl Storage for FaultStorage {
         self.inner.len(path)
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
         self.check(Operation::Create, path)?;
-        Ok(Box::new(Faulty::new(self, path, self.inner.create(path)?)))
+        Ok(Box::new(Faulty::new(self, path, self.inner.create(path, access)?)))
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
@@ -202,9 +202,18 @@ impl Appender for Faulty<Box<dyn Appender>> {
         self.file.append(bytes)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        self.storage.check(Operation::Append, &self.path)?;
+        self.file.flush()
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
         self.file.sync()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.file.is_direct()
     }
 }
 
@@ -212,6 +221,10 @@ impl RandomReader for Faulty<Arc<dyn RandomReader>> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.storage.check(Operation::Read, &self.path)?;
         self.file.read_at(offset, buffer)
+    }
+
+    fn is_direct(&self) -> bool {
+        self.file.is_direct()
     }
 }
 

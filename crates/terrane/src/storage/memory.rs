@@ -6,7 +6,8 @@
 //! (everything), or what the loss of power leaves (the synced part, and any part of the rest, in
 //! pieces of a sector).
 //!
-//! With a capacity, writes beyond it fail as on a full disk.
+//! With a capacity, writes beyond it fail as on a full disk. Files that are used around the page
+//! cache refuse what is not aligned, as a device does.
 
 mod crash;
 mod files;
@@ -17,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::direct::{DirectAppender, DirectReader};
 use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
@@ -41,6 +43,7 @@ struct State {
     pending_names: Vec<NameChange>,
     locks: BTreeSet<PathBuf>,
     capacity_bytes: Option<u64>,
+    refuses_direct: bool,
     boot: u128,
     entropy: u64,
     /// Crash points are recorded while this is set.
@@ -64,6 +67,12 @@ impl MemoryStorage {
     /// Fails writes that would make all files together larger than this; `None` for no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock_state().capacity_bytes = bytes;
+    }
+
+    /// From now on files are used through the page cache, whatever is asked for, as on a file
+    /// system that cannot do otherwise.
+    pub fn refuse_direct(&self) {
+        self.lock_state().refuses_direct = true;
     }
 
     /// Bytes of all files.
@@ -216,13 +225,22 @@ impl Storage for MemoryStorage {
         Ok(self.lock_state().node(path)?.data().len() as u64)
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
         let id = self.lock_state().create(path, Node::default())?;
-        Ok(Box::new(MemoryAppender::new(self.clone(), id, path)))
+        let file = MemoryAppender::new(self.clone(), id, path);
+        if access == Access::Direct && !self.lock_state().refuses_direct {
+            return Ok(Box::new(DirectAppender::new(file)));
+        }
+        Ok(Box::new(file))
     }
 
-    fn open(&self, path: &Path, _access: Access) -> io::Result<Arc<dyn RandomReader>> {
-        let id = self.lock_state().id(path)?;
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
+        let state = self.lock_state();
+        let (id, len) = (state.id(path)?, state.node(path)?.data().len() as u64);
+        if access == Access::Direct && !state.refuses_direct {
+            let file = MemoryAppender::new(self.clone(), id, path);
+            return Ok(Arc::new(DirectReader::new(file, len)));
+        }
         Ok(Arc::new(MemoryReader::new(self.clone(), id)))
     }
 

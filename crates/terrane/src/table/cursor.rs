@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::block::BlockCursor;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
+use super::warming::Heat;
 use crate::error::{Error, Result};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
@@ -28,9 +29,13 @@ impl TableCursor {
     }
 
     /// A cursor that goes through the table once, from front to back: it reads about `piece_bytes`
-    /// at a time, past the cache.
-    pub(crate) fn read_ahead(table: Arc<Table>, piece_bytes: usize) -> Self {
-        let ahead = Some(Box::new(ReadAhead::new(piece_bytes)));
+    /// at a time, past the cache, and tells `heat` what the cache has of it.
+    pub(crate) fn read_ahead(
+        table: Arc<Table>,
+        piece_bytes: usize,
+        heat: Option<Arc<Heat>>,
+    ) -> Self {
+        let ahead = Some(Box::new(ReadAhead::new(piece_bytes, heat)));
         Self { ahead, ..Self::new(table) }
     }
 

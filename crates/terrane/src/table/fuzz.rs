@@ -174,6 +174,7 @@ fn make_sample() -> Result<Sample> {
         compression: Compression::None,
         keyspace: 1,
         sync_bytes: 0,
+        access: Access::Buffered,
     };
     let mut writer = TableWriter::create(&storage, &path, ID, config)?;
     for number in 0..30u64 {
@@ -224,7 +225,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
 fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
     let storage = MemoryStorage::new(1);
     let path = Path::new(DIR).join(ID.file_name());
-    let written = storage.create(&path).and_then(|mut file| file.append(bytes));
+    let written = storage.create(&path, Access::Buffered).and_then(|mut file| file.append(bytes));
     assert!(written.is_ok());
     for read_path in [ReadPath::Mapped, ReadPath::Cached(Access::Buffered)] {
         let table = open(&storage, info, read_path);

@@ -6,9 +6,12 @@
 //! checksum of every block is verified, also of those that readers have verified before: what a
 //! compaction writes has checksums of its own, which must not hide damage.
 
+use std::sync::Arc;
+
 use super::index::Index;
 use super::reader::{Contents, Opened, Table};
 use super::stored::{self, TRAILER_BYTES};
+use super::warming::Heat;
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::error::Result;
 use crate::stats::Counter;
@@ -24,12 +27,15 @@ pub(super) struct ReadAhead {
     window_start: u64,
     /// Up to here a mapped table was asked for.
     asked_to: u64,
+    /// Is told of blocks that the cache has.
+    heat: Option<Arc<Heat>>,
 }
 
 impl ReadAhead {
     /// Reads about `piece_bytes` at a time.
-    pub(super) fn new(piece_bytes: usize) -> Self {
-        Self { piece_bytes, index: Vec::new(), window: Vec::new(), window_start: 0, asked_to: 0 }
+    pub(super) fn new(piece_bytes: usize, heat: Option<Arc<Heat>>) -> Self {
+        let (index, window) = (Vec::new(), Vec::new());
+        Self { piece_bytes, index, window, window_start: 0, asked_to: 0, heat }
     }
 
     /// A data block, verified and decompressed. Blocks are cheap in rising order.
@@ -55,6 +61,9 @@ impl ReadAhead {
                 }
                 let index = Index::new(&self.index, &opened.index);
                 let place = index.block(number);
+                if let Some(heat) = &self.heat {
+                    heat.note(table, place.start);
+                }
                 let data_end = index.block(opened.index.len().saturating_sub(1)).end;
                 self.fill(table, opened, place.clone(), data_end)?;
                 let start = (place.start - self.window_start) as usize;

@@ -227,7 +227,11 @@ impl Table {
                 Contents::Mapped { map, verified: Box::default() }
             }
             ReadPath::Cached(access) => {
-                Contents::File(storage.open(&self.path, *access).map_err(io)?)
+                let file = storage.open(&self.path, *access).map_err(io)?;
+                if *access == Access::Direct && !file.is_direct() {
+                    self.environment.counters.add(Counter::DirectRefused, 1);
+                }
+                Contents::File(file)
             }
         };
         let at = len.checked_sub(FOOTER_BYTES as u64);
@@ -466,6 +470,11 @@ impl Table {
 
     pub(super) fn counters(&self) -> &Counters {
         &self.environment.counters
+    }
+
+    /// Whether the cache has the block at `offset`; the cache does not take that for a use of it.
+    pub(super) fn is_cached(&self, offset: u64) -> bool {
+        self.environment.cache.contains(&BlockKey { table: self.id.number, offset })
     }
 
     pub(super) fn ledger(&self) -> &Arc<MemoryLedger> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum::RunningChecksum;
 use crate::error::{Error, Result};
-use crate::storage::{Appender, Storage};
+use crate::storage::{Access, Appender, Storage};
 
 /// System calls of this size cost little per byte.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -22,8 +22,14 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn create(storage: &dyn Storage, path: &Path, sync_bytes: u64) -> Result<Self> {
-        let file = storage.create(path).map_err(|error| Error::io("create", path, error))?;
+    pub(super) fn create(
+        storage: &dyn Storage,
+        path: &Path,
+        access: Access,
+        sync_bytes: u64,
+    ) -> Result<Self> {
+        let file =
+            storage.create(path, access).map_err(|error| Error::io("create", path, error))?;
         let buffer = Vec::with_capacity(BUFFER_BYTES);
         Ok(Self {
             file,
@@ -76,10 +82,11 @@ impl Sink {
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }
 
-    /// Makes everything durable. Returns the checksum of the whole file.
-    pub(super) fn finish(mut self) -> Result<u64> {
+    /// Makes everything durable. Returns the checksum of the whole file, and whether it went around
+    /// the page cache.
+    pub(super) fn finish(mut self) -> Result<(u64, bool)> {
         self.write_buffer()?;
         self.sync()?;
-        Ok(self.sum.digest())
+        Ok((self.sum.digest(), self.file.is_direct()))
     }
 }

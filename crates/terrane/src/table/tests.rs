@@ -47,6 +47,7 @@ fn config(rng: &mut Rng) -> TableConfig {
         compression: *rng.pick(&[Compression::None, Compression::Lz4]),
         keyspace: 3,
         sync_bytes: 0,
+        access: Access::Buffered,
     }
 }
 
@@ -156,6 +157,7 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
+        access: Access::Buffered,
     };
     let mut writer = TableWriter::create(&storage, &path, ID, config).unwrap();
     writer.add(b"m", 5, EntryKind::Value, b"x").unwrap();
@@ -192,6 +194,7 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
         compression: Compression::None,
         keyspace: 0,
         sync_bytes: 0,
+        access: Access::Buffered,
     };
     let finished = write(&storage, &entries, config);
     let mut cursor = TableCursor::new(open(&storage, ReadPath::Mapped, &finished));
@@ -268,6 +271,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
             compression,
             keyspace: 0,
             sync_bytes: 0,
+            access: Access::Buffered,
         };
         let finished = write(&storage, &entries, config);
         let path = Path::new("db").join(ID.file_name());

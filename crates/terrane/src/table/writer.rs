@@ -15,8 +15,9 @@ use super::properties::Properties;
 use super::range_block;
 use super::sink::Sink;
 use super::stored::{self, TableFileId};
+use super::warming::Warmer;
 use crate::error::{Error, Result};
-use crate::storage::Storage;
+use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
 
 /// Filters begin at a multiple of this, so that each of their lines is one cache line.
@@ -32,6 +33,8 @@ pub(crate) struct TableConfig {
     pub(crate) keyspace: u32,
     /// How much is written before it is forced to disk; 0 to leave all to the end.
     pub(crate) sync_bytes: u64,
+    /// Whether it is written through the page cache.
+    pub(crate) access: Access,
 }
 
 /// A table that is complete and durable, but for its name.
@@ -41,6 +44,8 @@ pub(crate) struct FinishedTable {
     pub(crate) info: Arc<TableInfo>,
     /// XXH3-64 of the whole file.
     pub(crate) checksum: u64,
+    /// Whether it was to be written around the page cache, and was not.
+    pub(crate) direct_refused: bool,
 }
 
 /// Writes one table.
@@ -56,6 +61,7 @@ pub(crate) struct TableWriter {
     /// The last key of the blocks that are written.
     last_key: Vec<u8>,
     scratch: Vec<u8>,
+    warmer: Option<Warmer>,
 }
 
 impl TableWriter {
@@ -72,7 +78,7 @@ impl TableWriter {
         Ok(Self {
             id,
             config,
-            sink: Sink::create(storage, path, config.sync_bytes)?,
+            sink: Sink::create(storage, path, config.access, config.sync_bytes)?,
             block: BlockBuilder::default(),
             index: IndexBuilder::default(),
             hashes: Vec::new(),
@@ -84,7 +90,14 @@ impl TableWriter {
             },
             last_key: Vec::new(),
             scratch: Vec::new(),
+            warmer: None,
         })
+    }
+
+    /// Has blocks put into the cache as they are written.
+    pub(crate) fn warming(mut self, warmer: Option<Warmer>) -> Self {
+        self.warmer = warmer;
+        self
     }
 
     /// Bytes of the file so far, about.
@@ -163,6 +176,9 @@ impl TableWriter {
         let mut block = std::mem::take(&mut self.scratch);
         block.clear();
         self.block.finish(&mut block);
+        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| warmer.wants_data()) {
+            warmer.put(self.id.number, self.sink.offset(), block.clone());
+        }
         let packed = stored::compress(&block, self.config.compression);
         let is_packed = packed.is_some();
         let mut bytes = packed.unwrap_or(block);
@@ -184,6 +200,9 @@ impl TableWriter {
         self.scratch.clear();
         BlockBuilder::single(key, seq, kind, &mut self.scratch);
         let head = &self.scratch;
+        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| warmer.wants_data()) {
+            warmer.put(self.id.number, self.sink.offset(), [head, value].concat());
+        }
         let trailer = stored::trailer(&[head, value], false, self.id, self.sink.offset());
         for part in [&head[..], value, &trailer] {
             self.sink.append(part)?;
@@ -215,26 +234,34 @@ impl TableWriter {
         if let Some(bytes) = filter::build(&self.hashes, self.config.filter_bits) {
             let pad = self.sink.offset().next_multiple_of(FILTER_ALIGN) - self.sink.offset();
             self.sink.append(&[0; FILTER_ALIGN as usize][..pad as usize])?;
-            footer.filter = self.write_part(bytes)?;
+            footer.filter = self.write_part(bytes, Warmer::wants_filter)?;
         }
         if !self.fragments.is_empty() {
-            footer.range_tombstones = self.write_part(range_block::encode(&self.fragments))?;
+            footer.range_tombstones =
+                self.write_part(range_block::encode(&self.fragments), |_| false)?;
         }
         self.complete_properties(now_micros, oldest_tombstone_micros);
         let index = std::mem::take(&mut self.index).finish(data_end);
-        footer.index = self.write_part(index)?;
-        footer.properties = self.write_part(self.properties.encode())?;
+        footer.index = self.write_part(index, Warmer::wants_index)?;
+        footer.properties = self.write_part(self.properties.encode(), |_| false)?;
         self.sink.append(&footer.encode())?;
         let info = Arc::new(self.info());
-        Ok(FinishedTable { id: self.id, info, checksum: self.sink.finish()? })
+        let (checksum, is_direct) = self.sink.finish()?;
+        let direct_refused = self.config.access == Access::Direct && !is_direct;
+        Ok(FinishedTable { id: self.id, info, checksum, direct_refused })
     }
 
-    fn write_part(&mut self, mut bytes: Vec<u8>) -> Result<Handle> {
+    /// Writes a part, and puts it into the cache if the warmer wants it.
+    fn write_part(&mut self, mut bytes: Vec<u8>, wants: fn(&Warmer) -> bool) -> Result<Handle> {
         let offset = self.sink.offset();
         let len = u32::try_from(bytes.len())
             .map_err(|_| Error::internal("part of a table is larger than 4 GiB"))?;
         stored::seal(&mut bytes, false, self.id, offset);
         self.sink.append(&bytes)?;
+        if let Some(warmer) = self.warmer.as_ref().filter(|warmer| wants(warmer)) {
+            bytes.truncate(len as usize);
+            warmer.put(self.id.number, offset, bytes);
+        }
         Ok(Handle { offset, len })
     }
 

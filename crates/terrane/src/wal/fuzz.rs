@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::format::{RecordKind, SegmentHeader, record_bytes, record_header};
 use super::{Next, Recovery, SegmentReader, segment_file_name};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{Lsn, SeqNo};
 
 const DIR: &str = "db";
@@ -19,7 +19,9 @@ fn segment_path(number: u64) -> PathBuf {
 }
 
 fn put(storage: &MemoryStorage, number: u64, bytes: &[u8]) {
-    let written = storage.create(&segment_path(number)).and_then(|mut file| file.append(bytes));
+    let written = storage
+        .create(&segment_path(number), Access::Buffered)
+        .and_then(|mut file| file.append(bytes));
     assert!(written.is_ok());
 }
 

@@ -38,8 +38,8 @@ impl Storage for Hooked {
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.inner.len(path)
     }
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
-        self.inner.create(path)
+    fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
+        self.inner.create(path, access)
     }
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         self.inner.open(path, access)

@@ -16,6 +16,8 @@
 //! | `designs` | another design on a live database |
 //! | `events` | what happens by itself, told as it happens and later |
 //! | `durability` | what survives, for a database and for one write |
+//! | `direct_io` | tables around the page cache |
+//! | `cache_warming` | what flushes and compactions put into the block cache |
 //! | `figures` | counters and sizes that add up |
 //! | `merge_threads` | compactions in parts that have a thread each |
 //! | `compaction_reads` | what compactions read, and what they leave to readers |
@@ -27,6 +29,7 @@
 
 mod bandwidth;
 mod batches;
+mod cache_warming;
 mod checkpoint;
 mod close;
 mod compaction_reads;
@@ -34,6 +37,7 @@ mod damaged_tables;
 mod delete_persistence;
 mod deletes;
 mod designs;
+mod direct_io;
 mod disk_full;
 mod dropped_tables;
 mod durability;

@@ -89,3 +89,31 @@ fn check(options: &Options, is_later: bool, when: &str) {
         assert_eq!(other.get("round").unwrap().unwrap(), value(0, 9).as_str());
     }
 }
+
+/// Bytes that compactions write for the same writes, with the database opened again after each
+/// `rounds_open` rounds of them.
+fn compacted(rounds_open: u32) -> u64 {
+    let (options, _) = in_memory();
+    let design = "leveling T=4; granularity=file; movement=round-robin; buffer=4KiB; table=4KiB";
+    let mut db = options.clone().design(design.parse().unwrap()).open(DIR).unwrap();
+    let mut bytes = 0;
+    for round in 0..60u32 {
+        for number in 0..100u32 {
+            let key = (round * 100 + number).wrapping_mul(0x9e37_79b1).to_be_bytes();
+            db.put(key, [7; 40]).unwrap();
+        }
+        while db.run_background_job().unwrap() {}
+        if round % rounds_open == rounds_open - 1 {
+            bytes += db.stats().compaction_bytes_written;
+            db.close().unwrap();
+            db = options.clone().open(DIR).unwrap();
+        }
+    }
+    bytes + db.stats().compaction_bytes_written
+}
+
+#[test]
+fn round_robin_goes_on_where_it_was() {
+    let (once, often) = (compacted(60), compacted(2));
+    assert!(often < once * 5 / 4, "{often} bytes with many openings, {once} with one");
+}

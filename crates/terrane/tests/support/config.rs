@@ -9,7 +9,8 @@ use terrane::policy::strategy::{Eagerness, Granularity, Trigger};
 use terrane::policy::{Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
-    Background, Clock, Db, Design, Durability, IoBudget, ManualClock, Options, ReadMode,
+    Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, ManualClock, Options,
+    ReadMode, WriteMode,
 };
 use terrane_testkit::Rng;
 
@@ -18,6 +19,8 @@ pub struct Config {
     pub design: Design,
     pub durability: Durability,
     pub read_mode: ReadMode,
+    pub write_mode: WriteMode,
+    pub cache_warming: CacheWarming,
     pub background: Background,
     pub memory_budget: u64,
     pub log_segment_bytes: u64,
@@ -137,6 +140,8 @@ impl Config {
             design: small_design(rng),
             durability: *rng.pick(&[Durability::Process, interval, Durability::Sync]),
             read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
+            write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+            cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
             background: *rng.pick(&[Background::Threads, Background::Inline]),
             memory_budget: *rng.pick(&[1 << 20, 1 << 24]),
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),
@@ -163,6 +168,8 @@ impl Config {
         options
             .durability(self.durability)
             .read_mode(self.read_mode)
+            .write_mode(self.write_mode)
+            .cache_warming(self.cache_warming)
             .background(self.background)
             .memory_budget(self.memory_budget)
             .log_segment_bytes(self.log_segment_bytes)

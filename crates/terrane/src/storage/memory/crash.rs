@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use super::node::{FrozenNode, Node, NodeId};
+use super::node::{FrozenNode, Node, NodeId, Pending};
 use super::{MemoryStorage, NameChange, State};
 
 /// A crash never splits a sector.
@@ -105,13 +105,27 @@ impl CrashPoint {
 impl FrozenNode {
     fn as_it_was(&self) -> Node {
         let mut node = Node::durable((*self.durable).clone());
-        self.pending.iter().for_each(|write| node.write(write.offset, &write.bytes));
+        for change in &self.pending {
+            match change {
+                Pending::Write(write) => node.write(write.offset, &write.bytes),
+                Pending::Length(len) => node.set_len(*len),
+            }
+        }
         node
     }
 
     fn after(&self, dice: &mut Dice) -> Node {
         let mut data = (*self.durable).clone();
-        for write in &self.pending {
+        for change in &self.pending {
+            let write = match change {
+                Pending::Write(write) => write,
+                Pending::Length(len) => {
+                    if dice.survives() {
+                        data.resize(*len, 0);
+                    }
+                    continue;
+                }
+            };
             let mut at = 0;
             while at < write.bytes.len() {
                 let sector_end = (write.offset + at + 1).next_multiple_of(SECTOR_BYTES);
@@ -148,7 +162,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::storage::Storage;
+    use crate::storage::{Access, Storage};
 
     fn lost(seed: u64) -> Crash {
         Crash::Power(Survival { percent: 0, seed })
@@ -158,7 +172,7 @@ mod tests {
     fn unsynced_contents_and_names_are_lost_with_power_and_kept_without_the_process() {
         let storage = MemoryStorage::new(1);
         let (dir, path) = (Path::new("db"), Path::new("db/file"));
-        let mut file = storage.create(path).unwrap();
+        let mut file = storage.create(path, Access::Buffered).unwrap();
         file.append(b"synced").unwrap();
         file.sync().unwrap();
         assert!(storage.crash_point().image(lost(0)).read(path).is_err());
@@ -175,7 +189,7 @@ mod tests {
     fn renames_happen_wholly_or_not_at_all() {
         let storage = MemoryStorage::new(1);
         for name in ["db/old", "db/new"] {
-            let mut file = storage.create(Path::new(name)).unwrap();
+            let mut file = storage.create(Path::new(name), Access::Buffered).unwrap();
             file.append(name.as_bytes()).unwrap();
             file.sync().unwrap();
         }

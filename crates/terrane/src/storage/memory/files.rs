@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use super::MemoryStorage;
 use super::node::NodeId;
+use crate::storage::direct::{ALIGN, DirectFile};
 use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
 
-/// A file that is being written from front to back.
+/// A file that is being written from front to back, or read and written in blocks.
+#[derive(Debug)]
 pub(super) struct MemoryAppender {
     storage: MemoryStorage,
     id: NodeId,
@@ -32,6 +34,53 @@ impl Appender for MemoryAppender {
 
     fn sync(&mut self) -> io::Result<()> {
         self.storage.sync_node(self.id, &self.path)
+    }
+}
+
+/// What a device would refuse is refused.
+fn check_aligned(offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let places = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64];
+    if places.iter().all(|place| place.is_multiple_of(ALIGN as u64)) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+}
+
+impl DirectFile for MemoryAppender {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        check_aligned(offset, buffer)?;
+        let state = self.storage.lock_state();
+        let data = state.nodes.get(&self.id).ok_or(io::ErrorKind::NotFound)?.data();
+        let rest = usize::try_from(offset).ok().and_then(|start| data.get(start..));
+        let rest = rest.unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        check_aligned(offset, bytes)?;
+        let mut state = self.storage.lock_state();
+        let len = state.nodes.get(&self.id).ok_or(io::ErrorKind::NotFound)?.data().len() as u64;
+        state.take_room((offset + bytes.len() as u64).saturating_sub(len))?;
+        let node = state.nodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        node.write(offset as usize, bytes);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.storage.lock_state();
+        state.nodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?.set_len(len as usize);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.storage.sync_node(self.id, &self.path)
+    }
+
+    fn is_direct(&self) -> bool {
+        true
     }
 }
 

@@ -6,7 +6,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId(pub(super) u64);
 
-/// A write that is not durable yet.
+/// A change that is not durable yet.
+#[derive(Debug, Clone)]
+pub(super) enum Pending {
+    Write(PendingWrite),
+    /// A new length; what the file gains by it is zeros.
+    Length(usize),
+}
+
+/// Bytes that are not durable yet.
 #[derive(Debug, Clone)]
 pub(super) struct PendingWrite {
     pub(super) offset: usize,
@@ -18,14 +26,14 @@ pub(super) struct PendingWrite {
 pub(super) struct Node {
     data: Vec<u8>,
     durable: Arc<Vec<u8>>,
-    pending: Vec<PendingWrite>,
+    pending: Vec<Pending>,
 }
 
 /// What is needed to make crash images of a file.
 #[derive(Debug, Clone)]
 pub(super) struct FrozenNode {
     pub(super) durable: Arc<Vec<u8>>,
-    pub(super) pending: Vec<PendingWrite>,
+    pub(super) pending: Vec<Pending>,
 }
 
 impl Node {
@@ -41,7 +49,12 @@ impl Node {
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         let write = PendingWrite { offset, bytes: bytes.into() };
         write.apply(&mut self.data, 0..bytes.len());
-        self.pending.push(write);
+        self.pending.push(Pending::Write(write));
+    }
+
+    pub(super) fn set_len(&mut self, len: usize) {
+        self.data.resize(len, 0);
+        self.pending.push(Pending::Length(len));
     }
 
     pub(super) fn sync(&mut self) {

@@ -28,8 +28,8 @@ impl Storage for Unforced {
         DiskStorage.len(path)
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Appender>> {
-        Ok(Box::new(Appended(DiskStorage.create(path)?)))
+    fn create(&self, path: &Path, _access: Access) -> io::Result<Box<dyn Appender>> {
+        Ok(Box::new(Appended(DiskStorage.create(path, Access::Buffered)?)))
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {

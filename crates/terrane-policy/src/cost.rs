@@ -1,0 +1,221 @@
+//! What a design costs: formulas, not measurements.
+//!
+//! A model answers before anything is built, for any size, in no time. There are two here, and they
+//! are free-standing: nothing else in the crate asks them.
+//!
+//! | | of what | source |
+//! |---|---|---|
+//! | [`costs`] | any [`Design`]: writes, lookups, scans, memory and space, level by level | Dostoevsky §4, Monkey §4, with what this engine does in their place |
+//! | [`dent`] | the CS 265 tree, tiered or leveled: orders of growth | Dent §2.3.3, §2.4.1, §2.6.1 |
+//!
+//! [`costs`] is for records of one size, written once each in random order, and lookups of keys that
+//! are equally likely. It leaves out what averages leave out: stalls, caches, concurrency, what
+//! movements gain by choosing, moves of tables that nothing overlaps, and `growth=dynamic`, which is
+//! taken for `fixed`. `crates/terrane/tests/cost.rs` holds it to the engine's own counts, and says
+//! how near it comes.
+
+pub mod dent;
+mod filter;
+mod levels;
+
+pub use filter::blocked_false_positive_rate;
+pub use levels::LevelCosts;
+
+use crate::design::Design;
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Data {
+    /// Records, of different keys.
+    pub records: f64,
+    /// Bytes of a key and its value.
+    pub record_bytes: f64,
+    /// Bytes of an entry in a memtable beside those.
+    pub memtable_entry_bytes: f64,
+    /// Bytes of an entry in a table beside those, without its share of filters and index.
+    pub table_entry_bytes: f64,
+}
+
+impl Data {
+    /// Records of a size, with what this engine needs beside them.
+    pub fn new(records: f64, record_bytes: f64) -> Self {
+        Self { records, record_bytes, memtable_entry_bytes: 40.0, table_entry_bytes: 6.0 }
+    }
+
+    /// Bytes of an entry in a table of a design, its share of filters and index included. Filters
+    /// are those of the deepest levels, which have nearly all keys.
+    pub fn stored_bytes(&self, design: &Design) -> f64 {
+        let entry = self.record_bytes + self.table_entry_bytes;
+        let filter = design.filter_bits.values().last().copied().unwrap_or(0.0) / 8.0;
+        entry + filter + entry / block_bytes(design) * INDEX_ENTRY_BYTES
+    }
+}
+
+/// Bytes of an index for each data block: head, offset, and the ends and the rest of a separator.
+const INDEX_ENTRY_BYTES: f64 = 24.0;
+
+fn block_bytes(design: &Design) -> f64 {
+    f64::from(design.block_bytes.max(1))
+}
+
+/// What a design costs for some data. A block is a data block of the design.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// Level 0 and those below, down to the last one that holds anything.
+    pub levels: Vec<LevelCosts>,
+    /// Bytes written to tables for each byte that the user wrote, flushes included, from the first
+    /// record to the last.
+    pub write_amplification: f64,
+    /// Sorted runs, on average over time.
+    pub runs: f64,
+    /// Blocks read to learn that a key is not there.
+    pub absent_lookup_blocks: f64,
+    /// Blocks read to find a key that is there.
+    pub present_lookup_blocks: f64,
+    /// Blocks read to begin a scan.
+    pub seek_blocks: f64,
+    /// Blocks read for each entry that a scan goes over.
+    pub scan_entry_blocks: f64,
+    /// Bytes of all filters.
+    pub filter_bytes: f64,
+    /// Bytes of all indexes.
+    pub index_bytes: f64,
+    /// Bytes of all tables.
+    pub table_bytes: f64,
+    /// Bytes of tables over bytes of what is live in them, where all that can be obsolete is: each
+    /// key of a newer run is in the runs below it.
+    pub space_amplification_max: f64,
+    /// The most bytes that one compaction writes before it can free what it read.
+    pub compaction_bytes_max: f64,
+}
+
+/// What a design costs for some data.
+///
+/// ```
+/// use terrane_policy::cost::{Data, costs};
+/// let data = Data::new(10e6, 128.0);
+/// let of = |text: &str| costs(&text.parse().unwrap(), &data);
+/// let (leveling, tiering) = (of("leveling; buffer=8MiB"), of("tiering; buffer=8MiB"));
+/// assert!(tiering.write_amplification < leveling.write_amplification / 2.0);
+/// assert!(tiering.absent_lookup_blocks > leveling.absent_lookup_blocks * 2.0);
+/// ```
+pub fn costs(design: &Design, data: &Data) -> Costs {
+    let levels = levels::levels(design, data);
+    let user_bytes = (data.records * data.record_bytes).max(1.0);
+    let table_bytes: f64 = levels.iter().map(|level| level.bytes).sum();
+    let stored = data.stored_bytes(design);
+    let keys = |level: &LevelCosts| level.bytes / stored;
+    let entries_of_block = block_bytes(design) / (data.record_bytes + data.table_entry_bytes);
+    let runs = levels.iter().map(|level| level.runs).sum();
+    let flushed = data.records * stored;
+    let merged: f64 = levels.iter().map(|level| level.written_bytes).sum();
+    Costs {
+        write_amplification: (flushed + merged) / user_bytes,
+        runs,
+        absent_lookup_blocks: levels.iter().map(LevelCosts::false_positives).sum(),
+        present_lookup_blocks: present_lookup(&levels, table_bytes),
+        seek_blocks: runs,
+        scan_entry_blocks: 1.0 / entries_of_block,
+        filter_bytes: levels.iter().map(|level| keys(level) * level.filter_bits / 8.0).sum(),
+        index_bytes: data.records / entries_of_block * INDEX_ENTRY_BYTES,
+        table_bytes,
+        space_amplification_max: space_max(&levels),
+        compaction_bytes_max: levels.iter().map(|level| level.merge_bytes_max).fold(0.0, f64::max),
+        levels,
+    }
+}
+
+impl Costs {
+    /// Blocks read by a scan of so many entries.
+    pub fn scan_blocks(&self, entries: f64) -> f64 {
+        self.seek_blocks + entries * self.scan_entry_blocks
+    }
+}
+
+/// A key is in a level with the share of the data that the level has. Until then, each run that is
+/// newer lets through what its filter lets through; in the level itself that is half of the others.
+fn present_lookup(levels: &[LevelCosts], table_bytes: f64) -> f64 {
+    let (mut newer, mut blocks) = (0.0, 0.0);
+    for level in levels {
+        let share = level.bytes / table_bytes.max(1.0);
+        let others = (level.runs - 1.0).max(0.0) / 2.0 * level.false_positive_rate;
+        blocks += share * (1.0 + newer + others);
+        newer += level.false_positives();
+    }
+    blocks
+}
+
+/// All of a level that is not the last one may be obsolete, and all runs of that but one.
+fn space_max(levels: &[LevelCosts]) -> f64 {
+    let Some((last, above)) = levels.split_last() else { return 1.0 };
+    let above: f64 = above.iter().map(|level| level.bytes_max).sum();
+    last.runs_max.max(1.0) + above / (last.bytes / last.runs.max(1.0)).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    fn of(text: &str, records: f64) -> Costs {
+        costs(&text.parse().unwrap(), &Data::new(records, 100.0))
+    }
+
+    #[test]
+    fn every_design_has_finite_costs_at_every_size() {
+        for entry in catalogue::ALL {
+            for records in [0.0, 1.0, 1e3, 1e6, 1e9, 1e12] {
+                let design = (entry.design)();
+                let costs = costs(&design, &Data::new(records, 100.0));
+                let stored = records * Data::new(records, 100.0).stored_bytes(&design);
+                let what = format!("{} {records}: {costs:?}", entry.name);
+                assert!((costs.table_bytes - stored).abs() <= stored * 1e-6 + 1.0, "{what}");
+                assert!(costs.write_amplification.is_finite() && costs.runs.is_finite(), "{what}");
+                assert!(costs.levels.len() < 64, "{what}");
+                assert!(costs.absent_lookup_blocks <= costs.runs + 1e-9, "{what}");
+                assert!(costs.space_amplification_max >= 1.0, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn eagerness_trades_writes_for_reads_and_space() {
+        let eager: Vec<Costs> = ["leveling", "lazy-leveling", "tiering"]
+            .map(|name| {
+                of(&format!("{name} T=5; buffer=1MiB; granularity=level; movement=none"), 1e7)
+            })
+            .into();
+        for pair in eager.windows(2) {
+            let what = format!("{pair:?}");
+            assert!(pair[0].write_amplification > pair[1].write_amplification, "{what}");
+            assert!(pair[0].seek_blocks < pair[1].seek_blocks, "{what}");
+        }
+        assert!(eager[0].space_amplification_max < eager[2].space_amplification_max);
+    }
+
+    #[test]
+    fn growth_without_end_is_a_log_or_a_sorted_array() {
+        // Dent §2.2: with a ratio as large as the data, tiering is a log, leveling a sorted array.
+        let array = of("leveling T=1000; buffer=1MiB; granularity=level; movement=none", 1e6);
+        let log = of("tiering T=1000; buffer=1MiB; delay=never; stop=never", 1e6);
+        assert_eq!(log.levels.len(), 1);
+        assert!(log.write_amplification < 1.2 && log.runs > 50.0);
+        assert!(array.runs < 2.1 && array.write_amplification > 20.0);
+    }
+
+    #[test]
+    fn monkey_spends_the_same_memory_better() {
+        let flat = of("leveling T=4; buffer=1MiB; filter=5", 1e7);
+        let monkey = of("leveling T=4; buffer=1MiB; filter=monkey(5)", 1e7);
+        assert!(monkey.absent_lookup_blocks < flat.absent_lookup_blocks * 0.8);
+        assert!(monkey.filter_bytes < flat.filter_bytes * 1.1);
+    }
+
+    #[test]
+    fn smaller_blocks_take_more_index_and_fewer_bytes() {
+        let [small, large] =
+            ["1KiB", "16KiB"].map(|block| of(&format!("leveling; block={block}"), 1e6));
+        assert!((small.index_bytes / large.index_bytes - 16.0).abs() < 1e-6);
+        assert!((small.scan_entry_blocks / large.scan_entry_blocks - 16.0).abs() < 1e-6);
+    }
+}

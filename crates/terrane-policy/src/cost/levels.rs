@@ -1,0 +1,336 @@
+//! Level by level: what comes into a level, what it rewrites for that, and what stays in it.
+//!
+//! All data comes into level 0 in flushes. A level takes in what the level above gives up at once,
+//! its *chunk*. What it does with it:
+//!
+//! - One run, and whole levels move: the chunk is merged with what is there, until that is too much
+//!   and all of it leaves; n chunks of a bytes are written a·(1 + 2 + … + n) in all, less the first
+//!   one, which finds nothing and moves if it is a single run itself.
+//! - One run, and files move: the level stays full, and each byte that comes in has as many bytes of
+//!   it rewritten as the level is larger than what the chunk was cut from.
+//! - Several runs: a chunk is a run, written once, until there are too many.
+//! - Several runs that have room for more than one chunk (Dostoevsky's fluid tree): each as in the
+//!   first case.
+//!
+//! The last level is the first one that need not give anything up.
+
+use super::{Data, blocked_false_positive_rate};
+use crate::design::Design;
+use crate::strategy::Trigger;
+
+/// No tree is deeper.
+const LEVELS_MAX: usize = 40;
+
+/// A level, on average over time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelCosts {
+    /// Its number.
+    pub level: usize,
+    /// Bytes that it holds.
+    pub bytes: f64,
+    /// The most that it holds before it gives something up.
+    pub bytes_max: f64,
+    /// Runs that it holds.
+    pub runs: f64,
+    /// The most runs.
+    pub runs_max: f64,
+    /// Bytes that came into it from the level above, or from the memtable.
+    pub arrived_bytes: f64,
+    /// Bytes that compactions wrote to it.
+    pub written_bytes: f64,
+    /// The most that one compaction into it writes.
+    pub merge_bytes_max: f64,
+    /// Filter bits per key.
+    pub filter_bits: f64,
+    /// The share of missing keys that one of its filters lets through.
+    pub false_positive_rate: f64,
+}
+
+impl LevelCosts {
+    /// Blocks of it that are read in vain for a key that it does not have.
+    pub fn false_positives(&self) -> f64 {
+        self.runs * self.false_positive_rate
+    }
+}
+
+/// What a level gives up.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    /// All of it.
+    arriving: f64,
+    /// Bytes that are spread over all keys at a time: what rewrites a whole run below.
+    bytes: f64,
+    /// Whether it is given up file by file, from a level that stays full.
+    is_partial: bool,
+    /// Whether it is one run, which moves where nothing is in its way.
+    is_single: bool,
+}
+
+/// What a level is like, and what leaves it.
+struct Filled {
+    bytes: f64,
+    bytes_max: f64,
+    runs: f64,
+    runs_max: f64,
+    written: f64,
+    merge_max: f64,
+    leaves: Option<Chunk>,
+}
+
+/// The levels of a tree that all data was written to.
+pub(super) fn levels(design: &Design, data: &Data) -> Vec<LevelCosts> {
+    let depths = (0..=LEVELS_MAX).map(|last| attempt(design, data, last));
+    let Some((mut levels, _)) = depths.into_iter().find(|(_, overflows)| !overflows) else {
+        return Vec::new();
+    };
+    let last = levels.len() - 1;
+    // A level may have had other rules while it was the last one.
+    let changes = |level: usize| {
+        let strategy = &design.strategy;
+        strategy.runs_allowed(level, level) != strategy.runs_allowed(level, last)
+            || design.capacity_bytes(level, level) != design.capacity_bytes(level, last)
+    };
+    if (1..last).any(changes) {
+        let written = written_by_depth(design, data, last);
+        for (level, written) in levels.iter_mut().zip(written) {
+            level.written_bytes = written;
+        }
+    }
+    for level in &mut levels {
+        level.filter_bits = design.filter_bits_at(level.level, last);
+        level.false_positive_rate = blocked_false_positive_rate(level.filter_bits);
+    }
+    levels
+}
+
+/// Bytes written to each level, summed up from depth to depth of the tree as it grew.
+fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
+    let mut written = vec![0.0; deepest + 1];
+    let mut begun = 0.0;
+    for last in 0..=deepest {
+        let is_deepest = last == deepest;
+        let ended = if is_deepest { data.records } else { most_records(design, data, last, begun) };
+        let at = |records: f64| attempt(design, &Data { records, ..*data }, last).0;
+        // Before, the tree may have reached fewer levels.
+        for (sum, level) in written.iter_mut().zip(at(ended)) {
+            *sum += level.written_bytes;
+        }
+        for (sum, level) in written.iter_mut().zip(at(begun)) {
+            *sum -= level.written_bytes;
+        }
+        begun = ended;
+    }
+    written.iter().map(|bytes| bytes.max(0.0)).collect()
+}
+
+/// How many records fit a tree of this depth, which has held `least` of them.
+fn most_records(design: &Design, data: &Data, last: usize, least: f64) -> f64 {
+    let (mut fits, mut overflows) = (least, data.records);
+    for _ in 0..60 {
+        let records = f64::midpoint(fits, overflows);
+        if attempt(design, &Data { records, ..*data }, last).1 {
+            overflows = records;
+        } else {
+            fits = records;
+        }
+    }
+    fits
+}
+
+/// The levels of a tree whose last level is `last`, without filters, and whether that holds too
+/// much.
+fn attempt(design: &Design, data: &Data, last: usize) -> (Vec<LevelCosts>, bool) {
+    let stored = data.stored_bytes(design);
+    let all = data.records * stored;
+    let in_memtable = data.record_bytes + data.memtable_entry_bytes;
+    let flush = design.buffer_bytes as f64 * stored / in_memtable.max(1.0);
+    let flush = flush.min(all).max(1.0);
+    let mut chunk = Chunk { arriving: all, bytes: flush, is_partial: false, is_single: true };
+    let mut levels = Vec::with_capacity(last + 1);
+    for level in 0..=last {
+        let at = Place { design, level, last };
+        let filled = if level == 0 { at.level0(chunk) } else { at.fill(chunk) };
+        levels.push(LevelCosts {
+            level,
+            bytes: filled.bytes,
+            bytes_max: filled.bytes_max,
+            runs: filled.runs,
+            runs_max: filled.runs_max,
+            arrived_bytes: chunk.arriving,
+            written_bytes: filled.written,
+            merge_bytes_max: filled.merge_max,
+            filter_bits: 0.0,
+            false_positive_rate: 1.0,
+        });
+        match filled.leaves {
+            Some(leaves) => chunk = leaves,
+            None => return (levels, false),
+        }
+    }
+    (levels, true)
+}
+
+/// A level of a design.
+struct Place<'a> {
+    design: &'a Design,
+    level: usize,
+    last: usize,
+}
+
+impl Place<'_> {
+    fn capacity(&self) -> f64 {
+        self.design.capacity_bytes(self.level, self.last) as f64
+    }
+
+    /// Whether the level acts by its size where it gathers runs.
+    fn goes_by_size(&self) -> bool {
+        !self.design.strategy.triggers.at(self.level).contains(&Trigger::RunCount)
+    }
+
+    fn level0(&self, from: Chunk) -> Filled {
+        let by_runs = f64::from(self.design.strategy.level0_runs.max(1));
+        let gathers =
+            if self.goes_by_size() { (self.capacity() / from.bytes).ceil() } else { by_runs };
+        Filled { written: 0.0, merge_max: 0.0, ..gathered(from, gathers.max(1.0)) }
+    }
+
+    fn fill(&self, from: Chunk) -> Filled {
+        let strategy = &self.design.strategy;
+        let allowed = f64::from(strategy.runs_allowed(self.level, self.last).max(1));
+        let is_partial = strategy.granularity.at(self.level).tables().is_some();
+        let room = self.capacity();
+        if allowed <= 1.0 {
+            return if is_partial { self.one_full_run(from, room) } else { one_run(from, room) };
+        }
+        if strategy.fills_runs(self.level, self.last) {
+            return filling(from, room, allowed);
+        }
+        let by_size = (room / from.bytes).ceil().max(1.0);
+        gathered(from, if self.goes_by_size() { by_size } else { allowed + 1.0 })
+    }
+
+    /// One run, which files leave one by one.
+    fn one_full_run(&self, from: Chunk, room: f64) -> Filled {
+        let stays = from.arriving.min(room);
+        let spread = from.bytes.max(1.0);
+        // As it grows, half of it is in the way on average.
+        let growing = if from.is_partial {
+            stays * (1.0 + stays / spread / 2.0)
+        } else {
+            merged(from, stays)
+        };
+        let full = (from.arriving - stays) * (1.0 + stays / spread);
+        let arriving = from.arriving - stays;
+        let table = self.design.table_bytes as f64;
+        let piece = if from.is_partial { table } else { from.bytes };
+        Filled {
+            bytes: stays,
+            bytes_max: room.min(from.arriving),
+            runs: f64::from(u8::from(stays > 0.0)),
+            runs_max: 1.0,
+            written: growing + full,
+            merge_max: (piece * (1.0 + stays / spread)).min(stays + piece),
+            leaves: (arriving > 0.0).then_some(Chunk {
+                arriving,
+                bytes: stays,
+                is_partial: true,
+                is_single: true,
+            }),
+        }
+    }
+}
+
+/// What need not be written of what comes into an empty place: the first chunk moves.
+fn moved(from: Chunk, room: f64) -> f64 {
+    let is_moved = from.is_single && !from.is_partial;
+    if is_moved { from.bytes.min(room).min(from.arriving) } else { 0.0 }
+}
+
+/// Bytes written where chunks are merged into one run until that has `room`.
+fn merged(from: Chunk, bytes: f64) -> f64 {
+    let chunks = bytes / from.bytes.max(1.0);
+    (bytes * (chunks + 1.0) / 2.0 - moved(from, bytes)).max(0.0)
+}
+
+/// One run, all of which leaves when it has grown beyond its room.
+fn one_run(from: Chunk, room: f64) -> Filled {
+    let whole = ((room / from.bytes).floor() + 1.0).max(1.0) * from.bytes;
+    if from.arriving <= room {
+        let bytes = from.arriving;
+        return Filled {
+            bytes,
+            bytes_max: bytes,
+            runs: f64::from(u8::from(bytes > 0.0)),
+            runs_max: 1.0,
+            written: merged(from, bytes),
+            merge_max: bytes,
+            leaves: None,
+        };
+    }
+    let chunks = whole / from.bytes;
+    let bytes = ((whole - from.bytes) / 2.0).min(from.arriving);
+    Filled {
+        bytes,
+        bytes_max: whole - from.bytes,
+        runs: 1.0 - 1.0 / chunks,
+        runs_max: 1.0,
+        written: merged(from, whole) * from.arriving / whole,
+        merge_max: whole,
+        leaves: Some(Chunk {
+            arriving: from.arriving - bytes,
+            bytes: whole,
+            is_partial: false,
+            is_single: true,
+        }),
+    }
+}
+
+/// Runs, a chunk each, all of which leave when there are `most`.
+fn gathered(from: Chunk, most: f64) -> Filled {
+    let written = if from.is_single { 0.0 } else { from.arriving };
+    let all = most * from.bytes;
+    let is_last = from.arriving < all;
+    let (bytes, runs) = if is_last {
+        (from.arriving, from.arriving / from.bytes)
+    } else {
+        let runs = (most - 1.0) / 2.0;
+        (runs * from.bytes, runs)
+    };
+    Filled {
+        bytes,
+        bytes_max: (all - from.bytes).max(bytes),
+        runs,
+        runs_max: if is_last { runs.ceil() } else { most - 1.0 },
+        written,
+        merge_max: if from.is_single { 0.0 } else { from.bytes },
+        leaves: (!is_last).then_some(Chunk {
+            arriving: from.arriving - bytes,
+            bytes: all,
+            is_partial: false,
+            is_single: most <= 1.0,
+        }),
+    }
+}
+
+/// Runs with room for several chunks each.
+fn filling(from: Chunk, room: f64, allowed: f64) -> Filled {
+    let run = ((room / allowed / from.bytes).floor()).max(1.0) * from.bytes;
+    let all = run * allowed + from.bytes;
+    let is_last = from.arriving < all;
+    let bytes = if is_last { from.arriving } else { all / 2.0 };
+    let runs = (bytes / run).min(allowed);
+    Filled {
+        bytes,
+        bytes_max: all.min(from.arriving),
+        runs,
+        runs_max: if is_last { runs.ceil() } else { allowed },
+        written: merged(from, run) * (from.arriving / run),
+        merge_max: run,
+        leaves: (!is_last).then_some(Chunk {
+            arriving: from.arriving - bytes,
+            bytes: all,
+            is_partial: false,
+            is_single: false,
+        }),
+    }
+}

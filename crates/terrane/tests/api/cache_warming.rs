@@ -1,0 +1,90 @@
+//! What flushes and compactions put into the block cache.
+
+use terrane::{CacheStats, CacheWarming, Db, ReadMode};
+
+use crate::support::{DIR, in_memory};
+
+const DESIGN: &str = "1-leveling T=4 L0=8 base=1MiB; buffer=1MiB; table=64KiB; block=512B";
+
+fn fill(db: &Db, round: u8) {
+    for number in 0..3000u32 {
+        db.put(number.to_be_bytes(), [round; 100]).unwrap();
+    }
+    db.flush().unwrap();
+}
+
+fn read(db: &Db, keys: std::ops::Range<u32>) {
+    keys.for_each(|number| assert!(db.contains(number.to_be_bytes()).unwrap()));
+}
+
+fn misses(db: &Db) -> (u64, u64, u64) {
+    let CacheStats { data_misses, index_misses, filter_misses, .. } = db.stats().cache;
+    (data_misses, index_misses, filter_misses)
+}
+
+/// Two runs, of which `keys` were read, are compacted; returns what readers of the same keys miss
+/// after that: data, indexes, filters.
+fn after_compaction(
+    warming: CacheWarming,
+    mode: ReadMode,
+    keys: std::ops::Range<u32>,
+) -> (u64, u64, u64) {
+    let (options, _) = in_memory();
+    let options = options.read_mode(mode).cache_warming(warming).memory_budget(64 << 20);
+    let db = options.design(DESIGN.parse().unwrap()).open(DIR).unwrap();
+    (0..2).for_each(|round| fill(&db, round));
+    read(&db, keys.clone());
+    db.compact_range::<&[u8]>(..).unwrap();
+    assert_eq!(db.stats().compactions, 1);
+    let before = misses(&db);
+    read(&db, keys);
+    let after = misses(&db);
+    let stats = db.stats();
+    assert_eq!(stats.cache.warmed > 0, warming != CacheWarming::None && mode != ReadMode::Mapped);
+    (after.0 - before.0, after.1 - before.1, after.2 - before.2)
+}
+
+#[test]
+fn readers_find_in_the_cache_what_took_the_place_of_what_they_had_there() {
+    let cached = |warming| after_compaction(warming, ReadMode::Cached, 0..3000);
+    let (data, indexes, filters) = cached(CacheWarming::None);
+    assert!(data > 100 && indexes >= 5 && filters >= 5, "{data} {indexes} {filters}");
+    assert_eq!(cached(CacheWarming::Meta), (data, 0, 0));
+    assert_eq!(cached(CacheWarming::All), (0, 0, 0));
+    // What is mapped is not read through the cache.
+    assert_eq!(after_compaction(CacheWarming::All, ReadMode::Mapped, 0..3000), (0, 0, 0));
+}
+
+#[test]
+fn what_nobody_had_in_the_cache_is_not_put_there() {
+    let (options, storage) = in_memory();
+    let design = DESIGN.parse().unwrap();
+    let db = options.design(design).open(DIR).unwrap();
+    (0..2).for_each(|round| fill(&db, round));
+    db.close().unwrap();
+    // What the flushes put into the cache went with it; of the first of some tables all is read.
+    let (options, _) = in_memory();
+    let options = options.storage(std::sync::Arc::new(storage)).memory_budget(64 << 20);
+    let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
+    let db = options.open(DIR).unwrap();
+    read(&db, 0..300);
+    db.compact_range::<&[u8]>(..).unwrap();
+    let stats = db.stats();
+    assert_eq!(stats.compactions, 1);
+    let written = stats.compaction_bytes_written;
+    let warmed = stats.cache.warmed_bytes;
+    // About a tenth, half of which comes from the run that nobody read in.
+    assert!(warmed > 0 && warmed < written / 5, "{warmed} of {written}");
+}
+
+#[test]
+fn the_cache_keeps_to_its_room() {
+    let (options, _) = in_memory();
+    let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
+    let db = options.memory_budget(2 << 20).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
+    (0..8).for_each(|round| fill(&db, round));
+    db.compact_range::<&[u8]>(..).unwrap();
+    let stats = db.stats();
+    assert!(stats.cache.warmed_bytes > 2 << 20, "{}", stats.cache.warmed_bytes);
+    assert!(stats.memory.cache_bytes <= 2 << 20, "{}", stats.memory.cache_bytes);
+}
