@@ -11,12 +11,12 @@ use terrane_sim::{
     Workload, begin,
 };
 
-/// Trees that more flushes would load begin as they are after a long time.
-const LOAD_FLUSHES_MAX: f64 = 1200.0;
-
-/// Updates that are played, in buffers: every record twice within these bounds.
+/// Buffers that are played, in a load and in updates: every record twice within these bounds. A tree
+/// that gathers runs or moves whole levels has merges that come once in a thousand buffers; one that
+/// moves tables from run to run does the same all the time, and takes longer to play.
 const BUFFERS_MIN: f64 = 60.0;
 const BUFFERS_MAX: f64 = 1200.0;
+const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 
 /// Flushes that are played to see who is held up.
 const STALL_BUFFERS: f64 = 120.0;
@@ -93,11 +93,20 @@ impl World {
     }
 }
 
+fn buffers_max(design: &Design) -> f64 {
+    let strategy = &design.strategy;
+    let mut granularities = strategy.granularity.values().iter();
+    let moves_tables = granularities.any(|granularity| granularity.tables().is_some());
+    let is_even = moves_tables && !strategy.eagerness.gathers();
+    if is_even { BUFFERS_MAX } else { BUFFERS_MAX_OF_RARE_MERGES }
+}
+
 /// What a design costs; `None` if its writers would wait for ever.
 pub(in crate::commands) fn costs(design: &Design, world: &World) -> Option<Played> {
     let mut setup = world.setup(design, world.at_once(), Arrival::Constant(CALM));
     let buffer = world.buffer_writes(design);
-    let (loaded, tree) = if world.records / buffer <= LOAD_FLUSHES_MAX {
+    let most = buffers_max(design);
+    let (loaded, tree) = if world.records / buffer <= most {
         // A load does not wait for arrivals: its pace is that of its writer.
         let mut load = setup.clone();
         load.machine.costs.write_seconds = 1.0 / CALM;
@@ -121,7 +130,7 @@ pub(in crate::commands) fn costs(design: &Design, world: &World) -> Option<Playe
     if let Some(costs) = loaded.filter(|_| world.inserts >= 1.0) {
         return Some(Played { costs, tree });
     }
-    let writes = (2.0 * world.records).clamp(BUFFERS_MIN * buffer, BUFFERS_MAX * buffer);
+    let writes = (2.0 * world.records).clamp(BUFFERS_MIN * buffer, most * buffer);
     setup.window_seconds = writes / CALM / WINDOWS;
     let (outcome, tree) = Simulation::new(&setup, tree).run(writes / CALM);
     if outcome.stuck.is_some() {
