@@ -8,8 +8,9 @@ use crate::commands::simulate::document::Document;
 use crate::commands::simulate::show::seconds;
 use crate::human;
 
-/// §4.2: a memtable of 1 GB, a ratio of ten, eight writers, at most two runs a level.
-const DESIGN: &str = "blsm-spring; buffer=1GiB";
+/// §4.2: 1 GB of memory, here for one memtable that is written and one that is flushed; a ratio of
+/// ten, eight writers, at most two runs a level.
+const DESIGN: &str = "blsm-spring; buffer=512MiB";
 
 pub(super) fn play(setting: &Setting, document: &mut Document) -> Result<()> {
     let mut rows = Vec::new();
@@ -62,8 +63,9 @@ pub(super) fn play(setting: &Setting, document: &mut Document) -> Result<()> {
     document.table("Fig. 6: bLSM, two levels on disk", &HEADERS, &rows);
     document.text(
         "The design is `blsm-spring`. Its scheduler is `gear`: a merge has bandwidth in proportion to what it \
-         has left over the room that is\nleft in its level. While what was in a level is on its way down, \
-         writers are slowed down by how far the level is full again,\nand stop when it would need a third run.",
+         has left over the room that\nis left in its level. While what was in a level is on its way down, \
+         writers are slowed down by how far the level is full again,\nand stop when it would need a third \
+         run. The rate is that of half the memory: what is flushed needs the other half.",
     );
     Ok(())
 }
