@@ -2,8 +2,8 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`maintenance`] | how stale entries are dealt with, as a value with a text form |
-//! | [`entry`] | secondary keys of a record, and index entries |
+//! | `maintenance` | how stale entries are dealt with, as a value with a text form |
+//! | `entry` | secondary keys of a record, and index entries |
 //!
 //! The record is in the default keyspace. All keyspaces share the budget and the scheduler, and a
 //! write is one batch over all of them, so writers wait for whichever tree is behind, as in AsterixDB.

@@ -276,7 +276,8 @@ impl Phases {
                 format!("p99 fair {}, greedy {}", pair(fair.0, fair.1), pair(greedy.0, greedy.1)),
                 greedy.1 > 3.0 * greedy.0 && fair.1 > 0.8 * fair.0,
             ),
-            "",
+            "what comes into a level while its run is on the way out becomes its next run, so that a \
+             small merge seldom has to wait for the level below",
         );
         let (fair, greedy) = (both(0, 0), both(0, 1));
         let short = setting.short();

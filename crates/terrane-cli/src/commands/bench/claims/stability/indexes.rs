@@ -73,13 +73,19 @@ impl Phases {
             ),
             "entries are a fortieth of a record, so that they are little of what is written",
         );
+        let causes = self.running.map(|id| played[id].main_cause());
         let [_, eager, lazy] = self.running.map(|id| played[id].p99());
         said(
             report,
             "extended, S3-64",
             "95 % of it can be sustained with either, under greedy",
             (
-                format!("p99 {}", pair(eager, lazy)),
+                format!(
+                    "p99 {}; writers waited most for {} and {}",
+                    pair(eager, lazy),
+                    causes[1],
+                    causes[2]
+                ),
                 eager < setting.short() && lazy < setting.short(),
             ),
             "",

@@ -17,7 +17,7 @@ const SECONDS: f64 = 240.0;
 /// Records over those of a memtable. The paper has 780; these have as many levels.
 const MEMTABLES: f64 = 600.0;
 /// Sizes go no further down with the scale than this: tables would be headers and little else.
-const SIZES_LEAST: f64 = 1.0 / 16.0;
+const SIZES_LEAST: f64 = 1.0 / 32.0;
 
 pub(super) const KEY_BYTES: usize = 16;
 pub(super) const RECORD_BYTES: usize = 1024;

@@ -80,7 +80,8 @@ impl Phases {
                 format!("p99 {} with the queue, {} without it", seconds(all), seconds(processing)),
                 all > 10.0 * processing && all > setting.short(),
             ),
-            "",
+            "memtables of 1 GB are few in a phase of this size, so that the last level is merged into \
+             once, if at all (the table)",
         );
         let rates = testing.map(super::trial::Phase::rate);
         said(

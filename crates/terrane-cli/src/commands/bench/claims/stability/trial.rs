@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use terrane::policy::strategy::Intake;
-use terrane::policy::{Limit, Scheduler, Violation};
+use terrane::policy::{Eagerness, Limit, Scheduler, Violation};
 use terrane::{Db, Design, IoBudget, Options};
 use terrane_workload::stability::{
     Clock, Load, PhaseOptions, PhaseReport, Query, Schedule, Watch, run_phase,
@@ -76,12 +76,16 @@ impl Trial {
         Self::scheduled(setting, design, Schedule::constant(rate.max(1.0)))
     }
 
-    /// The design of the database that it begins with. Its levels are those of its own design; large
-    /// memtables have it loaded quickly, and loading waits for nothing.
+    /// The design of the database that it begins with. Its levels are those of its own design, and
+    /// loading waits for nothing. Large memtables have it loaded quickly, unless levels gather runs,
+    /// which are as large as what they come from.
     pub(super) fn base(&self, setting: &Setting) -> Result<Design> {
         let mut design = self.parsed()?;
         design.strategy.base_bytes = Some(design.capacity_bytes(1, 1));
-        design.buffer_bytes = design.buffer_bytes.max(setting.data_bytes() as u64 / LOADED_IN);
+        if design.strategy.eagerness != Eagerness::Tiering {
+            let large = setting.data_bytes() as u64 / LOADED_IN;
+            design.buffer_bytes = design.buffer_bytes.max(large);
+        }
         design.constraint.stop_buffers = 3;
         design.scheduler = Scheduler::Fair;
         design.strategy.intake = Intake::Exact;
@@ -224,6 +228,12 @@ impl Phase {
     pub(super) fn stopped(&self) -> f64 {
         let micros = self.report.counters.stall_micros.unwrap_or(0);
         micros as f64 / 1e6 / f64::from(self.report.writers)
+    }
+
+    /// What writers were held up by for longest.
+    pub(super) fn main_cause(&self) -> &str {
+        let waited = self.report.counters.stalls.iter().filter(|stall| stall.micros > 0);
+        waited.max_by_key(|stall| stall.micros).map_or("nothing", |stall| &stall.cause)
     }
 
     pub(super) fn longest_stall(&self) -> f64 {
