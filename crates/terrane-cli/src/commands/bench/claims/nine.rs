@@ -4,11 +4,13 @@
 use std::time::Instant;
 
 use terrane::memtable::{EntryKind, MAX_SEQ, Pool, new};
-use terrane::policy::{MemtableKind, OrderedView, VectorQuery};
+use terrane::policy::{MemtableKind, VectorQuery};
 
 use super::others::{Other, PlainSkipList, SortedVector};
 use super::report::{Report, nanos};
-use super::setting::{ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list};
+use super::setting::{
+    ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, hash_vector,
+};
 use crate::commands::bench::memtable::measure::{Load, mean, percentile};
 
 /// Lookups and ranges after everything was inserted.
@@ -106,7 +108,7 @@ fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row
     let lookups = each(&mut |number| {
         std::hint::black_box(other.get(some(number)));
     });
-    // The first range sorts, where there is something to sort; that is in `longest` of neither.
+    // The first range sorts, where there is something to sort: that is not what a range costs.
     other.scan(some(0), STEPS);
     let ranges = each(&mut |number| other.scan(some(number), STEPS));
     let mut further = |number: usize| {
@@ -136,8 +138,7 @@ pub(super) fn measure(setting: &Setting, report: &mut Report) {
     };
     let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
     let buckets = setting.buckets();
-    let hash_vector =
-        MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept };
+    let hash_vector = hash_vector(buckets);
     let all = load.len();
     let (few, some) = (IN_ONE_LIST.min(all), IN_ORDER.min(all));
     let (skip, linked) = (

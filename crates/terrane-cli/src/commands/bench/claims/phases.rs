@@ -101,7 +101,7 @@ pub(super) fn measure(setting: &Setting, report: &mut Report) -> Result<String> 
     let all: Vec<&str> = kinds.into_iter().chain(["auto"]).collect();
     let mut best: Vec<[f64; PHASES.len()]> = vec![[f64::INFINITY; PHASES.len()]; all.len()];
     let mut chosen = Vec::new();
-    for _ in 0..setting.rounds.min(3) {
+    for _ in 0..setting.rounds.min(2) {
         for (kind, best) in all.iter().zip(&mut best) {
             let outcome = run(kind, steps)?;
             best.iter_mut().zip(outcome.each).for_each(|(best, each)| *best = best.min(each));

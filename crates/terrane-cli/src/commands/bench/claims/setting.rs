@@ -84,7 +84,7 @@ impl Setting {
     }
 
     /// The memtables of a mode: vectors, skip-list, hash skip-list, hash linked-list, and in ours
-    /// the B-link tree.
+    /// those that the paper does not have.
     pub(super) fn kinds(&self, mode: Mode) -> Vec<Kind> {
         let query = query(mode);
         let vector = |prealloc_bytes| MemtableKind::Vector { prealloc_bytes, query };
@@ -96,6 +96,9 @@ impl Setting {
             Kind { name: "hash linked-list", kind: hash_linked_list(mode, PREFIX, self.buckets()) },
         ];
         if mode == Mode::Ours {
+            let scanned = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
+            kinds.push(Kind { name: "vector that scans", kind: scanned });
+            kinds.push(Kind { name: "hash vector", kind: hash_vector(self.buckets()) });
             kinds.push(Kind { name: "B-link tree", kind: MemtableKind::BTree });
         }
         kinds
@@ -123,6 +126,11 @@ pub(super) fn hash_skip_list(mode: Mode, prefix: u8, buckets: u32) -> MemtableKi
         Mode::Ours => 12,
     };
     MemtableKind::HashSkipList { prefix, buckets, height, view: view(mode) }
+}
+
+/// The whole key chooses the bucket.
+pub(super) fn hash_vector(buckets: u32) -> MemtableKind {
+    MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept }
 }
 
 /// Lists stay lists: the paper has no threshold.

@@ -4,7 +4,9 @@
 use terrane::policy::{MemtableKind, OrderedView, VectorQuery};
 
 use super::report::{Report, nanos};
-use super::setting::{ENTRY_BYTES, Kind, Mode, PREFIX, Setting, hash_skip_list, plain};
+use super::setting::{
+    ENTRY_BYTES, Kind, Mode, PREFIX, Setting, hash_skip_list, hash_vector, plain,
+};
 use crate::commands::bench::memtable::measure::{Load, Queries, mean};
 
 /// A buffer of 128 MB with entries of 128 bytes.
@@ -24,12 +26,10 @@ fn hash_linked_list(buckets: u32) -> MemtableKind {
 /// All kinds of ours but the preallocated vector, for so many entries.
 fn kinds(buckets: u32) -> Vec<Kind> {
     let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
-    let hash_vector =
-        MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept };
     vec![
         Kind { name: "vector", kind: vector(VectorQuery::Resort) },
         Kind { name: "vector that scans", kind: vector(VectorQuery::Scan) },
-        Kind { name: "hash vector", kind: hash_vector },
+        Kind { name: "hash vector", kind: hash_vector(buckets) },
         Kind { name: "B-link tree", kind: MemtableKind::BTree },
         Kind { name: "skip-list", kind: MemtableKind::SKIP_LIST },
         Kind { name: "hash skip-list", kind: hash_skip_list(Mode::Ours, PREFIX, buckets) },
