@@ -41,23 +41,37 @@ data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 samples=$data/samples
 
-# Notes row, column, operations a second in millions, and microseconds of processor time an
-# operation, loading included. The operations of loading are counted, too.
+# Runs a command, and notes the most memory that it had.
+watch() {
+  local key value rest
+  "$@" >"$data/output" 2>&1 &
+  while kill -0 $! 2>/dev/null; do
+    while read -r key value rest; do
+      if [ "$key" = VmHWM: ]; then echo "$value" >"$data/memory"; fi
+    done 2>/dev/null <"/proc/$!/status" || true
+    sleep 0.1
+  done
+  # It ends by leaving its main thread, whatever status that gives: what counts is what it says.
+  wait $! || true
+}
+
+# Notes row, column, operations a second in millions, microseconds of processor time an operation,
+# and the memory in KiB, loading included. The operations of loading are counted, too.
 note() { # row, column, command...
   local row=$1 column=$2 output cpu mops
   shift 2
   TIMEFORMAT='%U %S'
-  # It ends by leaving its main thread, whatever status that gives: what counts is what it says.
-  cpu=$({ time "$@" >"$data/output" 2>&1 || true; } 2>&1)
+  cpu=$({ time watch "$@" 2>/dev/null; } 2>&1)
   output=$(cat "$data/output")
   mops=$(sed -n 's/^#Mops \(.*\)$/\1/p; s/^\([0-9.]*\)$/\1/p' <<<"$output" | tail -1)
   [ -n "$mops" ] || { echo "$column, $row: $output" >&2; exit 1; }
   # A power of two is loaded.
   awk -v row="$row" -v column="$column" -v mops="$mops" -v cpu="$cpu" -v millis="$millis" \
-    -v initial="$initial" 'BEGIN {
+    -v initial="$initial" -v memory="$(cat "$data/memory")" 'BEGIN {
       split(cpu, part, " "); loaded = 1; while (loaded < initial) loaded *= 2
       operations = mops * millis / 1000 + loaded / 1e6
-      printf "%s\t%s\t%s\t%.3f\n", row, column, mops, (part[1] + part[2]) / operations
+      cpu = (part[1] + part[2]) / operations
+      printf "%s\t%s\t%s\t%.3f\t%d\n", row, column, mops, cpu, memory / 1024
     }' >>"$samples"
 }
 
@@ -97,10 +111,11 @@ done
     "THREADS=\"$threads_list\". Ratios are taken within"
   echo "a round; medians. The first is that of operations a second, the second that of processor" \
     "time an operation: above 1,"
-  echo "ours is faster, or takes less. [README.md](README.md) says what is what."
+  echo "ours is faster, or takes less. MiB: the most memory that each had. [README.md](README.md) says" \
+    "what is what."
   echo
-  echo "| | Mops/s of FloDB | ours | log | operations a second | processor time |"
-  echo "|---|---:|---|---|---:|---:|"
+  echo "| | FloDB, Mops/s | its MiB | ours | log | operations a second | processor time | our MiB |"
+  echo "|---|---:|---:|---|---|---:|---:|---:|"
   awk -F'\t' '
     function median(list, part, count, i, j, swap) {
       count = split(list, part, " ")
@@ -109,7 +124,7 @@ done
       return part[int((count + 1) / 2)]
     }
     $2 == "0 FloDB" {
-      mops = $3; cpu = $4; published[$1] = published[$1] " " $3
+      mops = $3; cpu = $4; published[$1] = published[$1] " " $3; theirs[$1] = theirs[$1] " " $5
       if (!($1 in seen)) { seen[$1] = 1; rows[++count] = $1 }
       next
     }
@@ -117,6 +132,7 @@ done
       key = $1 "\t" $2
       if (!(key in rates)) { order[$1] = order[$1] "\t" $2 }
       rates[key] = rates[key] " " $3 / mops; costs[key] = costs[key] " " cpu / $4
+      memory[key] = memory[key] " " $5
     }
     END {
       for (i = 1; i <= count; i++) {
@@ -125,8 +141,9 @@ done
           split(columns[j], word, /, /); key = rows[i] "\t" columns[j]
           memtable = columns[j]; sub(/, [a-z]*$/, "", memtable)
           log_is = columns[j] ~ /none$/ ? "off" : "on"
-          printf "| %s | %.2f | `%s` | %s | %.2f× | %.2f× |\n", j == 1 ? rows[i] : "", \
-            median(published[rows[i]]), memtable, log_is, median(rates[key]), median(costs[key])
+          printf "| %s | %.2f | %d | `%s` | %s | %.2f× | %.2f× | %d |\n", \
+            j == 1 ? rows[i] : "", median(published[rows[i]]), median(theirs[rows[i]]), memtable, \
+            log_is, median(rates[key]), median(costs[key]), median(memory[key])
         }
       }
     }' "$samples"

@@ -12,6 +12,8 @@
 //!   update is in place where no one does: the memory of a version that is hidden from all readers
 //!   is used for the next one ([`membuffer`]). A reader that is not registered anywhere and comes
 //!   too late for its version is told so, and looks again with a newer sequence number;
+//! - keys are parted by where those of the memtable before lay. One that has none before it takes
+//!   writes in the lower level only, until there are enough to learn that from ([`FloDb::learn`]);
 //! - the lower level is what cursors walk. Before a cursor enters a range of keys the partition of
 //!   the Membuffer for it is drained ([`position`], [`drain`]): what is written later is newer than
 //!   what a scan looks for. So scans neither block writers nor restart, and small ones drain

@@ -4,8 +4,9 @@
 //! list, and a scan drains only what it comes across. FloDB takes the most significant bits of a
 //! key, which parts evenly what is evenly spread over all keys. Keys of people are not: they begin
 //! alike, and use few of all bytes. So the bits are those of the key's place between the first and
-//! the last key of the memtable before, behind what all of its keys begin with. For the first
-//! memtable of a tree they are the most significant bits.
+//! the last key of the memtable before, behind what all of its keys begin with. The first
+//! memtable of a tree learns them from its own first keys; one that is used alone takes the most
+//! significant bits.
 //!
 //! Invariant: of two keys the larger one never has the smaller partition.
 

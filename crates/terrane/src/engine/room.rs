@@ -130,7 +130,8 @@ impl Engine {
     }
 
     /// Has a memtable begin to use what it waited with, once the writes are in it that have left the
-    /// writer's lock. Happens once, to the first memtable of a tree.
+    /// writer's lock. Happens once, to a memtable that had none
+    /// of its kind before it.
     #[cold]
     fn have_learn(&self, writer: &Writer, memtable: &Memtable) {
         if self.commits.wait_visible(writer.next_seq - 1) {
