@@ -2,6 +2,7 @@
 //! database.
 
 mod change;
+mod costs;
 mod space;
 mod spec;
 
@@ -15,6 +16,7 @@ use terrane::policy::catalogue::Row;
 use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
 
+use self::costs::{CostArgs, JsonCosts};
 use crate::exit::Exit;
 use crate::human;
 use crate::json::{SCHEMA, write_line};
@@ -30,6 +32,7 @@ Examples:
   terrane design list
   terrane design show 'tiering T=4; filter=5'
   terrane design show --db ./db
+  terrane design show 'tiering T=4' --records 100M --record-size 128
   terrane design show lethe --toml > mine.toml
   terrane design enumerate tombstone-ttl expired-ttl --list
   terrane design set ./db lazy-leveling --dry-run
@@ -69,8 +72,11 @@ enum DesignCommand {
         db: Option<PathBuf>,
 
         /// Write it as TOML
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long, conflicts_with_all = ["json", "records"])]
         toml: bool,
+
+        #[command(flatten)]
+        costs: CostArgs,
     },
     /// Give a database another design; compactions change its tree from now on
     Set(change::SetArgs),
@@ -92,6 +98,8 @@ struct JsonDesign<'a> {
     words: [String; 4],
     design: String,
     levels: Vec<JsonLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costs: Option<JsonCosts>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +116,7 @@ struct JsonLevel {
 struct Context<'a> {
     entry: Option<&'a Entry>,
     keyspace: Option<&'a str>,
+    costs: Option<&'a CostArgs>,
 }
 
 impl DesignArgs {
@@ -116,18 +125,19 @@ impl DesignArgs {
         match &self.command {
             DesignCommand::List { about } => self.list(*about)?,
             DesignCommand::Enumerate(args) => args.run(self.json)?,
-            DesignCommand::Show { design: Some(text), toml, .. } => {
+            DesignCommand::Show { design: Some(text), toml, costs, .. } => {
                 let entry = catalogue::find(text.trim());
                 let design = spec::parse(text)?;
                 if *toml {
                     write!(io::stdout().lock(), "{}", spec::to_toml(&design))?;
                 } else {
-                    self.show(&design, Context { entry, ..Context::default() })?;
+                    let costs = Some(costs);
+                    self.show(&design, Context { entry, keyspace: None, costs })?;
                 }
             }
-            DesignCommand::Show { design: None, db, .. } => {
+            DesignCommand::Show { design: None, db, costs, .. } => {
                 let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
-                self.show_database(dir)?;
+                self.show_database(dir, costs)?;
             }
             DesignCommand::Set(args) => return args.run(self.json),
         }
@@ -138,7 +148,7 @@ impl DesignArgs {
         let mut out = io::stdout().lock();
         if self.json {
             for entry in catalogue::ALL {
-                let context = Context { entry: Some(entry), keyspace: None };
+                let context = Context { entry: Some(entry), ..Context::default() };
                 write_line(&mut out, &JsonDesign::of(&(entry.design)(), context))?;
             }
             return Ok(());
@@ -164,12 +174,13 @@ impl DesignArgs {
         Ok(())
     }
 
-    fn show_database(&self, dir: &Path) -> Result<()> {
+    fn show_database(&self, dir: &Path, costs: &CostArgs) -> Result<()> {
         let db = Db::open_read_only(dir)?;
         for name in db.keyspaces() {
             let design = open::keyspace(&db, &name)?.design();
             let entry = catalogue::ALL.iter().find(|entry| (entry.design)() == design);
-            self.show(&design, Context { entry, keyspace: Some(&name) })?;
+            let costs = Some(costs);
+            self.show(&design, Context { entry, keyspace: Some(&name), costs })?;
         }
         Ok(())
     }
@@ -217,6 +228,9 @@ impl DesignArgs {
         }
         let memtable = design.memtable;
         writeln!(out, "memtable {}: {}", paint.bold(&memtable.to_string()), memtable.about())?;
+        if let Some(costs) = context.costs {
+            costs.write(&mut out, design)?;
+        }
         Ok(())
     }
 }
@@ -245,6 +259,7 @@ impl<'a> JsonDesign<'a> {
             words: design.strategy.words(),
             design: design.to_string(),
             levels: levels(design).collect(),
+            costs: context.costs.and_then(|args| args.costs(design)).map(JsonCosts::from),
         }
     }
 }
