@@ -156,6 +156,16 @@ fn designs_options_and_completions_are_told() {
     assert!(done(&["design", "list"], "").contains("lazy-leveling"));
     assert!(done(&["design", "show", "dent"], "").contains("tiering"));
     assert_eq!(fails(&["design", "show", "nonsense"], "").0, 2);
+    let costs = ["design", "show", "tiering T=4", "--records", "100M", "--record-size", "128"];
+    let told = done(&costs, "");
+    assert!(told.contains("100,000,000 records of 128 B"), "{told}");
+    assert!(told.contains("bytes to tables") && told.contains("blocks read"), "{told}");
+    let json = done(&[&costs[..], &["--json"]].concat(), "");
+    assert!(json.contains("\"write_amplification\":"), "{json}");
+    assert!(!done(&["design", "show", "tiering"], "").contains("blocks read"));
+    assert_eq!(fails(&["design", "show", "tiering", "--record-size", "8"], "").0, 2);
+    let none = ["design", "show", "tiering", "--records", "5", "--record-size", "0"];
+    assert_eq!(fails(&none, "").0, 2);
     assert!(done(&["options"], "").contains("--memory-budget"));
     assert!(done(&["completions", "bash"], "").contains("checkpoint"));
     assert!(done(&["man", "inspect", "table"], "").contains("entries"));

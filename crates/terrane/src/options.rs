@@ -239,7 +239,7 @@ options! {
     /// cache, and are left alone.
     cache_warming: CacheWarming as CacheWarming = CacheWarming::None,
     accepts "`none`, `meta` or `all`" where |_| true,
-    trade_off "Spares readers the first read of what a compaction has just replaced, and takes room in the cache for it.",
+    trade_off "Spares readers the first read of what a compaction has just replaced, and takes room in the cache for it; `all` pays where the cache has room for what was written last.",
     takes_effect "when the database is opened";
 
     /// Threads that compact. Flushes have a thread of their own.

@@ -2,6 +2,7 @@
 //! database.
 
 mod change;
+mod costs;
 mod overhead;
 mod space;
 pub(in crate::commands) mod spec;
@@ -16,6 +17,7 @@ use terrane::policy::catalogue::Row;
 use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
 
+use self::costs::{CostArgs, JsonCosts};
 use crate::exit::Exit;
 use crate::human;
 use crate::json::{SCHEMA, write_line};
@@ -32,6 +34,7 @@ Examples:
   terrane design list
   terrane design show 'tiering T=4; filter=5'
   terrane design show --db ./db
+  terrane design show 'tiering T=4' --records 100M --record-size 128
   terrane design show lethe --toml > mine.toml
   terrane design enumerate tombstone-ttl expired-ttl --list
   terrane design set ./db lazy-leveling --dry-run
@@ -71,8 +74,11 @@ enum DesignCommand {
         db: Option<PathBuf>,
 
         /// Write it as TOML
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long, conflicts_with_all = ["json", "records"])]
         toml: bool,
+
+        #[command(flatten)]
+        costs: CostArgs,
     },
     /// Give a database another design; compactions change its tree from now on
     Set(change::SetArgs),
@@ -96,6 +102,7 @@ struct JsonDesign<'a> {
     levels: Vec<JsonLevel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memtable: Option<Overhead>,
+    costs: Option<JsonCosts>,
 }
 
 #[derive(Serialize)]
@@ -112,6 +119,7 @@ struct JsonLevel {
 struct Context<'a> {
     entry: Option<&'a Entry>,
     keyspace: Option<&'a str>,
+    costs: Option<&'a CostArgs>,
 }
 
 impl DesignArgs {
@@ -120,18 +128,19 @@ impl DesignArgs {
         match &self.command {
             DesignCommand::List { about } => self.list(*about)?,
             DesignCommand::Enumerate(args) => args.run(self.json)?,
-            DesignCommand::Show { design: Some(text), toml, .. } => {
+            DesignCommand::Show { design: Some(text), toml, costs, .. } => {
                 let entry = catalogue::find(text.trim());
                 let design = spec::parse(text)?;
                 if *toml {
                     write!(io::stdout().lock(), "{}", spec::to_toml(&design))?;
                 } else {
-                    self.show(&design, Context { entry, ..Context::default() })?;
+                    let costs = Some(costs);
+                    self.show(&design, Context { entry, keyspace: None, costs })?;
                 }
             }
-            DesignCommand::Show { design: None, db, .. } => {
+            DesignCommand::Show { design: None, db, costs, .. } => {
                 let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
-                self.show_database(dir)?;
+                self.show_database(dir, costs)?;
             }
             DesignCommand::Set(args) => return args.run(self.json),
         }
@@ -142,7 +151,7 @@ impl DesignArgs {
         let mut out = io::stdout().lock();
         if self.json {
             for entry in catalogue::ALL {
-                let context = Context { entry: Some(entry), keyspace: None };
+                let context = Context { entry: Some(entry), ..Context::default() };
                 write_line(&mut out, &JsonDesign::of(&(entry.design)(), context))?;
             }
             return Ok(());
@@ -168,12 +177,13 @@ impl DesignArgs {
         Ok(())
     }
 
-    fn show_database(&self, dir: &Path) -> Result<()> {
+    fn show_database(&self, dir: &Path, costs: &CostArgs) -> Result<()> {
         let db = Db::open_read_only(dir)?;
         for name in db.keyspaces() {
             let design = open::keyspace(&db, &name)?.design();
             let entry = catalogue::ALL.iter().find(|entry| (entry.design)() == design);
-            self.show(&design, Context { entry, keyspace: Some(&name) })?;
+            let costs = Some(costs);
+            self.show(&design, Context { entry, keyspace: Some(&name), costs })?;
         }
         Ok(())
     }
@@ -224,6 +234,9 @@ impl DesignArgs {
         if let Some(overhead) = Overhead::of(design) {
             writeln!(out, "{overhead}")?;
         }
+        if let Some(costs) = context.costs {
+            costs.write(&mut out, design)?;
+        }
         Ok(())
     }
 }
@@ -253,6 +266,7 @@ impl<'a> JsonDesign<'a> {
             design: design.to_string(),
             levels: levels(design).collect(),
             memtable: Overhead::of(design),
+            costs: context.costs.and_then(|args| args.costs(design)).map(JsonCosts::from),
         }
     }
 }

@@ -45,6 +45,10 @@ pub struct TableReport {
     pub value_bytes: u64,
     /// Data blocks.
     pub blocks: u64,
+    /// Bytes of the filter; 0 if there is none.
+    pub filter_bytes: u64,
+    /// Bytes of the index.
+    pub index_bytes: u64,
     /// The smallest sequence number.
     pub smallest_sequence_number: u64,
     /// The largest sequence number.
@@ -77,6 +81,7 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
     let table = open(path)?;
     let id = table.id();
     let properties = table.properties()?.clone();
+    let (filter_bytes, index_bytes) = table.filter_and_index_bytes()?;
     let fragments = table.fragments()?.iter().map(|fragment| {
         let end = fragment.end.as_ref().map(|end| end.to_vec());
         (fragment.start.to_vec(), end, fragment.seqs.clone())
@@ -94,6 +99,8 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
         key_bytes: properties.key_bytes,
         value_bytes: properties.value_bytes,
         blocks: properties.blocks,
+        filter_bytes,
+        index_bytes,
         smallest_sequence_number: properties.smallest_seq,
         largest_sequence_number: properties.largest_seq,
         created_micros: properties.created_micros,

@@ -203,6 +203,12 @@ impl Table {
         Ok(self.opened()?.index.len())
     }
 
+    /// The lengths of its filter, 0 if there is none, and of its index.
+    pub(crate) fn filter_and_index_bytes(&self) -> Result<(u64, u64)> {
+        let footer = &self.opened()?.footer;
+        Ok((u64::from(footer.filter.len), u64::from(footer.index.len)))
+    }
+
     pub(super) fn opened(&self) -> Result<&Opened> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);

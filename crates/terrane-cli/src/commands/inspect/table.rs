@@ -47,6 +47,8 @@ struct JsonTableReport<'a> {
     key_bytes: u64,
     value_bytes: u64,
     blocks: u64,
+    filter_bytes: u64,
+    index_bytes: u64,
     smallest_sequence_number: u64,
     largest_sequence_number: u64,
     created_micros: u64,
@@ -121,6 +123,8 @@ fn write_report(out: &mut impl Write, report: &TableReport) -> io::Result<()> {
     writeln!(out, "bytes of keys     {}", human::bytes(report.key_bytes))?;
     writeln!(out, "bytes of values   {}", human::bytes(report.value_bytes))?;
     writeln!(out, "blocks            {}", count(blocks))?;
+    writeln!(out, "filter            {}", human::bytes(report.filter_bytes))?;
+    writeln!(out, "index             {}", human::bytes(report.index_bytes))?;
     writeln!(out, "sequence numbers  {first} to {last}")?;
     writeln!(out, "made              {}", utc(report.created_micros))?;
     writeln!(out, "range             {}", report.range)?;
@@ -152,6 +156,8 @@ impl<'a> JsonTableReport<'a> {
             key_bytes: report.key_bytes,
             value_bytes: report.value_bytes,
             blocks: report.blocks,
+            filter_bytes: report.filter_bytes,
+            index_bytes: report.index_bytes,
             smallest_sequence_number: report.smallest_sequence_number,
             largest_sequence_number: report.largest_sequence_number,
             created_micros: report.created_micros,

@@ -9,8 +9,11 @@
 //! | [`check`] | numbers of several strategies, compared |
 //! | [`loading`] | inserts, lookups, ranges, and all together: O1 to O11 |
 //! | [`shares`] | distributions, updates, deletes: O12 to O18 |
+//! | [`warming`] | what jobs put into the cache: O11 |
 //! | [`tuning`] | sizes and settings: O19 to O23 |
+//! | [`appendix`] | footnotes and appendix: sizes of filters and indexes, pages, caches, bits |
 
+mod appendix;
 mod check;
 mod defaults;
 mod loading;
@@ -18,6 +21,7 @@ mod setting;
 mod shares;
 mod tree;
 mod tuning;
+mod warming;
 
 use std::path::Path;
 
@@ -44,6 +48,8 @@ pub(super) fn document(
     let spinner = progress::spinner("compaction claims");
     spinner.set_message("loading and asking (O1 to O11)");
     let loaded = loading::measure(&setting, &keys, &dir, &mut report)?;
+    spinner.set_message("what jobs put into the cache (O11)");
+    warming::measure(&setting, &keys, &loaded, &dir, &mut report)?;
     spinner.set_message("distributions (O12 to O14)");
     shares::distributions(&setting, &keys, &loaded, &dir, &mut report)?;
     spinner.set_message("updates and deletes (O15 to O18)");
@@ -51,6 +57,8 @@ pub(super) fn document(
     shares::deletes(&setting, &keys, &dir, &mut report)?;
     spinner.set_message("sizes and settings (O19 to O23)");
     tuning::measure(&setting, &keys, &dir, &mut report)?;
+    spinner.set_message("footnotes and appendix");
+    appendix::measure(&setting, &keys, &dir, &mut report)?;
     spinner.set_message("the default design");
     defaults::measure(&setting, &dir, &mut report)?;
     spinner.finish_and_clear();

@@ -353,6 +353,6 @@ fn mixing(report: &mut Report, all: &[Loaded]) {
         "lookups between writes are 26 to 63 % faster than those after",
         format!("{:.0} % on average", mean_of(&faster)),
         mean_of(&faster) >= 26.0,
-        "compactions leave our block cache to readers, and do not warm it",
+        "compactions leave our block cache to readers, and do not warm it unless they are told to: see below. Times are of one thread that also compacts, whose processor caches are cold after that",
     );
 }

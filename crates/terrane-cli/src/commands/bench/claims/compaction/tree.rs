@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use terrane::policy::{TableId, TreeShape};
 use terrane::storage::MemoryStorage;
-use terrane::{Background, Db, Design, Durability, ManualClock, Options, ReadMode};
+use terrane::{Background, CacheWarming, Db, Design, Durability, ManualClock, Options, ReadMode};
 use terrane_workload::distribution::IndexChooser;
 use terrane_workload::{Distribution, Latency};
 
@@ -33,12 +33,22 @@ pub(super) struct Load {
     /// Whether lookups of keys that are there come between the writes of the second half.
     pub(super) is_interleaved: bool,
     pub(super) value_bytes: usize,
+    /// The memory for all of it.
+    pub(super) budget: u64,
+    pub(super) cache_warming: CacheWarming,
 }
 
 impl Load {
     pub(super) fn inserts(design: Design) -> Self {
-        let value_bytes = VALUE_BYTES;
-        Self { design, updates: 0, deletes_percent: 0, is_interleaved: false, value_bytes }
+        Self {
+            budget: (8 * design.buffer_bytes).max(1 << 20),
+            design,
+            updates: 0,
+            deletes_percent: 0,
+            is_interleaved: false,
+            value_bytes: VALUE_BYTES,
+            cache_warming: CacheWarming::None,
+        }
     }
 }
 
@@ -54,6 +64,12 @@ pub(super) struct Work {
     pub(super) jobs: Latency,
     pub(super) writes: Latency,
     pub(super) lookups: Latency,
+    /// Pages that a lookup between writes reads.
+    pub(super) lookup_pages: f64,
+    /// Data blocks, indexes and filters that such lookups did not find in the cache.
+    pub(super) misses: (u64, u64, u64),
+    /// Bytes that flushes and compactions put into the cache.
+    pub(super) warmed_bytes: u64,
     /// Time that writes waited for compactions.
     pub(super) stall: Duration,
     /// Bytes of tables beyond those of valid entries, for each of these.
@@ -154,7 +170,8 @@ impl<'a> Tree<'a> {
             .design(load.design.clone())
             .durability(Durability::None)
             .read_mode(ReadMode::Cached)
-            .memory_budget((8 * load.design.buffer_bytes).max(1 << 20))
+            .memory_budget(load.budget)
+            .cache_warming(load.cache_warming)
             .background(Background::Inline)
             .clock(clock.clone())
             .storage(Arc::new(MemoryStorage::new(setting.seed)))
@@ -170,6 +187,9 @@ impl<'a> Tree<'a> {
             jobs: Latency::new(),
             writes: Latency::new(),
             lookups: Latency::new(),
+            lookup_pages: 0.0,
+            misses: (0, 0, 0),
+            warmed_bytes: 0,
             stall: Duration::ZERO,
             space_amplification: 0.0,
             tombstones: 0,
@@ -330,6 +350,12 @@ impl<'a> Tree<'a> {
         work.user_bytes = stats.user_bytes_written;
         work.bytes_read = stats.compaction_bytes_read;
         work.bytes_written = stats.compaction_bytes_written;
+        // Nobody else reads through the cache while the tree is loaded.
+        let lookups = work.lookups.samples().max(1) as f64;
+        work.lookup_pages = stats.table_bytes_read as f64 / f64::from(self.page_bytes) / lookups;
+        let cache = &stats.cache;
+        work.misses = (cache.data_misses, cache.index_misses, cache.filter_misses);
+        work.warmed_bytes = cache.warmed_bytes;
         work.compactions = stats.compactions;
         work.trivial_moves = stats.trivial_moves;
         work.space_amplification = stats.table_bytes as f64 / live_bytes - 1.0;

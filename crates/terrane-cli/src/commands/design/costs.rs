@@ -1,0 +1,135 @@
+//! What a design costs for so many records, by the model.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+use terrane::Design;
+use terrane::policy::cost::{Costs, Data, LevelCosts, costs};
+use terrane::policy::units::parse_bytes;
+
+use crate::human;
+use crate::table::{Align, lines, table};
+
+/// Entries of the scan whose cost is told.
+const SCAN_ENTRIES: f64 = 100.0;
+
+/// For how much data costs are told.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CostArgs {
+    /// Tell what it costs to write so many records in random order, and to read them then: by a
+    /// model, nothing is run
+    #[arg(long, value_name = "COUNT", value_parser = human::parse_count)]
+    records: Option<u64>,
+
+    /// Bytes of a record, key and value
+    #[arg(long, value_name = "BYTES", default_value = "100", requires = "records")]
+    #[arg(value_parser = parse_size)]
+    record_size: u64,
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    if bytes == 0 { Err("a record has at least one byte".into()) } else { Ok(bytes) }
+}
+
+impl CostArgs {
+    /// The costs, if they are asked for.
+    pub(super) fn costs(&self, design: &Design) -> Option<Costs> {
+        let data = Data::new(self.records? as f64, self.record_size as f64);
+        Some(costs(design, &data))
+    }
+
+    /// Writes the costs of a design, if they are asked for.
+    pub(super) fn write(&self, out: &mut impl Write, design: &Design) -> io::Result<()> {
+        let (Some(records), Some(costs)) = (self.records, self.costs(design)) else {
+            return Ok(());
+        };
+        let size = human::bytes(self.record_size);
+        writeln!(out, "\n{} of {size}, by the model", human::counted(records, "record"))?;
+        write_levels(out, &costs.levels)?;
+        let number = human::number;
+        let bytes = |bytes: f64| human::bytes(bytes as u64);
+        let rows = [
+            ("a byte written", format!("{} bytes to tables", number(costs.write_amplification))),
+            ("a key that is not there", blocks(costs.absent_lookup_blocks)),
+            ("a key that is there", blocks(costs.present_lookup_blocks)),
+            ("the start of a scan", blocks(costs.seek_blocks)),
+            ("a scan of 100 entries", blocks(costs.scan_blocks(SCAN_ENTRIES))),
+            (
+                "filters, indexes",
+                format!("{}, {}", bytes(costs.filter_bytes), bytes(costs.index_bytes)),
+            ),
+            (
+                "tables",
+                format!(
+                    "{}; at most {} times what is live, and {} more during a compaction",
+                    bytes(costs.table_bytes),
+                    number(costs.space_amplification_max),
+                    bytes(costs.compaction_bytes_max)
+                ),
+            ),
+        ];
+        rows.iter().try_for_each(|(what, cost)| writeln!(out, "  {what:<24} {cost}"))
+    }
+}
+
+fn blocks(count: f64) -> String {
+    format!("{} blocks read", human::number(count))
+}
+
+fn write_levels(out: &mut impl Write, levels: &[LevelCosts]) -> io::Result<()> {
+    let mut table = table(&[
+        ("level", Align::Left),
+        ("holds", Align::Right),
+        ("runs", Align::Right),
+        ("comes in", Align::Right),
+        ("rewritten", Align::Right),
+        ("filters let through", Align::Right),
+    ]);
+    for level in levels {
+        table.add_row([
+            format!("level {}", level.level),
+            human::bytes(level.bytes as u64),
+            human::number(level.runs),
+            human::bytes(level.arrived_bytes as u64),
+            human::bytes(level.written_bytes as u64),
+            format!("{} %", human::number(level.false_positive_rate * 100.0)),
+        ]);
+    }
+    lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// The costs for programs.
+#[derive(Serialize)]
+pub(super) struct JsonCosts {
+    write_amplification: f64,
+    runs: f64,
+    absent_lookup_blocks: f64,
+    present_lookup_blocks: f64,
+    seek_blocks: f64,
+    scan_entry_blocks: f64,
+    filter_bytes: f64,
+    index_bytes: f64,
+    table_bytes: f64,
+    space_amplification_max: f64,
+    compaction_bytes_max: f64,
+}
+
+impl From<Costs> for JsonCosts {
+    fn from(costs: Costs) -> Self {
+        Self {
+            write_amplification: costs.write_amplification,
+            runs: costs.runs,
+            absent_lookup_blocks: costs.absent_lookup_blocks,
+            present_lookup_blocks: costs.present_lookup_blocks,
+            seek_blocks: costs.seek_blocks,
+            scan_entry_blocks: costs.scan_entry_blocks,
+            filter_bytes: costs.filter_bytes,
+            index_bytes: costs.index_bytes,
+            table_bytes: costs.table_bytes,
+            space_amplification_max: costs.space_amplification_max,
+            compaction_bytes_max: costs.compaction_bytes_max,
+        }
+    }
+}
