@@ -77,7 +77,8 @@ fn writes_after_a_segment_that_failed_to_begin_are_kept() {
         let options = options.log_segment_bytes(64 << 10u64);
         let db = options.clone().storage(Arc::new(storage.clone())).open("db").unwrap();
         db.put("a", [1; 100]).unwrap();
-        storage.set(Some(fault(Operation::Sync, ".log")));
+        // The header of the next segment is written, and that it follows is not.
+        storage.set(Some(Fault { after: 1, ..fault(Operation::Write, ".log") }));
         assert!(db.put("large", vec![2; 70_000]).is_err());
         storage.set(None);
         for part in ["b", "c"] {

@@ -334,10 +334,11 @@ fn a_segment_that_failed_to_begin_is_not_taken_for_the_one_that_took_its_place()
                 db.flush().unwrap();
             }
             if rng.below(40) == 0 {
+                // The header of a segment, or that it follows the one before.
                 storage.set(Some(Fault {
-                    operation: Some(Operation::Sync),
+                    operation: Some(Operation::Write),
                     path_contains: ".log".into(),
-                    after: 0,
+                    after: rng.below(3),
                     is_permanent: false,
                     error: Io::Other,
                 }));

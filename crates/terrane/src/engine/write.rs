@@ -112,7 +112,10 @@ impl Engine {
         }
         let end = match durability {
             Durability::None => None,
-            _ => Some(log(&mut writer, &write, first, durability == Durability::Sync)?),
+            _ => {
+                let logged = log(&mut writer, &write, first, durability == Durability::Sync);
+                Some(logged.inspect_err(|_| self.check_log())?)
+            }
         };
         writer.next_seq = last + 1;
         let entered = self.enter(&mut writer, last)?;
@@ -154,6 +157,14 @@ impl Engine {
     pub(super) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
         let ticket = self.commits.enter(&mut writer.entrance, last).ok_or_else(given_up)?;
         Ok(Entered { engine: self, ticket: Some(ticket), last })
+    }
+
+    /// Writing to the log failed. If it was a sync that did, no write is taken any more.
+    #[cold]
+    fn check_log(&self) {
+        if let Some(error) = self.log_sync.failure() {
+            self.health.fail(error);
+        }
     }
 
     /// Makes everything that was written to the log durable.

@@ -100,6 +100,11 @@ impl LogSync {
         self.lock().failed.get_or_insert(error);
     }
 
+    /// The sync that failed first, if any did.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.lock().failed.clone()
+    }
+
     /// Everything before `lsn` was written.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {

@@ -377,6 +377,10 @@ impl LogWriter {
         if self.is_header_durable() {
             return Ok(());
         }
+        // What a sync failed to write may be taken for written by the next one.
+        if let Some(error) = self.sync.failure() {
+            return Err(Error::Poisoned(Box::new(error)));
+        }
         let synced = self.current.header_sync.sync();
         synced.inspect_err(|error| self.sync.fail(error.clone()))
     }
