@@ -50,6 +50,7 @@ impl Engine {
         let begun = (!is_retried).then(|| self.tell_begin(tree, compaction));
         let result = self.carry_out(tree, compaction, &pass);
         drop(pass);
+        tree.retired().let_go();
         if result.is_ok() || !is_retried {
             self.tell_end(tree, compaction, begun, &result);
         }

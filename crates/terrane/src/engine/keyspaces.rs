@@ -48,6 +48,9 @@ impl Engine {
         let memtable = Tree::new_memtable(&design, &self.pool, None);
         let buffer = Buffer::new(memtable, position);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
+        if !self.is_inline() {
+            tree.retired().keep();
+        }
         self.trees.rcu(|trees| {
             let mut trees = (**trees).clone();
             trees.insert(id, Arc::clone(&tree));

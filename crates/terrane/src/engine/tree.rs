@@ -15,6 +15,7 @@ use terrane_policy::{
 
 use super::drain;
 use super::drop_covered::Covered;
+use super::retired::Retired;
 use super::usage::Usage;
 use crate::error::Error;
 use crate::event::{FlushReason, WriteStall};
@@ -146,6 +147,7 @@ pub(crate) struct Tree {
     newest: AtomicU64,
     /// Held while the state is replaced.
     replacing: Mutex<()>,
+    retired: Retired,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
     /// Up to when the writes so far are spread by the greatest rate that is allowed, in nanoseconds
@@ -196,6 +198,7 @@ impl Tree {
             state: ArcSwap::from_pointee(state),
             newest: AtomicU64::new(0),
             replacing: Mutex::new(()),
+            retired: Retired::default(),
             jobs: Mutex::new(TreeJobs { cursors, ..TreeJobs::default() }),
             is_dropped: AtomicBool::new(false),
             told_stall: Mutex::new(None),
@@ -362,8 +365,13 @@ impl Tree {
             usage,
             number,
         };
-        self.state.store(Arc::new(state));
+        self.retired.add(self.state.swap(Arc::new(state)));
         self.newest.store(number, Ordering::Release);
+    }
+
+    /// States that were replaced, and may be in use.
+    pub(super) fn retired(&self) -> &Retired {
+        &self.retired
     }
 
     pub(crate) fn jobs(&self) -> MutexGuard<'_, TreeJobs> {

@@ -14,6 +14,7 @@ use terrane_policy::Compaction;
 
 use super::gate::Pass;
 use super::health::Trouble;
+use super::priority::give_way;
 use super::slow_down::Delays;
 use super::tree::TreeJobs;
 use super::{Engine, JobKind, Tree};
@@ -26,6 +27,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Compactions that may have begun at the same time, those at rest included, if there are not more
 /// threads than that anyway.
 const SCHEDULED_MAX: usize = 8;
+
+/// A state of a tree that was replaced and is in use is looked at again after this time.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Errors in a row after which work that fails for a reason of the operating system, other than a
 /// full disk, is given up.
@@ -237,6 +241,7 @@ impl Engine {
         if self.is_inline() {
             return Ok(());
         }
+        self.trees().values().for_each(|tree| tree.retired().keep());
         self.start_thread("terrane-flush".into(), Self::flush_loop)?;
         self.start_thread("terrane-log".into(), Self::log_loop)?;
         for number in 0..self.settings.compaction_threads.max(SCHEDULED_MAX) {
@@ -282,6 +287,7 @@ impl Engine {
             // A thread that panicked has nothing more to say.
             let _ = thread.join();
         }
+        self.trees().values().for_each(|tree| tree.retired().keep_no_more());
         if let Some(pool) = &self.read_pool {
             pool.stop();
         }
@@ -293,6 +299,7 @@ impl Engine {
             let seen = self.work.lock().changes;
             self.make_spare();
             self.rotate_aged();
+            let is_retired_used = self.let_go_of_retired();
             match self.find_flush() {
                 Some(tree) => {
                     let result = self.flush_found(&tree);
@@ -300,14 +307,15 @@ impl Engine {
                 }
                 None => {
                     self.health.end_trouble(JobKind::Flush);
-                    self.do_small_work(seen, &mut failures);
+                    let look_again = is_retired_used.then_some(LOOK_AGAIN);
+                    self.do_small_work(seen, look_again, &mut failures);
                 }
             }
         }
     }
 
     /// What is quickly done, and so not left to a thread that may be at a long compaction.
-    fn do_small_work(&self, seen: u64, failures: &mut u32) {
+    fn do_small_work(&self, seen: u64, look_again: Option<Duration>, failures: &mut u32) {
         if let Some((tree, tables)) = self.find_drop() {
             let result = self.drop_tables(&tree, &tables);
             return self.judge(JobKind::Drop, result, failures);
@@ -315,8 +323,17 @@ impl Engine {
         self.health.end_trouble(JobKind::Drop);
         match self.work.next_unneeded() {
             Some(path) => self.remove_files(vec![path]),
-            None => self.work.sleep_at_most(seen, self.next_aged()),
+            None => {
+                let most = [self.next_aged(), look_again].into_iter().flatten().min();
+                self.work.sleep_at_most(seen, most);
+            }
         }
+    }
+
+    /// Lets go of states that were replaced, as far as no one uses them. True if someone does.
+    pub(super) fn let_go_of_retired(&self) -> bool {
+        let trees = self.trees();
+        trees.values().filter(|tree| tree.retired().let_go()).count() > 0
     }
 
     fn make_spare(&self) {
@@ -382,6 +399,7 @@ impl Engine {
     /// As many threads as there are places look for compactions; a further one does when all before
     /// it are at one, as that may come to rest for the sake of a smaller one.
     fn compact_loop(&self, number: usize) {
+        give_way();
         let mut failures = 0;
         while !self.work.is_stopping() {
             let seen = self.work.lock().changes;

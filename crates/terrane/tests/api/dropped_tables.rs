@@ -1,7 +1,9 @@
-//! Tables that a range delete covers go as soon as it is flushed, without a compaction.
+//! Tables that a range delete covers go as soon as it is flushed, without a compaction; those that
+//! are replaced while someone reads them, soon after.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use terrane::storage::{Crash, MemoryStorage, Storage, Survival};
 use terrane::{Background, Db, Options};
@@ -100,7 +102,7 @@ fn threads_drop_them_without_being_asked() {
     fill_and_settle(&db);
     db.delete_range("00010".."01990").unwrap();
     db.flush().unwrap();
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while db.stats().table_bytes > 20_000 {
         assert!(start.elapsed().as_secs() < 10, "{}", db.stats());
         std::thread::yield_now();
@@ -182,4 +184,30 @@ fn tables_are_consistent(options: &Options, image: &MemoryStorage) -> bool {
     db.compact_range::<&str>(..).unwrap();
     let count = db.iter().unwrap().count();
     count == 20 || count == 2000
+}
+
+/// With threads, who lets go of tables last only lets go: the threads of the database remove them.
+#[test]
+fn tables_that_an_iterator_kept_go_soon_after_it() {
+    let storage = MemoryStorage::new(1);
+    let options = Options::new().storage(Arc::new(storage.clone())).design(small_design());
+    let db = options.open(DIR).unwrap();
+    fill_and_settle(&db);
+    let held = db.iter().unwrap();
+    for number in 0..2000u32 {
+        db.put(format!("{number:05}"), [8; 100]).unwrap();
+    }
+    db.compact_range::<&str>(..).unwrap();
+    let files = || {
+        let names = storage.list(Path::new(DIR)).unwrap();
+        names.iter().filter(|name| name.ends_with(".sst")).count()
+    };
+    assert!(files() > db.tree().shape.table_count() + 30, "the iterator reads them");
+    assert!(held.map(Result::unwrap).all(|(_, value)| *value == [7; 100]));
+    let until = Instant::now() + Duration::from_secs(20);
+    while files() > db.tree().shape.table_count() {
+        assert!(Instant::now() < until, "{} files of {}", files(), db.tree());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    db.close().unwrap();
 }
