@@ -26,7 +26,9 @@ pub(super) fn evaluate(job: &Job) -> Result<Evaluation> {
     };
     run(&*store, Workload::FillRandom, &options, &Silent)?;
     let phases = Phases { store: &*store, clock: &SystemClock::new(), job, options };
+    store.set_testing(true)?;
     let testing = phases.run(Load::Closed)?;
+    store.set_testing(false)?;
     let maximum = testing.per_second();
     if maximum <= 0.0 {
         bail!("no write ended in the testing phase; it has to be longer");

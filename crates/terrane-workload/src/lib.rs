@@ -89,6 +89,6 @@ pub use progress::{Progress, Silent};
 pub use report::{KindReport, Report, WriterReport};
 pub use store::{Direction, Glance, Store, StoreCounters};
 #[cfg(feature = "terrane")]
-pub use terrane_store::TerraneStore;
+pub use terrane_store::{TerraneStore, testing_design};
 pub use value::ValueSize;
 pub use workload::{Workload, YcsbMix};

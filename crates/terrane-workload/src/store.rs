@@ -89,6 +89,16 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, StoreError>;
 
+    /// What follows is the testing phase of the two-phase evaluation, if `is_on`, and otherwise it is
+    /// over: an engine that can show a greater rate than it can hold must not do so meanwhile.
+    ///
+    /// # Errors
+    /// The engine failed.
+    fn set_testing(&self, is_on: bool) -> Result<(), StoreError> {
+        let _ = is_on;
+        Ok(())
+    }
+
     /// Shows at most `limit` records to `visit` by the first secondary index, from a secondary key on,
     /// and answers how many there were.
     ///

@@ -4,8 +4,9 @@ use std::ops::Bound;
 
 use crate::error::StoreError;
 use crate::store::{Direction, Glance, StallTime, Store, StoreCounters};
-use terrane::policy::StallCause;
-use terrane::{Db, Durability, WriteBatch, WriteOptions};
+use terrane::policy::strategy::Intake;
+use terrane::policy::{Scheduler, StallCause};
+use terrane::{Db, Design, Durability, WriteBatch, WriteOptions};
 
 /// A database under test.
 #[derive(Debug, Clone)]
@@ -14,7 +15,25 @@ pub struct TerraneStore {
     pub db: Db,
 }
 
+/// What the maximum of a design is measured with: all merges at the same speed, as one that
+/// starves large merges shows a rate that cannot be held (performance-stability §5.1.4), and exact merges, as a
+/// tree that takes in more than its shape asks for loses that shape (§6.2).
+pub fn testing_design(design: &Design) -> Design {
+    let mut design = design.clone();
+    design.scheduler = Scheduler::Fair;
+    design.strategy.intake = Intake::Exact;
+    design
+}
+
 impl Store for TerraneStore {
+    fn set_testing(&self, is_on: bool) -> Result<(), StoreError> {
+        let design = match is_on {
+            true => testing_design(&self.db.design()),
+            false => self.db.design_before().unwrap_or_else(|| self.db.design()),
+        };
+        self.db.set_design(design).map_err(StoreError::during("change the design"))
+    }
+
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.db.put(key, value).map_err(StoreError::during("put"))
     }

@@ -4,7 +4,7 @@ use terrane_workload::stability::{Criteria, PhaseReport, TwoPhaseReport, Verdict
 
 use super::advice::{self, Advice};
 use super::cautions;
-use super::plan::{Candidate, testing_design};
+use super::plan::Candidate;
 
 /// What came out of one design.
 pub(super) struct Outcome {
@@ -61,7 +61,7 @@ impl Outcome {
             name: candidate.name.clone(),
             slug: candidate.slug.clone(),
             design: candidate.design.to_string(),
-            testing_design: testing_design(&candidate.design).to_string(),
+            testing_design: terrane_workload::testing_design(&candidate.design).to_string(),
             report,
             verdict,
             stalls,

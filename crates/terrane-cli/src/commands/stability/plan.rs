@@ -1,8 +1,7 @@
 //! What is evaluated, from the flags.
 
 use anyhow::Result;
-use terrane::policy::strategy::Intake;
-use terrane::policy::{Scheduler, catalogue};
+use terrane::policy::catalogue;
 use terrane::{Design, IoBudget, Options};
 use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
 use terrane_workload::{Indexes, RunOptions, Workload};
@@ -99,16 +98,6 @@ impl Plan {
     }
 }
 
-/// What the maximum of a design is measured with: all merges at the same speed, as one that
-/// starves large merges shows a rate that cannot be held (paper §5.1.4), and exact merges, as a
-/// tree that takes in more than its shape asks for loses that shape (§6.2).
-pub(super) fn testing_design(design: &Design) -> Design {
-    let mut design = design.clone();
-    design.scheduler = Scheduler::Fair;
-    design.strategy.intake = Intake::Exact;
-    design
-}
-
 fn candidates(specs: &[String]) -> Result<Vec<Candidate>> {
     let default = [catalogue::DEFAULT.to_owned()];
     let specs = if specs.is_empty() { &default[..] } else { specs };
@@ -160,7 +149,7 @@ mod tests {
     #[test]
     fn the_maximum_is_measured_with_fair_shares_and_exact_merges() {
         let design = "1-leveling T=4; scheduler=greedy; filter=5".parse().unwrap();
-        let testing = testing_design(&design);
+        let testing = terrane_workload::testing_design(&design);
         assert_eq!(testing.scheduler, Scheduler::Fair);
         assert_eq!(testing.strategy.intake, Intake::Exact);
         assert_eq!(testing.filter_bits, design.filter_bits);

@@ -11,7 +11,7 @@ use terrane_workload::{
 };
 
 use super::meter::Loading;
-use super::plan::{Candidate, Plan, testing_design};
+use super::plan::{Candidate, Plan};
 use crate::progress;
 
 /// Records alone or with their indexes.
@@ -64,7 +64,7 @@ impl Database {
         dir: &Path,
         plan: &Plan,
     ) -> Result<Self> {
-        let design = testing_design(&candidate.design);
+        let design = terrane_workload::testing_design(&candidate.design);
         let options = options.clone().open_mode(OpenMode::MustBeNew);
         let db = options.design(design.clone()).open(dir)?;
         let records = records(db, plan, &design)?;
