@@ -123,6 +123,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use terrane::policy::Scheduler;
+    use terrane::policy::strategy::Intake;
 
     #[derive(Parser)]
     struct Command {
