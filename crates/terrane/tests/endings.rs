@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
 use terrane::{Background, Clock, Durability, ErrorKind, KeyspaceOptions, Options, ReadMode};
@@ -200,4 +200,26 @@ fn fault(operation: Operation, path: &str) -> Fault {
         is_permanent: false,
         error: std::io::ErrorKind::Other,
     }
+}
+
+/// The log's thread makes the header of a new segment durable. If it cannot, nothing is promised any
+/// more, as after every sync that failed.
+#[test]
+fn a_header_that_the_logs_thread_cannot_sync_ends_all_writes() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone()));
+    let db = options.log_segment_bytes(64 << 10u64).open("db").unwrap();
+    storage.set(Some(fault(Operation::Sync, ".log")));
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut number = 0u32;
+    while db.put(number.to_be_bytes(), [1; 1000]).is_ok() {
+        number += 1;
+        assert!(Instant::now() < until, "{number} writes, {} faults", storage.fired());
+    }
+    assert_eq!(storage.fired(), 1);
+    assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));
+    assert!(matches!(db.put("x", "y"), Err(error) if error.kind() == ErrorKind::Poisoned));
+    // Reads go on. The write that was told of it first may be there or not.
+    let there = db.iter().unwrap().count();
+    assert!((number as usize..=number as usize + 1).contains(&there), "{there} of {number}");
 }

@@ -93,6 +93,8 @@ impl Engine {
         // Readers that still hold the tree keep its files; no one else does. Who looks now finds
         // nothing, in memory as in tables.
         let memtable = Tree::new_memtable(&tree.design(), &self.pool, None);
+        // No thread looks at it any more.
+        tree.retired().keep_no_more();
         tree.replace(|mut state| {
             state.active = Arc::new(Buffer::new(memtable, state.active.begins));
             state.version = Arc::new(Version::default());

@@ -57,7 +57,7 @@ impl Engine {
     /// # Errors
     /// The database was closed meanwhile.
     #[inline]
-    pub(super) fn slow_down(&self, goal: &Goal<'_>, user_bytes: usize) -> Result<()> {
+    pub(super) fn slow_down(&self, goal: &mut Goal<'_>, user_bytes: usize) -> Result<()> {
         let brake = match goal {
             Goal::One { state, .. } => Brake::of(state),
             Goal::Batch { batch, .. } => {
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     #[cold]
-    fn hold_back(&self, goal: &Goal<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
+    fn hold_back(&self, goal: &mut Goal<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
         let mut owed = Duration::ZERO;
         if brake.nanos_per_byte > 0.0 {
             self.tell_delayed(goal);
@@ -89,6 +89,8 @@ impl Engine {
         }
         let start = Instant::now();
         while let Some(left) = owed.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+            // Who sleeps keeps no memtable that was flushed since.
+            goal.refresh();
             std::thread::sleep(left.min(LONGEST_SLEEP));
             self.health.check_open()?;
         }

@@ -299,15 +299,15 @@ impl Engine {
             let seen = self.work.lock().changes;
             self.make_spare();
             self.rotate_aged();
-            let is_retired_used = self.let_go_of_retired();
             match self.find_flush() {
                 Some(tree) => {
                     let result = self.flush_found(&tree);
                     self.judge(JobKind::Flush, result, &mut failures);
+                    self.let_go_of_retired();
                 }
                 None => {
                     self.health.end_trouble(JobKind::Flush);
-                    let look_again = is_retired_used.then_some(LOOK_AGAIN);
+                    let look_again = self.let_go_of_retired().then_some(LOOK_AGAIN);
                     self.do_small_work(seen, look_again, &mut failures);
                 }
             }
@@ -359,7 +359,8 @@ impl Engine {
             }
             if let Some(header) = guard.header.take() {
                 drop(guard);
-                let _ = header.sync().inspect_err(|error| self.health.fail(error.clone()));
+                let synced = self.log_sync.sync_header(&header);
+                let _ = synced.inspect_err(|error| self.health.fail(error.clone()));
                 continue;
             }
             let is_due = guard.sync_due.is_some_and(|due| due <= Instant::now());

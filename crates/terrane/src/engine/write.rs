@@ -80,6 +80,13 @@ impl<'a> Goal<'a> {
             Write::Batch(batch) => Self::Batch { batch, memtables: Vec::new() },
         }
     }
+
+    /// Has the state be the current one.
+    pub(super) fn refresh(&mut self) {
+        if let Self::One { tree, state, .. } = self {
+            tree.refresh(state);
+        }
+    }
 }
 
 impl Engine {

@@ -223,8 +223,10 @@ impl DiskDirect {
     /// Does what may be refused because the device has larger blocks than ours: then the file is
     /// used through the page cache from there on.
     fn attempt<T>(&self, mut go: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
+        // Asked before: another thread may be refused at the same time.
+        let was_direct = self.is_direct();
         match go(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.is_direct() => {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput && was_direct => {
                 let flags = rustix::fs::fcntl_getfl(&self.file)?;
                 rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::DIRECT)?;
                 // Relaxed: it is told to people, and orders nothing.

@@ -94,15 +94,10 @@ impl HeaderSync {
         Self { path, syncer, is_durable: AtomicBool::new(false) }
     }
 
-    /// Returns once it is durable.
-    ///
-    /// # Errors
-    /// The sync failed: nothing can be promised any more.
-    pub(crate) fn sync(&self) -> Result<()> {
-        if !self.is_durable() {
-            self.syncer.sync().map_err(|error| Error::io("sync", &self.path, error))?;
-            self.is_durable.store(true, Ordering::Release);
-        }
+    /// Makes it durable; for [`super::LogSync::sync_header`], which does one sync at a time.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.syncer.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        self.is_durable.store(true, Ordering::Release);
         Ok(())
     }
 

@@ -7,8 +7,9 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::ahead::HeaderSync;
 use crate::error::{Error, Result};
 use crate::stats::{Counter, Counters};
 use crate::storage::Syncer;
@@ -34,6 +35,12 @@ struct State {
     /// Oldest first; the last one is being written.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
+}
+
+impl State {
+    fn poisoned(&self) -> Option<Error> {
+        self.failed.as_ref().map(|error| Error::Poisoned(Box::new(error.clone())))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -69,7 +76,7 @@ impl LogSync {
         Self { state: Mutex::default(), done: Condvar::new(), written, counters }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,14 +102,51 @@ impl LogSync {
         }
     }
 
-    /// A sync failed elsewhere: nothing is promised any more.
-    pub(super) fn fail(&self, error: Error) {
-        self.lock().failed.get_or_insert(error);
+    /// The sync that failed first, if any did, as those are told that come later.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.lock().poisoned()
     }
 
-    /// The sync that failed first, if any did.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        self.lock().failed.clone()
+    /// Returns once the header of a segment is durable. One sync is done at a time: of two that are
+    /// done together only one would learn that the system could not write something.
+    ///
+    /// # Errors
+    /// A sync failed, now or ever before: nothing can be promised any more.
+    pub(crate) fn sync_header(&self, header: &HeaderSync) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            if let Some(error) = state.poisoned() {
+                return Err(error);
+            }
+            if header.is_durable() {
+                return Ok(());
+            }
+            if !state.is_syncing {
+                break;
+            }
+            state = self.wait(state);
+        }
+        state.is_syncing = true;
+        let mut syncing = Syncing { of: self, is_over: false };
+        drop(state);
+        let result = header.sync();
+        syncing.is_over = true;
+        state = self.lock();
+        state.is_syncing = false;
+        if let Err(error) = result {
+            state.failed = Some(error);
+        }
+        if state.waiting > 0 {
+            self.done.notify_all();
+        }
+        state.poisoned().map_or(Ok(()), Err)
+    }
+
+    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
     }
 
     /// Everything before `lsn` was written.
@@ -130,16 +174,14 @@ impl LogSync {
     pub(crate) fn sync(&self, upto: Lsn) -> Result<()> {
         let mut state = self.lock();
         loop {
-            if let Some(error) = &state.failed {
-                return Err(Error::Poisoned(Box::new(error.clone())));
+            if let Some(error) = state.poisoned() {
+                return Err(error);
             }
             if state.synced >= upto {
                 return Ok(());
             }
             if state.is_syncing {
-                state.waiting += 1;
-                state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.waiting -= 1;
+                state = self.wait(state);
                 continue;
             }
             state.is_syncing = true;

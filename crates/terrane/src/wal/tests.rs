@@ -189,7 +189,7 @@ fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
     let (batches, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
     assert_eq!((batches.len(), replayed.last_segment, replayed.end), (0, first, end));
     let ahead = log.writer.wanted_ahead().unwrap();
-    ahead.header.unwrap().sync().unwrap();
+    log.sync.sync_header(&ahead.header.unwrap()).unwrap();
     let freed = log.writer.release(end);
     assert_eq!(freed.reused.len() + freed.removed.len(), 1);
     let (_, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();

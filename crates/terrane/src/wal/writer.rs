@@ -143,7 +143,7 @@ impl LogWriter {
         let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
         let (path, segment) = create_file(&environment, next_file, len)?;
         let current = begin(&environment, path, segment, place)?;
-        current.header_sync.sync()?;
+        sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
         Ok(Self {
             environment,
@@ -375,14 +375,10 @@ impl LogWriter {
     /// since.
     fn sync_header(&self) -> Result<()> {
         if self.is_header_durable() {
-            return Ok(());
+            Ok(())
+        } else {
+            self.sync.sync_header(&self.current.header_sync)
         }
-        // What a sync failed to write may be taken for written by the next one.
-        if let Some(error) = self.sync.failure() {
-            return Err(Error::Poisoned(Box::new(error)));
-        }
-        let synced = self.current.header_sync.sync();
-        synced.inspect_err(|error| self.sync.fail(error.clone()))
     }
 
     fn is_header_durable(&self) -> bool {

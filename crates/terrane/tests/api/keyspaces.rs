@@ -1,6 +1,7 @@
 //! Keyspaces: made, dropped, made again, each with its own design.
 
-use terrane::{Db, Design, ErrorKind, KeyspaceOptions, WriteBatch};
+use terrane::storage::Storage;
+use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, WriteBatch};
 
 use crate::support::{DIR, fill, in_memory, keys, small, small_design};
 
@@ -47,6 +48,24 @@ fn another_design_than_the_stored_one_is_explained() {
     assert!(text.contains("keyspace 'x'") && text.contains("set_design"), "{text}");
     assert!(text.contains("tiering T=3") && text.contains("leveling T=3"), "{text}");
     assert_eq!(db.keyspaces().len(), 2);
+}
+
+/// Also where threads of the database keep states that were replaced, and a handle is held.
+#[test]
+fn a_dropped_keyspace_leaves_no_files_beside_threads() {
+    let (options, storage) = in_memory();
+    let options = options.background(Background::Threads).design(small_design());
+    let db = options.open(DIR).unwrap();
+    let space = db.keyspace("s", with("tiering T=3; buffer=4KiB")).unwrap();
+    for number in 0..400u32 {
+        space.put(number.to_be_bytes(), [1; 100]).unwrap();
+    }
+    space.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    assert!(db.drop_keyspace("s").unwrap());
+    let names = storage.list(DIR.as_ref()).unwrap();
+    assert!(names.iter().all(|name| !name.ends_with(".sst")), "{names:?}");
+    drop(space);
 }
 
 #[test]

@@ -34,14 +34,23 @@ fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 impl CostArgs {
-    /// The costs, if they are asked for.
+    /// The costs, if they are asked for. There is no model of a tree without levels.
     pub(super) fn costs(&self, design: &Design) -> Option<Costs> {
+        if design.strategy.size_tiered().is_some() {
+            return None;
+        }
         let data = Data::new(self.records? as f64, self.record_size as f64);
         Some(costs(design, &data))
     }
 
     /// Writes the costs of a design, if they are asked for.
     pub(super) fn write(&self, out: &mut impl Write, design: &Design) -> io::Result<()> {
+        if self.records.is_some() && design.strategy.size_tiered().is_some() {
+            return writeln!(
+                out,
+                "\nno model of costs: its runs are in no levels; `terrane simulate` plays it"
+            );
+        }
         let (Some(records), Some(costs)) = (self.records, self.costs(design)) else {
             return Ok(());
         };
