@@ -10,7 +10,6 @@
 //! | [`setting`] | sizes, times and designs |
 //! | [`trial`] | one phase of one design |
 //! | [`stage`] | phases that run at the same time |
-//! | [`unforced`] | files that are not forced to disk |
 //! | [`rows`] | phases in tables |
 //! | [`simulated`] | the same in the simulator |
 //! | [`full`] | full merges: schedulers, limits, bursts (Fig. 7 to 9, 11, 12) |
@@ -33,7 +32,6 @@ mod simulated;
 mod spring;
 mod stage;
 mod trial;
-mod unforced;
 
 use std::path::Path;
 

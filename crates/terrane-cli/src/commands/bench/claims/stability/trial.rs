@@ -15,7 +15,7 @@ use terrane_workload::stability::{
 use terrane_workload::{Glance, IndexedStore, Indexes, Store, TerraneStore};
 
 use super::setting::{KEY_BYTES, RECORD_BYTES, Setting, time};
-use super::unforced::Unforced;
+use crate::passing_storage::PassingStorage;
 
 /// Merges that may go on at the same time: as many as there are levels.
 const PLACES: usize = 10;
@@ -120,7 +120,7 @@ pub(super) struct Ready {
 /// The options of every database.
 pub(super) fn options() -> Options {
     let options = Options::new().compaction_threads(PLACES).memory_budget(MEMORY_BUDGET);
-    options.log_segment_bytes(LOG_SEGMENT_BYTES).storage(Arc::new(Unforced))
+    options.log_segment_bytes(LOG_SEGMENT_BYTES).storage(Arc::new(PassingStorage))
 }
 
 /// The records of a database, with the indexes of a trial.
