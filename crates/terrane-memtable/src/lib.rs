@@ -26,7 +26,7 @@
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
-//! | `prefetch` | asks for memory before it is needed |
+//! | `prefetch`, `padded` | asks for memory before it is needed; cache lines of one's own |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
 mod arena;
@@ -39,6 +39,7 @@ mod head;
 mod memory;
 mod memtable;
 mod ordered;
+mod padded;
 mod pinned;
 mod pool;
 mod prefetch;
@@ -54,6 +55,7 @@ pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;
 pub use memtable::{Config, Lookup, Memtable};
+pub use padded::Padded;
 pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;

@@ -73,7 +73,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use terrane_memtable::Pool;
+use terrane_memtable::{Padded, Pool};
 
 use crate::clock::Clock;
 use crate::durability::Durability;
@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     /// Memory of flushed memtables, for the next ones.
     pub(crate) pool: Arc<Pool>,
     trees: ArcSwap<Trees>,
-    writer: Mutex<Writer>,
+    writer: Padded<Mutex<Writer>>,
     /// Told when writers that wait for room may look again.
     room: std::sync::Condvar,
     commits: CommitQueue,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
-use terrane_memtable::Pool;
+use terrane_memtable::{Padded, Pool};
 use terrane_policy::TableId;
 
 use super::commit::{CommitQueue, Entrance};
@@ -184,12 +184,12 @@ impl Engine {
             snapshots: Snapshots::default(),
             pool,
             trees: ArcSwap::from_pointee(trees),
-            writer: Mutex::new(Writer {
+            writer: Padded(Mutex::new(Writer {
                 log: None,
                 next_seq: state.last_seq + 1,
                 entrance: Entrance::default(),
                 uncounted_bytes: 0,
-            }),
+            })),
             room: Condvar::new(),
             commits: CommitQueue::new(state.last_seq),
             manifest: Mutex::new(manifest),

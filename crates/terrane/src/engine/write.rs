@@ -81,6 +81,14 @@ impl<'a> Goal<'a> {
         }
     }
 
+    /// Asks for the memory that the write goes on with, where what it begins with says which.
+    #[inline]
+    fn prefetch_version(&self) {
+        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self {
+            state.active.memtable.prefetch_version(key);
+        }
+    }
+
     /// Has the state be the current one.
     pub(super) fn refresh(&mut self) {
         if let Self::One { tree, state, .. } = self {
@@ -113,7 +121,7 @@ impl Engine {
         if last > MAX_SEQ {
             return Err(Error::internal("all sequence numbers are used up"));
         }
-        self.take_memtables(&mut goal, last, durability)?;
+        self.take_memtables(&mut goal, last)?;
         if self.settings.delete_persistence_micros().is_some() {
             self.note_entries(&write);
         }
@@ -121,7 +129,11 @@ impl Engine {
             Durability::None => None,
             _ => {
                 let logged = log(&mut writer, &write, first, durability == Durability::Sync);
-                Some(logged.inspect_err(|_| self.check_log())?)
+                let end = logged.inspect_err(|_| self.check_log())?;
+                // What was asked for before the log was written is here by now: to look at it any
+                // earlier would be to wait for it with the lock held.
+                goal.prefetch_version();
+                Some(end)
             }
         };
         writer.next_seq = last + 1;
@@ -182,22 +194,11 @@ impl Engine {
 
     /// The active memtables of all trees that are written to, up to `last`. Called with the writer's
     /// lock held, under which they are replaced.
-    fn take_memtables(
-        &self,
-        goal: &mut Goal<'_>,
-        last: SeqNo,
-        durability: Durability,
-    ) -> Result<()> {
+    fn take_memtables(&self, goal: &mut Goal<'_>, last: SeqNo) -> Result<()> {
         match goal {
             Goal::One { tree, .. } if tree.is_dropped() => Err(dropped(tree.id)),
-            Goal::One { op, tree, state } => {
+            Goal::One { tree, .. } => {
                 tree.set_last_seq(last);
-                if let Op::Put { key, .. } | Op::Delete { key } = op
-                    && durability != Durability::None
-                {
-                    // It comes while the log is written.
-                    state.active.memtable.prefetch_version(key);
-                }
                 Ok(())
             }
             Goal::Batch { batch, memtables } => {
