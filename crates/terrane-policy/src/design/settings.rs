@@ -8,12 +8,13 @@ use super::{DEFAULT_SCHEDULER, Design, FilterAllocation, PerLevel, scaling};
 use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::catalogue;
 use crate::error::ParseError;
+use crate::flush::FlushMode;
 use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
 use crate::text::split_outside;
 use crate::units::{format_bytes, parse_bytes};
 
 /// All keys, for who was given another one.
-const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, intake, limit, violation, delay, stop, buffers, stall, max-rate or scheduler";
+const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, flush, table, block, filter, compression, intake, limit, violation, delay, stop, buffers, stall, max-rate or scheduler";
 
 impl Design {
     /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
@@ -41,6 +42,11 @@ impl Design {
             ("movement", lists(&strategy.movement)),
             ("memtable", self.memtable.to_string()),
             ("buffer", format_bytes(self.buffer_bytes)),
+        ]);
+        if self.flush != FlushMode::New {
+            settings.push(("flush", self.flush.to_string()));
+        }
+        settings.extend([
             ("table", format_bytes(self.table_bytes)),
             ("block", format_bytes(self.block_bytes.into())),
             ("filter", self.filters_text()),
@@ -147,6 +153,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "granularity" => strategy.granularity = per_level(value, str::parse)?,
         "movement" => strategy.movement = per_level(value, |text| list(text, "none"))?,
         "memtable" => design.memtable = value.parse()?,
+        "flush" => design.flush = value.parse()?,
         "buffer" => design.buffer_bytes = parse_bytes(value)?,
         "table" => design.table_bytes = parse_bytes(value)?,
         "block" => {

@@ -4,6 +4,7 @@ use super::settings::out_of_range;
 use super::{Design, FilterAllocation};
 use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::error::ParseError;
+use crate::flush::FlushMode;
 
 impl Design {
     /// Checks that the choices make sense together.
@@ -46,6 +47,12 @@ impl Design {
                 limits.stop_runs.into(),
                 "more than delay and more than L0",
             ),
+            (
+                self.flush == FlushMode::New || level0_runs > 1,
+                "L0",
+                level0_runs.into(),
+                "at least 2 for flush=merge: what else passes level 0 is not there to merge with",
+            ),
             (limits.max_rate != Some(0), "max-rate", 0, "at least one operation a second, or none"),
             (
                 (1..=1000).contains(&limits.stop_buffers),
@@ -58,6 +65,10 @@ impl Design {
             if !holds {
                 return Err(out_of_range(key, value, expected));
             }
+        }
+        if self.flush == FlushMode::Merge && self.strategy.size_tiered().is_some() {
+            let reason = "new: the policy of the trigger says which runs of level 0 become one";
+            return Err(out_of_range("flush", self.flush, reason));
         }
         self.memtable.validate(self.buffer_bytes)?;
         if let Some(bits) =
