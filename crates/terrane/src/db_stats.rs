@@ -56,6 +56,11 @@ pub struct Stats {
     pub flush_bytes_written: u64,
     /// Time spent in flushes, in microseconds.
     pub flush_micros: u64,
+    /// Flushes that merged with level 0, or went into a run of it, as `flush=merge` has them.
+    pub flushes_merged: u64,
+    /// Flushes that made a new run although the design has them merge: what they would have merged
+    /// was in use, about to be compacted, or too much.
+    pub flushes_apart: u64,
     /// Compactions that rewrote something.
     pub compactions: u64,
     /// Compactions that only moved tables: pseudo-compactions, as the compaction paper has it.
@@ -286,6 +291,8 @@ impl Stats {
             flushes: count(Counter::Flushes),
             flush_bytes_written: count(Counter::FlushBytesWritten),
             flush_micros: count(Counter::FlushMicros),
+            flushes_merged: count(Counter::FlushesMerged),
+            flushes_apart: count(Counter::FlushesApart),
             compactions: count(Counter::Compactions),
             move_compactions: count(Counter::MoveCompactions),
             trivial_moves: count(Counter::TrivialMoves),
@@ -556,7 +563,12 @@ impl fmt::Display for Stats {
             human(self.log_bytes_written),
             self.log_syncs
         )?;
-        writeln!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
+        write!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
+        if self.flushes_merged + self.flushes_apart > 0 {
+            let (merged, apart) = (self.flushes_merged, self.flushes_apart);
+            write!(f, ", {merged} merged with level 0, {apart} could not be")?;
+        }
+        writeln!(f)?;
         self.write_tables(f)?;
         let memory = &self.memory;
         writeln!(

@@ -71,13 +71,17 @@ pub(crate) enum Counter {
     Flushes,
     /// Bytes written by flushes.
     FlushBytesWritten,
+    /// Flushes that merged with level 0, or went into a run of it.
+    FlushesMerged,
+    /// Flushes that made a new run where the design would rather have had them merge.
+    FlushesApart,
     /// Compactions that rewrote something.
     Compactions,
     /// Compactions that only moved tables.
     MoveCompactions,
     /// Tables that moved without being rewritten.
     TrivialMoves,
-    /// Bytes read by compactions; of mapped tables, bytes of blocks that they went through.
+    /// Bytes read by compactions, and by flushes that merge; of mapped tables, bytes of blocks that they went through.
     CompactionBytesRead,
     /// Bytes written by compactions.
     CompactionBytesWritten,

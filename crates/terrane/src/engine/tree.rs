@@ -112,6 +112,8 @@ pub(crate) struct TreeState {
 #[derive(Debug, Default)]
 pub(crate) struct TreeJobs {
     pub(crate) is_flushing: bool,
+    /// What the flush that goes on merges, if it does.
+    pub(crate) flushing: Option<Compaction>,
     pub(crate) compactions: Vec<Compaction>,
     pub(crate) cursors: Cursors,
     /// Tables that could not be read, and why: they are left alone.

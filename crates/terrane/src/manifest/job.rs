@@ -1,4 +1,5 @@
-//! Compactions that were done, as the manifest remembers them: why, and what they cost.
+//! Compactions that were done, and flushes that merged, as the manifest remembers them: why, and
+//! what they cost.
 //!
 //! ```text
 //! job: | keyspace | ended | took | rewritten | moved | predicted | read | written |
@@ -86,6 +87,9 @@ pub(super) fn remember(jobs: &mut Vec<JobRecord>, job: JobRecord) {
 /// What a job takes and where it puts it, without why.
 pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     let inputs = compaction.inputs.iter().map(|input| {
+        if input.is_memtable() {
+            return "the memtable".to_owned();
+        }
         let tables = input.tables.iter().map(|table| table.id);
         format!("L{} r{}: {}", input.level, input.run, listed(tables))
     });
