@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use terrane::policy::FlushMode;
 use terrane::policy::catalogue::Row;
 use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
@@ -234,6 +235,14 @@ impl DesignArgs {
         if let Some(overhead) = Overhead::of(design) {
             writeln!(out, "{overhead}")?;
         }
+        if design.flush == FlushMode::Merge {
+            let most = human::bytes(design.capacity_bytes(0, LEVELS_SHOWN - 1));
+            writeln!(
+                out,
+                "flushes merge with level 0, which so is one run, up to {most}: lookups have fewer \
+                 runs to look into, and what is there is written again by each flush"
+            )?;
+        }
         if let Some(costs) = context.costs {
             costs.write(&mut out, design)?;
         }
@@ -247,7 +256,10 @@ fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     (0..LEVELS_SHOWN).map(move |level| JsonLevel {
         level,
         capacity_bytes: design.capacity_bytes(level, last),
-        runs: design.strategy.runs_allowed(level, last),
+        runs: match design.flush {
+            FlushMode::Merge if level == 0 => 1,
+            _ => design.strategy.runs_allowed(level, last),
+        },
         filter_bits: design.filter_bits_at(level, last),
         compression: design.compression.get(level).to_string(),
     })

@@ -45,6 +45,40 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
     assert!(tree.jobs().compactions.is_empty());
 }
 
+/// While a compaction holds what a flush would merge, the flush makes a run of its own at once, and
+/// no compaction takes what a flush holds.
+#[test]
+fn a_flush_that_merges_waits_for_no_compaction() {
+    let db = open();
+    let design: Design = "1-leveling L0=4; flush=merge".parse().unwrap();
+    let keyspace = db.keyspace("merged", KeyspaceOptions::new().design(design)).unwrap();
+    let flush = |value: &str| {
+        keyspace.put("key", value).unwrap();
+        keyspace.flush().unwrap();
+        keyspace.tree.state().version.shape().level(0).runs.len()
+    };
+    assert_eq!((flush("1"), flush("2")), (1, 1));
+    let tree = &keyspace.tree;
+    let compaction = {
+        let state = tree.state();
+        let mut jobs = tree.jobs();
+        let design: Design = "leveling T=2 L0=1".parse().unwrap();
+        let compaction = pick(&PickInput::new(state.version.shape(), &design)).unwrap();
+        jobs.compactions.push(compaction.clone());
+        compaction
+    };
+    assert_eq!((flush("3"), flush("4")), (2, 2), "a run of its own, and one that merges with it");
+    let engine = &keyspace.handle.engine;
+    let merge = engine.as_merge(tree, &tree.jobs(), &compaction);
+    let pass = engine.gate.enter(merge, compaction.from_level());
+    engine.compact(tree, &compaction, pass).unwrap();
+    assert_eq!(flush("5"), 1);
+    assert_eq!(keyspace.get("key").unwrap().unwrap(), "5");
+    let stats = db.stats();
+    assert_eq!((stats.flushes, stats.flushes_merged, stats.flushes_apart), (5, 3, 1));
+    assert!(tree.jobs().flushing.is_none());
+}
+
 /// Dropping a keyspace failed to be kept, and a new one of the same name was made beside it: both
 /// were there when the database was opened again.
 #[test]

@@ -14,6 +14,7 @@
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
 //! | [`dent`] | Dent's tree beside his own program |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
+//! | [`flush_choices`] | what flushes do with level 0 (§3.5) |
 //! | [`logged`] | with the log and without it (§3.1) |
 //! | [`nine`] | the later program's nine buffers, of which [`others`] has those that are not ours |
 //! | [`sweeps`] | threads, sizes, common prefixes, selectivities |
@@ -26,6 +27,7 @@
 mod compaction;
 mod dent;
 mod flodb;
+mod flush_choices;
 mod flushing;
 mod footprint;
 mod guide;
@@ -169,6 +171,7 @@ impl ClaimsArgs {
         footprint::measure(&setting, &mut report);
         range::measure(&setting, &mut report);
         flushing::measure(&setting, scratch.path(), &mut report)?;
+        flush_choices::measure(&setting, scratch.path(), &mut report)?;
         logged::measure(&setting, scratch.path(), &mut report)?;
         nine::measure(&setting, &mut report);
         sweeps::measure(&setting, &self.threads, &mut report);

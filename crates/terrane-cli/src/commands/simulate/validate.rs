@@ -31,13 +31,14 @@ const RECORD_BYTES: usize = 200;
 const AMPLIFICATION_WITHIN: f64 = 0.10;
 
 /// Designs that are compared: every eagerness, whole levels and single tables, exact and elastic
-/// intake.
-const DESIGNS: [&str; 9] = [
+/// intake, flushes that merge.
+const DESIGNS: [&str; 10] = [
     "leveling T=4; granularity=level; intake=exact",
     "leveling T=10; granularity=level",
     "leveling T=4; movement=round-robin",
     "leveling T=10",
     "1-leveling T=4; granularity=level; L0=4",
+    "1-leveling T=4; granularity=level; L0=4; flush=merge",
     "balanced; base=4MiB",
     "tiering T=3; intake=exact",
     "tiering T=4",
