@@ -47,12 +47,6 @@ impl Design {
                 limits.stop_runs.into(),
                 "more than delay and more than L0",
             ),
-            (
-                self.flush == FlushMode::New || level0_runs > 1,
-                "L0",
-                level0_runs.into(),
-                "at least 2 for flush=merge: what else passes level 0 is not there to merge with",
-            ),
             (limits.max_rate != Some(0), "max-rate", 0, "at least one operation a second, or none"),
             (
                 (1..=1000).contains(&limits.stop_buffers),
@@ -66,10 +60,7 @@ impl Design {
                 return Err(out_of_range(key, value, expected));
             }
         }
-        if self.flush == FlushMode::Merge && self.strategy.size_tiered().is_some() {
-            let reason = "new: the policy of the trigger says which runs of level 0 become one";
-            return Err(out_of_range("flush", self.flush, reason));
-        }
+        self.validate_flush()?;
         self.memtable.validate(self.buffer_bytes)?;
         if let Some(bits) =
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
@@ -86,6 +77,22 @@ impl Design {
         if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {
             let reason = "stop=never and stall=runs: nothing is merged unless asked for, and writers would wait for ever";
             return Err(out_of_range("trigger", "manual", reason));
+        }
+        Ok(())
+    }
+
+    fn validate_flush(&self) -> Result<(), ParseError> {
+        if self.flush == FlushMode::New {
+            return Ok(());
+        }
+        if self.strategy.level0_runs < 2 {
+            let reason =
+                "at least 2 for flush=merge: what only passes level 0 is not there to merge with";
+            return Err(out_of_range("L0", self.strategy.level0_runs, reason));
+        }
+        if self.strategy.size_tiered().is_some() {
+            let reason = "new: the policy of the trigger says which runs of level 0 become one";
+            return Err(out_of_range("flush", self.flush, reason));
         }
         Ok(())
     }

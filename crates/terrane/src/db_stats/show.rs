@@ -16,6 +16,15 @@ impl fmt::Display for HeldUp {
 }
 
 impl Stats {
+    fn write_flushes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
+        if self.flushes_merged + self.flushes_apart > 0 {
+            let (merged, apart) = (self.flushes_merged, self.flushes_apart);
+            write!(f, ", {merged} merged with level 0, {apart} could not be")?;
+        }
+        writeln!(f)
+    }
+
     /// What compactions did, and what is in tables.
     fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -101,12 +110,7 @@ impl fmt::Display for Stats {
             human(self.log_bytes_written),
             self.log_syncs
         )?;
-        write!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
-        if self.flushes_merged + self.flushes_apart > 0 {
-            let (merged, apart) = (self.flushes_merged, self.flushes_apart);
-            write!(f, ", {merged} merged with level 0, {apart} could not be")?;
-        }
-        writeln!(f)?;
+        self.write_flushes(f)?;
         self.write_tables(f)?;
         let memory = &self.memory;
         writeln!(

@@ -72,6 +72,12 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
         ],
         rows,
     );
+    claims(&pairs, report);
+    Ok(())
+}
+
+/// What holds for all kinds: the least of their ratios.
+fn claims(pairs: &[(Work, Work)], report: &mut Report) {
     let least = |of: fn(&Work, &Work) -> f64| {
         pairs.iter().map(|(new, merge)| of(new, merge)).fold(f64::INFINITY, f64::min)
     };
@@ -104,7 +110,6 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
         (format!("{} the blocks a lookup without", times(lookups)), lookups > 1.0),
         "",
     ));
-    Ok(())
 }
 
 fn run(setting: &Setting, load: &Load, kind: &Kind, flush: FlushMode, dir: &Path) -> Result<Work> {
