@@ -11,11 +11,13 @@ use terrane::policy::FlushMode;
 use terrane::{Background, Design, Durability, Options};
 
 use super::report::{Claim, Report, times};
-use super::setting::{ENTRY_BYTES, Kind, Mode, Setting};
+use super::setting::{ENTRY_BYTES, Kind, Mode, PREFIX, Setting, hash_skip_list};
 use crate::commands::bench::memtable::measure::Load;
 
-/// A sixteenth of the paper's buffer, so that there are flushes enough for several levels.
+/// A sixteenth of the paper's buffer, and of its buckets, so that there are flushes enough for several
+/// levels.
 const BUFFER_BYTES: f64 = (1 << 20) as f64;
+const BUCKETS_PART: u32 = 16;
 
 /// The tree is looked at, and looked into, after so many inserts.
 const LOOK_EVERY: usize = 64;
@@ -34,9 +36,11 @@ struct Work {
 pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
     let count = usize::try_from(setting.entries_flushed()).unwrap_or(usize::MAX);
     let load = Load::new(count, ENTRY_BYTES, setting.seed);
-    let told = ["vector", "skip-list", "hash skip-list", "B-link tree"];
-    let kinds: Vec<Kind> =
+    let told = ["vector", "skip-list", "B-link tree"];
+    let mut kinds: Vec<Kind> =
         setting.kinds(Mode::Ours).into_iter().filter(|kind| told.contains(&kind.name)).collect();
+    let buckets = (setting.buckets() / BUCKETS_PART).max(1);
+    kinds.push(Kind { name: "hash skip-list", kind: hash_skip_list(Mode::Ours, PREFIX, buckets) });
     let mut rows = Vec::new();
     let mut pairs = Vec::new();
     for (number, kind) in kinds.iter().enumerate() {
