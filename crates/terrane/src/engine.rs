@@ -10,6 +10,7 @@
 //! | `gate`, `pace` | which merges go on and how fast; how far one has come |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `deletes` | memtables that are flushed so that deletes are persistent in time |
+//! | `log_age` | files of the log that are gone in time, for the same |
 //! | `drain` | threads that empty the front level of FloDB's memtables |
 //! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work`, `picking` | who does what next in the background, and what that depends on |
@@ -36,6 +37,7 @@ mod gate;
 mod health;
 mod install;
 mod keyspaces;
+mod log_age;
 mod merge_group;
 mod multi_get;
 mod open;

@@ -56,6 +56,10 @@ impl Engine {
         // No one is there any more whom a budget would protect.
         self.gate.set_budget(IoBudget::Unlimited);
         let trees: Vec<Arc<Tree>> = self.trees().values().cloned().collect();
+        let is_persistent = self.settings.delete_persistence_micros().is_some();
+        if is_persistent {
+            self.end_segment_if(|log| log.holds_since().is_some());
+        }
         for tree in trees {
             {
                 let mut writer = self.lock_writer();
@@ -66,6 +70,10 @@ impl Engine {
             while !tree.state().full.is_empty() {
                 self.flush_oldest(&tree)?;
             }
+        }
+        if is_persistent {
+            // No one will be there when it is due.
+            self.let_go_of_log();
         }
         Ok(())
     }

@@ -66,7 +66,8 @@ impl Engine {
                 unneeded.push(path);
             }
         }
-        if self.is_inline() {
+        // What is promised to be gone in time does not wait for a thread to have some.
+        if self.is_inline() || self.settings.delete_persistence_micros().is_some() {
             self.remove_files(unneeded);
         } else {
             // Removing a large file takes milliseconds, for which nobody need wait.

@@ -116,6 +116,9 @@ impl Engine {
         self.take_memtables(&mut goal, last, durability)?;
         if self.settings.delete_persistence_micros().is_some() {
             self.note_entries(&write);
+            if let (Some(log), true) = (&mut writer.log, durability != Durability::None) {
+                log.note_record(|| self.clock.now_micros());
+            }
         }
         let end = match durability {
             Durability::None => None,
@@ -168,7 +171,7 @@ impl Engine {
 
     /// Writing to the log failed. If it was a sync that did, no write is taken any more.
     #[cold]
-    fn check_log(&self) {
+    pub(super) fn check_log(&self) {
         if let Some(error) = self.log_sync.failure() {
             self.health.fail(error);
         }

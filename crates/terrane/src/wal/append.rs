@@ -1,6 +1,7 @@
 //! Encodes records into the segment that is being written.
 
 use super::format::{HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, record_header};
+use super::next_segment::Ending;
 use super::segment::Current;
 use super::writer::LogWriter;
 use crate::batch::Op;
@@ -92,7 +93,7 @@ impl LogWriter {
         // Room for the record that says that another segment follows is always left.
         let reserved = if kind == RecordKind::Continued { 0 } else { record_bytes(0) };
         if self.current.offset + (total + reserved) as u64 > self.current.len {
-            self.next_segment((total + reserved) as u64)?;
+            self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
         let Current { header, segment, offset, len, path, .. } = &mut self.current;
         self.scratch.clear();

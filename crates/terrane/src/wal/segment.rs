@@ -27,6 +27,8 @@ pub(super) struct Current {
     pub(super) segment: Box<dyn Segment>,
     pub(super) offset: u64,
     pub(super) len: u64,
+    /// When its first record came, in microseconds since the Unix epoch, where that is noted.
+    pub(super) since_micros: Option<u64>,
     /// Once it is written up to here, more is to be made ready.
     pub(super) ready_at: u64,
     /// Up to where it is ready, or is being made so.
@@ -105,6 +107,7 @@ pub(super) fn begin(
         is_header_given: false,
         path,
         len: segment.len(),
+        since_micros: None,
         segment,
         offset: HEADER_BYTES,
         ready_at: READY_FROM,

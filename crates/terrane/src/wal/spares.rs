@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::ahead::{Released, WantedClean, WantedSpare};
+use super::next_segment::Ending;
 use super::segment_file_name;
 use super::writer::{GROWTH, LogWriter};
 use crate::storage::Segment;
@@ -33,10 +34,21 @@ impl LogWriter {
         if !self.spares.is_empty() || is_coming || !is_half_full || !is_usual {
             return None;
         }
+        Some(self.want(self.config.segment_bytes))
+    }
+
+    /// What is needed to make the file that the next segment goes into, if the one that is written
+    /// ends as it is, and there is no file.
+    pub(crate) fn wanted_to_end(&mut self) -> Option<WantedSpare> {
+        let is_there = !self.spares.is_empty() || self.spare_is_wanted || self.being_cleaned > 0;
+        (!is_there).then(|| self.want(self.next_len(Ending::Aged)))
+    }
+
+    fn want(&mut self, len: u64) -> WantedSpare {
         self.spare_is_wanted = true;
         let path = self.environment.dir.join(segment_file_name(self.next_file));
         self.next_file += 1;
-        Some(WantedSpare { path, len: self.config.segment_bytes })
+        WantedSpare { path, len }
     }
 
     /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
@@ -67,7 +79,8 @@ impl LogWriter {
         for segment in self.full.drain(..count) {
             let len = self.environment.storage.len(&segment.path);
             let is_usual = len.is_ok_and(|len| len == self.config.segment_bytes);
-            if is_usual && self.spares.len() + self.being_cleaned < SPARES_MAX {
+            let may_reuse = is_usual && self.config.reuses_files;
+            if may_reuse && self.spares.len() + self.being_cleaned < SPARES_MAX {
                 self.being_cleaned += 1;
                 released.reused.push(WantedClean { path: segment.path });
             } else {

@@ -19,11 +19,14 @@ use crate::types::Lsn;
 pub(crate) struct LogConfig {
     /// The length of a segment, unless a record needs more.
     pub(crate) segment_bytes: u64,
+    /// Files that are freed are written again, which spares the disk some work. Until then they
+    /// hold what they held.
+    pub(crate) reuses_files: bool,
 }
 
 /// The first segment of a log is this short: a small database should not take much room, and a
 /// large one soon has others. Each further one is four times as long, up to the usual length.
-const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
+pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
 
 /// What a log is part of.
@@ -157,6 +160,23 @@ impl LogWriter {
             self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });
         let current = LogCopy { path: self.current.path.clone(), bytes: self.current.offset };
         full.chain([current]).collect()
+    }
+
+    /// Records come into the segment from now on, if none has before.
+    #[inline]
+    pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {
+        self.current.since_micros.get_or_insert_with(now_micros);
+    }
+
+    /// Since when the segment that is written has held records, in microseconds since the Unix
+    /// epoch, where that is noted.
+    pub(crate) fn holds_since(&self) -> Option<u64> {
+        self.current.since_micros
+    }
+
+    /// Where the oldest segment that is full ends.
+    pub(crate) fn oldest_end(&self) -> Option<Lsn> {
+        self.full.first().map(|segment| segment.end)
     }
 
     /// While the log is pinned, by any number of holders, no file of it is freed.

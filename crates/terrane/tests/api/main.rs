@@ -35,6 +35,7 @@ mod close;
 mod compaction_reads;
 mod damaged_tables;
 mod delete_persistence;
+mod deleted_bytes;
 mod deletes;
 mod designs;
 mod direct_io;
