@@ -12,7 +12,9 @@ mod salvage;
 mod table;
 mod verify;
 
-pub use history::{DeletesReport, JobReport, KeyspaceDeletes, compaction_rate, deletes, jobs};
+pub use history::{
+    DeletesReport, JobReport, KeyspaceDeletes, LogFile, compaction_rate, deletes, jobs,
+};
 pub use key::{KeyVersion, key};
 pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
 pub use manifest::{ManifestEdit, manifest};

@@ -57,13 +57,47 @@ fn deletes_are_told_with_the_worst_case_and_violations() {
     assert_eq!((report.worst_micros, report.keyspaces[0].tombstones), (None, 1));
     assert_eq!(report.violations(50_000_000), 0);
     assert_eq!(report.violations(200_000_000), 1);
+    // The log holds all of it, since it was begun.
+    let file = &report.log[0];
+    assert_eq!((report.log.len(), file.batches, file.deletes), (1, 2, 1));
+    assert_eq!((file.begun_micros, file.ended_micros), (1_000_000, None));
     drop(snapshot);
     clock.advance(Duration::from_secs(95));
     while db.run_background_job().unwrap() {}
     let report = inspect::deletes(dir.path()).unwrap();
+    assert!(report.log.is_empty(), "{:?}", report.log);
     assert_eq!(report.keyspaces[0].tombstones, 0);
     assert_eq!(report.worst_micros, Some(95_000_000));
     assert_eq!(report.violations(u64::MAX), 0);
+}
+
+/// What is in the log is there for all to read, though tables hold nothing of it any more.
+#[test]
+fn a_file_of_the_log_that_stays_too_long_is_a_violation() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let options = || {
+        let options = Options::new().background(Background::Inline).clock(clock.clone());
+        options.log_segment_bytes(64 << 10)
+    };
+    let db = options().open(dir.path()).unwrap();
+    db.put("a", "1").unwrap();
+    db.delete("a").unwrap();
+    clock.advance(Duration::from_secs(1));
+    for number in 0..1000u32 {
+        db.put(number.to_be_bytes(), [7; 100]).unwrap();
+    }
+    drop(db);
+    let at = |report: &inspect::DeletesReport, seconds: u64| report.violations(seconds * 1_000_000);
+    let report = inspect::deletes(dir.path()).unwrap();
+    assert!(report.log.len() > 1 && report.log[0].ended_micros == Some(2_000_000));
+    assert_eq!((report.threshold_micros, at(&report, 1000)), (None, 0), "nothing was promised");
+    // As if a database that promised it had been left with it.
+    drop(options().delete_persistence(Duration::from_secs(100)).open(dir.path()).unwrap());
+    let report = inspect::deletes(dir.path()).unwrap();
+    let full = report.log.iter().filter(|file| file.ended_micros.is_some()).count();
+    assert_eq!((at(&report, 102), at(&report, 103)), (0, full));
+    assert!(full > 0);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use crate::json::{SCHEMA, write_line};
 use crate::terminal::Paint;
 use crate::time::utc;
 
-/// How deletes fare: the oldest tombstone, the longest a delete took to be persistent, and those
-/// that have taken longer than the option delete_persistence allows.
+/// How deletes fare: the oldest tombstone, what the log holds, the longest a delete took to be
+/// persistent, and those that have taken longer than the option delete_persistence allows.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeletesArgs {
     /// The directory of the database
@@ -35,6 +35,10 @@ struct JsonDeletes {
     oldest_tombstone_micros: Option<u64>,
     tombstones: u64,
     range_tombstones: u64,
+    log_files: usize,
+    log_writes: u64,
+    log_deletes: u64,
+    log_begun_micros: Option<u64>,
     violations: usize,
 }
 
@@ -56,6 +60,10 @@ impl DeletesArgs {
                 oldest_tombstone_micros: all().filter_map(oldest).map(|(_, _, since)| since).min(),
                 tombstones: all().map(|keyspace| keyspace.tombstones).sum(),
                 range_tombstones: all().map(|keyspace| keyspace.range_tombstones).sum(),
+                log_files: report.log.len(),
+                log_writes: report.log.iter().map(|file| file.batches).sum(),
+                log_deletes: report.log.iter().map(|file| file.deletes).sum(),
+                log_begun_micros: report.log.first().map(|file| file.begun_micros),
                 violations,
             };
             write_line(&mut out, &line)?;
@@ -87,6 +95,19 @@ impl DeletesArgs {
                 )?;
             }
         }
+        let writes = human::counted(report.log.iter().map(|file| file.batches).sum(), "write");
+        let deletes = human::counted(report.log.iter().map(|file| file.deletes).sum(), "delete");
+        let files = human::counted(report.log.len() as u64, "file");
+        writeln!(out, "the log: {writes} with {deletes} in {files}")?;
+        if let Some(file) = report.log.first() {
+            writeln!(
+                out,
+                "  the oldest file was begun {} ago, {}: {}",
+                time(Some(now.saturating_sub(file.begun_micros)), ""),
+                utc(file.begun_micros),
+                file.name
+            )?;
+        }
         writeln!(
             out,
             "to be persistent within: {}",
@@ -96,11 +117,7 @@ impl DeletesArgs {
         writeln!(
             out,
             "violations: {}",
-            if violations == 0 {
-                "none".into()
-            } else {
-                human::counted(violations as u64, "table")
-            }
+            if violations == 0 { "none".into() } else { human::counted(violations as u64, "file") }
         )?;
         out.flush()?;
         Ok(Exit::Done)
