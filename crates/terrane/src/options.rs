@@ -281,12 +281,14 @@ options! {
     trade_off "Less at a time keeps others from waiting, and costs merges more waits of their own.",
     takes_effect "when the database is opened";
 
-    /// The time within which what was deleted, by key or by range, is gone from all tables, whatever
-    /// the design: tombstones then go before everything else, level by level, so that each has its
-    /// share of the time (Lethe §4.1). Snapshots keep what they see.
+    /// The time within which the values of what was deleted, by key or by range, are gone from all
+    /// files, whatever the design: tombstones then go before everything else, level by level, so that
+    /// each has its share of the time (Lethe §4.1), and files of the log are removed by age. Snapshots
+    /// and iterators keep what they see; what is due while the database is closed is done when it is
+    /// opened.
     delete_persistence: Duration as Persistence = Persistence(None),
     accepts "`never`, or a time of at least 1s such as `10m`, `1h` or `7d`" where |time| time.0.is_none_or(|micros| micros >= 1_000_000),
-    trade_off "A shorter time rewrites more (compaction paper O18), and leaves less of what was deleted.",
+    trade_off "A shorter time rewrites more (compaction paper O18), flushes smaller memtables and makes more files of the log, and leaves less of what was deleted.",
     takes_effect "when the database is opened";
 
     /// The length of a file of the log, in bytes.
