@@ -125,6 +125,39 @@ fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
 }
 
 #[test]
+fn advice_goes_by_what_the_database_remembers() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let design = "leveling T=4; buffer=64KiB; table=64KiB; filter=10";
+    done(&["shell", &db, "--design", design], "put a 1\nget a\nflush\n");
+    let error = refused(&["advise", &db]);
+    assert!(error.contains("remembers 2 operations") && error.contains("--mix"), "{error}");
+    let script: String = (0..3000).fold(String::new(), |mut text, number| {
+        let _ =
+            writeln!(text, "put k{:04} {number:0>90}\nget k{number:04}\nget none", number % 900);
+        if number % 10 == 0 {
+            let _ = writeln!(text, "scan k{:04}.. limit 8", number % 900);
+        }
+        text
+    });
+    done(&["shell", &db], &script);
+    let told = last_json(&done(&["advise", &db, "--effort", "5", "--json"], ""));
+    // What was done seconds ago has hardly faded.
+    let remembered = told["operations_remembered"].as_u64().unwrap();
+    assert!((9290..=9302).contains(&remembered), "{told}");
+    let share = |what: &str| told["operations"][what].as_f64().unwrap();
+    assert!((share("writes") - 3001.0 / 9302.0).abs() < 0.001, "{told}");
+    assert!((share("scans") - 300.0 / 9302.0).abs() < 0.001, "{told}");
+    assert!(share("missing") >= 3000.0 / 9302.0 - 0.001, "{told}");
+    assert!((6.0..=9.0).contains(&share("scan_entries")), "{told}");
+    let text = done(&["advise", &db, "--effort", "5"], "");
+    assert!(text.contains("by the last 9,") && text.contains("remembers"), "{text}");
+    // Who says what there is to do is believed.
+    let given = ["advise", &db, "--effort", "5", "--mix", "get=100", "--json"];
+    assert_eq!(last_json(&done(&given, ""))["operations"]["found"], 1.0);
+}
+
+#[test]
 fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     const KEYS: usize = 12_000;
     let dir = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::options::{OpenMode, Options};
 use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
+use crate::stats::OperationCounts;
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::Value;
@@ -272,6 +273,18 @@ impl Db {
     /// It is the default keyspace, or the database does not take writes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
+    }
+
+    /// What was done since the database was opened, by kinds of operation, in all keyspaces.
+    pub fn operations(&self) -> OperationCounts {
+        self.engine().operations()
+    }
+
+    /// What was done before, too, as far as it is remembered: of what was done a day of being open
+    /// ago a half counts. It is kept with flushes and when the database is closed; of a database
+    /// that is only read, by [`Db::close`].
+    pub fn remembered_operations(&self) -> OperationCounts {
+        self.engine().remembered_operations()
     }
 
     fn all_trees(&self) -> Vec<Arc<Tree>> {

@@ -17,6 +17,7 @@
 //! | `unreadable` | what damaged tables hold up |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
+//! | `remembered` | what the database was asked for, kept over its openings |
 //! | `files` | which files are needed, and the end of the others |
 //! | `tree`, `commit`, `snapshots`, `health` | the parts of the state |
 //!
@@ -49,6 +50,7 @@ mod priority;
 mod read;
 mod read_pool;
 mod recover;
+mod remembered;
 mod retired;
 mod room;
 mod scan;
@@ -90,6 +92,7 @@ use crate::types::{KeyspaceId, SeqNo};
 use crate::wal::{LogSync, LogWriter};
 use commit::{CommitQueue, Entrance};
 use read_pool::ReadPool;
+use remembered::Remembered;
 use snapshots::Snapshots;
 use work::Work;
 
@@ -106,6 +109,7 @@ pub(crate) struct Engine {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) counters: Arc<Counters>,
+    remembered: Remembered,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,
     pub(crate) health: Health,

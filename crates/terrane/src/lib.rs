@@ -96,7 +96,7 @@ pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode};
 pub use snapshot::Snapshot;
-pub use stats::Times;
+pub use stats::{OperationCounts, Times};
 pub use table::CacheWarming;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;

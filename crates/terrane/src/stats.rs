@@ -3,11 +3,13 @@
 //! Counting must not cost what it measures: each thread adds to one of a few stripes, so that
 //! threads do not fight over a cache line, and reading sums the stripes up.
 
+mod operations;
 mod times;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+pub use operations::OperationCounts;
 pub use times::Times;
 pub(crate) use times::TimesCounter;
 
@@ -19,6 +21,8 @@ pub(crate) enum Counter {
     Writes,
     /// Keys and values written, in bytes.
     UserBytesWritten,
+    /// Deletes of keys and of ranges among them.
+    Deletes,
     /// Point lookups.
     Gets,
     /// Point lookups that found a value.
@@ -41,6 +45,8 @@ pub(crate) enum Counter {
     ScanPiggybacks,
     /// Iterators and other scans begun.
     Scans,
+    /// Entries that iterators went to.
+    ScanEntries,
     /// Filters asked by point lookups.
     FilterProbes,
     /// Filters that said no.
@@ -162,6 +168,14 @@ impl Counters {
         if let Some(Stripe { counters, .. }) = self.stripes.get(stripe_of_thread()) {
             // Relaxed: counters order nothing.
             counters[counter as usize].fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`Counters::add`], for what most often is nothing.
+    #[inline]
+    pub(crate) fn add_some(&self, counter: Counter, amount: u64) {
+        if amount > 0 {
+            self.add(counter, amount);
         }
     }
 

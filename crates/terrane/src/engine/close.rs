@@ -23,6 +23,9 @@ impl Engine {
             Err(crate::error::Error::ReadOnly | crate::error::Error::Closed) => Ok(()),
             Err(error) => Err(error),
         };
+        if result.is_ok() {
+            self.keep_operations();
+        }
         if let Some(log) = &mut self.lock_writer().log {
             result = result.and(log.close());
         }

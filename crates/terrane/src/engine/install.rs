@@ -83,6 +83,9 @@ impl Engine {
             _ => true,
         };
         installed.changes.extend(idle.into_iter().filter(exists));
+        if installed.flushed.is_some() {
+            installed.changes.push(self.operations_to_keep());
+        }
         self.commit(manifest, installed.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));

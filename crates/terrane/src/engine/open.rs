@@ -13,6 +13,7 @@ use super::commit::{CommitQueue, Entrance};
 use super::files::{LOCK, check_tables, discard_table};
 use super::gate::Gate;
 use super::read_pool::ReadPool;
+use super::remembered::Remembered;
 use super::snapshots::Snapshots;
 use super::tree::{Buffer, Tree};
 use super::work::Work;
@@ -168,6 +169,7 @@ impl Engine {
             }
         };
         Ok(Self {
+            remembered: Remembered::new(&state.operations, components.clock.now_micros()),
             number: OPENINGS.fetch_add(1, Ordering::Relaxed),
             dir: dir.to_owned(),
             writer_id: components.storage.entropy(),

@@ -239,19 +239,23 @@ impl Engine {
     fn insert(&self, goal: &Goal<'_>, first: SeqNo) {
         match goal {
             Goal::One { op, tree, state } => {
+                self.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 tell_put(tree, op);
                 self.insert_one(&state.active.memtable, op, first, first);
             }
             Goal::Batch { batch, memtables } => {
                 // Encoded by this process, and checked before.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+                let mut deletes = 0;
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
+                    deletes += u64::from(op.is_delete());
                     let target = memtables.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, memtable)) = target {
                         tell_put(tree, &op);
                         self.insert_one(memtable, &op, seq, first);
                     }
                 }
+                self.counters.add_some(Counter::Deletes, deletes);
             }
         }
     }

@@ -6,7 +6,8 @@ use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
 
 use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
-use super::job::{JobRecord, remember};
+use super::job::Jobs;
+use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
 /// The state after some edits.
@@ -21,7 +22,9 @@ pub(crate) struct ManifestState {
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
     /// Compactions that were done, oldest first.
-    pub(crate) jobs: Vec<JobRecord>,
+    pub(crate) jobs: Jobs,
+    /// What the database was asked for, as it is remembered.
+    pub(crate) operations: OperationCounts,
 }
 
 /// One keyspace.
@@ -105,7 +108,8 @@ impl ManifestState {
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
-            Change::Job(job) => remember(&mut self.jobs, job.clone()),
+            Change::Job(job) => self.jobs.remember(job.clone()),
+            Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);
             }
@@ -172,6 +176,9 @@ impl ManifestState {
             }
         }
         changes.extend(self.jobs.iter().cloned().map(Change::Job));
+        if self.operations.total() > 0 {
+            changes.push(Change::Operations(self.operations));
+        }
         changes
     }
 

@@ -22,12 +22,13 @@ const EXAMPLES: &str = "\
 Examples:
   terrane advise --mix 'update=80,get=20' --records 100M --record-size 1KiB
   terrane advise --mix 'insert=50,missing=50' --objective write=2 --max-space 1.3
+  terrane advise ./db                        (by what the database remembers of its operations)
   terrane advise ./db --mix 'update=5,get=90,scan:16=5'
   terrane advise ./db --mix 'update=5,get=95' --rate 20K --apply --gain 15 --within 10min
   terrane shell ./db -c '…' -c advise        (by what was counted since the shell began)
 
-The mix is that of `terrane bench`. What is counted is kept for as long as a database is open: only
-the shell can advise by it.";
+The mix is that of `terrane bench`. A database counts what it is asked for and remembers it over its
+openings; what was done fades with time.";
 
 /// Say which design suits a workload, what it gains and costs, and which designs to avoid.
 ///
@@ -43,8 +44,8 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     pub(super) keyspace: String,
 
-    /// Operations in proportions, as for `terrane bench` [default: half writes, half reads, a bit of
-    /// everything]
+    /// Operations in proportions, as for `terrane bench` [default: what the database remembers;
+    /// without one half writes, half reads, a bit of everything]
     #[arg(long, value_name = "SHARES")]
     pub(super) mix: Option<OperationMix>,
 
@@ -74,7 +75,8 @@ pub(crate) struct AdviseArgs {
     constants: Option<PathBuf>,
 
     /// Operations that come in a second, to see who is held up and when a change has paid for itself
-    /// [default: four fifths of the writes that the present design takes]
+    /// [default: as many as the database remembers; else four fifths of the writes that the present
+    /// design takes]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     rate: Option<u64>,
 
@@ -148,8 +150,14 @@ impl AdviseArgs {
         self.constants.as_deref().map_or_else(|| Ok(Machine::default()), constants::read)
     }
 
-    /// What advice is asked on, where `held` is what a database holds.
-    pub(super) fn case(&self, now: Design, held: Option<Records>) -> Result<Case> {
+    /// What advice is asked on, where `held` is what a database holds, and `counted` what it was asked
+    /// for, if there is no mix.
+    pub(super) fn case(
+        &self,
+        now: Design,
+        held: Option<Records>,
+        counted: Option<Operations>,
+    ) -> Result<Case> {
         let of = |given: Option<u64>, held: Option<f64>, usual: f64| {
             given.map_or(held.unwrap_or(usual), |given| given as f64)
         };
@@ -167,9 +175,11 @@ impl AdviseArgs {
         if !(0.0..=64.0).contains(&filter_bits) {
             return Err(usage("--bits is 0 to 64"));
         }
-        let mix = self.mix.clone().unwrap_or_default();
-        let operations = Operations::of_mix(&mix, records.count)?;
-        let rate = self.rate.map(|rate| rate as f64);
+        let operations = match counted {
+            Some(counted) => counted,
+            None => Operations::of_mix(&self.mix.clone().unwrap_or_default(), records.count)?,
+        };
+        let rate = self.rate.map(|rate| rate as f64).or(operations.rate);
         Ok(Case {
             operations: Operations { rate, ..operations },
             records,

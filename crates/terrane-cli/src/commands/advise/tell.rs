@@ -27,8 +27,19 @@ pub(in crate::commands) struct Telling<'a> {
     pub(in crate::commands) top: usize,
     /// Whether a change that is worth it is made.
     pub(in crate::commands) applies: bool,
-    /// Whether no one said what operations there are.
-    pub(in crate::commands) is_mix_assumed: bool,
+    /// Who said what operations there are.
+    pub(in crate::commands) source: Source,
+}
+
+/// Where it is known from what operations there are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::commands) enum Source {
+    /// It is known to who asks.
+    Given,
+    /// It is not known.
+    Assumed,
+    /// The database remembers so many.
+    Remembered(u64),
 }
 
 /// Advice as programs get it.
@@ -36,6 +47,8 @@ pub(in crate::commands) struct Telling<'a> {
 pub(in crate::commands) struct JsonAdvice<'a> {
     schema: u32,
     operations: JsonOperations,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operations_remembered: Option<u64>,
     records: f64,
     record_bytes: f64,
     filter_bits: f64,
@@ -124,6 +137,10 @@ impl Telling<'_> {
                 keys: case.operations.skew.to_string(),
                 per_second: case.operations.rate.map(f64::round),
             },
+            operations_remembered: match self.source {
+                Source::Remembered(count) => Some(count),
+                Source::Given | Source::Assumed => None,
+            },
             records: case.records.count,
             record_bytes: thousandths(case.records.bytes),
             filter_bits: case.filter_bits,
@@ -160,8 +177,17 @@ impl Telling<'_> {
     pub(in crate::commands) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let paint = Paint::stdout();
         let Self { case, found, .. } = self;
-        let assumed = if self.is_mix_assumed { ", as no --mix was given" } else { "" };
+        let assumed = if self.source == Source::Assumed { ", as no --mix was given" } else { "" };
         writeln!(out, "operations  {}{assumed}", case.operations.sentence())?;
+        if let Source::Remembered(count) = self.source {
+            let all = human::counted(count, "operation");
+            let rate = case.operations.rate.unwrap_or_default();
+            let second = human::counted(rate.round() as u64, "operation");
+            writeln!(
+                out,
+                "            by the last {all} that the database remembers, {second} a second"
+            )?;
+        }
         writeln!(
             out,
             "data        {} of {} B: {}, of which {} may be in memory; {} filter bits a key",
