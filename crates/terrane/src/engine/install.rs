@@ -165,17 +165,12 @@ impl Engine {
             doubtful.extend(paths);
             return;
         }
-        for path in paths {
-            // One that cannot be removed now is removed when the database is opened next.
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(paths);
     }
 
     fn remove_doubtful(&self) {
         let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in doubtful.drain(..) {
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(std::mem::take(&mut *doubtful));
     }
 
     /// Frees the part of the log that no tree needs any more.
@@ -193,9 +188,7 @@ impl Engine {
             let mut writer = self.lock_writer();
             writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
         };
-        for path in released.removed {
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(released.removed);
         if self.is_inline() {
             released.reused.into_iter().for_each(|segment| self.clean_segment(segment));
         } else {

@@ -84,13 +84,13 @@ impl Engine {
         self.release_log();
     }
 
-    /// How long until something is due of the log.
+    /// How long until something is due of the log, or to be tried again.
     pub(super) fn left_of_log(&self) -> Option<Duration> {
         let age = Duration::from_micros(self.settings.memtable_age_micros()?);
         let writer = self.lock_writer();
         let log = writer.log.as_ref()?;
-        let full = log.oldest_end().map(|_| age);
-        let left = [self.left_of_segment(log), full].into_iter().flatten().min();
+        let is_left = log.oldest_end().is_some() || self.has_not_removed();
+        let left = [self.left_of_segment(log), is_left.then_some(age)].into_iter().flatten().min();
         left.map(|left| left.max(RETRY_AFTER))
     }
 

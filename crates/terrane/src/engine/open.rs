@@ -155,6 +155,7 @@ impl Engine {
             clock: Arc::clone(&components.clock),
             counts_accesses: std::sync::atomic::AtomicBool::new(false),
             discard: discard_table,
+            not_removed: Mutex::default(),
         });
         let pool = Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX));
         let open = |(id, keyspace): (&KeyspaceId, &KeyspaceState)| {

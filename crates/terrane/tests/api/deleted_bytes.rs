@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::policy::catalogue;
-use terrane::storage::{Crash, MemoryStorage, Storage, Survival};
+use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
 
 use crate::support::DIR;
@@ -282,6 +282,44 @@ fn a_snapshot_and_an_iterator_keep_what_they_see_and_no_longer() {
     drop((snapshot, iterator));
     case.pass(STEP);
     case.assert_gone("let go of");
+}
+
+/// It stayed until the database was opened again.
+#[test]
+fn a_file_that_could_not_be_removed_is_removed_later() {
+    for (name, path) in [("leveling", ".log"), ("leveling", ".sst"), ("tiering", ".sst")] {
+        let storage = MemoryStorage::new(1);
+        let clock = Arc::new(ManualClock::new(1_000_000_000));
+        let fault = FaultStorage::new(Arc::new(storage.clone()));
+        let db = Options::new()
+            .storage(Arc::new(fault.clone()))
+            .background(Background::Inline)
+            .clock(clock.clone())
+            .delete_persistence(THRESHOLD)
+            .design(small(name, "btree"))
+            .open(DIR)
+            .unwrap();
+        let case = Case { storage, clock, db: Some(db), name: format!("{name}, {path}") };
+        case.fill();
+        case.put_doomed();
+        case.db().flush().unwrap();
+        case.pass(STEP);
+        // Once more, into the log only.
+        case.put_doomed();
+        case.delete_doomed();
+        fault.set(Some(Fault {
+            operation: Some(Operation::Name),
+            path_contains: path.into(),
+            after: 0,
+            is_permanent: true,
+            error: std::io::ErrorKind::Other,
+        }));
+        case.pass(THRESHOLD);
+        assert!(fault.fired() > 0 && !case.holders("doomed").is_empty(), "{}", case.name);
+        fault.set(None);
+        case.pass(STEP);
+        case.assert_gone("removed later");
+    }
 }
 
 #[test]
