@@ -4,6 +4,7 @@ use super::settings::out_of_range;
 use super::{Design, FilterAllocation};
 use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::error::ParseError;
+use crate::units::format_bytes;
 
 impl Design {
     /// Checks that the choices make sense together.
@@ -60,6 +61,7 @@ impl Design {
             }
         }
         self.memtable.validate(self.buffer_bytes)?;
+        self.check_runs_that_rest()?;
         if let Some(bits) =
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
         {
@@ -77,5 +79,20 @@ impl Design {
             return Err(out_of_range("trigger", "manual", reason));
         }
         Ok(())
+    }
+
+    /// A flush writes about a buffer: where runs of that size rest already, none is ever merged.
+    fn check_runs_that_rest(&self) -> Result<(), ParseError> {
+        match self.strategy.size_tiered() {
+            Some(policy) if !policy.merges_again(self.buffer_bytes) => {
+                let buffer = format_bytes(self.buffer_bytes);
+                let expected = format!(
+                    "a size above the buffer of {buffer}: larger runs are not merged again, and \
+                     each flush makes one of about that size, so that nothing would ever be merged"
+                );
+                Err(out_of_range("trigger", policy, &expected))
+            }
+            _ => Ok(()),
+        }
     }
 }
