@@ -210,14 +210,17 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     assert!(listed.contains("10 experiments to run, about ") && listed.contains("; 0 done"));
     assert!(!Path::new(&out).exists());
 
-    // What the killed one has made it cannot remove.
-    let mut child = command(&args).env("TMPDIR", dir.path()).spawn().unwrap();
+    // What the killed one has made it cannot remove: that lies beside the results, nowhere else.
+    let elsewhere = path(dir.path(), "not there");
+    let mut child = command(&args).env("TMPDIR", elsewhere).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     while results(&out).len() < 2 && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    let in_progress = Path::new(&out).join("terrane-sweep-in-progress");
+    assert!(in_progress.exists());
     let before = results(&out);
     assert!(before.len() >= 2, "{before:?}");
     // And a line that was torn.
@@ -229,6 +232,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     done(&args, "");
     let after = results(&out);
     assert_eq!((after.len(), &after[..before.len()]), (10, &before[..]));
+    assert!(!in_progress.exists());
     let keys: BTreeSet<&str> = after.iter().map(|line| line["key"].as_str().unwrap()).collect();
     assert_eq!(keys.len(), 10);
     let listed = done(&[&args[..], &["--dry-run"]].concat(), "");
@@ -246,7 +250,22 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     assert!(amplification(lines[1]) > amplification(lines[2]), "{csv}");
     assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg"));
     assert!(done(&show, "").contains("leveling"));
-    refused(&["sweep", "show", &out, "--x", "T", "--y", "speed"]);
+    let figure = "write_amplification";
+    for (args, part) in [
+        (&["--x", "T", "--y", "write_amplificatio"][..], "did you mean 'write_amplification'"),
+        (&["--x", "T", "--y", "latency_micros"], "latency_micros.p99"),
+        (&["--x", "t", "--y", figure], "did you mean 'T'"),
+        (&["--x", "T", "--y", figure, "--by", "buckets"], "no result in"),
+        (&["--x", "T", "--y", figure, "--only", "T=77"], "'T' is "),
+        (&["--x", "T", "--y", figure, "--only", "T"], "NAME=VALUE"),
+    ] {
+        let error = refused(&[&["sweep", "show", &out][..], args].concat());
+        assert!(error.contains(part), "{args:?}: {error}");
+    }
+    let none = path(dir.path(), "none");
+    let output = run(&["sweep", "show", &none, "--x", "T", "--y", figure], "");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no results"));
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
@@ -264,6 +283,11 @@ fn the_simulator_plays_the_same_experiments_at_any_size() {
     // Those of the engine stand beside them, and are not taken for them.
     let small = [&["sweep", "--out", &out, "--dry-run"][..], &set].concat();
     assert!(done(&small, "").contains("4 experiments to run"));
+    let slip = refused(&["sweep", "--set", "nmu=1K", "--out", &out]);
+    assert!(
+        slip.contains("'nmu' is no parameter") && slip.contains("did you mean 'num'"),
+        "{slip}"
+    );
     for args in [
         &["sweep", "--out", &out][..],
         &["sweep", "--set", "speed=1", "--out", &out],

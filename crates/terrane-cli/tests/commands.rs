@@ -414,7 +414,7 @@ fn the_claims_on_stability_are_measured_too() {
 
 #[test]
 fn the_claims_on_stability_become_a_document() {
-    let small = ["simulate", "claims", "--hours", "0.05", "--records", "1"];
+    let small = ["simulate", "claims", "--hours", "0.05", "--records", "1M"];
     let document = done(&small, "");
     for figure in
         ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11", "Fig. 12a"]

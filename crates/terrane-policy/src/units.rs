@@ -4,7 +4,9 @@ mod bytes;
 mod count;
 mod duration;
 mod number;
+mod short;
 
 pub use bytes::{format_bytes, parse_bytes};
 pub use count::parse_count;
 pub use duration::{format_micros, parse_micros};
+pub use short::short_bytes;

@@ -49,6 +49,11 @@ impl Problem {
                 offset: place.offset,
                 what: format!("corrupt {}: {}", place.what, place.detail),
             },
+            // The file stands before it already.
+            Error::Io(failure) => Self::new(
+                &failure.path,
+                format!("cannot {} it: {}", failure.operation, failure.source),
+            ),
             other => Self::new(path, other.to_string()),
         }
     }

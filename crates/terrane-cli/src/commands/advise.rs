@@ -41,7 +41,7 @@ use search::{Found, Search};
 
 use crate::exit::{Exit, usage};
 use crate::json::write_line;
-use crate::{open, progress};
+use crate::{human, open, progress};
 
 /// All that advice is given on.
 #[derive(Debug, Clone)]
@@ -88,6 +88,7 @@ impl Case {
     /// Looks for what is better than the present design.
     pub(in crate::commands) fn search(&self) -> Result<Found> {
         let bar = progress::bar(self.effort as u64, "trying designs");
+        let told = progress::NowAndThen::new();
         let search = Search {
             question: &self.question(),
             world: &self.world(),
@@ -95,7 +96,10 @@ impl Case {
             rate: self.operations.rate.map(|rate| rate * self.operations.shares.writes),
             effort: self.effort,
         };
-        let found = search.run(("now", &self.now), &|count| bar.set_position(count as u64));
+        let found = search.run(("now", &self.now), &|count| {
+            bar.set_position(count as u64);
+            told.tell(|| format!("tried {}", human::counted(count as u64, "design")));
+        });
         bar.finish_and_clear();
         found.ok_or_else(|| {
             anyhow!("the present design cannot be played: its writers wait for ever")

@@ -33,11 +33,12 @@ use terrane::{Db, Design, Durability, Options, WriteBatch};
 use self::command::{Command, TOMBSTONE};
 use self::room::Room;
 use crate::entries::pairs::{PairReader, decode, encode};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::interrupt;
 use crate::lines::Lines;
 use crate::open;
 use crate::passing_storage::PassingStorage;
+use crate::quantity::{count_in, number_in};
 use crate::scratch::Scratch;
 
 /// Entries of a page, of which `-b` gives the number: Dent's pages have 4096 bytes, his entries 8.
@@ -68,23 +69,23 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cs265Args {
     /// The buffer, in pages of 512 entries, which are 4096 bytes [default: 1000]
-    #[arg(short, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, value_name = "PAGES", value_parser = count_in::<u32>(1..=1_000_000))]
     buffer: Option<u32>,
 
     /// Runs that a level gathers, and the size ratio between levels [default: 10]
-    #[arg(short, value_name = "FANOUT", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(short, value_name = "FANOUT", value_parser = count_in::<u32>(2..=1000))]
     fanout: Option<u32>,
 
     /// Levels of the tree, with --fixed-depth; without, it grows as it must
-    #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = count_in::<u32>(1..=u64::MAX))]
     depth: u32,
 
     /// Threads that search the runs for each get and range; 1 for none beside the caller
-    #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = count_in::<u32>(1..=64))]
     threads: u32,
 
     /// Filter bits for each key; may be a fraction [default: 0.5]
-    #[arg(short = 'r', value_name = "BITS")]
+    #[arg(short = 'r', value_name = "BITS", value_parser = number_in(0.0..=64.0))]
     bits: Option<f64>,
 
     /// Keep the data in a database in this directory, made if there is none, instead of a
@@ -109,14 +110,14 @@ impl Cs265Args {
             db,
             room: self.fixed_depth.then(|| Room::new(self)),
             out: BufWriter::with_capacity(OUT_BYTES, io::stdout().lock()),
-            has_failed: false,
+            failed: None,
         };
         let done = session.run();
         // A database that stays must be whole, also when an answer could not be written.
         let closed = session.db.close();
         done?;
         closed?;
-        Ok(if session.has_failed { Exit::Failed } else { Exit::Done })
+        Ok(session.failed.unwrap_or(Exit::Done))
     }
 
     fn open(&self, scratch: Option<&Scratch>) -> Result<Db> {
@@ -157,7 +158,7 @@ impl Cs265Args {
         if let Some(bits) = self.bits {
             design.filter_bits = terrane::policy::design::PerLevel::all(bits);
         }
-        design.validate().map_err(|error| crate::exit::usage(error.to_string()))?;
+        design.validate().map_err(|error| exit::usage(error.to_string()))?;
         Ok(design)
     }
 }
@@ -167,7 +168,7 @@ struct Session {
     db: Db,
     room: Option<Room>,
     out: BufWriter<StdoutLock<'static>>,
-    has_failed: bool,
+    failed: Option<Exit>,
 }
 
 /// Whether the next line is to be read.
@@ -201,13 +202,13 @@ impl Session {
             Err(message) => Err(anyhow!(message)),
         };
         let Err(error) = done else { return Ok(Next::GoOn) };
-        if crate::exit::is_broken_pipe(&error) {
+        if exit::is_broken_pipe(&error) {
             return Err(error);
         }
         interrupt::wait_if_ending();
         self.out.flush()?;
+        self.failed = Some(exit::worse(self.failed, &error));
         crate::complain(&error.context(format!("line {number}")));
-        self.has_failed = true;
         let is_full = self.room.as_ref().is_some_and(Room::is_full);
         Ok(if is_full { Next::End } else { Next::GoOn })
     }

@@ -12,10 +12,35 @@ use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
 use crate::text::split_outside;
 use crate::units::{self, format_bytes, parse_count};
 
-/// All keys, for who was given another one.
-const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, intake, limit, violation, delay, stop, buffers, stall, max-rate or scheduler";
-
 impl Design {
+    /// All keys of settings.
+    pub const KEYS: [&'static str; 24] = [
+        "T",
+        "L0",
+        "base",
+        "runs",
+        "growth",
+        "scaling",
+        "trigger",
+        "granularity",
+        "movement",
+        "memtable",
+        "buffer",
+        "table",
+        "block",
+        "filter",
+        "compression",
+        "intake",
+        "limit",
+        "violation",
+        "delay",
+        "stop",
+        "buffers",
+        "stall",
+        "max-rate",
+        "scheduler",
+    ];
+
     /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
     /// Those that are rarely made are there only if they differ from what is usual.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
@@ -167,7 +192,10 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "max-rate" => design.constraint.max_rate = Some(number(key, value)?),
         "scheduler" => design.scheduler = value.parse()?,
         "intake" => strategy.intake = value.parse()?,
-        _ => return Err(ParseError::new("design", key, KEYS)),
+        _ => {
+            let keys = Design::KEYS.join(", ");
+            return Err(ParseError::new("design", key, format!("one of the keys {keys}")));
+        }
     }
     Ok(())
 }

@@ -11,13 +11,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
-use terrane::policy::{Amplification, Forecast, units};
+use terrane::policy::{Amplification, Forecast};
 use terrane::{Db, Design, Keyspace, inspect};
 
 use super::spec;
 use crate::exit::Exit;
 use crate::interrupt::{Cancellable, is_cancelled};
 use crate::json::{SCHEMA, write_line};
+use crate::quantity::rate;
 use crate::{human, open, progress};
 
 /// How often progress is looked at, and a wish to cancel.
@@ -51,7 +52,7 @@ pub(crate) struct SetArgs {
 
     /// Bytes a second that compactions may read and write again, such as 50MiB, for the time that is
     /// told [default: what the last ones did]
-    #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
+    #[arg(long, value_name = "BYTES", value_parser = rate)]
     budget: Option<u64>,
 }
 
@@ -94,11 +95,6 @@ impl Rate {
             Self::Unknown => None,
         }
     }
-}
-
-fn parse_rate(text: &str) -> Result<u64, String> {
-    let bytes = units::parse_bytes(text).map_err(|error| error.to_string())?;
-    if bytes == 0 { Err("at least 1 byte a second is expected".into()) } else { Ok(bytes) }
 }
 
 impl SetArgs {
