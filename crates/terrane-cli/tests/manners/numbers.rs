@@ -41,9 +41,9 @@ fn what_is_no_number_or_out_of_its_limits_says_what_would_be_right() {
         (&["advise", "--records", "1e18"], "a whole number from 1 to"),
         (&["advise", "--record-size", "0"], "a number of bytes from 1 to"),
         (&["advise", "--record-size", "1TiB"], "a number of bytes from 1 to"),
-        (&["advise", "--records", "1e15", "--record-size", "1GiB"], "1.00 PiB at most"),
-        (&["simulate", "--records", "1e15", "--record-size", "1KiB"], "1.00 PiB at most"),
-        (&["design", "show", "leveling", "--records", "1e15"], "1.00 PiB at most"),
+        (&["advise", "--records", "1e15", "--record-size", "1GiB"], "more than 1.00 PiB in all"),
+        (&["simulate", "--records", "1e15", "--record-size", "1KiB"], "more than 1.00 PiB in all"),
+        (&["design", "show", "leveling", "--records", "1e15"], "more than 1.00 PiB in all"),
         (&["design", "show", "leveling", "--records", "1.5"], COUNT),
         (&["inspect", "jobs", "db", "--last", "x"], COUNT),
         (
