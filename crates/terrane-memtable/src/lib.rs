@@ -3,7 +3,8 @@
 //! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads at once,
 //! answers reads meanwhile, and is dropped as a whole once its contents are on disk and its last
 //! reader has let go. Nothing in it is ever changed or removed, which is what makes reads without
-//! locks simple: what was once found stays where it is.
+//! locks simple: what was once found stays where it is. FloDB's alone forgets versions that no one
+//! asks for, and pins what is read.
 //!
 //! Order is bytewise by key and, within a key, from new to old. Range tombstones live beside the
 //! entries, in whatever structure holds those.
