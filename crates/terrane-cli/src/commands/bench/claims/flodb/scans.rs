@@ -97,7 +97,14 @@ fn claims(kinds: &[Kind], best: &[[f64; SHARES.len() * FIGURES]], report: &mut R
                 format!("keys {}, operations {}", times(keys), times(operations)),
                 keys > 1.0 && operations < 1.0,
             ),
-            "",
+            format!(
+                "{:.0} of 1000 scans restart where they are {} % of operations, and {:.0} where they \
+                 are {} %",
+                restarting[last + 2],
+                SHARES[SHARES.len() - 1],
+                restarting[2],
+                SHARES[0]
+            ),
         ));
         let [.., restarts, fallbacks] = restarting[..SHOWN] else { continue };
         report.claim(Claim::new(
