@@ -107,14 +107,8 @@ impl FloDb {
     /// Reads what stands between the parentheses.
     pub(super) fn parse(arguments: &str) -> Result<Self, ParseError> {
         let mut flodb = Self::DEFAULT;
-        let mut given: Vec<&str> = Vec::new();
         for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty())
         {
-            let key = argument.split_once('=').map_or(argument, |(key, _)| key).trim();
-            if given.contains(&key) {
-                return Err(ParseError::new("flodb", argument, format!("{key} once")));
-            }
-            given.push(key);
             flodb.set(argument).ok_or_else(|| {
                 let expected = "membuffer=0% to 90%, partition-bits=0 to 12, drain-threads=0 to \
                                 16, lower=btree or skiplist, insert=multi or single, update=in-place or versions, \
