@@ -14,7 +14,7 @@ use super::tree::{FullBuffer, Tree};
 use crate::error::{Error, Result};
 use crate::manifest::{Change, Manifest, TableRecord};
 use crate::table::{FinishedTable, Table};
-use crate::types::KeyspaceId;
+use crate::types::{KeyspaceId, Lsn};
 use crate::version::Version;
 use crate::wal::WantedClean;
 
@@ -28,6 +28,15 @@ pub(super) struct Installed {
     pub(super) obsolete: Vec<TableId>,
     /// The memtable that is in tables now.
     pub(super) flushed: Option<Arc<FullBuffer>>,
+}
+
+/// What trees without anything in memory need of the log.
+#[derive(Debug, Default)]
+pub(super) struct IdlePositions {
+    /// They need nothing before now.
+    pub(super) changes: Vec<Change>,
+    /// Where the segment begins that is being written.
+    pub(super) segment_begins: Lsn,
 }
 
 impl Installed {
@@ -77,12 +86,16 @@ impl Engine {
             return Err(Error::Closed);
         }
         let mut installed = prepare(manifest)?;
-        // Trees that hold nothing in memory need nothing of the log before now.
-        let exists = |change: &Change| match change {
-            Change::Flushed { keyspace, .. } => manifest.state().keyspaces.contains_key(keyspace),
+        // Trees that hold nothing in memory need nothing of the log before now. Those that keep no
+        // file of it are left alone: with many of them the edit would be mostly about them.
+        let keeps_log = |change: &Change| match change {
+            Change::Flushed { keyspace, .. } => {
+                let keyspace = manifest.state().keyspaces.get(keyspace);
+                keyspace.is_some_and(|keyspace| keyspace.flushed < idle.segment_begins)
+            }
             _ => true,
         };
-        installed.changes.extend(idle.into_iter().filter(exists));
+        installed.changes.extend(idle.changes.into_iter().filter(keeps_log));
         self.commit(manifest, installed.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));
@@ -141,17 +154,18 @@ impl Engine {
     }
 
     /// Edits by which trees without anything in memory let go of the log up to now.
-    pub(super) fn idle_positions(&self) -> Vec<Change> {
+    pub(super) fn idle_positions(&self) -> IdlePositions {
         let writer = self.lock_writer();
-        let Some(log) = &writer.log else { return Vec::new() };
-        let upto = log.end();
+        let Some(log) = &writer.log else { return IdlePositions::default() };
+        let (upto, segment_begins) = (log.end(), log.segment_begins());
         let trees = self.trees();
         // A write that has its place in the log, and is not in its memtable yet, is told by its
         // sequence number, which is not visible then.
         let visible = self.visible();
         let is_idle = |tree: &&Arc<Tree>| tree.last_seq() <= visible && tree.state().is_flushed();
         let idle = trees.values().filter(is_idle);
-        idle.map(|tree| Change::Flushed { keyspace: tree.id, upto }).collect()
+        let changes = idle.map(|tree| Change::Flushed { keyspace: tree.id, upto }).collect();
+        IdlePositions { changes, segment_begins }
     }
 
     /// Removes files that were begun for an edit that was not made, unless it may have been.
@@ -184,7 +198,7 @@ impl Engine {
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
                 return;
             };
-            manifest.state().log_needed_from(crate::types::Lsn(0))
+            manifest.state().log_needed_from(Lsn(0))
         };
         let released = {
             let mut writer = self.lock_writer();

@@ -90,7 +90,8 @@ impl Engine {
         let engine = Arc::new(engine);
         let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
-        engine.start_threads()?;
+        // Threads that did start would keep the directory for ever.
+        engine.start_threads().inspect_err(|_| engine.abandon_database())?;
         engine.work.wake();
         Ok((engine, opened))
     }
@@ -156,7 +157,7 @@ impl Engine {
             discard: discard_table,
         });
         let pool = Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX));
-        let open = |(id, keyspace): (&KeyspaceId, &KeyspaceState)| {
+        let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             (*id, open_tree(*id, keyspace, dir, &tables, &pool))
         };
         let trees: Trees = state.keyspaces.iter().map(open).collect();

@@ -42,7 +42,7 @@ impl Engine {
             writer.log = Some(log);
         }
         // What was not replayed is in tables: the log before now is not needed for it.
-        let idle = self.idle_positions();
+        let idle = self.idle_positions().changes;
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         let mut changes = vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)];

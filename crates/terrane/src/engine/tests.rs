@@ -139,3 +139,44 @@ fn flushes_are_not_failed_by_what_others_have_met_or_what_is_over() {
         db.wait_for_compactions().unwrap();
     }
 }
+
+/// A design with threads of its own was set while the database was closed: they began after all
+/// others had been told to end, and kept the database in memory for ever.
+#[test]
+fn no_thread_begins_once_the_database_is_closed() {
+    let db = Options::new().storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let engine = Arc::clone(&keyspace.handle.engine);
+    db.close().unwrap();
+    keyspace.tree.set_design("balanced; memtable=flodb(drain-threads=2)".parse().unwrap());
+    let started = engine.start_drain_threads();
+    assert!(matches!(started, Err(Error::Closed)), "{started:?}");
+    drop(keyspace);
+    assert_eq!(Arc::strong_count(&engine), 1);
+}
+
+/// Every flush kept anew where each idle keyspace is in the log: with ten thousand of them, half a
+/// megabyte.
+#[test]
+fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
+    let storage = Arc::new(MemoryStorage::new(1));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let db = options.log_segment_bytes(64 << 10).open("db").unwrap();
+    let mut last = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    for number in 0..300 {
+        last = db.keyspace(&format!("idle {number}"), KeyspaceOptions::new()).unwrap();
+    }
+    db.flush().unwrap();
+    let engine = &last.handle.engine;
+    let kept = || engine.lock_manifest().as_ref().unwrap().bytes_written();
+    let before = kept();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    assert!(kept() - before < 1000, "{} bytes", kept() - before);
+    for number in 0..100_u32 {
+        db.put(number.to_be_bytes(), [7; 10_000]).unwrap();
+        db.flush().unwrap();
+    }
+    let files = engine.lock_writer().log.as_ref().unwrap().files();
+    assert!(files.len() <= 3, "{files:?}");
+}

@@ -257,6 +257,9 @@ impl Engine {
         run: impl FnOnce(&Engine) + Send + 'static,
     ) -> Result<()> {
         let mut threads = self.work.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        // Closing says so before it takes the threads to end them: one that began after that would
+        // never be told to end.
+        self.health.check_open()?;
         let engine = Arc::clone(self);
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
         let thread = std::thread::Builder::new().name(name).spawn(move || {
