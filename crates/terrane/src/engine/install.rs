@@ -12,7 +12,7 @@ use terrane_policy::{RunId, TableId};
 use super::Engine;
 use super::tree::{FullBuffer, Tree};
 use crate::error::{Error, Result};
-use crate::manifest::{Change, Manifest, TableRecord};
+use crate::manifest::{Change, Manifest, ManifestState, TableRecord};
 use crate::table::{FinishedTable, Table};
 use crate::types::{KeyspaceId, Lsn};
 use crate::version::Version;
@@ -30,14 +30,11 @@ pub(super) struct Installed {
     pub(super) flushed: Option<Arc<FullBuffer>>,
 }
 
-/// What trees without anything in memory need of the log.
-#[derive(Debug, Default)]
-pub(super) struct IdlePositions {
-    /// They need nothing before now.
-    pub(super) changes: Vec<Change>,
-    /// Where the segment begins that is being written.
-    pub(super) segment_begins: Lsn,
-}
+/// Trees without anything in memory that an edit names whatever that costs, as it costs little.
+const FEW_IDLE: usize = 8;
+
+/// How much is written to the log for each further one before an edit names them all again.
+const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
 impl Installed {
     /// Adds a new table to a run.
@@ -86,16 +83,7 @@ impl Engine {
             return Err(Error::Closed);
         }
         let mut installed = prepare(manifest)?;
-        // Trees that hold nothing in memory need nothing of the log before now. Those that keep no
-        // file of it are left alone: with many of them the edit would be mostly about them.
-        let keeps_log = |change: &Change| match change {
-            Change::Flushed { keyspace, .. } => {
-                let keyspace = manifest.state().keyspaces.get(keyspace);
-                keyspace.is_some_and(|keyspace| keyspace.flushed < idle.segment_begins)
-            }
-            _ => true,
-        };
-        installed.changes.extend(idle.changes.into_iter().filter(keeps_log));
+        installed.changes.extend(worth_keeping(idle, manifest.state()));
         self.commit(manifest, installed.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));
@@ -153,19 +141,18 @@ impl Engine {
         }
     }
 
-    /// Edits by which trees without anything in memory let go of the log up to now.
-    pub(super) fn idle_positions(&self) -> IdlePositions {
+    /// Up to where trees without anything in memory can let go of the log: up to now.
+    pub(super) fn idle_positions(&self) -> Vec<(KeyspaceId, Lsn)> {
         let writer = self.lock_writer();
-        let Some(log) = &writer.log else { return IdlePositions::default() };
-        let (upto, segment_begins) = (log.end(), log.segment_begins());
+        let Some(log) = &writer.log else { return Vec::new() };
+        let upto = log.end();
         let trees = self.trees();
         // A write that has its place in the log, and is not in its memtable yet, is told by its
         // sequence number, which is not visible then.
         let visible = self.visible();
         let is_idle = |tree: &&Arc<Tree>| tree.last_seq() <= visible && tree.state().is_flushed();
         let idle = trees.values().filter(is_idle);
-        let changes = idle.map(|tree| Change::Flushed { keyspace: tree.id, upto }).collect();
-        IdlePositions { changes, segment_begins }
+        idle.map(|tree| (tree.id, upto)).collect()
     }
 
     /// Removes files that were begun for an edit that was not made, unless it may have been.
@@ -236,4 +223,22 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The edits by which idle trees let go of the log. A reader of the log passes over what they need
+/// not, so that it does no harm if they are late; with ten thousand of them each flush would keep
+/// more about them than about itself.
+fn worth_keeping(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> Vec<Change> {
+    let behind = |&(id, upto): &(KeyspaceId, Lsn)| {
+        let flushed = state.keyspaces.get(&id)?.flushed;
+        (flushed < upto).then(|| upto.0 - flushed.0)
+    };
+    let behind: Vec<_> = idle.into_iter().filter_map(|idle| Some((idle, behind(&idle)?))).collect();
+    let most = behind.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let cost = behind.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
+    if most < cost {
+        return Vec::new();
+    }
+    let change = |((keyspace, upto), _)| Change::Flushed { keyspace, upto };
+    behind.into_iter().map(change).collect()
 }

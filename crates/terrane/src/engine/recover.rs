@@ -42,11 +42,12 @@ impl Engine {
             writer.log = Some(log);
         }
         // What was not replayed is in tables: the log before now is not needed for it.
-        let idle = self.idle_positions().changes;
+        let idle = self.idle_positions();
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         let mut changes = vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)];
-        changes.extend(idle);
+        let change = |(keyspace, upto)| Change::Flushed { keyspace, upto };
+        changes.extend(idle.into_iter().map(change));
         self.commit(manifest, changes)?;
         drop(guard);
         self.note_manifest();

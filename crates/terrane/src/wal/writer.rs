@@ -170,12 +170,6 @@ impl LogWriter {
         self.current.header.segment
     }
 
-    /// The position at which the segment that is being written begins: no file of the log is kept
-    /// for who needs nothing before it.
-    pub(crate) fn segment_begins(&self) -> Lsn {
-        self.current.header.base
-    }
-
     /// The position after the last record.
     #[inline]
     pub(crate) fn end(&self) -> Lsn {
