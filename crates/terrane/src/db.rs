@@ -20,7 +20,7 @@ use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
-use crate::value::Value;
+use crate::value::{Key, Value};
 use crate::write_batch::WriteBatch;
 use crate::write_options::WriteOptions;
 
@@ -241,6 +241,30 @@ impl Db {
     /// The database was closed.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.default.prefix(prefix)
+    }
+
+    /// The first key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn first(&self) -> Result<Option<(Key, Value)>> {
+        self.default.first()
+    }
+
+    /// The last key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn last(&self) -> Result<Option<(Key, Value)>> {
+        self.default.last()
+    }
+
+    /// Whether there is no key.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn is_empty(&self) -> Result<bool> {
+        self.default.is_empty()
     }
 
     /// The database as it is now, to be read for as long as the snapshot exists.

@@ -67,6 +67,6 @@ impl Engine {
                 self.flush_oldest(&tree)?;
             }
         }
-        Ok(())
+        self.keep_idle_positions()
     }
 }

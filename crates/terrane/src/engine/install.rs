@@ -155,6 +155,15 @@ impl Engine {
         idle.map(|tree| (tree.id, upto)).collect()
     }
 
+    /// Has no tree keep any of the log for nothing, so that the next opening reads none of it.
+    pub(super) fn keep_idle_positions(&self) -> Result<()> {
+        let idle = self.idle_positions();
+        let mut guard = self.lock_manifest();
+        let Some(manifest) = guard.as_mut() else { return Ok(()) };
+        let (changes, _) = behind(idle, manifest.state());
+        if changes.is_empty() { Ok(()) } else { self.commit(manifest, changes) }
+    }
+
     /// Removes files that were begun for an edit that was not made, unless it may have been.
     pub(super) fn abandon(&self, paths: Vec<PathBuf>) {
         let is_doubtful = self.lock_manifest().as_ref().is_some_and(Manifest::is_doubtful);
@@ -225,20 +234,27 @@ impl Engine {
     }
 }
 
-/// The edits by which idle trees let go of the log. A reader of the log passes over what they need
-/// not, so that it does no harm if they are late; with ten thousand of them each flush would keep
-/// more about them than about itself.
+/// The edits by which idle trees let go of the log, if it is time for them. A reader of the log
+/// passes over what is in tables, so that it does no harm if they are late; with ten thousand of them
+/// each flush would keep more about them than about itself.
 fn worth_keeping(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> Vec<Change> {
-    let behind = |&(id, upto): &(KeyspaceId, Lsn)| {
-        let flushed = state.keyspaces.get(&id)?.flushed;
-        (flushed < upto).then(|| upto.0 - flushed.0)
-    };
-    let behind: Vec<_> = idle.into_iter().filter_map(|idle| Some((idle, behind(&idle)?))).collect();
-    let most = behind.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
-    let cost = behind.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
-    if most < cost {
-        return Vec::new();
+    let (changes, behind) = behind(idle, state);
+    let cost = changes.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
+    if behind < cost { Vec::new() } else { changes }
+}
+
+/// The edits by which idle trees let go of the log that it does not know them to have let go of, and
+/// how many bytes that is for the last one of them.
+fn behind(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
+    let (mut changes, mut most) = (Vec::new(), 0);
+    for (keyspace, upto) in idle {
+        let Some(kept) = state.keyspaces.get(&keyspace).map(|state| state.flushed) else {
+            continue;
+        };
+        if kept < upto {
+            most = most.max(upto.0 - kept.0);
+            changes.push(Change::Flushed { keyspace, upto });
+        }
     }
-    let change = |((keyspace, upto), _)| Change::Flushed { keyspace, upto };
-    behind.into_iter().map(change).collect()
+    (changes, most)
 }

@@ -161,7 +161,8 @@ fn no_thread_begins_once_the_database_is_closed() {
 fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
-    let db = options.log_segment_bytes(64 << 10).open("db").unwrap();
+    let options = options.log_segment_bytes(64 << 10);
+    let db = options.open("db").unwrap();
     let mut last = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     for number in 0..300 {
         last = db.keyspace(&format!("idle {number}"), KeyspaceOptions::new()).unwrap();
@@ -179,4 +180,9 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
     }
     let files = engine.lock_writer().log.as_ref().unwrap().files();
     assert!(files.len() <= 7, "{files:?}");
+    db.put("b", "2").unwrap();
+    drop(last);
+    db.close().unwrap();
+    let db = options.open("db").unwrap();
+    assert_eq!(db.stats().replayed_writes, 0);
 }
