@@ -186,3 +186,21 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
     let db = options.open("db").unwrap();
     assert_eq!(db.stats().replayed_writes, 0);
 }
+
+/// Each range that lies around all before it takes a number in every fragment of them. A memtable
+/// was measured again only after thousands of such writes, and took ten times its share by then.
+#[test]
+fn ranges_around_each_other_fill_a_memtable_by_what_they_take() {
+    let storage = Arc::new(MemoryStorage::new(1));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let design: Design = "balanced; buffer=16MiB".parse().unwrap();
+    let db = options.memory_budget(128 << 20).design(design).open("db").unwrap();
+    let middle = 1_000_000_u64;
+    let mut most = 0;
+    for number in 0..3000 {
+        db.delete_range((middle - number).to_be_bytes()..(middle + 1 + number).to_be_bytes())
+            .unwrap();
+        most = most.max(db.stats().memory.memtable_bytes);
+    }
+    assert!(most < 40 << 20, "{most} bytes");
+}
