@@ -188,7 +188,7 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
 }
 
 /// Each range that lies around all before it takes a number in every fragment of them. A memtable
-/// was measured again only after thousands of such writes, and took ten times its share by then.
+/// was measured again only after thousands of such writes, and took several times its share by then.
 #[test]
 fn ranges_around_each_other_fill_a_memtable_by_what_they_take() {
     let storage = Arc::new(MemoryStorage::new(1));
