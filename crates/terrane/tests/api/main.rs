@@ -44,6 +44,7 @@ mod durability;
 mod errors;
 mod events;
 mod figures;
+mod forecasts;
 mod history;
 mod iterators;
 mod keyspaces;

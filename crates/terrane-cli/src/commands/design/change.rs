@@ -219,6 +219,13 @@ impl SetArgs {
         writeln!(out, "{}", line("sorted runs", &|one| one.runs.to_string()))?;
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;
         writeln!(out, "{}", line("space amplification, at most", &space))?;
+        if forecast.bytes_rewritten > 0 {
+            // Most of what is dropped may be in the last run.
+            writeln!(
+                out,
+                "what is overwritten or deleted is dropped on the way: that is not known before"
+            )?;
+        }
         Ok(())
     }
 }
@@ -230,7 +237,7 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
     }
     let at_least = if forecast.is_complete { "" } else { "more than " };
     let text = format!(
-        "{at_least}{}: {} to rewrite, {} at most, {} that only change place; {} more space at the peak\n",
+        "{at_least}{}: {} to rewrite, about {}, {} that only change place; {} more space at the peak\n",
         human::counted(forecast.jobs, "compaction"),
         human::counted(forecast.tables_rewritten, "table"),
         human::bytes(forecast.bytes_rewritten),
