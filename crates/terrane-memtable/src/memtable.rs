@@ -232,6 +232,33 @@ impl Memtable {
         Inserted::default()
     }
 
+    /// Whether [`Memtable::insert_all`] is cheaper than one insert after the other.
+    pub fn takes_groups(&self) -> bool {
+        matches!(self.kind, Kind::BTree(_))
+    }
+
+    /// As [`Memtable::insert`] of each: searches of several keys wait for memory at the same time.
+    ///
+    /// # Panics
+    /// As [`Memtable::insert`].
+    pub fn insert_all(&self, entries: &[Entry<'_>]) {
+        let Kind::BTree(tree) = &self.kind else {
+            for &Entry { key, seq, kind, value } in entries {
+                self.insert(key, seq, kind, value);
+            }
+            return;
+        };
+        let mut bytes = 0;
+        for Entry { key, seq, value, .. } in entries {
+            assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && *seq <= MAX_SEQ);
+            bytes += key.len() + value.len();
+        }
+        tree.insert_all(entries);
+        // Relaxed: counters order nothing.
+        self.data_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.entries.fetch_add(entries.len(), Ordering::Relaxed);
+    }
+
     /// Whether [`Memtable::learn`] would be of use by now.
     pub fn wants_to_learn(&self) -> bool {
         match &self.kind {

@@ -17,6 +17,7 @@
 //! [`room`].
 
 mod command;
+mod pending;
 mod room;
 mod statistics;
 
@@ -31,6 +32,7 @@ use terrane::policy::catalogue;
 use terrane::{Db, Design, Durability, Options, WriteBatch};
 
 use self::command::{Command, TOMBSTONE};
+use self::pending::Pending;
 use self::room::Room;
 use crate::entries::pairs::{PairReader, decode, encode};
 use crate::exit::Exit;
@@ -107,6 +109,7 @@ impl Cs265Args {
         let db = self.open(scratch.as_ref())?;
         let mut session = Session {
             db,
+            pending: Pending::new(self.buffer_entries()),
             room: self.fixed_depth.then(|| Room::new(self)),
             out: BufWriter::with_capacity(OUT_BYTES, io::stdout().lock()),
             has_failed: false,
@@ -141,12 +144,15 @@ impl Cs265Args {
         Ok(options.open(path)?)
     }
 
+    fn buffer_entries(&self) -> u64 {
+        u64::from(self.buffer.unwrap_or(PAGES_DEFAULT)) * PAGE_ENTRIES
+    }
+
     /// Dent's design with the settings that were given.
     fn design(&self) -> Result<Design> {
         let entry = catalogue::find("dent").context("the design 'dent' is missing")?;
         let mut design = (entry.design)();
-        let pages = u64::from(self.buffer.unwrap_or(PAGES_DEFAULT));
-        design.buffer_bytes = pages * PAGE_ENTRIES * BUFFERED_ENTRY_BYTES;
+        design.buffer_bytes = self.buffer_entries() * BUFFERED_ENTRY_BYTES;
         if let Some(fanout) = self.fanout {
             design.strategy.size_ratio = fanout;
             design.strategy.level0_runs = fanout;
@@ -165,6 +171,7 @@ impl Cs265Args {
 /// A run of the language.
 struct Session {
     db: Db,
+    pending: Pending,
     room: Option<Room>,
     out: BufWriter<StdoutLock<'static>>,
     has_failed: bool,
@@ -187,6 +194,7 @@ impl Session {
                     return self.out.flush().map_err(Into::into);
                 }
             }
+            self.write_pending()?;
             self.out.flush()?;
             if !lines.wait().context("cannot read standard input")? {
                 return Ok(());
@@ -197,28 +205,50 @@ impl Session {
     fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
         let done = match command::parse(line) {
             Ok(None) => Ok(()),
-            Ok(Some(command)) => self.command(command),
+            Ok(Some(command)) => self.command(command, number),
             Err(message) => Err(anyhow!(message)),
         };
         let Err(error) = done else { return Ok(Next::GoOn) };
         if crate::exit::is_broken_pipe(&error) {
             return Err(error);
         }
-        interrupt::wait_if_ending();
-        self.out.flush()?;
-        crate::complain(&error.context(format!("line {number}")));
-        self.has_failed = true;
+        self.write_pending()?;
+        self.complain(error, number)?;
         let is_full = self.room.as_ref().is_some_and(Room::is_full);
         Ok(if is_full { Next::End } else { Next::GoOn })
     }
 
-    fn command(&mut self, command: Command) -> Result<()> {
+    fn complain(&mut self, error: anyhow::Error, line: u64) -> Result<()> {
+        interrupt::wait_if_ending();
+        self.out.flush()?;
+        crate::complain(&error.context(format!("line {line}")));
+        self.has_failed = true;
+        Ok(())
+    }
+
+    /// Writes the puts and deletes that were put off.
+    fn write_pending(&mut self) -> Result<()> {
+        for (line, error) in self.pending.write(&self.db) {
+            self.complain(error.into(), line)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command, line: u64) -> Result<()> {
+        let change = match command {
+            Command::Put { key, value } => Some((key, Some(value))),
+            Command::Delete { key } => Some((key, None)),
+            _ => None,
+        };
+        if let Some((key, value)) = change {
+            self.take_room(key)?;
+            self.pending.add(line, key, value);
+            return if self.pending.is_full() { self.write_pending() } else { Ok(()) };
+        }
+        self.write_pending()?;
         match command {
-            Command::Put { key, value } => self.put(key, value),
-            Command::Delete { key } => {
-                self.take_room(key)?;
-                Ok(self.db.delete(encode(key))?)
-            }
+            // Put off above.
+            Command::Put { .. } | Command::Delete { .. } => Ok(()),
             Command::Get { key } => {
                 if let Some(value) = self.db.get(encode(key))? {
                     write!(self.out, "{}", number(&value)?)?;
@@ -236,11 +266,6 @@ impl Session {
             Some(room) => room.take(key),
             None => Ok(()),
         }
-    }
-
-    fn put(&mut self, key: i32, value: i32) -> Result<()> {
-        self.take_room(key)?;
-        Ok(self.db.put(encode(key), encode(value))?)
     }
 
     fn range(&mut self, start: i32, end: i32) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use terrane_memtable::{Inserted, Memtable};
+use terrane_memtable::{Entry, Inserted, Memtable};
 
 use super::commit::Ticket;
 use super::{Engine, Tree, TreeState, Writer};
@@ -242,13 +242,17 @@ impl Engine {
             Goal::Batch { batch, memtables } => {
                 // Encoded by this process, and checked before.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+                let mut group = Group::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     let target = memtables.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, memtable)) = target {
                         tell_put(tree, &op);
-                        self.insert_one(memtable, &op, seq, first);
+                        if !group.take(memtable, &op, seq) {
+                            self.insert_one(memtable, &op, seq, first);
+                        }
                     }
                 }
+                group.insert();
             }
         }
     }
@@ -261,6 +265,54 @@ impl Engine {
         if memtable.forgets() {
             self.count_inserted(inserted);
         }
+    }
+}
+
+/// As many operations of a batch are put into a memtable together.
+const GROUP: usize = 24;
+
+/// Operations of a batch that are put into a memtable together, where that is cheaper. Nobody sees a
+/// batch before all of it is there, so that their order means nothing.
+struct Group<'a> {
+    memtable: Option<&'a Memtable>,
+    entries: [Entry<'a>; GROUP],
+    len: usize,
+}
+
+impl Default for Group<'_> {
+    fn default() -> Self {
+        let none = Entry { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
+        Self { memtable: None, entries: [none; GROUP], len: 0 }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Takes an operation; false if it is to be inserted alone.
+    fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
+        let (key, kind, value) = match *op {
+            Op::Put { key, value } => (key, EntryKind::Value, value),
+            Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
+            Op::DeleteRange { .. } => return false,
+        };
+        if !memtable.takes_groups() {
+            return false;
+        }
+        let is_same = self.memtable.is_some_and(|one| std::ptr::eq(one, memtable));
+        if !is_same || self.len == GROUP {
+            self.insert();
+            self.memtable = Some(memtable);
+        }
+        self.entries[self.len] = Entry { key, seq, kind, value };
+        self.len += 1;
+        true
+    }
+
+    /// Inserts what it holds.
+    fn insert(&mut self) {
+        if let Some(memtable) = self.memtable {
+            memtable.insert_all(&self.entries[..self.len]);
+        }
+        self.len = 0;
     }
 }
 
