@@ -341,7 +341,8 @@ impl Stats {
         ratio(self.compaction_bytes_written, self.user_bytes_written)
     }
 
-    /// Data blocks looked into per point lookup (compaction paper §4.2).
+    /// Data blocks looked into per point lookup, in the cache or not. What the compaction paper calls
+    /// read amplification (§4.2) counts pages that were read: `table_bytes_read` over lookups.
     pub fn read_amplification(&self) -> f64 {
         ratio(self.get_blocks, self.gets)
     }
