@@ -42,11 +42,20 @@ pub(crate) fn miri(part: Option<&str>) -> Outcome {
         return Err("Miri is missing: rustup toolchain install nightly --component miri".into());
     }
     let all = ["miri", "test", "--package", "terrane-memtable"];
-    let part = part.into_iter().flat_map(|part| ["--lib", "--tests", "--", part]);
+    let part = match part {
+        None => Vec::new(),
+        // A file of tests, or all that have this in their name.
+        Some(part) if is_test_target(part) => vec!["--test", part],
+        Some(part) => vec!["--lib", "--tests", "--", part],
+    };
     let mut command = nightly_cargo(".", all.into_iter().chain(part));
     // Huge chunks are slow to make under Miri, but are the same code as small ones.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-strict-provenance");
     step("miri, terrane-memtable", &mut command)
+}
+
+fn is_test_target(name: &str) -> bool {
+    root().join("crates/terrane-memtable/tests").join(name).with_extension("rs").is_file()
 }
 
 /// Fuzzes for a while, beginning with the corpus that is kept in the tree.

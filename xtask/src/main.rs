@@ -20,8 +20,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci                           format, clippy, tests and documentation, as CI runs them
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N is 10, S is the time
   loom                         all orders of the threads of small tests of the lock-free parts
-  miri [PART]                  the tests of the unsafe code in an interpreter (nightly); of those
-                               with PART in their names, such as hash_vector:: for one memtable
+  miri [PART]                  the tests of the unsafe code in an interpreter (nightly); of
+                               PART, a file of tests, such as flodb, or a part of their names,
+                               such as hash_vector:: for one memtable
   fuzz [TARGET] [--seconds N]  every decoder, or one, with bytes that a fuzzer makes up (nightly)";
 
 /// What a command says when it cannot go on.

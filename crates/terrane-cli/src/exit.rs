@@ -78,6 +78,10 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
             text.push_str(&cause);
         }
     }
+    if let Some(hint) = hint(error) {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
     text
 }
 
@@ -93,6 +97,34 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
         .chain()
         .find_map(|cause| cause.downcast_ref::<Error>())
         .map_or(Exit::Failed, exit_of_engine)
+}
+
+/// What a script ends with whose commands failed, one after the other: with damage if any found some.
+pub(crate) fn worse(before: Option<Exit>, error: &anyhow::Error) -> Exit {
+    match (before, exit_of(error)) {
+        (Some(Exit::CorruptionFound), _) | (_, Exit::CorruptionFound) => Exit::CorruptionFound,
+        _ => Exit::Failed,
+    }
+}
+
+/// What to do, where the words of the operating system leave that open.
+fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    let engine = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
+    let Error::Io(failure) = engine else { return None };
+    let is_table = failure.path.extension().is_some_and(|extension| extension == "sst");
+    match (failure.source.kind(), failure.operation) {
+        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list") => {
+            Some("a database is a directory, and there is none here")
+        }
+        (io::ErrorKind::NotFound, _) if is_table => Some(
+            "the table is missing: `terrane verify` tells what else is, and `terrane repair` saves \
+             the rest",
+        ),
+        (io::ErrorKind::PermissionDenied, "lock") => Some(
+            "who may not write it can read it: `terrane shell --read-only`, `dump`, `inspect`, `verify`",
+        ),
+        _ => None,
+    }
 }
 
 fn exit_of_engine(error: &Error) -> Exit {
@@ -121,6 +153,23 @@ mod tests {
         assert_eq!(sentence(&cause().context("cannot open x")), "cannot open x: no such file");
         let told = cause().context("cannot open x: no such file").context("line 3");
         assert_eq!(sentence(&told), "line 3: cannot open x: no such file");
+    }
+
+    #[test]
+    fn who_names_no_database_is_told_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        let error = terrane::Db::open_read_only(&file).unwrap_err().into();
+        assert!(sentence(&error).ends_with("; a database is a directory, and there is none here"));
+    }
+
+    #[test]
+    fn damage_is_what_a_script_ends_with() {
+        let (other, damage) = (anyhow::anyhow!("no"), Error::Closed);
+        assert_eq!(worse(None, &other), Exit::Failed);
+        assert_eq!(worse(Some(Exit::CorruptionFound), &damage.into()), Exit::CorruptionFound);
+        assert_eq!(worse(None, &usage("no")), Exit::Failed);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize, Serializer};
+use terrane::Times;
 
 /// The version of everything that `--json` writes. Fields may be added to it.
 pub(crate) const SCHEMA: u32 = 1;
@@ -49,6 +50,30 @@ impl TryFrom<Given> for GivenBytes {
             Given::Bytes(Hex { hex }) => {
                 unhex(&hex).map(Self).ok_or("what is given as hex is not hexadecimal")
             }
+        }
+    }
+}
+
+/// How long something took, in milliseconds.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonTimes {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl JsonTimes {
+    /// To whole microseconds.
+    pub(crate) fn of(times: &Times) -> Self {
+        let millis = |micros: u64| micros as f64 / 1e3;
+        Self {
+            mean: millis(times.mean_micros().round() as u64),
+            p50: millis(times.percentile_micros(50.0)),
+            p90: millis(times.percentile_micros(90.0)),
+            p99: millis(times.percentile_micros(99.0)),
+            max: millis(times.max_micros()),
         }
     }
 }

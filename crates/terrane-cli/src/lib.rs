@@ -12,12 +12,15 @@
 //! | `entries` | files of keys and values |
 //! | `literal` | keys, values and ranges as people write them |
 //! | `json` | bytes and errors in JSON |
+//! | `near` | which word was probably meant |
 //! | `lines` | reads lines, and says when it is about to wait for more |
 //! | `picture` | a tree as people see it |
+//! | `quantity` | numbers, sizes and times as people write them |
 //! | `human`, `table`, `terminal`, `progress` | numbers, tables, colours, progress |
 //! | `plot`, `sparkline` | curves: as SVG, in a line of text |
 //! | `machine` | what the machine is |
 //! | `time` | moments as people read them |
+//! | `toml_file` | files of TOML that a user wrote |
 //! | `exit` | exit codes |
 //! | `interrupt`, `scratch` | Ctrl-C, and directories that are removed |
 //!
@@ -39,17 +42,20 @@ mod json;
 mod lines;
 mod literal;
 mod machine;
+mod near;
 mod open;
 mod passing_storage;
 mod picture;
 mod plot;
 mod problems;
 mod progress;
+mod quantity;
 mod scratch;
 mod sparkline;
 mod table;
 mod terminal;
 mod time;
+mod toml_file;
 
 use std::io::Write;
 use std::process::ExitCode;

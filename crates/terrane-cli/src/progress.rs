@@ -1,9 +1,9 @@
-//! Progress of long work, on standard error; nothing where that is no terminal.
+//! Progress of long work, on standard error: bars on a terminal, and elsewhere a line now and then.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
-use std::sync::LazyLock;
-use std::time::Duration;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -11,6 +11,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Redrawing more often would cost, and no one would see it.
 const DRAWS_PER_SECOND: u8 = 10;
+
+/// How long nothing is said where there are no bars.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// All bars, so that lines can be written while they are there.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(|| {
@@ -40,6 +43,29 @@ pub(crate) fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
     let spinner = styled(None, what, "{spinner} {prefix} {elapsed}  {msg}");
     spinner.enable_steady_tick(TICK);
     spinner
+}
+
+/// Lines where no one sees bars: the first after some seconds, and then one each time that these have
+/// gone by again, so that who waits for something long knows that it goes on.
+#[derive(Debug)]
+pub(crate) struct NowAndThen {
+    last: Mutex<Instant>,
+}
+
+impl NowAndThen {
+    /// From now on.
+    pub(crate) fn new() -> Self {
+        Self { last: Mutex::new(Instant::now()) }
+    }
+
+    /// Writes a line if it is time to, and standard error is no terminal.
+    pub(crate) fn tell(&self, text: impl FnOnce() -> String) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() >= BETWEEN_LINES && !io::stderr().is_terminal() {
+            *last = Instant::now();
+            line(&text());
+        }
+    }
 }
 
 fn styled(total: Option<u64>, what: impl Into<Cow<'static, str>>, template: &str) -> ProgressBar {

@@ -125,6 +125,39 @@ fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
 }
 
 #[test]
+fn advice_goes_by_what_the_database_remembers() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let design = "leveling T=4; buffer=64KiB; table=64KiB; filter=10";
+    done(&["shell", &db, "--design", design], "put a 1\nget a\nflush\n");
+    let error = refused(&["advise", &db]);
+    assert!(error.contains("remembers 2 operations") && error.contains("--mix"), "{error}");
+    let script: String = (0..3000).fold(String::new(), |mut text, number| {
+        let _ =
+            writeln!(text, "put k{:04} {number:0>90}\nget k{number:04}\nget none", number % 900);
+        if number % 10 == 0 {
+            let _ = writeln!(text, "scan k{:04}.. limit 8", number % 900);
+        }
+        text
+    });
+    done(&["shell", &db], &script);
+    let told = last_json(&done(&["advise", &db, "--effort", "5", "--json"], ""));
+    // What was done seconds ago has hardly faded.
+    let remembered = told["operations_remembered"].as_u64().unwrap();
+    assert!((9290..=9302).contains(&remembered), "{told}");
+    let share = |what: &str| told["operations"][what].as_f64().unwrap();
+    assert!((share("writes") - 3001.0 / 9302.0).abs() < 0.001, "{told}");
+    assert!((share("scans") - 300.0 / 9302.0).abs() < 0.001, "{told}");
+    assert!(share("missing") >= 3000.0 / 9302.0 - 0.001, "{told}");
+    assert!((6.0..=9.0).contains(&share("scan_entries")), "{told}");
+    let text = done(&["advise", &db, "--effort", "5"], "");
+    assert!(text.contains("by the last 9,") && text.contains("remembers"), "{text}");
+    // Who says what there is to do is believed.
+    let given = ["advise", &db, "--effort", "5", "--mix", "get=100", "--json"];
+    assert_eq!(last_json(&done(&given, ""))["operations"]["found"], 1.0);
+}
+
+#[test]
 fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     const KEYS: usize = 12_000;
     let dir = tempfile::tempdir().unwrap();
@@ -210,14 +243,17 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     assert!(listed.contains("10 experiments to run, about ") && listed.contains("; 0 done"));
     assert!(!Path::new(&out).exists());
 
-    // What the killed one has made it cannot remove.
-    let mut child = command(&args).env("TMPDIR", dir.path()).spawn().unwrap();
+    // What the killed one has made it cannot remove: that lies beside the results, nowhere else.
+    let elsewhere = path(dir.path(), "not there");
+    let mut child = command(&args).env("TMPDIR", elsewhere).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     while results(&out).len() < 2 && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    let in_progress = Path::new(&out).join("terrane-sweep-in-progress");
+    assert!(in_progress.exists());
     let before = results(&out);
     assert!(before.len() >= 2, "{before:?}");
     // And a line that was torn.
@@ -229,6 +265,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     done(&args, "");
     let after = results(&out);
     assert_eq!((after.len(), &after[..before.len()]), (10, &before[..]));
+    assert!(!in_progress.exists());
     let keys: BTreeSet<&str> = after.iter().map(|line| line["key"].as_str().unwrap()).collect();
     assert_eq!(keys.len(), 10);
     let listed = done(&[&args[..], &["--dry-run"]].concat(), "");
@@ -246,7 +283,22 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
     assert!(amplification(lines[1]) > amplification(lines[2]), "{csv}");
     assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg"));
     assert!(done(&show, "").contains("leveling"));
-    refused(&["sweep", "show", &out, "--x", "T", "--y", "speed"]);
+    let figure = "write_amplification";
+    for (args, part) in [
+        (&["--x", "T", "--y", "write_amplificatio"][..], "did you mean 'write_amplification'"),
+        (&["--x", "T", "--y", "latency_micros"], "latency_micros.p99"),
+        (&["--x", "t", "--y", figure], "did you mean 'T'"),
+        (&["--x", "T", "--y", figure, "--by", "buckets"], "no result in"),
+        (&["--x", "T", "--y", figure, "--only", "T=77"], "'T' is "),
+        (&["--x", "T", "--y", figure, "--only", "T"], "NAME=VALUE"),
+    ] {
+        let error = refused(&[&["sweep", "show", &out][..], args].concat());
+        assert!(error.contains(part), "{args:?}: {error}");
+    }
+    let none = path(dir.path(), "none");
+    let output = run(&["sweep", "show", &none, "--x", "T", "--y", figure], "");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no results"));
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
@@ -264,6 +316,11 @@ fn the_simulator_plays_the_same_experiments_at_any_size() {
     // Those of the engine stand beside them, and are not taken for them.
     let small = [&["sweep", "--out", &out, "--dry-run"][..], &set].concat();
     assert!(done(&small, "").contains("4 experiments to run"));
+    let slip = refused(&["sweep", "--set", "nmu=1K", "--out", &out]);
+    assert!(
+        slip.contains("'nmu' is no parameter") && slip.contains("did you mean 'num'"),
+        "{slip}"
+    );
     for args in [
         &["sweep", "--out", &out][..],
         &["sweep", "--set", "speed=1", "--out", &out],

@@ -126,6 +126,8 @@ fn files_can_be_looked_into_verified_and_repaired() {
     done(&["shell", &db], "put a 1\nput b 2\ndel a\n");
     assert!(done(&["verify", &db], "").starts_with("ok: "));
     assert!(done(&["inspect", "log", &db], "").contains("put b = 1 B"));
+    let deletes = done(&["inspect", "deletes", &db], "");
+    assert!(deletes.contains("the log: 3 writes with 1 delete in 1 file"), "{deletes}");
     done(&["compact", &db], "");
     assert!(done(&["inspect", "tree", &db], "").contains("1 table"));
     assert!(done(&["inspect", "manifest", &db], "").contains("keyspace 0"));
@@ -414,7 +416,7 @@ fn the_claims_on_stability_are_measured_too() {
 
 #[test]
 fn the_claims_on_stability_become_a_document() {
-    let small = ["simulate", "claims", "--hours", "0.05", "--records", "1"];
+    let small = ["simulate", "claims", "--hours", "0.05", "--records", "1M"];
     let document = done(&small, "");
     for figure in
         ["Fig. 1,", "Fig. 6a", "Fig. 7a", "Fig. 8", "Fig. 9", "Fig. 10a", "Fig. 11", "Fig. 12a"]

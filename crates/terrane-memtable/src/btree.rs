@@ -15,6 +15,7 @@
 //!
 //! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
 
+mod group;
 mod node;
 mod path;
 mod position;

@@ -37,7 +37,7 @@ pub use drain::DrainInsert;
 use drain::Which;
 use lower::Lower;
 pub use lower::LowerLevel;
-use membuffer::Membuffer;
+use membuffer::{Membuffer, Missed};
 pub(crate) use position::Position;
 pub(crate) use span::KeySpan;
 
@@ -186,13 +186,22 @@ impl FloDb {
         key: &[u8],
         seq: SeqNo,
     ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
-        if let Some(membuffer) = self.membuffer.get()
-            && let Some(found) = membuffer.get(&self.lower, key, seq)?
-        {
-            return Ok(Some((found.node, found.pin)));
+        if let Some(membuffer) = self.membuffer.get() {
+            match membuffer.get(&self.lower, key, seq) {
+                Ok(Some(found)) => return Ok(Some((found.node, found.pin))),
+                Ok(None) => {}
+                Err(Missed::Overwritten) => return Err(Overwritten),
+                Err(Missed::FarBack) => self.drain_for(membuffer, key),
+            }
         }
         let found = self.lower.get(key, seq)?;
         Ok(found.map(|node| (node, Pin::NONE)))
+    }
+
+    /// Drains what is where `key` is, so that a search finds what many steps would have to.
+    #[cold]
+    fn drain_for(&self, membuffer: &Membuffer, key: &[u8]) {
+        self.drain(membuffer, membuffer.partition_of(key), Which::All);
     }
 
     /// As [`FloDb::get`], for as long as the memtable lives.

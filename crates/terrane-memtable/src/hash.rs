@@ -35,7 +35,7 @@ use crate::ordered::{Log, View};
 use crate::pool::Pool;
 use crate::skiplist::{Contents, Layout, List, Node, NodeRef, random_height};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
-use chain::{Chain, TooLong};
+use chain::{Chain, STEPS_MAX, TooLong};
 pub(crate) use position::{HashPosition, Range};
 use prefix::Prefix;
 
@@ -299,6 +299,15 @@ impl Hashed {
         self.log.view()
     }
 
+    /// Nodes of a chain that a lookup follows before it asks for the order of all entries.
+    fn steps_max(&self) -> usize {
+        match self.view {
+            HashView::Kept => STEPS_MAX,
+            // An order would be made for this lookup alone.
+            HashView::Copy => usize::MAX,
+        }
+    }
+
     /// The newest version of `key` that is not newer than `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.places {
@@ -307,7 +316,8 @@ impl Hashed {
                 let node = list.first_at_or_after(key, seq)?;
                 (node.key() == key).then(|| node.entry())
             }
-            Places::Chains(chains) => match self.place(chains, key).get(key, seq) {
+            Places::Chains(chains) => match self.place(chains, key).get(key, seq, self.steps_max())
+            {
                 Ok(node) => node.map(NodeRef::entry),
                 Err(TooLong) => {
                     let slot = self.ordered().get(key, seq)?;

@@ -3,7 +3,8 @@
 //! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads at once,
 //! answers reads meanwhile, and is dropped as a whole once its contents are on disk and its last
 //! reader has let go. Nothing in it is ever changed or removed, which is what makes reads without
-//! locks simple: what was once found stays where it is.
+//! locks simple: what was once found stays where it is. FloDB's alone forgets versions that no one
+//! asks for, and pins what is read.
 //!
 //! Order is bytewise by key and, within a key, from new to old. Range tombstones live beside the
 //! entries, in whatever structure holds those.
@@ -26,7 +27,7 @@
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
-//! | `prefetch` | asks for memory before it is needed |
+//! | `prefetch`, `padded` | asks for memory before it is needed; cache lines of one's own |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
 mod arena;
@@ -39,6 +40,7 @@ mod head;
 mod memory;
 mod memtable;
 mod ordered;
+mod padded;
 mod pinned;
 mod pool;
 mod prefetch;
@@ -54,6 +56,7 @@ pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;
 pub use memtable::{Config, Lookup, Memtable};
+pub use padded::Padded;
 pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;

@@ -13,6 +13,7 @@ use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo}
 use crate::flodb::{FloDb, FloDbConfig, Inserted, KeySpan};
 use crate::hash::{Form, HashView, Hashed, Heights, Shape};
 use crate::memory::MemoryUse;
+use crate::padded::Padded;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
@@ -95,10 +96,23 @@ const HEAD_HEIGHT: usize = 4;
 pub struct Memtable {
     pub(crate) kind: Kind,
     range_tombstones: RangeTombstones,
-    data_bytes: AtomicUsize,
-    entries: AtomicUsize,
+    /// Apart from what readers and writers only read.
+    counts: Padded<Counts>,
     /// What it used before anything was inserted, and what it took for its front level later.
     empty_bytes: AtomicUsize,
+}
+
+/// What every insert changes.
+#[derive(Debug)]
+struct Counts {
+    data_bytes: AtomicUsize,
+    entries: AtomicUsize,
+}
+
+impl Counts {
+    fn new() -> Self {
+        Self { data_bytes: AtomicUsize::new(0), entries: AtomicUsize::new(0) }
+    }
 }
 
 pub(crate) enum Kind {
@@ -177,8 +191,7 @@ impl Memtable {
         let memtable = Self {
             kind,
             range_tombstones: RangeTombstones::new(),
-            data_bytes: AtomicUsize::new(0),
-            entries: AtomicUsize::new(0),
+            counts: Padded(Counts::new()),
             empty_bytes: AtomicUsize::new(0),
         };
         let mut empty_bytes = memtable.memory().used_bytes();
@@ -227,9 +240,36 @@ impl Memtable {
             }
         }
         // Relaxed: counters order nothing.
-        self.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
-        self.entries.fetch_add(1, Ordering::Relaxed);
+        self.counts.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
+        self.counts.entries.fetch_add(1, Ordering::Relaxed);
         Inserted::default()
+    }
+
+    /// Whether [`Memtable::insert_all`] is cheaper than one insert after the other.
+    pub fn takes_groups(&self) -> bool {
+        matches!(self.kind, Kind::BTree(_))
+    }
+
+    /// As [`Memtable::insert`] of each: searches of several keys wait for memory at the same time.
+    ///
+    /// # Panics
+    /// As [`Memtable::insert`].
+    pub fn insert_all(&self, entries: &[Entry<'_>]) {
+        let Kind::BTree(tree) = &self.kind else {
+            for &Entry { key, seq, kind, value } in entries {
+                self.insert(key, seq, kind, value);
+            }
+            return;
+        };
+        let mut bytes = 0;
+        for Entry { key, seq, value, .. } in entries {
+            assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && *seq <= MAX_SEQ);
+            bytes += key.len() + value.len();
+        }
+        tree.insert_all(entries);
+        // Relaxed: counters order nothing.
+        self.counts.data_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counts.entries.fetch_add(entries.len(), Ordering::Relaxed);
     }
 
     /// Whether [`Memtable::learn`] would be of use by now.
@@ -398,8 +438,8 @@ impl Memtable {
         match &self.kind {
             Kind::FloDb(flodb) => flodb.counts(),
             Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
-                let bytes = self.data_bytes.load(Ordering::Relaxed);
-                (self.entries.load(Ordering::Relaxed), bytes)
+                let bytes = self.counts.data_bytes.load(Ordering::Relaxed);
+                (self.counts.entries.load(Ordering::Relaxed), bytes)
             }
         }
     }

@@ -65,7 +65,8 @@ pub struct RangeTombstones {
 #[derive(Debug, Clone)]
 struct Covered {
     end: Option<Box<[u8]>>,
-    seqs: Vec<SeqNo>,
+    /// Oldest first: the next one comes to the end, and moves none of the others.
+    rising: Vec<SeqNo>,
 }
 
 /// What a map entry costs beyond its keys and numbers: node share, lengths, heads of allocations.
@@ -121,7 +122,7 @@ impl RangeTombstones {
 
     /// Deletes a range as another set has it.
     pub fn add(&self, fragment: &Fragment) {
-        for &seq in &fragment.seqs {
+        for &seq in fragment.seqs.iter().rev() {
             self.insert(&fragment.start, fragment.end.as_deref(), seq, seq);
         }
     }
@@ -136,7 +137,7 @@ impl RangeTombstones {
         if covered.ends_by(key) {
             return None;
         }
-        newest_visible(&covered.seqs, seq)
+        covered.newest_visible(seq)
     }
 
     /// Up to where the range goes that is deleted from `key` on, at whatever numbers `key` is, and
@@ -162,7 +163,8 @@ impl RangeTombstones {
         }
         let map = self.read();
         let chosen = map.iter().map(|(start, covered)| {
-            let seqs = choose(&covered.seqs);
+            let falling: Vec<SeqNo> = covered.rising.iter().rev().copied().collect();
+            let seqs = choose(&falling);
             Fragment { start: start.clone(), end: covered.end.clone(), seqs }
         });
         chosen.filter(|fragment| !fragment.seqs.is_empty()).collect()
@@ -184,15 +186,22 @@ impl Covered {
 
     fn bytes(&self, start: &[u8]) -> usize {
         let end = self.end.as_ref().map_or(0, |end| end.len());
-        start.len() + end + self.seqs.capacity() * size_of::<SeqNo>() + FRAGMENT_OVERHEAD_BYTES
+        start.len() + end + self.rising.capacity() * size_of::<SeqNo>() + FRAGMENT_OVERHEAD_BYTES
+    }
+
+    /// The newest number that is not newer than `seq`.
+    fn newest_visible(&self, seq: SeqNo) -> Option<SeqNo> {
+        let after = self.rising.partition_point(|&deleted| deleted <= seq);
+        after.checked_sub(1).and_then(|place| self.rising.get(place)).copied()
     }
 
     /// Adds a number of the batch that began at `first`, in the place of an older one of it.
     fn add(&mut self, seq: SeqNo, first: SeqNo) {
-        let place = self.seqs.partition_point(|&newer| newer > seq);
-        match self.seqs.get_mut(place).filter(|older| **older >= first) {
+        let place = self.rising.partition_point(|&older| older <= seq);
+        let before = place.checked_sub(1).and_then(|before| self.rising.get_mut(before));
+        match before.filter(|older| **older >= first) {
             Some(older) => *older = seq,
-            None => self.seqs.insert(place, seq),
+            None => self.rising.insert(place, seq),
         }
     }
 }
@@ -213,7 +222,7 @@ fn split_at(map: &mut BTreeMap<Box<[u8]>, Covered>, key: &[u8]) {
     if covered.ends_by(key) {
         return;
     }
-    let upper = Covered { end: covered.end.take(), seqs: covered.seqs.clone() };
+    let upper = Covered { end: covered.end.take(), rising: covered.rising.clone() };
     covered.end = Some(key.into());
     map.insert(key.into(), upper);
 }
@@ -233,7 +242,7 @@ fn cover(
     first: SeqNo,
 ) {
     for (start, end) in gaps(map, start, end) {
-        map.insert(start, Covered { end, seqs: Vec::with_capacity(1) });
+        map.insert(start, Covered { end, rising: Vec::with_capacity(1) });
     }
     let mut joined: Vec<Box<[u8]>> = Vec::new();
     let mut before: Option<&mut Covered> = None;
@@ -242,7 +251,7 @@ fn cover(
         covered.add(seq, first);
         // Without gaps, each begins where the one before it ends.
         match &mut before {
-            Some(before) if before.seqs == covered.seqs => {
+            Some(before) if before.rising == covered.rising => {
                 before.end = covered.end.take();
                 joined.push(from.clone());
             }

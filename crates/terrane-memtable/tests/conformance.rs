@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_memtable::{
-    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, HashView, LowerLevel, MAX_SEQ, Memtable,
-    Pool, SeqNo, Update, VectorQuery,
+    Config, Cursor, DrainInsert, Entry, EntryKind, FloDbConfig, HashView, LowerLevel, MAX_SEQ,
+    Memtable, Pool, SeqNo, Update, VectorQuery,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -49,6 +49,30 @@ fn fill(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
         };
         memtable.insert(&key, seq, kind, &value);
         oracle.insert((key, Reverse(seq)), (kind, value));
+    }
+    oracle
+}
+
+/// The same, several entries at a time.
+fn fill_in_groups(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
+    let mut oracle = Oracle::new();
+    let mut seq = 0;
+    while seq < count {
+        let group: Vec<_> = (0..rng.between(0, 40))
+            .map(|_| {
+                seq += 1;
+                (random_key(rng), seq, random_value(rng))
+            })
+            .collect();
+        let entries: Vec<Entry<'_>> = group
+            .iter()
+            .map(|(key, seq, value)| Entry { key, seq: *seq, kind: EntryKind::Value, value })
+            .collect();
+        memtable.insert_all(&entries);
+        let versions = group.into_iter();
+        oracle.extend(
+            versions.map(|(key, seq, value)| ((key, Reverse(seq)), (EntryKind::Value, value))),
+        );
     }
     oracle
 }
@@ -103,6 +127,53 @@ fn cursors_walk_both_ways_and_seek(config: Config) {
         cursor.seek_before(&key);
         assert_at(&cursor, oracle.range(..(key.clone(), Reverse(MAX_SEQ))).next_back());
     }
+}
+
+/// Entries that are inserted several at a time, by one thread and by four at the same time.
+fn groups_are_there_as_if_they_came_one_by_one(config: Config) {
+    let mut rng = Rng::new(seed_from_env(19));
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let oracle = fill_in_groups(&memtable, &mut rng, some(3000));
+    assert_eq!(memtable.len(), oracle.len());
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    for entry in &oracle {
+        assert_at(&cursor, Some(entry));
+        cursor.next();
+    }
+    assert_at(&cursor, None);
+    let memtable = Memtable::new(config, &Pool::new(0));
+    let groups = some(300).max(3);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let memtable = &memtable;
+            scope.spawn(move || {
+                for group in 0..groups {
+                    let numbers = (0..20).map(|at| (group * 20 + at) * 4 + thread + 1);
+                    let keys: Vec<_> = numbers
+                        .map(|seq| (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(), seq))
+                        .collect();
+                    let kind = EntryKind::Value;
+                    let entries: Vec<_> = keys
+                        .iter()
+                        .map(|(key, seq)| Entry { key, seq: *seq, kind, value: key })
+                        .collect();
+                    memtable.insert_all(&entries);
+                }
+            });
+        }
+    });
+    assert_eq!(memtable.len() as u64, groups * 80);
+    let mut seqs = Vec::new();
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    while let Some(entry) = cursor.entry() {
+        assert_eq!(entry.key, entry.seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        seqs.push(entry.seq);
+        cursor.next();
+    }
+    seqs.sort_unstable();
+    assert!(seqs.into_iter().eq(1..=groups * 80));
 }
 
 fn an_empty_memtable_has_nothing(config: Config) {
@@ -452,6 +523,7 @@ macro_rules! conformance {
         conformance!(@kind $kind $config;
             gets_find_the_newest_version_not_above_a_seq
             cursors_walk_both_ways_and_seek
+            groups_are_there_as_if_they_came_one_by_one
             an_empty_memtable_has_nothing
             pinned_values_outlive_their_memtable
             ascending_keys_and_all_heights_are_found

@@ -6,18 +6,23 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
+use terrane_memtable::{
+    Config, DrainInsert, EntryKind, FloDbConfig, HashView, LowerLevel, MAX_SEQ, Memtable, Pool,
+    Update, VectorQuery,
+};
 use terrane_testkit::Rng;
 
-/// The allocator of the system, with the bytes that are in use.
+/// The allocator of the system, with the bytes that are in use, and how often it was asked.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: everything is passed on to the allocator of the system.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        ASKED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: passed on.
         unsafe { System.alloc(layout) }
     }
@@ -51,20 +56,33 @@ const KINDS: &[(&str, Config)] = &[
         "hash vector of long chains",
         Config::HashVector { prefix: 2, buckets: 5, view: HashView::Kept },
     ),
+    (
+        "hash vector that copies",
+        Config::HashVector { prefix: 2, buckets: 50, view: HashView::Copy },
+    ),
     ("hash skip-list", hash_skip_list(6, 20_000)),
     ("hash skip-list of one bucket", hash_skip_list(0, 1)),
     (
         "hash linked-list",
         Config::HashLinkedList { prefix: 4, buckets: 5000, threshold: 20, view: HashView::Kept },
     ),
+    ("flodb", flodb(2000, LowerLevel::BTree)),
+    ("flodb without a Membuffer", flodb(0, LowerLevel::BTree)),
+    ("flodb over a skip-list", flodb(500, LowerLevel::SkipList)),
 ];
+
+const fn flodb(buckets: usize, lower: LowerLevel) -> Config {
+    let (insert, update) = (DrainInsert::Multi, Update::InPlace);
+    Config::FloDb(FloDbConfig { buckets, partition_bits: 4, lower, insert, update })
+}
 
 const fn hash_skip_list(prefix: usize, buckets: usize) -> Config {
     Config::HashSkipList { prefix, buckets, height: 12, view: HashView::Kept }
 }
 
-/// Beside the share of an error, what is not worth counting: the lists of chunks.
-const SLACK_BYTES: usize = 512;
+/// Beside the share of an error, what is not worth counting: the lists of chunks, and what the thread
+/// takes that runs the tests.
+const SLACK_BYTES: usize = 4096;
 
 fn check(kind: &str, when: &str, memtable: &Memtable, before: usize, data_bytes: usize) {
     let taken = IN_USE.load(Ordering::Relaxed) - before;
@@ -113,10 +131,133 @@ fn check_kind(kind: &str, config: Config) {
     assert!(left <= SLACK_BYTES, "{kind} leaves {left} bytes");
 }
 
+/// Some threads insert and one reads; what is said meanwhile is between what the allocator gave
+/// before and after, but for what a thread has just taken and not counted yet.
+fn check_threads(kind: &str, config: Config) {
+    const THREADS: u64 = 3;
+    const EACH: u64 = 20_000;
+    /// A chunk that was taken, for each thread, and what the threads are made of.
+    const ON_THE_WAY_BYTES: usize = (THREADS as usize + 1) << 20;
+    let pool = Pool::new(0);
+    let before = IN_USE.load(Ordering::Relaxed);
+    let memtable = Memtable::new(config, &pool);
+    let inserted = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (memtable, inserted) = (&memtable, &inserted);
+            scope.spawn(move || {
+                let mut rng = Rng::new(thread);
+                for step in 0..EACH {
+                    // Some of them again and again.
+                    let keys = if rng.percent(20) { 100 } else { 40_000_000 };
+                    let key = rng.below(keys).to_string();
+                    let len = rng.index(80);
+                    let seq = 1 + step * THREADS + thread;
+                    let horizon = || seq.saturating_sub(1000);
+                    memtable.update(
+                        key.as_bytes(),
+                        seq,
+                        EntryKind::Value,
+                        &[7; 80][..len],
+                        horizon,
+                    );
+                    if step % 512 == 0 {
+                        memtable.drain();
+                    }
+                }
+                inserted.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        while inserted.load(Ordering::Relaxed) < THREADS as usize {
+            let least = IN_USE.load(Ordering::Relaxed) - before;
+            let said = memtable.memory().total_bytes();
+            let most = IN_USE.load(Ordering::Relaxed) - before;
+            let is_between = said + least / 50 + ON_THE_WAY_BYTES >= least
+                && said <= most + most / 50 + ON_THE_WAY_BYTES;
+            assert!(is_between, "{kind}: says {said}, and has {least} to {most}");
+            memtable.get(b"7", MAX_SEQ);
+            // Copies take long, and are counted in the other test.
+            if !kind.contains("copies") {
+                let mut cursor = memtable.cursor();
+                cursor.seek(b"9", MAX_SEQ);
+            }
+        }
+    });
+    for when in ["after threads", "frozen after threads"] {
+        let taken = IN_USE.load(Ordering::Relaxed) - before;
+        let said = memtable.memory().total_bytes();
+        let off = said.abs_diff(taken);
+        assert!(off <= taken / 50 + SLACK_BYTES, "{kind} {when}: says {said} of {taken}");
+        memtable.freeze();
+    }
+}
+
+/// Where no order is kept, a lookup in a chain makes none, however long the chain is.
+fn check_lookups_that_copy() {
+    let config = Config::HashVector { prefix: 0, buckets: 1, view: HashView::Copy };
+    let memtable = Memtable::new(config, &Pool::new(0));
+    for seq in 1..=2000_u64 {
+        memtable.insert(&seq.to_be_bytes(), seq, EntryKind::Value, b"value");
+    }
+    let before = ASKED.load(Ordering::Relaxed);
+    for seq in [1, 1000, 2000_u64] {
+        assert_eq!(memtable.get(&seq.to_be_bytes(), MAX_SEQ).map(|entry| entry.seq), Some(seq));
+    }
+    assert_eq!(memtable.get(b"none", MAX_SEQ), None);
+    assert_eq!(ASKED.load(Ordering::Relaxed), before, "lookups took memory");
+}
+
+/// Entries in no order are sorted by who freezes the memtable, which is not a writer, and then once.
+fn check_sorting() {
+    let config = Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
+    let memtable = Memtable::new(config, &Pool::new(0));
+    for seq in 1..=20_000_u64 {
+        let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        memtable.insert(&key, seq, EntryKind::Value, b"value");
+    }
+    let filled = memtable.memory().used_bytes();
+    memtable.freeze();
+    let frozen = memtable.memory().used_bytes();
+    // An order has more for each entry than its place.
+    assert!(frozen >= filled + 20_000 * size_of::<u64>(), "{filled} and {frozen}");
+    let mut cursor = memtable.cursor();
+    cursor.seek_first();
+    assert_eq!(memtable.memory().used_bytes(), frozen);
+}
+
+/// Deleted ranges, which are kept apart from entries, with keys of some lengths. What their map takes
+/// beside keys follows the order in which they come, which is not looked at: it is nearly right.
+fn check_range_tombstones() {
+    for (key_len, count) in [(8, 10_000_u64), (40, 3000), (1000, 500)] {
+        for is_ordered in [true, false] {
+            let pool = Pool::new(0);
+            let before = IN_USE.load(Ordering::Relaxed);
+            let memtable = Memtable::new(Config::BTree, &pool);
+            for seq in 1..=count {
+                let place =
+                    if is_ordered { seq } else { seq.wrapping_mul(0x9e37_79b9) % (1 << 32) };
+                let mut start = vec![0; key_len];
+                start[..8].copy_from_slice(&(place << 8).to_be_bytes());
+                let mut end = start.clone();
+                end[7] = 1;
+                memtable.insert_range_tombstone(&start, Some(&end), seq, seq);
+            }
+            let taken = IN_USE.load(Ordering::Relaxed) - before;
+            let said = memtable.memory().total_bytes();
+            let off = said.abs_diff(taken);
+            assert!(off <= taken / 8, "{key_len}: says {said} of {taken}");
+        }
+    }
+}
+
 /// One test, for the allocator is shared by all threads.
 #[test]
 fn memory_is_what_the_allocator_gave() {
     for (kind, config) in KINDS {
         check_kind(kind, *config);
+        check_threads(kind, *config);
     }
+    check_lookups_that_copy();
+    check_sorting();
+    check_range_tombstones();
 }

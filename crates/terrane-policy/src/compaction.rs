@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::flush::MEMTABLE;
 use crate::key_range::{KeyRange, escape};
 use crate::recency::is_newer_throughout;
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
@@ -17,6 +18,13 @@ pub struct Input {
     pub run: RunId,
     /// The tables, in key order.
     pub tables: Vec<Arc<TableInfo>>,
+}
+
+impl Input {
+    /// Whether it is the memtable of a flush.
+    pub fn is_memtable(&self) -> bool {
+        self.tables.iter().any(|table| table.id == MEMTABLE)
+    }
 }
 
 /// Where the result of a compaction goes.
@@ -66,6 +74,8 @@ pub enum Reason {
         /// The level that moves.
         level: usize,
     },
+    /// A flush merges with level 0; see [`crate::flush`].
+    Flush,
 }
 
 /// A job that rewrites or moves tables.
@@ -99,7 +109,7 @@ impl Reason {
     fn purges(self) -> bool {
         match self {
             Self::Manual { .. } => true,
-            Self::Repair { .. } => false,
+            Self::Repair { .. } | Self::Flush => false,
             Self::Triggered { trigger, .. } => {
                 matches!(trigger, TriggerKind::TombstoneTtl | TriggerKind::TombstoneDensity)
             }
@@ -284,6 +294,7 @@ impl fmt::Display for Reason {
                 write!(f, "repair: level {level} holds {runs} runs and may hold one")
             }
             Self::Manual { level } => write!(f, "manual: level {level} moves on request"),
+            Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
         }
     }
 }
@@ -293,6 +304,10 @@ impl fmt::Display for Compaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, input) in self.inputs.iter().enumerate() {
             let separator = if index == 0 { "" } else { " + " };
+            if input.is_memtable() {
+                write!(f, "{separator}memtable")?;
+                continue;
+            }
             write!(f, "{separator}L{} r{}:", input.level, input.run)?;
             for table in &input.tables {
                 write!(f, " {}", table.id)?;

@@ -194,6 +194,20 @@ mod tests {
     }
 
     #[test]
+    fn flushes_that_merge_trade_writes_for_runs() {
+        // By its size, so that level 0 gives up the same bytes both ways.
+        let shared = "trigger=level-saturation; granularity=level; movement=none; buffer=1MiB";
+        for name in ["1-leveling", "tiering T=4"] {
+            let [apart, merged] =
+                ["new", "merge"].map(|flush| of(&format!("{name}; {shared}; flush={flush}"), 1e6));
+            let what = format!("{name}: {apart:?}\n{merged:?}");
+            assert!(merged.levels[0].runs < 1.0 && apart.levels[0].runs > 1.0, "{what}");
+            assert!(merged.write_amplification > apart.write_amplification + 1.0, "{what}");
+            assert!(merged.absent_lookup_blocks < apart.absent_lookup_blocks, "{what}");
+        }
+    }
+
+    #[test]
     fn growth_without_end_is_a_log_or_a_sorted_array() {
         // Dent §2.2: with a ratio as large as the data, tiering is a log, leveling a sorted array.
         let array = of("leveling T=1000; buffer=1MiB; granularity=level; movement=none", 1e6);

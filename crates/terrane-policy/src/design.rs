@@ -27,6 +27,7 @@ mod validate;
 use std::fmt;
 
 use crate::admission::{Constraint, Limit, Stall, Violation};
+use crate::flush::FlushMode;
 use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
 pub use filters::FilterAllocation;
@@ -58,6 +59,7 @@ pub enum Compression {
 /// | `movement` | `strategy.movement` | list with `+`, or `none`, by level | `least-overlap` |
 /// | `memtable` | `memtable` | a [`MemtableKind`] | `btree` |
 /// | `buffer` | `buffer_bytes` | bytes | 64MiB |
+/// | `flush` | `flush` | a [`FlushMode`]: `new` or `merge` | `new` |
 /// | `table` | `table_bytes` | bytes | 32MiB |
 /// | `block` | `block_bytes` | bytes | 4KiB |
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
@@ -79,6 +81,8 @@ pub struct Design {
     pub memtable: MemtableKind,
     /// Bytes of data and metadata at which a memtable is full.
     pub buffer_bytes: u64,
+    /// What flushes do with the runs of level 0.
+    pub flush: FlushMode,
     /// Target size of a table file, in bytes.
     pub table_bytes: u64,
     /// Target size of a data block before compression, in bytes.
@@ -105,6 +109,7 @@ impl Design {
             strategy: Strategy::new(eagerness),
             memtable: MemtableKind::BTree,
             buffer_bytes: 64 << 20,
+            flush: FlushMode::New,
             table_bytes: 32 << 20,
             block_bytes: 4 << 10,
             filter_bits: PerLevel::all(10.0),

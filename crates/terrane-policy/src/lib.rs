@@ -17,6 +17,7 @@
 //! | [`catalogue`] | designs with names |
 //! | [`compaction`] | what a strategy answers: inputs, output place, reason |
 //! | [`pick`](mod@pick) | from shape and strategy to a compaction |
+//! | [`flush`] | where the entries of a memtable go |
 //! | [`forecast`](mod@forecast) | what a design will do to a tree, played on shapes |
 //! | [`soundness`] | the check that a compaction never turns recency round |
 //! | [`space`] | all strategies that make sense |
@@ -37,6 +38,7 @@ pub mod compaction;
 pub mod cost;
 pub mod design;
 pub mod error;
+pub mod flush;
 pub mod forecast;
 pub mod key_range;
 pub mod memtable_choice;
@@ -56,6 +58,7 @@ pub use admission::{
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery, flodb};
 pub use error::ParseError;
+pub use flush::{Apart, FlushMode, FlushPlan};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};

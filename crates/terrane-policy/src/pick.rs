@@ -45,6 +45,7 @@ use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::key_range::KeyRange;
 use crate::shape::{SeqNo, TreeShape};
+pub(crate) use assemble::closed_under_overlap;
 use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
 use candidate::{Candidate, Extent};
 
@@ -55,7 +56,7 @@ pub struct PickInput<'a> {
     pub shape: &'a TreeShape,
     /// The design that the tree should follow.
     pub design: &'a Design,
-    /// Compactions that are being carried out.
+    /// Compactions that are being carried out, and flushes that merge.
     pub in_progress: &'a [Compaction],
     /// How far round-robin movement has come in each level.
     pub cursors: &'a Cursors,
@@ -84,6 +85,11 @@ impl<'a> PickInput<'a> {
             oldest_snapshot: None,
             delete_persistence_micros: None,
         }
+    }
+
+    /// Whether something is going on that may leave fewer runs: a flush does not.
+    fn is_compacting(&self) -> bool {
+        self.in_progress.iter().any(|job| job.reason != Reason::Flush)
     }
 
     /// The deepest level in use.
@@ -164,6 +170,6 @@ fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
 }
 
 /// Whether nothing in progress touches what the compaction would.
-fn is_free(input: &PickInput<'_>, compaction: &Compaction) -> bool {
+pub(crate) fn is_free(input: &PickInput<'_>, compaction: &Compaction) -> bool {
     !input.in_progress.iter().any(|other| other.conflicts_with(compaction))
 }

@@ -1,7 +1,12 @@
-//! Quantities as text: [bytes](parse_bytes) and [times](parse_micros).
+//! Quantities as text: [counts](parse_count), [bytes](parse_bytes) and [times](parse_micros).
 
 mod bytes;
+mod count;
 mod duration;
+mod number;
+mod short;
 
 pub use bytes::{format_bytes, parse_bytes};
+pub use count::parse_count;
 pub use duration::{format_micros, parse_micros};
+pub use short::short_bytes;

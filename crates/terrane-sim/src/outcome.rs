@@ -37,6 +37,8 @@ pub struct Totals {
     pub user_bytes: f64,
     /// Flushes.
     pub flushes: u64,
+    /// Those of them that merged with level 0.
+    pub flushes_merged: u64,
     /// Bytes that they wrote.
     pub flush_bytes: f64,
     /// Merges that ended.

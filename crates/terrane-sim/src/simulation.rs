@@ -13,13 +13,13 @@ mod writers;
 
 use std::collections::VecDeque;
 
-use terrane_policy::{Admission, Compaction, Cursors, Design, admit};
+use terrane_policy::{Accesses, Admission, Compaction, Cursors, Design, FlushPlan, admit, flush};
 
 use crate::keys::Content;
 use crate::latency::Latencies;
 use crate::machine::{Machine, Work};
 use crate::outcome::{Outcome, StallPeriod, Totals, Window};
-use crate::tree::Tree;
+use crate::tree::{Begun, Tree};
 use crate::workload::Workload;
 use merging::Merging;
 use writers::{Curve, Pace};
@@ -72,6 +72,8 @@ struct Flushing {
     content: Content,
     work: Work,
     seqs: (u64, u64),
+    /// What it merges, if it does not make a new run.
+    merge: Option<Begun>,
     done: f64,
 }
 
@@ -266,10 +268,34 @@ impl<'a> Simulation<'a> {
         };
         let (bytes, _) = self.tree.size_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
-        let work = Work { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
+        let mut work = Work { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
         let upto = self.departed as u64 + 1;
         let seqs = (upto.saturating_sub(writes as u64), upto);
-        self.flushing = Some(Flushing { content, work, seqs, done: 0.0 });
+        let merge = self
+            .flush_merge(writes)
+            .map(|merge| self.tree.plan_flush(merge, &content, seqs, &self.setup.machine.costs));
+        if let Some(merge) = &merge {
+            work = merge.work;
+            work.processor_seconds += processor_seconds;
+        }
+        self.flushing = Some(Flushing { content, work, seqs, merge, done: 0.0 });
+    }
+
+    /// What a flush of so many writes merges with, if it does.
+    fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
+        // The engine goes by what is in the memtable, where a key may be several times.
+        let bytes = writes * self.setup.workload.record_bytes;
+        let accesses = Accesses::default();
+        let in_progress = self.taken();
+        let input = self.input(&accesses, &in_progress);
+        let FlushPlan::Merge(merge) = flush::plan(&input, &Tree::all_keys(), bytes as u64) else {
+            return None;
+        };
+        if self.setup.check {
+            let shape = flush::with_memtable(self.tree.shape(), &merge);
+            self.check_soundness(&shape, &merge);
+        }
+        Some(merge)
     }
 
     fn rates(&self) -> (f64, Vec<f64>) {
@@ -308,6 +334,7 @@ impl<'a> Simulation<'a> {
             let part = (flush * step).min(1.0 - flushing.done);
             flushing.done += part;
             self.outcome.totals.flush_bytes += part * flushing.work.written_bytes;
+            self.outcome.totals.read_bytes += part * flushing.work.read_bytes;
         }
         for (merge, rate) in self.merges.iter_mut().zip(merges) {
             let part = (rate * step).min(1.0 - merge.done);
@@ -333,7 +360,13 @@ impl<'a> Simulation<'a> {
     fn complete(&mut self) {
         let micros = (self.now * 1e6) as u64;
         if let Some(flushing) = self.flushing.take_if(|flushing| flushing.done >= 1.0) {
-            self.tree.add_run(0, &flushing.content, flushing.seqs, micros);
+            match flushing.merge {
+                None => self.tree.add_run(0, &flushing.content, flushing.seqs, micros),
+                Some(merge) => {
+                    self.outcome.totals.flushes_merged += 1;
+                    self.finish(merge, micros);
+                }
+            }
             self.full.pop_front();
             self.outcome.totals.flushes += 1;
             self.has_changed = true;

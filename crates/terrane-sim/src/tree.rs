@@ -224,6 +224,44 @@ impl Tree {
         begun
     }
 
+    /// What a flush of this content that merges will do, and what it takes.
+    pub(crate) fn plan_flush(
+        &self,
+        merge: Compaction,
+        content: &Content,
+        seqs: (u64, u64),
+        costs: &Costs,
+    ) -> Begun {
+        let taken = merge.inputs.iter().filter(|input| !input.is_memtable());
+        let taken: Vec<Arc<TableInfo>> = taken.flat_map(|input| &input.tables).cloned().collect();
+        let pieces = self.cut(self.union(&taken, Some(content)), &[]);
+        let from = taken.iter().map(|table| table.smallest_seq).min().unwrap_or(seqs.0);
+        let read_bytes = taken.iter().map(|table| table.size_bytes as f64).sum();
+        let entries: f64 = taken.iter().map(|table| table.entries as f64).sum();
+        let bytes = |piece: &Piece| {
+            self.keys.entries(&piece.content, width(piece.start, piece.end)) * self.entry_bytes
+        };
+        let work = Work {
+            read_bytes,
+            written_bytes: pieces.iter().map(bytes).sum(),
+            processor_seconds: entries * costs.merge_seconds,
+        };
+        let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, 0]));
+        Begun {
+            compaction: merge,
+            work,
+            input_bytes: read_bytes,
+            removed: taken.iter().map(|table| table.id).collect(),
+            moved: Vec::new(),
+            made: made.collect(),
+        }
+    }
+
+    /// All keys there can be.
+    pub(crate) fn all_keys() -> KeyRange {
+        range(0, END)
+    }
+
     /// Makes what was planned true.
     ///
     /// # Errors

@@ -48,9 +48,10 @@ fn random_design(rng: &mut Rng) -> String {
     let violation = rng.pick(&["slow-down", "stop"]);
     let intake = rng.pick(&["all", "exact"]);
     let movement = rng.pick(&["round-robin", "least-overlap", "oldest", "coldest-update"]);
+    let flush = rng.pick(&["new", "new", "merge"]);
     format!(
         "{name}{rest}; buffer=1MiB; table=512KiB; scheduler={scheduler}; limit={limit}; \
-         violation={violation}; intake={intake}; movement={movement}; delay=8; stop=14; buffers=2"
+         violation={violation}; intake={intake}; movement={movement}; flush={flush}; delay=8; stop=14; buffers=2"
     )
 }
 

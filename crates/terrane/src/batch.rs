@@ -58,6 +58,10 @@ impl Op<'_> {
         Ok(())
     }
 
+    pub(crate) fn is_delete(&self) -> bool {
+        !matches!(self, Self::Put { .. })
+    }
+
     /// Keys and values in bytes, as the user gave them.
     pub(crate) fn user_bytes(&self) -> usize {
         match self {

@@ -18,9 +18,10 @@ use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::options::{OpenMode, Options};
 use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
+use crate::stats::OperationCounts;
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
-use crate::value::Value;
+use crate::value::{Key, Value};
 use crate::write_batch::WriteBatch;
 use crate::write_options::WriteOptions;
 
@@ -243,6 +244,30 @@ impl Db {
         self.default.prefix(prefix)
     }
 
+    /// The first key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn first(&self) -> Result<Option<(Key, Value)>> {
+        self.default.first()
+    }
+
+    /// The last key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn last(&self) -> Result<Option<(Key, Value)>> {
+        self.default.last()
+    }
+
+    /// Whether there is no key.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn is_empty(&self) -> Result<bool> {
+        self.default.is_empty()
+    }
+
     /// The database as it is now, to be read for as long as the snapshot exists.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.default.handle, &self.default.tree)
@@ -272,6 +297,18 @@ impl Db {
     /// It is the default keyspace, or the database does not take writes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
+    }
+
+    /// What was done since the database was opened, by kinds of operation, in all keyspaces.
+    pub fn operations(&self) -> OperationCounts {
+        self.engine().operations()
+    }
+
+    /// What was done before, too, as far as it is remembered: of what was done a day of being open
+    /// ago a half counts. It is kept with flushes and when the database is closed; of a database
+    /// that is only read, by [`Db::close`].
+    pub fn remembered_operations(&self) -> OperationCounts {
+        self.engine().remembered_operations()
     }
 
     fn all_trees(&self) -> Vec<Arc<Tree>> {

@@ -1,17 +1,21 @@
 //! What a database has done, and what it holds.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `gather` | from the counters and trees of an engine |
+//! | `show` | for people |
 
-use std::fmt;
+mod gather;
+mod show;
+
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrane_policy::{Admission, Pressure, StallCause};
+use terrane_policy::{Pressure, StallCause};
 
 use crate::durability::Durability;
-use crate::engine::{Engine, Opened, pressure_of};
 use crate::error::Error;
-use crate::human::human;
-use crate::stats::{CachePart, Counter, LEVELS_COUNTED, Times};
+use crate::stats::Times;
 
 /// Counters since the database was opened, and sizes now.
 #[derive(Debug, Clone)]
@@ -56,6 +60,11 @@ pub struct Stats {
     pub flush_bytes_written: u64,
     /// Time spent in flushes, in microseconds.
     pub flush_micros: u64,
+    /// Flushes that merged with level 0, or went into a run of it, as `flush=merge` has them.
+    pub flushes_merged: u64,
+    /// Flushes that made a new run although the design has them merge: what they would have merged
+    /// was in use, about to be compacted, or too much.
+    pub flushes_apart: u64,
     /// Compactions that rewrote something.
     pub compactions: u64,
     /// Compactions that only moved tables: pseudo-compactions, as the compaction paper has it.
@@ -203,16 +212,6 @@ pub struct HeldUp {
     pub since: Duration,
 }
 
-impl fmt::Display for HeldUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { keyspace, stops, pressure, since } = self;
-        let how = if *stops { "stopped" } else { "delayed" };
-        let seconds = since.as_secs_f64();
-        write!(f, "{keyspace}: {how} by {pressure} for {seconds:.1} s; ")?;
-        write!(f, "until {}", pressure.until())
-    }
-}
-
 impl StallStats {
     /// All time that writers lost, in microseconds.
     pub fn total_micros(&self) -> u64 {
@@ -262,59 +261,6 @@ impl MemoryStats {
 }
 
 impl Stats {
-    pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
-        let count = |counter| engine.counters.get(counter);
-        let held = Held::of(engine);
-        let by_level = levels_stats(engine, held.levels);
-        Self {
-            durability: engine.durability(),
-            writes: count(Counter::Writes),
-            user_bytes_written: count(Counter::UserBytesWritten),
-            gets: count(Counter::Gets),
-            gets_found: count(Counter::GetsFound),
-            scans: count(Counter::Scans),
-            get_blocks: by_level.iter().map(|level| level.get_blocks).sum(),
-            filter_probes: count(Counter::FilterProbes),
-            filter_negatives: count(Counter::FilterNegatives),
-            filter_false_positives: count(Counter::FilterFalsePositives),
-            cache: cache_stats(engine, &by_level),
-            direct_refused: count(Counter::DirectRefused),
-            table_bytes_read: count(Counter::TableBytesRead),
-            log_bytes_written: count(Counter::LogBytesWritten),
-            log_syncs: count(Counter::LogSyncs),
-            manifest_bytes_written: count(Counter::ManifestBytesWritten),
-            flushes: count(Counter::Flushes),
-            flush_bytes_written: count(Counter::FlushBytesWritten),
-            flush_micros: count(Counter::FlushMicros),
-            compactions: count(Counter::Compactions),
-            move_compactions: count(Counter::MoveCompactions),
-            trivial_moves: count(Counter::TrivialMoves),
-            compaction_bytes_read: count(Counter::CompactionBytesRead),
-            compaction_bytes_written: count(Counter::CompactionBytesWritten),
-            compaction_times: engine.counters.compaction_times.times(),
-            compaction_cpu_micros: count(Counter::CompactionCpuMicros),
-            tables_dropped: count(Counter::TablesDropped),
-            membuffer: membuffer_stats(engine),
-            stalls: stall_stats(engine),
-            memory: memory_stats(engine),
-            table_bytes: held.bytes,
-            table_entries: held.entries,
-            table_tombstones: held.tombstones,
-            table_range_tombstones: held.range_tombstones,
-            oldest_tombstone_micros: held
-                .oldest_tombstone
-                .map(|since| engine.clock.now_micros().saturating_sub(since)),
-            tables: held.tables,
-            sorted_runs: held.runs,
-            levels: held.levels as u64,
-            by_level,
-            snapshots: engine.snapshots.list().len(),
-            replayed_writes: opened.replayed_batches,
-            dropped_log_records: opened.dropped_records,
-            error: engine.health.problem().or_else(|| engine.damage()),
-        }
-    }
-
     /// Bytes written to storage: log, tables and manifests.
     pub fn storage_bytes_written(&self) -> u64 {
         self.log_bytes_written
@@ -341,7 +287,8 @@ impl Stats {
         ratio(self.compaction_bytes_written, self.user_bytes_written)
     }
 
-    /// Data blocks looked into per point lookup (compaction paper §4.2).
+    /// Data blocks looked into per point lookup, in the cache or not. What the compaction paper calls
+    /// read amplification (§4.2) counts pages that were read: `table_bytes_read` over lookups.
     pub fn read_amplification(&self) -> f64 {
         ratio(self.get_blocks, self.gets)
     }
@@ -349,263 +296,4 @@ impl Stats {
 
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// What the tables of all trees hold.
-#[derive(Debug, Default)]
-struct Held {
-    bytes: u64,
-    entries: u64,
-    tombstones: u64,
-    range_tombstones: u64,
-    oldest_tombstone: Option<u64>,
-    tables: u64,
-    runs: u64,
-    levels: usize,
-}
-
-impl Held {
-    fn of(engine: &Engine) -> Self {
-        let mut held = Self::default();
-        for tree in engine.trees().values() {
-            let version = Arc::clone(&tree.state().version);
-            let shape = version.shape();
-            held.runs += shape.run_count() as u64;
-            let last = shape.levels.iter().rposition(|level| level.table_count() > 0);
-            held.levels = held.levels.max(last.map_or(0, |last| last + 1));
-            for table in shape.tables() {
-                held.tables += 1;
-                held.bytes += table.size_bytes;
-                held.entries += table.entries;
-                held.tombstones += table.tombstones;
-                held.range_tombstones += table.range_tombstones;
-                let oldest = [held.oldest_tombstone, table.oldest_tombstone_micros];
-                held.oldest_tombstone = oldest.into_iter().flatten().min();
-            }
-        }
-        held
-    }
-}
-
-/// Of the levels that there are, and of those that were read when they were there.
-fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
-    let counters = &engine.counters;
-    let of = |level| LevelStats {
-        get_blocks: counters.get_blocks(level),
-        data_misses: counters.cache_misses(CachePart::Data, level),
-        index_misses: counters.cache_misses(CachePart::Index, level),
-        filter_misses: counters.cache_misses(CachePart::Filter, level),
-        compactions: counters.compactions(level),
-    };
-    let mut all: Vec<_> = (0..LEVELS_COUNTED).map(of).collect();
-    let read = all.iter().rposition(|level| *level != LevelStats::default());
-    all.truncate(levels.max(read.map_or(0, |last| last + 1)));
-    all
-}
-
-fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
-    let count = |counter| engine.counters.get(counter);
-    let sum = |misses: fn(&LevelStats) -> u64| by_level.iter().map(misses).sum();
-    CacheStats {
-        data_hits: count(Counter::CacheDataHits),
-        data_misses: sum(|level| level.data_misses),
-        index_hits: count(Counter::CacheIndexHits),
-        index_misses: sum(|level| level.index_misses),
-        filter_hits: count(Counter::CacheFilterHits),
-        filter_misses: sum(|level| level.filter_misses),
-        warmed: count(Counter::CacheWarmed),
-        warmed_bytes: count(Counter::CacheWarmedBytes),
-    }
-}
-
-fn membuffer_stats(engine: &Engine) -> MembufferStats {
-    let count = |counter| engine.counters.get(counter);
-    MembufferStats {
-        writes: count(Counter::MembufferWrites),
-        updates_in_place: count(Counter::UpdatesInPlace),
-        drained: count(Counter::Drained),
-        drain_micros: count(Counter::DrainMicros),
-        gets_retried: count(Counter::GetsRetried),
-        scan_restarts: count(Counter::ScanRestarts),
-        scan_fallbacks: count(Counter::ScanFallbacks),
-        scan_piggybacks: count(Counter::ScanPiggybacks),
-    }
-}
-
-fn stall_stats(engine: &Engine) -> StallStats {
-    let count = |counter| engine.counters.get(counter);
-    let trees = engine.trees();
-    let now = trees.values().filter_map(|tree| {
-        let state = tree.state();
-        Some(HeldUp {
-            keyspace: Arc::clone(&tree.name),
-            stops: matches!(state.admission, Admission::Stop(_)),
-            pressure: pressure_of(&state.admission)?,
-            since: state.held_since.map(|since| since.elapsed()).unwrap_or_default(),
-        })
-    });
-    StallStats {
-        writes: count(Counter::StalledWrites),
-        level0_runs_micros: count(Counter::StallRunsMicros),
-        level_runs_micros: count(Counter::StallLevelRunsMicros),
-        total_runs_micros: count(Counter::StallTotalRunsMicros),
-        immutable_memtables_micros: count(Counter::StallMemtablesMicros),
-        compactions_due_micros: count(Counter::StallShapeMicros),
-        delay_micros: count(Counter::DelayMicros),
-        now: now.collect(),
-    }
-}
-
-fn memory_stats(engine: &Engine) -> MemoryStats {
-    let trees = engine.trees();
-    let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
-    let blocks = engine.ledger.blocks.load(Ordering::Relaxed) as u64;
-    let cached = engine.tables.cache.used_bytes();
-    MemoryStats {
-        budget_bytes: engine.settings.memory_budget_bytes(),
-        memtable_bytes: (memtables + engine.pool.free_bytes()) as u64,
-        cache_bytes: cached,
-        pinned_bytes: blocks.saturating_sub(cached),
-        job_bytes: engine.ledger.jobs.load(Ordering::Relaxed) as u64,
-    }
-}
-
-impl Stats {
-    /// What compactions did, and what is in tables.
-    fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "compactions         {} ({} read, {} written), {} that only moved ({} tables), {} dropped \
-             unread",
-            self.compactions,
-            human(self.compaction_bytes_read),
-            human(self.compaction_bytes_written),
-            self.move_compactions,
-            self.trivial_moves,
-            self.tables_dropped
-        )?;
-        self.write_times(f)?;
-        writeln!(
-            f,
-            "tables              {} in {}, {} levels, {} runs, {} entries, {} tombstones, {} range \
-             tombstones",
-            human(self.table_bytes),
-            self.tables,
-            self.levels,
-            self.sorted_runs,
-            self.table_entries,
-            self.table_tombstones,
-            self.table_range_tombstones
-        )?;
-        if let Some(micros) = self.oldest_tombstone_micros {
-            writeln!(f, "oldest tombstone    {:.1} s", micros as f64 / 1e6)?;
-        }
-        for (number, level) in self.by_level.iter().enumerate() {
-            let LevelStats { get_blocks, data_misses, index_misses, filter_misses, compactions } =
-                level;
-            if *level != LevelStats::default() {
-                writeln!(
-                    f,
-                    "level {number:<13} {compactions} compactions out of it; {get_blocks} blocks for \
-                     gets; not in the cache: {data_misses} data, {index_misses} index, \
-                     {filter_misses} filter"
-                )?;
-            }
-        }
-        Ok(())
-    }
-
-    /// How long compactions took, if there were any.
-    fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let times = &self.compaction_times;
-        if times.count() == 0 {
-            return Ok(());
-        }
-        let millis = |micros: f64| micros / 1e3;
-        let at = |percent| millis(times.percentile_micros(percent) as f64);
-        writeln!(
-            f,
-            "  each took         {:.1} ms in the mean, p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; \
-             {:.0} % of it on a processor",
-            millis(times.mean_micros()),
-            at(50.0),
-            at(90.0),
-            at(99.0),
-            millis(times.max_micros() as f64),
-            100.0 * ratio(self.compaction_cpu_micros, times.sum_micros())
-        )
-    }
-}
-
-impl fmt::Display for Stats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "durability          {}", self.durability)?;
-        writeln!(f, "writes              {} ({})", self.writes, human(self.user_bytes_written))?;
-        writeln!(f, "gets                {} ({} found)", self.gets, self.gets_found)?;
-        writeln!(f, "scans               {}", self.scans)?;
-        writeln!(
-            f,
-            "write amplification {:.2}, {:.2} of it by compactions",
-            self.write_amplification(),
-            self.rewrite_amplification()
-        )?;
-        writeln!(f, "read amplification  {:.2} blocks per get", self.read_amplification())?;
-        writeln!(
-            f,
-            "log                 {} written, {} syncs",
-            human(self.log_bytes_written),
-            self.log_syncs
-        )?;
-        writeln!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
-        self.write_tables(f)?;
-        let memory = &self.memory;
-        writeln!(
-            f,
-            "memory              {} of {}: memtables {}, cache {}, pinned {}, jobs {}",
-            human(memory.total_bytes()),
-            human(memory.budget_bytes),
-            human(memory.memtable_bytes),
-            human(memory.cache_bytes),
-            human(memory.pinned_bytes),
-            human(memory.job_bytes)
-        )?;
-        if self.cache.warmed > 0 {
-            let bytes = human(self.cache.warmed_bytes);
-            writeln!(f, "put into the cache  {} blocks ({bytes}) by jobs", self.cache.warmed)?;
-        }
-        if self.direct_refused > 0 {
-            writeln!(
-                f,
-                "direct              refused by the file system for {} tables, which went through \
-                 the page cache",
-                self.direct_refused
-            )?;
-        }
-        let membuffer = &self.membuffer;
-        if membuffer.writes > 0 {
-            writeln!(
-                f,
-                "membuffer           {} writes ({:.1} %), {} in place, {} drained in {} ms",
-                membuffer.writes,
-                100.0 * ratio(membuffer.writes, self.writes),
-                membuffer.updates_in_place,
-                membuffer.drained,
-                membuffer.drain_micros / 1000
-            )?;
-        }
-        let stalls = &self.stalls;
-        write!(
-            f,
-            "stalls              {} writes, {} ms (runs {}, memtables {}, delays {})",
-            stalls.writes,
-            stalls.total_micros() / 1000,
-            stalls.runs_micros() / 1000,
-            stalls.immutable_memtables_micros / 1000,
-            stalls.delay_micros / 1000
-        )?;
-        for cause in &stalls.now {
-            write!(f, "\nnow                 {cause}")?;
-        }
-        self.error.as_ref().map_or(Ok(()), |error| write!(f, "\nerror               {error}"))
-    }
 }

@@ -10,12 +10,14 @@
 //! | `gate`, `pace` | which merges go on and how fast; how far one has come |
 //! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
 //! | `deletes` | memtables that are flushed so that deletes are persistent in time |
+//! | `log_age` | files of the log that are gone in time, for the same |
 //! | `drain` | threads that empty the front level of FloDB's memtables |
 //! | `drop_covered` | tables that range tombstones cover go unread |
 //! | `work`, `picking` | who does what next in the background, and what that depends on |
 //! | `unreadable` | what damaged tables hold up |
 //! | `keyspaces` | making, dropping and redesigning trees |
 //! | `checkpoint` | a second database of the same contents |
+//! | `remembered` | what the database was asked for, kept over its openings |
 //! | `files` | which files are needed, and the end of the others |
 //! | `tree`, `commit`, `snapshots`, `health` | the parts of the state |
 //!
@@ -36,6 +38,7 @@ mod gate;
 mod health;
 mod install;
 mod keyspaces;
+mod log_age;
 mod merge_group;
 mod multi_get;
 mod open;
@@ -47,6 +50,7 @@ mod priority;
 mod read;
 mod read_pool;
 mod recover;
+mod remembered;
 mod retired;
 mod room;
 mod scan;
@@ -73,7 +77,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use terrane_memtable::Pool;
+use terrane_memtable::{Padded, Pool};
 
 use crate::clock::Clock;
 use crate::durability::Durability;
@@ -88,6 +92,7 @@ use crate::types::{KeyspaceId, SeqNo};
 use crate::wal::{LogSync, LogWriter};
 use commit::{CommitQueue, Entrance};
 use read_pool::ReadPool;
+use remembered::Remembered;
 use snapshots::Snapshots;
 use work::Work;
 
@@ -104,6 +109,7 @@ pub(crate) struct Engine {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) counters: Arc<Counters>,
+    remembered: Remembered,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,
     pub(crate) health: Health,
@@ -112,7 +118,7 @@ pub(crate) struct Engine {
     /// Memory of flushed memtables, for the next ones.
     pub(crate) pool: Arc<Pool>,
     trees: ArcSwap<Trees>,
-    writer: Mutex<Writer>,
+    writer: Padded<Mutex<Writer>>,
     /// Told when writers that wait for room may look again.
     room: std::sync::Condvar,
     commits: CommitQueue,

@@ -56,6 +56,12 @@ pub enum Event {
         tables: u64,
         /// Their bytes.
         written_bytes: u64,
+        /// Tables of level 0 that were merged into them.
+        merged_tables: u64,
+        /// Bytes of those that were read.
+        read_bytes: u64,
+        /// Why they are a new run, where the design has flushes merge with level 0.
+        apart: Option<String>,
         /// How long it took, in microseconds.
         took_micros: u64,
         /// Why it came to nothing, if it did.

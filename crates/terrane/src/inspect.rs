@@ -12,7 +12,9 @@ mod salvage;
 mod table;
 mod verify;
 
-pub use history::{DeletesReport, JobReport, KeyspaceDeletes, compaction_rate, deletes, jobs};
+pub use history::{
+    DeletesReport, JobReport, KeyspaceDeletes, LogFile, compaction_rate, deletes, jobs,
+};
 pub use key::{KeyVersion, key};
 pub use log::{LogRecord, LogReport, RecordOperation, SegmentReport, log};
 pub use manifest::{ManifestEdit, manifest};
@@ -49,6 +51,11 @@ impl Problem {
                 offset: place.offset,
                 what: format!("corrupt {}: {}", place.what, place.detail),
             },
+            // The file stands before it already.
+            Error::Io(failure) => Self::new(
+                &failure.path,
+                format!("cannot {} it: {}", failure.operation, failure.source),
+            ),
             other => Self::new(path, other.to_string()),
         }
     }

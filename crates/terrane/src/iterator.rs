@@ -34,7 +34,7 @@ pub struct Iter {
     count: ScanCount,
     /// What the view must not lose.
     _snapshot: Option<Arc<HeldSnapshot>>,
-    _handle: Arc<Handle>,
+    handle: Arc<Handle>,
 }
 
 impl Iter {
@@ -59,7 +59,7 @@ impl Iter {
             is_done,
             count,
             _snapshot: snapshot,
-            _handle: handle,
+            handle,
         }
     }
 
@@ -194,6 +194,13 @@ impl DoubleEndedIterator for Iter {
 }
 
 impl std::iter::FusedIterator for Iter {}
+
+impl Drop for Iter {
+    fn drop(&mut self) {
+        let entries = self.count.entries();
+        self.handle.engine.counters.add_some(Counter::ScanEntries, entries);
+    }
+}
 
 impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

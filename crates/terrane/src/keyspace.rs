@@ -15,7 +15,7 @@ use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
-use crate::value::Value;
+use crate::value::{Key, Value};
 use crate::write_options::WriteOptions;
 
 /// How a keyspace is made.
@@ -178,6 +178,30 @@ impl Keyspace {
     /// The database was closed.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.iter_bounds(prefix_bounds(prefix.as_ref()))
+    }
+
+    /// The first key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn first(&self) -> Result<Option<(Key, Value)>> {
+        self.iter()?.next().transpose()
+    }
+
+    /// The last key with its value, if there is any.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn last(&self) -> Result<Option<(Key, Value)>> {
+        self.iter()?.next_back().transpose()
+    }
+
+    /// Whether there is no key.
+    ///
+    /// # Errors
+    /// A table could not be read, or the database was closed.
+    pub fn is_empty(&self) -> Result<bool> {
+        self.iter()?.advance().map(|is_any| !is_any)
     }
 
     fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {

@@ -29,7 +29,7 @@
 //! |---|---|
 //! | open, with options or to read only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
 //! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`WriteBatch`] |
-//! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Iter`] |
+//! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Db::first`], [`Db::last`], [`Iter`] |
 //! | read what was | [`Db::snapshot`] |
 //! | have trees of their own | [`Db::keyspace`] |
 //! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
@@ -96,7 +96,7 @@ pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode};
 pub use snapshot::Snapshot;
-pub use stats::Times;
+pub use stats::{OperationCounts, Times};
 pub use table::CacheWarming;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;

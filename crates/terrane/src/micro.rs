@@ -76,7 +76,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         dir: PathBuf::from(dir),
         database: 1,
     };
-    let config = LogConfig { segment_bytes: 64 << 20 };
+    let config = LogConfig { segment_bytes: 64 << 20, reuses_files: true };
     let sync = Arc::new(LogSync::new(counters));
     let mut log = LogWriter::begin(environment, config, sync, &replayed, 0, Lsn(0))
         .expect("there is room for a log");
@@ -101,6 +101,7 @@ pub fn merge_two() -> impl FnMut(u64) {
         clock: Arc::new(SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
+        not_removed: std::sync::Mutex::default(),
     });
     let pool = Pool::new(0);
     let runs = [1, 2].map(|part| {

@@ -7,12 +7,15 @@
 //! what is stored, except for the design of a keyspace, which has a history on disk: opening with
 //! another design is refused with a word on how to change it.
 
-use std::fmt;
+#[cfg(test)]
+mod tests;
+mod values;
+
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_policy::{Design, catalogue, units};
+use terrane_policy::{Design, catalogue};
 
 use crate::clock::{Clock, SystemClock};
 use crate::durability::Durability;
@@ -21,6 +24,7 @@ use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::CacheWarming;
+use values::Persistence;
 
 /// What to do about a directory with or without a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -281,12 +285,14 @@ options! {
     trade_off "Less at a time keeps others from waiting, and costs merges more waits of their own.",
     takes_effect "when the database is opened";
 
-    /// The time within which what was deleted, by key or by range, is gone from all tables, whatever
-    /// the design: tombstones then go before everything else, level by level, so that each has its
-    /// share of the time (Lethe §4.1). Snapshots keep what they see.
+    /// The time within which the values of what was deleted, by key or by range, are gone from all
+    /// files, whatever the design: tombstones then go before everything else, level by level, so that
+    /// each has its share of the time (Lethe §4.1), and files of the log are removed by age. Snapshots
+    /// and iterators keep what they see; what is due while the database is closed is done when it is
+    /// opened.
     delete_persistence: Duration as Persistence = Persistence(None),
     accepts "`never`, or a time of at least 1s such as `10m`, `1h` or `7d`" where |time| time.0.is_none_or(|micros| micros >= 1_000_000),
-    trade_off "A shorter time rewrites more (compaction paper O18), and leaves less of what was deleted.",
+    trade_off "A shorter time rewrites more (compaction paper O18), flushes smaller memtables and makes more files of the log, and leaves less of what was deleted.",
     takes_effect "when the database is opened";
 
     /// The length of a file of the log, in bytes.
@@ -435,117 +441,6 @@ fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<
     value.parse().map_err(|_| Error::invalid(name, format!("'{value}'"), accepted))
 }
 
-/// The time within which deletes are persistent, in microseconds, if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Persistence(Option<u64>);
-
-impl From<Duration> for Persistence {
-    fn from(time: Duration) -> Self {
-        Self(Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)))
-    }
-}
-
-impl FromStr for Persistence {
-    type Err = terrane_policy::ParseError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "never" { Ok(Self(None)) } else { units::parse_micros(text).map(Some).map(Self) }
-    }
-}
-
-impl fmt::Display for Persistence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.map_or("never".into(), units::format_micros))
-    }
-}
-
-impl From<u64> for Bytes {
-    fn from(bytes: u64) -> Self {
-        Self(bytes)
-    }
-}
-
-impl FromStr for Bytes {
-    type Err = terrane_policy::ParseError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        units::parse_bytes(text).map(Self)
-    }
-}
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&units::format_bytes(self.0))
-    }
-}
-
-impl FromStr for ReadMode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "mapped" => Ok(Self::Mapped),
-            "cached" => Ok(Self::Cached),
-            "direct" => Ok(Self::Direct),
-            _ => Err(()),
-        }
-    }
-}
-
-impl fmt::Display for ReadMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mapped => "mapped",
-            Self::Cached => "cached",
-            Self::Direct => "direct",
-        })
-    }
-}
-
-impl FromStr for WriteMode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "buffered" => Ok(Self::Buffered),
-            "direct" => Ok(Self::Direct),
-            _ => Err(()),
-        }
-    }
-}
-
-impl fmt::Display for WriteMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Buffered => "buffered",
-            Self::Direct => "direct",
-        })
-    }
-}
-
-impl FromStr for CacheWarming {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "none" => Ok(Self::None),
-            "meta" => Ok(Self::Meta),
-            "all" => Ok(Self::All),
-            _ => Err(()),
-        }
-    }
-}
-
-impl fmt::Display for CacheWarming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Meta => "meta",
-            Self::All => "all",
-        })
-    }
-}
-
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
@@ -577,53 +472,5 @@ impl Settings {
 
     pub(crate) fn log_bytes_max(&self) -> u64 {
         self.log_bytes_max.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_option_is_documented_and_its_default_parses_and_passes() {
-        let table = Options::table();
-        assert!(table.len() <= 24, "the budget for options");
-        let mut options = Options::new();
-        for info in &table {
-            options.set(info.name, &info.default).unwrap();
-            for text in [info.about, info.accepted, info.trade_off, info.takes_effect] {
-                assert!(!text.is_empty(), "{}", info.name);
-            }
-        }
-        assert_eq!(options.given().len(), table.len());
-        options.settings().unwrap();
-    }
-
-    #[test]
-    fn values_out_of_range_and_unknown_names_are_refused() {
-        let mut options = Options::new();
-        assert!(options.set("read_mode", "psychic").is_err());
-        assert!(options.set("memory", "1GiB").unwrap_err().to_string().contains("memory_budget"));
-        options.set("memory_budget", "7").unwrap();
-        let error = options.settings().unwrap_err().to_string();
-        assert!(error.contains("memory_budget is 7") && error.contains("1 MiB"), "{error}");
-        let mut design = default_design();
-        design.buffer_bytes = 0;
-        assert!(Options::new().design(design).settings().is_err());
-    }
-
-    #[test]
-    fn given_values_take_the_place_of_stored_ones() {
-        let stored = [
-            ("durability".to_owned(), "sync".to_owned()),
-            ("read_threads".to_owned(), "3".to_owned()),
-            ("gone_since_long".to_owned(), "yes".to_owned()),
-        ];
-        let stored = stored.iter().map(|(name, value)| (name, value));
-        let options = Options::new().read_threads(5).or_stored(stored).unwrap();
-        let settings = options.settings().unwrap();
-        assert_eq!(settings.durability, Durability::Sync);
-        assert_eq!(settings.read_threads, 5);
-        assert_eq!(settings.read_mode, ReadMode::Mapped);
     }
 }

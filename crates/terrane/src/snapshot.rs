@@ -58,6 +58,20 @@ impl Snapshot {
         self.handle.engine.multi_get(&self.default, &keys, Some(self.held.seq()))
     }
 
+    /// The values that several keys of a keyspace had, in their order.
+    ///
+    /// # Errors
+    /// A table could not be read, the database was closed, or the keyspace is of another one.
+    pub fn multi_get_in<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &Keyspace,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        keyspace.check_of(&self.handle)?;
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.handle.engine.multi_get(&keyspace.tree, &keys, Some(self.held.seq()))
+    }
+
     /// Whether a key had a value.
     ///
     /// # Errors
@@ -66,12 +80,29 @@ impl Snapshot {
         self.get(key).map(|value| value.is_some())
     }
 
+    /// Whether a key of a keyspace had a value.
+    ///
+    /// # Errors
+    /// A table could not be read, the database was closed, or the keyspace is of another one.
+    pub fn contains_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.get_in(keyspace, key).map(|value| value.is_some())
+    }
+
     /// All keys and values that there were, in order.
     ///
     /// # Errors
     /// The database was closed.
     pub fn iter(&self) -> Result<Iter> {
         self.iter_bounds(&self.default, (Vec::new(), None))
+    }
+
+    /// All keys and values that there were in a keyspace, in order.
+    ///
+    /// # Errors
+    /// The database was closed, or the keyspace is of another one.
+    pub fn iter_in(&self, keyspace: &Keyspace) -> Result<Iter> {
+        keyspace.check_of(&self.handle)?;
+        self.iter_bounds(&keyspace.tree, (Vec::new(), None))
     }
 
     /// The keys of a range that there were, with their values, in order.
@@ -101,6 +132,15 @@ impl Snapshot {
     /// The database was closed.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.iter_bounds(&self.default, prefix_bounds(prefix.as_ref()))
+    }
+
+    /// The keys of a keyspace with a prefix that there were, with their values, in order.
+    ///
+    /// # Errors
+    /// The database was closed, or the keyspace is of another one.
+    pub fn prefix_in(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        keyspace.check_of(&self.handle)?;
+        self.iter_bounds(&keyspace.tree, prefix_bounds(prefix.as_ref()))
     }
 
     fn iter_bounds(&self, tree: &Arc<Tree>, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {

@@ -3,11 +3,13 @@
 //! Counting must not cost what it measures: each thread adds to one of a few stripes, so that
 //! threads do not fight over a cache line, and reading sums the stripes up.
 
+mod operations;
 mod times;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+pub use operations::OperationCounts;
 pub use times::Times;
 pub(crate) use times::TimesCounter;
 
@@ -19,6 +21,8 @@ pub(crate) enum Counter {
     Writes,
     /// Keys and values written, in bytes.
     UserBytesWritten,
+    /// Deletes of keys and of ranges among them.
+    Deletes,
     /// Point lookups.
     Gets,
     /// Point lookups that found a value.
@@ -41,6 +45,8 @@ pub(crate) enum Counter {
     ScanPiggybacks,
     /// Iterators and other scans begun.
     Scans,
+    /// Entries that iterators went to.
+    ScanEntries,
     /// Filters asked by point lookups.
     FilterProbes,
     /// Filters that said no.
@@ -71,13 +77,17 @@ pub(crate) enum Counter {
     Flushes,
     /// Bytes written by flushes.
     FlushBytesWritten,
+    /// Flushes that merged with level 0, or went into a run of it.
+    FlushesMerged,
+    /// Flushes that made a new run where the design would rather have had them merge.
+    FlushesApart,
     /// Compactions that rewrote something.
     Compactions,
     /// Compactions that only moved tables.
     MoveCompactions,
     /// Tables that moved without being rewritten.
     TrivialMoves,
-    /// Bytes read by compactions; of mapped tables, bytes of blocks that they went through.
+    /// Bytes read by compactions, and by flushes that merge; of mapped tables, bytes of blocks that they went through.
     CompactionBytesRead,
     /// Bytes written by compactions.
     CompactionBytesWritten,
@@ -162,6 +172,14 @@ impl Counters {
         if let Some(Stripe { counters, .. }) = self.stripes.get(stripe_of_thread()) {
             // Relaxed: counters order nothing.
             counters[counter as usize].fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`Counters::add`], for what most often is nothing.
+    #[inline]
+    pub(crate) fn add_some(&self, counter: Counter, amount: u64) {
+        if amount > 0 {
+            self.add(counter, amount);
         }
     }
 

@@ -26,7 +26,7 @@ pub struct TreeView {
     pub full_memtables: usize,
     /// Levels, runs and tables.
     pub shape: TreeShape,
-    /// Compactions that are being carried out, each in a sentence.
+    /// Compactions that are being carried out, and a flush that merges, each in a sentence.
     pub compactions: Vec<String>,
     /// Whether writers may go on, and if not, why.
     pub admission: Admission,
@@ -35,7 +35,10 @@ pub struct TreeView {
 impl TreeView {
     pub(crate) fn of(_engine: &Engine, tree: &Tree) -> Self {
         let state = tree.state_arc();
-        let compactions = tree.jobs().compactions.iter().map(ToString::to_string).collect();
+        let compactions = {
+            let jobs = tree.jobs();
+            jobs.compactions.iter().chain(&jobs.flushing).map(ToString::to_string).collect()
+        };
         let memtable = &state.active.memtable;
         Self {
             keyspace: tree.name.to_string(),

@@ -11,17 +11,25 @@
 //! | module | one line |
 //! |---|---|
 //! | `format` | headers and records, byte by byte |
-//! | `writer` | appends records, moves from segment to segment |
+//! | `writer` | the end of the log, with all that belongs to it |
+//! | `segment` | the segment that is being written |
+//! | `append` | encodes records into it |
+//! | `next_segment` | moves from segment to segment |
+//! | `spares` | files made in advance, freed, and written again |
 //! | `ahead` | what other threads do for it before it has to wait |
 //! | `sync` | makes the log durable for many writers at once |
 //! | `segment_reader`, `recover` | read it back, and decide where it ends |
 
 mod ahead;
+mod append;
 mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod next_segment;
 mod recover;
+mod segment;
 mod segment_reader;
+mod spares;
 mod sync;
 #[cfg(test)]
 mod tests;

@@ -112,6 +112,8 @@ fn the_engine_counts_what_the_model_says() {
         "leveling T=4; granularity=file; movement=round-robin",
         "leveling T=8; granularity=file; movement=round-robin",
         "1-leveling T=4 L0=4; granularity=file; movement=round-robin",
+        "1-leveling T=4 L0=4; granularity=level; movement=none; flush=merge",
+        "tiering T=4; flush=merge",
         "tiering T=4",
         "tiering T=8",
         "lazy-leveling T=4",

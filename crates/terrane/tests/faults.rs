@@ -9,12 +9,14 @@ mod support;
 use std::io::ErrorKind as Io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use support::config::{Config, small_design};
 use support::model::Map;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
 use terrane::{
-    Background, CacheWarming, Db, Durability, Error, ErrorKind, Options, ReadMode, WriteMode,
+    Background, CacheWarming, Db, Durability, Error, ErrorKind, ManualClock, Options, ReadMode,
+    WriteMode,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -35,8 +37,8 @@ fn config(rng: &mut Rng) -> Config {
         merge_threads: 3,
         io_budget: terrane::IoBudget::Unlimited,
         read_threads: 0,
-        delete_persistence: None,
-        clock: Arc::new(terrane::ManualClock::new(1_000_000)),
+        delete_persistence: rng.percent(60).then(|| Duration::from_secs(2)),
+        clock: Arc::new(ManualClock::new(1_000_000)),
     }
 }
 
@@ -86,7 +88,7 @@ impl Model {
 
 /// The script: the same for the same seed. Returns when it is done, or the database must be opened
 /// again.
-fn script(seed: u64, db: &Db, model: &mut Model, story: &str) {
+fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &str) {
     let mut rng = Rng::new(seed);
     for step in 0..150u32 {
         let key = format!("{:03}", rng.below(40)).into_bytes();
@@ -95,6 +97,11 @@ fn script(seed: u64, db: &Db, model: &mut Model, story: &str) {
             0 => db.flush(),
             1 => db.compact_range::<&[u8]>(..),
             2 => db.wait_for_compactions(),
+            // Deletes and segments of the log become old.
+            16 | 17 => {
+                clock.advance(Duration::from_millis(300));
+                db.run_background_job().map(drop)
+            }
             3..=8 => {
                 let deleted = db.delete(&key);
                 model.put(key, None, deleted.is_ok());
@@ -145,7 +152,7 @@ fn with_fault(seed: u64, fault: &Fault) -> bool {
     let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
     let mut model = Model::default();
     storage.set(Some(fault.clone()));
-    script(seed, &db, &mut model, &story);
+    script(seed, &db, &config.clock, &mut model, &story);
     let fired = storage.fired() > 0;
     // Opening with the fault may fail, but must not make things worse.
     drop(db);
@@ -292,7 +299,7 @@ fn full_disk(background: Background, durability: Durability) {
         while let Err(error) = db.put("again", format!("{round}")) {
             assert!(matches!(error, Error::DiskFull(_)), "{error}");
             assert!(start.elapsed().as_secs() < 10, "writes do not resume");
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
     drop(db);

@@ -133,7 +133,8 @@ fn concurrent_histories_are_linearizable() {
         // Memtables of a kilobyte, so that operations meet rotations, flushes and compactions.
         let memtable = *rng.pick(&["btree", "flodb", "flodb(membuffer=90%,partition-bits=0)"]);
         let buffer = *rng.pick(&["1KiB", "16KiB"]);
-        let design = format!("balanced L0=1 base=2KiB; buffer={buffer}; table=1KiB");
+        let level0 = *rng.pick(&["L0=1", "L0=1", "L0=4; flush=merge"]);
+        let design = format!("balanced base=2KiB {level0}; buffer={buffer}; table=1KiB");
         let design: Design = format!("{design}; memtable={memtable}").parse().unwrap();
         let durability = *rng.pick(&[Durability::Process, Durability::Sync, Durability::None]);
         let options = Options::new()

@@ -38,10 +38,11 @@ use decide::{Decision, Terms};
 use predict::World;
 use question::{Operations, Records, prices};
 use search::{Found, Search};
+use tell::Source;
 
 use crate::exit::{Exit, usage};
 use crate::json::write_line;
-use crate::{open, progress};
+use crate::{human, open, progress};
 
 /// All that advice is given on.
 #[derive(Debug, Clone)]
@@ -88,6 +89,7 @@ impl Case {
     /// Looks for what is better than the present design.
     pub(in crate::commands) fn search(&self) -> Result<Found> {
         let bar = progress::bar(self.effort as u64, "trying designs");
+        let told = progress::NowAndThen::new();
         let search = Search {
             question: &self.question(),
             world: &self.world(),
@@ -95,7 +97,10 @@ impl Case {
             rate: self.operations.rate.map(|rate| rate * self.operations.shares.writes),
             effort: self.effort,
         };
-        let found = search.run(("now", &self.now), &|count| bar.set_position(count as u64));
+        let found = search.run(("now", &self.now), &|count| {
+            bar.set_position(count as u64);
+            told.tell(|| format!("tried {}", human::counted(count as u64, "design")));
+        });
         bar.finish_and_clear();
         found.ok_or_else(|| {
             anyhow!("the present design cannot be played: its writers wait for ever")
@@ -115,34 +120,54 @@ impl AdviseArgs {
             if self.apply {
                 return Err(usage("--apply is for a database, and none is given"));
             }
-            let case = self.case(self.design()?, None)?;
+            let case = self.case(self.design()?, None, None)?;
             let found = case.search()?;
-            self.tell(&case, &found, None)?;
+            let source = if self.mix.is_none() { Source::Assumed } else { Source::Given };
+            self.tell(&case, &found, None, source)?;
             return Ok(Exit::Done);
         };
         let db = if self.apply { open::existing(dir)? } else { Db::open_read_only(dir)? };
-        let done = open::keyspace(&db, &self.keyspace).and_then(|keyspace| self.advise(&keyspace));
+        let done =
+            open::keyspace(&db, &self.keyspace).and_then(|keyspace| self.advise(&db, &keyspace));
         let closed = if self.apply { db.close() } else { Ok(()) };
         done?;
         closed?;
         Ok(Exit::Done)
     }
 
-    fn advise(&self, keyspace: &Keyspace) -> Result<()> {
+    fn advise(&self, db: &Db, keyspace: &Keyspace) -> Result<()> {
+        let remembered = db.remembered_operations();
+        let (counted, source) = match (&self.mix, Operations::counted(&remembered)) {
+            (Some(_), _) => (None, Source::Given),
+            (None, Some(counted)) => (Some(counted), Source::Remembered(remembered.total())),
+            (None, None) => {
+                return Err(usage(format!(
+                    "the database remembers {}, which is too little to go by: say with --mix what \
+                     there is to do",
+                    human::counted(remembered.total(), "operation")
+                )));
+            }
+        };
         let shape = keyspace.tree().shape;
         let records = Records::of_tree(&shape, &self.machine()?);
-        let case = self.case(keyspace.design(), records)?;
+        let case = self.case(keyspace.design(), records, counted)?;
         let found = case.search()?;
         let terms = Terms { gain: self.gain / 100.0, within: self.within };
         let decision = Decision::of(&case, &found, keyspace, terms)?;
-        self.tell(&case, &found, Some(&decision))?;
+        self.tell(&case, &found, Some(&decision), source)?;
         if self.apply {
             decision.apply(keyspace)?;
         }
         Ok(())
     }
 
-    fn tell(&self, case: &Case, found: &Found, decision: Option<&Decision>) -> Result<()> {
+    fn tell(
+        &self,
+        case: &Case,
+        found: &Found,
+        decision: Option<&Decision>,
+        source: Source,
+    ) -> Result<()> {
         let mut out = io::stdout().lock();
         let telling = tell::Telling {
             case,
@@ -151,7 +176,7 @@ impl AdviseArgs {
             db: self.db.as_deref(),
             top: self.top,
             applies: self.apply,
-            is_mix_assumed: self.mix.is_none(),
+            source,
         };
         if self.json {
             write_line(&mut out, &telling.json())?;

@@ -93,6 +93,7 @@ impl BenchArgs {
         if self.json {
             let comparisons = if is_comparison { JsonComparison::of(&designs) } else { Vec::new() };
             comparisons.iter().try_for_each(|one| json::write_line(&mut out, one))?;
+            warn_of_refused(&designs);
         } else {
             let shown: Vec<&Finished> = designs.iter().filter_map(|all| all.last()).collect();
             show::results(&mut out, &plan, &shown)?;
@@ -134,6 +135,15 @@ fn run_all(
         }
     }
     Ok(designs)
+}
+
+/// Standard output is for programs, who may not look at every field.
+fn warn_of_refused(designs: &[Vec<Finished>]) {
+    for one in designs.iter().filter_map(|repetitions| repetitions.last()) {
+        if let Some(note) = show::refused_note(&one.name, one.stats.direct_refused) {
+            let _ = writeln!(io::stderr(), "warning: {note}");
+        }
+    }
 }
 
 /// Wrong answers are failures, however fast they were.

@@ -17,6 +17,7 @@
 //! [`room`].
 
 mod command;
+mod pending;
 mod room;
 mod statistics;
 
@@ -31,13 +32,15 @@ use terrane::policy::catalogue;
 use terrane::{Db, Design, Durability, Options, WriteBatch};
 
 use self::command::{Command, TOMBSTONE};
+use self::pending::Pending;
 use self::room::Room;
 use crate::entries::pairs::{PairReader, decode, encode};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::interrupt;
 use crate::lines::Lines;
 use crate::open;
 use crate::passing_storage::PassingStorage;
+use crate::quantity::{count_in, number_in};
 use crate::scratch::Scratch;
 
 /// Entries of a page, of which `-b` gives the number: Dent's pages have 4096 bytes, his entries 8.
@@ -68,23 +71,23 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cs265Args {
     /// The buffer, in pages of 512 entries, which are 4096 bytes [default: 1000]
-    #[arg(short, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, value_name = "PAGES", value_parser = count_in::<u32>(1..=1_000_000))]
     buffer: Option<u32>,
 
     /// Runs that a level gathers, and the size ratio between levels [default: 10]
-    #[arg(short, value_name = "FANOUT", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(short, value_name = "FANOUT", value_parser = count_in::<u32>(2..=1000))]
     fanout: Option<u32>,
 
     /// Levels of the tree, with --fixed-depth; without, it grows as it must
-    #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, value_name = "DEPTH", default_value_t = 5, value_parser = count_in::<u32>(1..=u64::MAX))]
     depth: u32,
 
     /// Threads that search the runs for each get and range; 1 for none beside the caller
-    #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short, value_name = "THREADS", default_value_t = 4, value_parser = count_in::<u32>(1..=64))]
     threads: u32,
 
     /// Filter bits for each key; may be a fraction [default: 0.5]
-    #[arg(short = 'r', value_name = "BITS")]
+    #[arg(short = 'r', value_name = "BITS", value_parser = number_in(0.0..=64.0))]
     bits: Option<f64>,
 
     /// Keep the data in a database in this directory, made if there is none, instead of a
@@ -107,16 +110,17 @@ impl Cs265Args {
         let db = self.open(scratch.as_ref())?;
         let mut session = Session {
             db,
+            pending: Pending::new(self.buffer_entries()),
             room: self.fixed_depth.then(|| Room::new(self)),
             out: BufWriter::with_capacity(OUT_BYTES, io::stdout().lock()),
-            has_failed: false,
+            failed: None,
         };
         let done = session.run();
         // A database that stays must be whole, also when an answer could not be written.
         let closed = session.db.close();
         done?;
         closed?;
-        Ok(if session.has_failed { Exit::Failed } else { Exit::Done })
+        Ok(session.failed.unwrap_or(Exit::Done))
     }
 
     fn open(&self, scratch: Option<&Scratch>) -> Result<Db> {
@@ -141,12 +145,15 @@ impl Cs265Args {
         Ok(options.open(path)?)
     }
 
+    fn buffer_entries(&self) -> u64 {
+        u64::from(self.buffer.unwrap_or(PAGES_DEFAULT)) * PAGE_ENTRIES
+    }
+
     /// Dent's design with the settings that were given.
     fn design(&self) -> Result<Design> {
         let entry = catalogue::find("dent").context("the design 'dent' is missing")?;
         let mut design = (entry.design)();
-        let pages = u64::from(self.buffer.unwrap_or(PAGES_DEFAULT));
-        design.buffer_bytes = pages * PAGE_ENTRIES * BUFFERED_ENTRY_BYTES;
+        design.buffer_bytes = self.buffer_entries() * BUFFERED_ENTRY_BYTES;
         if let Some(fanout) = self.fanout {
             design.strategy.size_ratio = fanout;
             design.strategy.level0_runs = fanout;
@@ -157,7 +164,7 @@ impl Cs265Args {
         if let Some(bits) = self.bits {
             design.filter_bits = terrane::policy::design::PerLevel::all(bits);
         }
-        design.validate().map_err(|error| crate::exit::usage(error.to_string()))?;
+        design.validate().map_err(|error| exit::usage(error.to_string()))?;
         Ok(design)
     }
 }
@@ -165,9 +172,10 @@ impl Cs265Args {
 /// A run of the language.
 struct Session {
     db: Db,
+    pending: Pending,
     room: Option<Room>,
     out: BufWriter<StdoutLock<'static>>,
-    has_failed: bool,
+    failed: Option<Exit>,
 }
 
 /// Whether the next line is to be read.
@@ -187,6 +195,7 @@ impl Session {
                     return self.out.flush().map_err(Into::into);
                 }
             }
+            self.write_pending()?;
             self.out.flush()?;
             if !lines.wait().context("cannot read standard input")? {
                 return Ok(());
@@ -197,28 +206,50 @@ impl Session {
     fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
         let done = match command::parse(line) {
             Ok(None) => Ok(()),
-            Ok(Some(command)) => self.command(command),
+            Ok(Some(command)) => self.command(command, number),
             Err(message) => Err(anyhow!(message)),
         };
         let Err(error) = done else { return Ok(Next::GoOn) };
-        if crate::exit::is_broken_pipe(&error) {
+        if exit::is_broken_pipe(&error) {
             return Err(error);
         }
-        interrupt::wait_if_ending();
-        self.out.flush()?;
-        crate::complain(&error.context(format!("line {number}")));
-        self.has_failed = true;
+        self.write_pending()?;
+        self.complain(error, number)?;
         let is_full = self.room.as_ref().is_some_and(Room::is_full);
         Ok(if is_full { Next::End } else { Next::GoOn })
     }
 
-    fn command(&mut self, command: Command) -> Result<()> {
+    fn complain(&mut self, error: anyhow::Error, line: u64) -> Result<()> {
+        interrupt::wait_if_ending();
+        self.out.flush()?;
+        self.failed = Some(exit::worse(self.failed, &error));
+        crate::complain(&error.context(format!("line {line}")));
+        Ok(())
+    }
+
+    /// Writes the puts and deletes that were put off.
+    fn write_pending(&mut self) -> Result<()> {
+        for (line, error) in self.pending.write(&self.db) {
+            self.complain(error.into(), line)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command, line: u64) -> Result<()> {
+        let change = match command {
+            Command::Put { key, value } => Some((key, Some(value))),
+            Command::Delete { key } => Some((key, None)),
+            _ => None,
+        };
+        if let Some((key, value)) = change {
+            self.take_room(key)?;
+            self.pending.add(line, key, value);
+            return if self.pending.is_full() { self.write_pending() } else { Ok(()) };
+        }
+        self.write_pending()?;
         match command {
-            Command::Put { key, value } => self.put(key, value),
-            Command::Delete { key } => {
-                self.take_room(key)?;
-                Ok(self.db.delete(encode(key))?)
-            }
+            // Put off above.
+            Command::Put { .. } | Command::Delete { .. } => Ok(()),
             Command::Get { key } => {
                 if let Some(value) = self.db.get(encode(key))? {
                     write!(self.out, "{}", number(&value)?)?;
@@ -236,11 +267,6 @@ impl Session {
             Some(room) => room.take(key),
             None => Ok(()),
         }
-    }
-
-    fn put(&mut self, key: i32, value: i32) -> Result<()> {
-        self.take_room(key)?;
-        Ok(self.db.put(encode(key), encode(value))?)
     }
 
     fn range(&mut self, start: i32, end: i32) -> Result<()> {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use terrane::policy::FlushMode;
 use terrane::policy::catalogue::Row;
 use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
@@ -108,8 +109,9 @@ struct JsonDesign<'a> {
 #[derive(Serialize)]
 struct JsonLevel {
     level: usize,
-    capacity_bytes: u64,
-    runs: u32,
+    /// `None` where runs are in no levels.
+    capacity_bytes: Option<u64>,
+    runs: Option<u32>,
     filter_bits: f64,
     compression: String,
 }
@@ -129,6 +131,7 @@ impl DesignArgs {
             DesignCommand::List { about } => self.list(*about)?,
             DesignCommand::Enumerate(args) => args.run(self.json)?,
             DesignCommand::Show { design: Some(text), toml, costs, .. } => {
+                costs.check()?;
                 let entry = catalogue::find(text.trim());
                 let design = spec::parse(text)?;
                 if *toml {
@@ -139,6 +142,7 @@ impl DesignArgs {
                 }
             }
             DesignCommand::Show { design: None, db, costs, .. } => {
+                costs.check()?;
                 let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
                 self.show_database(dir, costs)?;
             }
@@ -210,29 +214,19 @@ impl DesignArgs {
         for part in design.to_string().split("; ") {
             writeln!(out, "  {part}")?;
         }
-        let mut table = table(&[
-            ("level", Align::Left),
-            ("capacity", Align::Right),
-            ("runs at rest", Align::Right),
-            ("filter bits", Align::Right),
-            ("compression", Align::Left),
-        ]);
-        for level in levels(design) {
-            table.add_row([
-                format!("level {}", level.level),
-                human::bytes(level.capacity_bytes),
-                level.runs.to_string(),
-                human::number(level.filter_bits),
-                level.compression,
-            ]);
-        }
-        for line in lines(&table) {
-            writeln!(out, "{line}")?;
-        }
+        write_levels(&mut out, design)?;
         let memtable = design.memtable;
         writeln!(out, "memtable {}: {}", paint.bold(&memtable.to_string()), memtable.about())?;
         if let Some(overhead) = Overhead::of(design) {
             writeln!(out, "{overhead}")?;
+        }
+        if design.flush == FlushMode::Merge {
+            let most = human::bytes(design.capacity_bytes(0, LEVELS_SHOWN - 1));
+            writeln!(
+                out,
+                "flushes merge with level 0, which so is one run, up to {most}: lookups have fewer \
+                 runs to look into, and what is there is written again by each flush"
+            )?;
         }
         if let Some(costs) = context.costs {
             costs.write(&mut out, design)?;
@@ -241,13 +235,51 @@ impl DesignArgs {
     }
 }
 
-/// The first levels of a tree that is as deep as they are.
+/// The levels of a design in a table, or what there is instead of them.
+fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
+    if let Some(policy) = design.strategy.size_tiered() {
+        let level = levels(design).next();
+        let (bits, compression) =
+            level.map_or((0.0, String::new()), |level| (level.filter_bits, level.compression));
+        return writeln!(
+            out,
+            "no levels: all runs are one list by age, of which {policy} merges neighbours by their \
+             sizes; filter bits {}, compression {compression}",
+            human::number(bits)
+        );
+    }
+    let mut table = table(&[
+        ("level", Align::Left),
+        ("capacity", Align::Right),
+        ("runs at rest", Align::Right),
+        ("filter bits", Align::Right),
+        ("compression", Align::Left),
+    ]);
+    for level in levels(design) {
+        table.add_row([
+            format!("level {}", level.level),
+            level.capacity_bytes.map_or("-".to_owned(), human::bytes),
+            level.runs.map_or("-".to_owned(), |runs| runs.to_string()),
+            human::number(level.filter_bits),
+            level.compression,
+        ]);
+    }
+    lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// The first levels of a tree that is as deep as they are; where sizes alone decide there is the one
+/// in which all runs are.
 fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     let last = LEVELS_SHOWN - 1;
-    (0..LEVELS_SHOWN).map(move |level| JsonLevel {
+    let is_sized = design.strategy.size_tiered().is_some();
+    let shown = if is_sized { 1 } else { LEVELS_SHOWN };
+    (0..shown).map(move |level| JsonLevel {
         level,
-        capacity_bytes: design.capacity_bytes(level, last),
-        runs: design.strategy.runs_allowed(level, last),
+        capacity_bytes: (!is_sized).then(|| design.capacity_bytes(level, last)),
+        runs: (!is_sized).then(|| match design.flush {
+            FlushMode::Merge if level == 0 => 1,
+            _ => design.strategy.runs_allowed(level, last),
+        }),
         filter_bits: design.filter_bits_at(level, last),
         compression: design.compression.get(level).to_string(),
     })

@@ -12,8 +12,9 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use terrane::{Db, Design, Keyspace, KeyspaceOptions, WriteBatch};
+use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
 
+use crate::commands::design::spec;
 use crate::engine_flags::EngineFlags;
 use crate::entries::{Entry, Format, jsonl, pairs, tsv};
 use crate::exit::{Exit, usage};
@@ -84,8 +85,7 @@ impl LoadArgs {
         let (input, total_bytes) = open_input(&self.file)?;
         let mut options = self.engine.options()?;
         if let Some(text) = &self.design {
-            let design: Design = text.parse().map_err(|error| usage(format!("{error}")))?;
-            options = options.design(design);
+            options = options.design(spec::parse(text)?);
         }
         let db = options.open(&self.db)?;
         let begun = Instant::now();

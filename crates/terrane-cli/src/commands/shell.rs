@@ -31,12 +31,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use terrane::{Db, Design, OpenMode};
+use terrane::{Db, OpenMode};
 
 use self::answer::Answers;
 use self::session::{Next, Session};
+use crate::commands::design::spec;
 use crate::engine_flags::EngineFlags;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::lines::Lines;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::terminal::{is_input_from_person, is_output_for_people};
@@ -110,13 +111,13 @@ impl ShellArgs {
             self.run_commands(&mut session)
         };
         // A person has seen what failed; who started a script is told by its exit status.
-        let has_failed = session.has_failed() && !is_for_person;
+        let failed = session.failed().filter(|_| !is_for_person);
         drop(session);
         // What was written must be safe, also when an answer could not be.
         let closed = if self.read_only { Ok(()) } else { db.close() };
         done?;
         closed?;
-        Ok(if has_failed { Exit::Failed } else { Exit::Done })
+        Ok(failed.unwrap_or(Exit::Done))
     }
 
     fn open(&self) -> Result<Db> {
@@ -125,8 +126,7 @@ impl ShellArgs {
             return Ok(options.open_mode(OpenMode::MustExist).open_read_only(&self.db)?);
         }
         if let Some(text) = &self.design {
-            let design: Design = text.parse().map_err(|error| usage(format!("{error}")))?;
-            options = options.design(design);
+            options = options.design(spec::parse(text)?);
         }
         Ok(options.open(&self.db)?)
     }

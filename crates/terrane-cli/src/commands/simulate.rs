@@ -24,6 +24,7 @@ use anyhow::{Context, Result};
 use terrane_sim::{Arrival, Setup, Simulation, begin, two_phases};
 
 use crate::exit::Exit;
+use crate::quantity::check_data;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
 
@@ -36,6 +37,7 @@ impl SimulateArgs {
             Some(SimulateCommand::Validate(args)) => return args.run(),
             None => {}
         }
+        check_data(self.records as f64, self.record_size as f64)?;
         let seconds = self.hours.unwrap_or(2.0) * 3600.0;
         let machine = self.machine()?;
         let mut out = io::stdout().lock();

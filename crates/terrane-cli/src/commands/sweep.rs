@@ -11,15 +11,18 @@
 //! | [`plan`] | from a plan to experiments |
 //! | [`experiment`] | one of them: its parameters, key and run |
 //! | [`results`] | the file of lines |
+//! | [`place`] | where databases are made, and what a killed sweep left there |
 //! | [`show`] | tables and pictures of what there is |
 
 mod arguments;
 mod experiment;
+mod place;
 mod plan;
 mod results;
 mod show;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -52,7 +55,9 @@ impl SweepArgs {
             return args.run();
         }
         let player = if self.simulate { Player::Simulator } else { Player::Engine };
-        let dir = self.out.as_deref().ok_or_else(|| usage("--out DIR is missing"))?;
+        let dir = self.out.as_deref().ok_or_else(|| {
+            usage("--out DIR is missing, where results are kept; see `terrane sweep --help`")
+        })?;
         let experiments = plan::experiments(&self.tables()?, player)?;
         if self.dry_run {
             return self.list(&experiments, &results::read(dir)?, player);
@@ -62,11 +67,16 @@ impl SweepArgs {
         let all = experiments.len() * self.rounds as usize;
         let left = estimate(&due, results.lines(), player) / f64::from(self.jobs);
         progress::line(&format!(
-            "{} of {all} are left, about {}",
-            human::counted(due.len() as u64, "experiment"),
+            "{} of {} left, about {}",
+            due.len(),
+            human::counted(all as u64, "experiment"),
             time(left)
         ));
-        let wrong = self.carry_out(&due, results)?;
+        let place = match player {
+            Player::Engine => Some(place::of(dir, self.dir.as_deref())?),
+            Player::Simulator => None,
+        };
+        let wrong = self.carry_out(&due, results, place.as_ref().map_or(dir, Scratch::path))?;
         if wrong > 0 {
             let _ = writeln!(io::stderr(), "error: {wrong} wrong answers; please report it");
             return Ok(Exit::Failed);
@@ -108,9 +118,9 @@ impl SweepArgs {
         Ok(Exit::Done)
     }
 
-    /// Runs what is left, each experiment in a database of its own. How many answers were wrong.
-    fn carry_out(&self, due: &[Due<'_>], results: Results) -> Result<u64> {
-        let scratch = Scratch::temporary("terrane-sweep-")?;
+    /// Runs what is left, each experiment in a database of its own below `place`. How many answers
+    /// were wrong.
+    fn carry_out(&self, due: &[Due<'_>], results: Results, place: &Path) -> Result<u64> {
         let (next, wrong) = (AtomicUsize::new(0), AtomicU64::new(0));
         let shared = Mutex::new((results, None));
         let work = || {
@@ -118,7 +128,7 @@ impl SweepArgs {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some((round, experiment)) = due.get(at) else { return };
                 let begun = Instant::now();
-                let dir = scratch.path().join(at.to_string());
+                let dir = place.join(at.to_string());
                 let ran = experiment.run(dir.clone());
                 interrupt::wait_if_ending();
                 interrupt::remove(&dir);

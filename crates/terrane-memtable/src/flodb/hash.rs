@@ -1,6 +1,8 @@
 //! A hash of keys, for places in a table only: it keeps no one from making keys that collide, which
 //! costs them the use of the Membuffer and nothing else.
 
+use crate::head::head_of;
+
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xbf58_476d_1ce4_e5b9;
 
@@ -21,9 +23,7 @@ pub(super) fn hash_of(key: &[u8]) -> u64 {
     }
     let rest = chunks.remainder();
     if !rest.is_empty() {
-        let mut bytes = [0; 8];
-        bytes[..rest.len()].copy_from_slice(rest);
-        hash = fold(hash ^ u64::from_le_bytes(bytes), SECOND);
+        hash = fold(hash ^ head_of(rest), SECOND);
     }
     fold(hash ^ FIRST, SECOND | 1)
 }

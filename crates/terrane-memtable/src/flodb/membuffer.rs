@@ -29,7 +29,19 @@ use super::partition::Partition;
 use super::span::KeySpan;
 use crate::entry::SeqNo;
 use crate::prefetch::prefetch;
-use crate::skiplist::{Contents, Node, NodeRef, Older, Overwritten, Pin, Temper, versions_of};
+use crate::skiplist::{Contents, Node, NodeRef, Older, Pin, Temper, versions_of};
+
+/// Versions that no reader is done with yet, and that a writer goes back by to find what may be
+/// forgotten. There are more where a snapshot is held and a key is written again and again: then
+/// nothing is forgotten, rather than each write going through all that are kept.
+const KEPT_MAX: usize = 32;
+
+/// Versions that a lookup goes back by before it leaves the rest to the lower level, where that has
+/// them.
+const BACK_MAX: usize = if cfg!(miri) { 8 } else { 64 };
+
+/// Versions that it goes back by before it has them drained: as many as take as long as a drain.
+const BACK_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
 
 /// The front level.
 pub(super) struct Membuffer {
@@ -49,6 +61,16 @@ pub(super) struct Added {
     pub(super) forgotten_bytes: usize,
     /// The partition would have more room if it were drained.
     pub(super) wants_drain: bool,
+}
+
+/// Why a version was not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missed {
+    /// It may have been overwritten.
+    Overwritten,
+    /// So many newer ones are before it that it is better looked for in the lower level, once its
+    /// partition is drained.
+    FarBack,
 }
 
 /// A version that was found; it stays as it is while it is pinned.
@@ -126,13 +148,13 @@ impl Membuffer {
         _lower: &'a Lower,
         key: &[u8],
         seq: SeqNo,
-    ) -> Result<Option<FoundVersion<'a>>, Overwritten> {
-        let (_, bucket, tag) = self.place_of(key);
+    ) -> Result<Option<FoundVersion<'a>>, Missed> {
+        let (partition, bucket, tag) = self.place_of(key);
         for slot in bucket.meta().matches(tag) {
             // SAFETY: slots name nodes of the lower level, which has versions and lives for `'a`.
             let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
             if newest.node.key() == key {
-                return find_version(newest, seq);
+                return find_version(newest, seq, partition);
             }
         }
         Ok(None)
@@ -185,20 +207,33 @@ unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<FoundVersion<'a>>
     }
 }
 
-/// From the newest version of a key, the one that is seen at `seq`.
+/// From the newest version of a key, the one that is seen at `seq`; `None` leaves it to the lower
+/// level.
 #[inline]
-fn find_version(
-    newest: FoundVersion<'_>,
+fn find_version<'a>(
+    newest: FoundVersion<'a>,
     seq: SeqNo,
-) -> Result<Option<FoundVersion<'_>>, Overwritten> {
+    partition: &Partition,
+) -> Result<Option<FoundVersion<'a>>, Missed> {
     let mut version = newest;
+    let mut steps = 0;
     while version.node.seq() > seq {
         // SAFETY: slots name nodes that have versions, and so do these.
         let links = unsafe { version.node.versions() };
+        steps += 1;
+        if steps > BACK_MAX {
+            // The older ones were drained with it or before it: if that is over, all are there.
+            if links.is_linked() && partition.draining.try_lock().is_ok() {
+                return Ok(None);
+            }
+            if steps > BACK_UNDRAINED_MAX && !links.is_permanent() {
+                return Err(Missed::FarBack);
+            }
+        }
         version = loop {
             let older = match links.older() {
                 Older::None => return Ok(None),
-                Older::Forgotten => return Err(Overwritten),
+                Older::Forgotten => return Err(Missed::Overwritten),
                 Older::Node(older) => older,
             };
             let is_there = || matches!(links.older(), Older::Node(node) if node == older);
@@ -270,7 +305,12 @@ impl<'a> Place<'a> {
         }
         let horizon = horizon();
         let mut kept = head;
+        let mut steps = 0;
         while kept.seq() > horizon {
+            steps += 1;
+            if steps > KEPT_MAX {
+                return None;
+            }
             // SAFETY: as above.
             let Older::Node(older) = (unsafe { kept.versions() }).older() else { return None };
             // SAFETY: versions of a slot are nodes of the lower level.

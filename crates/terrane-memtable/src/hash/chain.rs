@@ -4,7 +4,8 @@
 //! head of the next key, the newest sequence number of all nodes behind it: a lookup that has found
 //! a version at least as new stops there, so that a key that is written again and again is found in
 //! one step. Older versions, and other keys in the bucket of such a one, may be far behind: after
-//! so many steps a lookup gives up, and the order of all entries answers.
+//! so many steps a lookup gives up, and the order of all entries answers; where no order is kept,
+//! it goes on to the end, which takes less than making one.
 
 use std::ptr::{self, NonNull};
 
@@ -12,8 +13,8 @@ use crate::entry::SeqNo;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, Ordering, pin_fence};
 
-/// Nodes that a lookup follows at most: as long as a search of an ordered view takes.
-const STEPS_MAX: usize = if cfg!(loom) { 2 } else { 32 };
+/// Nodes that a lookup follows at most where an order is kept: as long as a search of that takes.
+pub(super) const STEPS_MAX: usize = if cfg!(loom) { 2 } else { 32 };
 
 /// A chain of nodes, the newest first. Its nodes have one link, and lie in an arena that outlives
 /// it.
@@ -71,11 +72,16 @@ impl Chain {
         std::iter::successors(first, |node| node.next())
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
-    pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<NodeRef<'_>>, TooLong> {
+    /// The newest version of `key` that is not newer than `seq`, if so many nodes tell.
+    pub(super) fn get(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        steps_max: usize,
+    ) -> Result<Option<NodeRef<'_>>, TooLong> {
         let mut found: Option<NodeRef<'_>> = None;
         for (step, node) in self.nodes().enumerate() {
-            if step == STEPS_MAX {
+            if step == steps_max {
                 return Err(TooLong);
             }
             let is_newer = found.is_none_or(|found| found.seq() < node.seq());

@@ -67,7 +67,7 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "level sizes that follow the last level (dynamic level bytes), compactions within level 0, sizes compensated for deletes, splitting of one compaction among threads, limits of pending bytes",
+        beyond: "compactions within level 0, sizes compensated for deletes, limits of pending bytes; level sizes that follow the last level (dynamic level bytes) are growth=dynamic, one compaction on several threads is the option merge_threads; it has filters, here of 10 bits, only if asked for",
     },
     Entry {
         name: "monkey-leveling",
@@ -124,7 +124,7 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(SILK_ROW),
-        beyond: "bandwidth by load, flushes and compactions of level 0 before deeper ones, preemption: those are of the scheduler",
+        beyond: "bandwidth that reads and the log leave over is the option io_budget=leftover(RATE), and flushes go first; compactions of level 0 do not go before deeper ones, and what is interrupted is the larger one (scheduler=greedy), not the deeper one",
     },
     Entry {
         name: "silk+",
@@ -136,7 +136,7 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(SILK_ROW),
-        beyond: "as SILK, and its handling of heterogeneous requests: those are of the scheduler",
+        beyond: "as silk, and its handling of requests of several kinds",
     },
     Entry {
         name: "hyperleveldb",
@@ -149,10 +149,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "cassandra-leveling",
         about: "one run in every level of large tables, moved several at a time, tombstones first",
-        source: "Apache Cassandra, leveled compaction: tables of 160 MiB, fanout 10, gc_grace of 10 days",
+        source: "Apache Cassandra, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace of 10 days",
         design: || {
             plain(
-                "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+most-tombstones+least-overlap; buffer=64MiB; table=160MiB; delay=32; stop=64",
+                "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+most-tombstones+least-overlap; buffer=64MiB; table=160MiB; filter=10%; delay=32; stop=64",
             )
         },
         row: Some(CASSANDRA_ROW),
@@ -161,10 +161,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "scylladb-leveling",
         about: "one run in every level of large tables, moved several at a time, tombstones first",
-        source: "ScyllaDB, leveled compaction: tables of 160 MiB, fanout 10, gc_grace of 10 days",
+        source: "ScyllaDB, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace of 10 days",
         design: || {
             plain(
-                "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+least-overlap; buffer=64MiB; table=160MiB; delay=32; stop=64",
+                "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+least-overlap; buffer=64MiB; table=160MiB; filter=10%; delay=32; stop=64",
             )
         },
         row: Some(CASSANDRA_ROW),
@@ -216,7 +216,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(WHOLE_LEVELS),
-        beyond: "its merge policies of today bound sizes instead (concurrent, prefix, constant); the schedulers of merges",
+        beyond: "its merge policies of today bound sizes instead: asterixdb-prefix, asterixdb-concurrent; its schedulers of merges are scheduler=single, fair and greedy",
     },
     Entry {
         name: "blsm",

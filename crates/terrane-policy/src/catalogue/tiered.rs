@@ -19,7 +19,7 @@ const LAZY_ROW: Row = Row {
 
 const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=64MiB; table=64MiB; delay=20; stop=36; buffers=2";
 
-const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; delay=32; stop=64";
+const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64";
 
 /// All runs are one list; writers stop at its limit and not before (performance-stability §5.1.2).
 const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=9.6; buffers=2; violation=stop";
@@ -35,7 +35,7 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "one list of runs, of which neighbours of like size merge (size_ratio, min_merge_width); incremental compactions",
+        beyond: "one list of runs, of which neighbours of like size merge (size_ratio, min_merge_width); incremental compactions; it has filters, here of 10 bits, only if asked for",
     },
     Entry {
         name: "monkey-tiering",
@@ -106,7 +106,7 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "cassandra-tiering",
         about: "four runs merge into one; old and expired ones without waiting for that",
-        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, gc_grace of 10 days",
+        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace of 10 days",
         design: || plain(CASSANDRA),
         row: Some(CASSANDRA_ROW),
         beyond: "buckets of like size instead of levels, up to 32 runs at a time; tombstones may only go after gc_grace, here they go as soon as they can; time windows (TWCS)",
@@ -126,7 +126,7 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "scylladb-tiering",
         about: "four runs merge into one; old and expired ones without waiting for that",
-        source: "ScyllaDB, size-tiered compaction: min_threshold 4, gc_grace of 10 days",
+        source: "ScyllaDB, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace of 10 days",
         design: || plain(CASSANDRA),
         row: Some(CASSANDRA_ROW),
         beyond: "buckets of like size instead of levels; incremental compaction, which frees fragments of runs early and has a goal for space amplification",
@@ -134,10 +134,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "hbase",
         about: "three runs merge into one",
-        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, writers wait at 16 files",
+        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers wait at 16 files",
         design: || {
             plain(
-                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; block=64KiB; stop=16",
+                "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; block=64KiB; filter=1%; stop=16",
             )
         },
         row: Some(RUNS),
@@ -190,10 +190,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "accumulo",
         about: "runs gather and merge by number and size; expired ones without waiting for that",
-        source: "Apache Accumulo: compaction ratio 3, 15 files a tablet",
+        source: "Apache Accumulo: compaction ratio 3, 15 files a tablet, no filters unless asked for",
         design: || {
             plain(
-                "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+level-saturation+run-count; granularity=run; movement=none; delay=15; stop=30",
+                "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+level-saturation+run-count; granularity=run; movement=none; filter=0; delay=15; stop=30",
             )
         },
         row: Some(Row { triggers: "level-saturation run-count tombstone-ttl", ..RUNS }),

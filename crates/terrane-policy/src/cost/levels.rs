@@ -12,10 +12,14 @@
 //! - Several runs that have room for more than one chunk (Dostoevsky's fluid tree): each as in the
 //!   first case.
 //!
+//! - Level 0 where flushes merge: one run, to which each flush adds itself by writing all of it again,
+//!   until a flush would be too much, which is a second run then, and leaves with it.
+//!
 //! The last level is the first one that need not give anything up.
 
 use super::{Data, blocked_false_positive_rate};
 use crate::design::Design;
+use crate::flush::FlushMode;
 use crate::strategy::Trigger;
 
 /// No tree is deeper.
@@ -188,6 +192,9 @@ impl Place<'_> {
     }
 
     fn level0(&self, from: Chunk) -> Filled {
+        if self.design.flush == FlushMode::Merge {
+            return flushed_together(from, self.capacity());
+        }
         let by_runs = f64::from(self.design.strategy.level0_runs.max(1));
         let gathers =
             if self.goes_by_size() { (self.capacity() / from.bytes).ceil() } else { by_runs };
@@ -281,6 +288,41 @@ fn one_run(from: Chunk, room: f64) -> Filled {
             bytes: whole,
             is_partial: false,
             is_single: true,
+        }),
+    }
+}
+
+/// One run that flushes merge with as long as it has room, and one more when it has not.
+fn flushed_together(from: Chunk, room: f64) -> Filled {
+    let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
+    let all = (fit + 1.0) * from.bytes;
+    // Beside its own bytes, which count as flushed, each of `chunks` writes those before it.
+    let rewritten = |chunks: f64| from.bytes * (chunks * (chunks - 1.0) / 2.0).max(0.0);
+    if from.arriving < all {
+        let chunks = from.arriving / from.bytes;
+        return Filled {
+            bytes: from.arriving,
+            bytes_max: from.arriving,
+            runs: chunks.min(1.0),
+            runs_max: chunks.ceil().min(1.0),
+            written: rewritten(chunks.min(fit)),
+            merge_max: from.arriving,
+            leaves: None,
+        };
+    }
+    let bytes = fit / 2.0 * from.bytes;
+    Filled {
+        bytes,
+        bytes_max: fit * from.bytes,
+        runs: fit / (fit + 1.0),
+        runs_max: 1.0,
+        written: rewritten(fit) * from.arriving / all,
+        merge_max: fit * from.bytes,
+        leaves: Some(Chunk {
+            arriving: from.arriving - bytes,
+            bytes: all,
+            is_partial: false,
+            is_single: false,
         }),
     }
 }

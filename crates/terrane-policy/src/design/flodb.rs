@@ -246,6 +246,7 @@ mod tests {
             "flodb(",
             "flodb(membuffer=25)",
             "flodb(membuffer=91%)",
+            "flodb(membuffer=9%,membuffer=8%)",
             "flodb(membuffer=-1%)",
             "flodb(partition-bits=13)",
             "flodb(drain-threads=17)",

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use super::flodb::FloDb;
 use crate::error::ParseError;
-use crate::units::{format_bytes, parse_bytes};
+use crate::units::{format_bytes, parse_bytes, parse_count};
 
 /// Which structure takes writes in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -336,7 +336,21 @@ impl<'t> Settings<'t> {
     }
 
     fn bytes(&mut self, key: &str) -> Result<u64, ParseError> {
-        self.text(key).map_or(Ok(0), parse_bytes)
+        let Some(value) = self.text(key) else { return Ok(0) };
+        let wrong = |error: ParseError| {
+            ParseError::new("memtable", format!("{key}={value}"), error.expected)
+        };
+        parse_bytes(value).map_err(wrong)
+    }
+
+    /// How many buckets there are, which is not left to chance: `form` shows where it is said.
+    fn buckets(&mut self, form: &str) -> Result<u32, ParseError> {
+        let expected = format!("a number of buckets, as in '{form}'");
+        let Some(value) = self.text("buckets") else {
+            return Err(ParseError::new("memtable", "no buckets", expected));
+        };
+        let count = parse_count(value).ok().and_then(|count| u32::try_from(count).ok());
+        count.ok_or_else(|| ParseError::new("memtable", format!("buckets={value}"), expected))
     }
 
     /// No setting is left that the kind does not have.
@@ -358,8 +372,8 @@ impl FromStr for MemtableKind {
             None => (text, ""),
         };
         let mut settings = Settings::parse(arguments)?;
-        const PREFIX: &str = "the first bytes of a key that choose its bucket, 0 to 255";
-        const BUCKETS: &str = "a number of buckets";
+        const PREFIX: &str =
+            "how many of the first bytes of a key choose its bucket, 0 to 255, as in 'prefix=6'";
         let kind = match name.trim() {
             "auto" => Self::Auto,
             "btree" => Self::BTree,
@@ -373,13 +387,13 @@ impl FromStr for MemtableKind {
             },
             "hash-skiplist" => Self::HashSkipList {
                 prefix: settings.take("prefix", None, PREFIX)?,
-                buckets: settings.take("buckets", None, BUCKETS)?,
+                buckets: settings.buckets("hash-skiplist(prefix=6,buckets=100000)")?,
                 height: settings.take("height", Some(HEIGHT_USUAL), "1 to 20")?,
                 view: settings.take("view", Some(OrderedView::default()), "kept or copy")?,
             },
             "hash-linkedlist" => Self::HashLinkedList {
                 prefix: settings.take("prefix", None, PREFIX)?,
-                buckets: settings.take("buckets", None, BUCKETS)?,
+                buckets: settings.buckets("hash-linkedlist(prefix=6,buckets=100000)")?,
                 threshold: settings.take(
                     "threshold",
                     Some(THRESHOLD_USUAL),
@@ -389,7 +403,7 @@ impl FromStr for MemtableKind {
             },
             "hash-vector" => Self::HashVector {
                 prefix: settings.take("prefix", Some(PREFIX_USUAL), PREFIX)?,
-                buckets: settings.take("buckets", None, BUCKETS)?,
+                buckets: settings.buckets("hash-vector(buckets=100000)")?,
                 view: settings.take("view", Some(OrderedView::default()), "kept or copy")?,
             },
             "flodb" => return FloDb::parse(arguments).map(Self::FloDb),

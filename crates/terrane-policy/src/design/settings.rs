@@ -8,14 +8,41 @@ use super::{DEFAULT_SCHEDULER, Design, FilterAllocation, PerLevel, scaling};
 use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::catalogue;
 use crate::error::ParseError;
+use crate::flush::FlushMode;
 use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
 use crate::text::split_outside;
-use crate::units::{format_bytes, parse_bytes};
-
-/// All keys, for who was given another one.
-const KEYS: &str = "T, L0, base, runs, growth, scaling, trigger, granularity, movement, memtable, buffer, table, block, filter, compression, intake, limit, violation, delay, stop, buffers, stall, max-rate or scheduler";
+use crate::units::{self, format_bytes, parse_count};
 
 impl Design {
+    /// All keys of settings.
+    pub const KEYS: [&'static str; 25] = [
+        "T",
+        "L0",
+        "base",
+        "runs",
+        "growth",
+        "scaling",
+        "trigger",
+        "granularity",
+        "movement",
+        "memtable",
+        "buffer",
+        "flush",
+        "table",
+        "block",
+        "filter",
+        "compression",
+        "intake",
+        "limit",
+        "violation",
+        "delay",
+        "stop",
+        "buffers",
+        "stall",
+        "max-rate",
+        "scheduler",
+    ];
+
     /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
     /// Those that are rarely made are there only if they differ from what is usual.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
@@ -41,6 +68,11 @@ impl Design {
             ("movement", lists(&strategy.movement)),
             ("memtable", self.memtable.to_string()),
             ("buffer", format_bytes(self.buffer_bytes)),
+        ]);
+        if self.flush != FlushMode::New {
+            settings.push(("flush", self.flush.to_string()));
+        }
+        settings.extend([
             ("table", format_bytes(self.table_bytes)),
             ("block", format_bytes(self.block_bytes.into())),
             ("filter", self.filters_text()),
@@ -139,7 +171,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         }
         "L0" => strategy.level0_runs = number(key, value)?,
         "base" if value == "auto" => strategy.base_bytes = None,
-        "base" => strategy.base_bytes = Some(parse_bytes(value)?),
+        "base" => strategy.base_bytes = Some(bytes(key, value)?),
         "runs" => strategy.eagerness = Eagerness::Hybrid(value.parse()?),
         "growth" => strategy.growth = value.parse()?,
         "scaling" => scaling::apply(strategy, value)?,
@@ -147,10 +179,11 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "granularity" => strategy.granularity = per_level(value, str::parse)?,
         "movement" => strategy.movement = per_level(value, |text| list(text, "none"))?,
         "memtable" => design.memtable = value.parse()?,
-        "buffer" => design.buffer_bytes = parse_bytes(value)?,
-        "table" => design.table_bytes = parse_bytes(value)?,
+        "flush" => design.flush = value.parse()?,
+        "buffer" => design.buffer_bytes = bytes(key, value)?,
+        "table" => design.table_bytes = bytes(key, value)?,
         "block" => {
-            design.block_bytes = u32::try_from(parse_bytes(value)?)
+            design.block_bytes = u32::try_from(bytes(key, value)?)
                 .map_err(|_| out_of_range(key, value, "at most 64MiB"))?;
         }
         "filter" => {
@@ -167,7 +200,10 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
         "max-rate" => design.constraint.max_rate = Some(number(key, value)?),
         "scheduler" => design.scheduler = value.parse()?,
         "intake" => strategy.intake = value.parse()?,
-        _ => return Err(ParseError::new("design", key, KEYS)),
+        _ => {
+            let keys = Design::KEYS.join(", ");
+            return Err(ParseError::new("design", key, format!("one of the keys {keys}")));
+        }
     }
     Ok(())
 }
@@ -202,7 +238,13 @@ fn lists<T: Display>(values: &PerLevel<Vec<T>>) -> String {
 }
 
 fn number(key: &str, value: &str) -> Result<u32, ParseError> {
-    value.parse().map_err(|_| out_of_range(key, value, "a whole number"))
+    let count = parse_count(value).ok().and_then(|count| u32::try_from(count).ok());
+    count.ok_or_else(|| out_of_range(key, value, "a whole number such as 4, 500 or 20K"))
+}
+
+fn bytes(key: &str, value: &str) -> Result<u64, ParseError> {
+    let wrong = |error: ParseError| out_of_range(key, value, &error.expected);
+    units::parse_bytes(value).map_err(wrong)
 }
 
 fn number_or_never(key: &str, value: &str) -> Result<u32, ParseError> {

@@ -60,7 +60,7 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=trie", "hash-skiplist(prefix=6"),
         ("leveling; memtable=btree(height=3)", "auto, btree, skiplist("),
         ("leveling; memtable=vector(prealloc=1GiB)", "at most twice the buffer of 64MiB"),
-        ("leveling; memtable=vector(prealloc=lots)", "size"),
+        ("leveling; memtable=vector(prealloc=lots)", "a number of bytes"),
         ("leveling; memtable=vector(query=never)", "resort, copy or scan"),
         ("leveling; memtable=vector(query)", "settings such as"),
         ("leveling; memtable=hash-skiplist", "first bytes of a key"),
@@ -73,6 +73,9 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; memtable=hash-vector(prefix=6)", "no buckets"),
         ("leveling; memtable=hash-linkedlist(prefix=6,buckets=9,view=none)", "kept or copy"),
         ("leveling; buffers=0", "1 to 1000"),
+        ("1-leveling; flush=never", "new or merge"),
+        ("leveling; flush=merge", "at least 2 for flush=merge"),
+        ("asterixdb-prefix; flush=merge", "the policy of the trigger"),
         ("hybrid", "runs="),
         ("hybrid runs=0", "1 to 1000 runs"),
         ("leveling; growth=bush", "bush(1 to 4)"),
@@ -90,6 +93,11 @@ fn nonsense_is_refused_with_what_was_expected() {
         ("leveling; filter=monkey(x)", "monkey(10)"),
         ("leveling; stall=half", "runs or full"),
         ("leveling; delay=never; stop=99", "more than delay"),
+        ("tiering; granularity=run; trigger=prefix(8MiB,4); buffer=16MiB", "buffer of 16MiB"),
+        ("tiering; granularity=run; trigger=prefix(,4)", "as in 'prefix(1GiB,5,1.2)'"),
+        ("leveling; memtable=hash-vector", "buckets=100000"),
+        ("leveling; memtable=hash-skiplist(prefix=6)", "buckets=100000"),
+        ("leveling; trigger=file-count(x)", "file-count"),
     ] {
         let error = text.parse::<Design>().unwrap_err();
         assert!(error.to_string().contains(part), "{text}: {error}");

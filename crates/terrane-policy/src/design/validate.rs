@@ -4,6 +4,8 @@ use super::settings::out_of_range;
 use super::{Design, FilterAllocation};
 use crate::admission::{Limit, NEVER, Stall, Violation};
 use crate::error::ParseError;
+use crate::flush::FlushMode;
+use crate::units::format_bytes;
 
 impl Design {
     /// Checks that the choices make sense together.
@@ -59,7 +61,9 @@ impl Design {
                 return Err(out_of_range(key, value, expected));
             }
         }
+        self.validate_flush()?;
         self.memtable.validate(self.buffer_bytes)?;
+        self.check_runs_that_rest()?;
         if let Some(bits) =
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
         {
@@ -77,5 +81,36 @@ impl Design {
             return Err(out_of_range("trigger", "manual", reason));
         }
         Ok(())
+    }
+
+    fn validate_flush(&self) -> Result<(), ParseError> {
+        if self.flush == FlushMode::New {
+            return Ok(());
+        }
+        if self.strategy.level0_runs < 2 {
+            let reason =
+                "at least 2 for flush=merge: what only passes level 0 is not there to merge with";
+            return Err(out_of_range("L0", self.strategy.level0_runs, reason));
+        }
+        if self.strategy.size_tiered().is_some() {
+            let reason = "new: the policy of the trigger says which runs of level 0 become one";
+            return Err(out_of_range("flush", self.flush, reason));
+        }
+        Ok(())
+    }
+
+    /// A flush writes about a buffer: where runs of that size rest already, none is ever merged.
+    fn check_runs_that_rest(&self) -> Result<(), ParseError> {
+        match self.strategy.size_tiered() {
+            Some(policy) if !policy.merges_again(self.buffer_bytes) => {
+                let buffer = format_bytes(self.buffer_bytes);
+                let expected = format!(
+                    "a size above the buffer of {buffer}: larger runs are not merged again, and \
+                     each flush makes one of about that size, so that nothing would ever be merged"
+                );
+                Err(out_of_range("trigger", policy, &expected))
+            }
+            _ => Ok(()),
+        }
     }
 }

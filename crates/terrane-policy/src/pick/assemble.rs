@@ -168,7 +168,7 @@ fn whole(level: usize, run: &Run) -> Input {
 
 /// The tables of `runs` that share keys with `range`, and those that share keys with these, and so
 /// on: the result is contiguous in recency for every key that it touches.
-fn closed_under_overlap(level: usize, runs: &[Run], range: &KeyRange) -> Vec<Input> {
+pub(crate) fn closed_under_overlap(level: usize, runs: &[Run], range: &KeyRange) -> Vec<Input> {
     let mut hull = range.clone();
     loop {
         let taken: Vec<&[Arc<TableInfo>]> = runs.iter().map(|run| run.overlapping(&hull)).collect();

@@ -5,6 +5,7 @@ use super::{PickInput, sized};
 use crate::admission::run_pressure;
 use crate::compaction::Reason;
 use crate::design::PerLevel;
+use crate::flush::FlushMode;
 use crate::shape::{Level, TableInfo};
 use crate::strategy::{Intake, Trigger, TriggerKind};
 
@@ -38,7 +39,7 @@ fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     let level = match pressure.level {
         Some(level) => level,
         // What goes on may lift it.
-        None if !input.in_progress.is_empty() => return None,
+        None if input.is_compacting() => return None,
         None => {
             let above_last = 0..input.last_level();
             let most = above_last.clone().max_by_key(|level| staying_runs(*level));
@@ -63,8 +64,10 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     if triggers == &[Trigger::Manual] || load.runs == 0 || strategy.size_tiered().is_some() {
         return Vec::new();
     }
+    // Flushes that merge leave one run, however much they have brought.
+    let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
     // Levels that gather runs act by their number, unless the strategy goes by size alone.
-    let by_size = !triggers.contains(&Trigger::RunCount);
+    let by_size = is_merged || !triggers.contains(&Trigger::RunCount);
     let allowed = u64::from(strategy.runs_allowed(level, last));
     let gathers = level == 0 || allowed > 1;
     // A level of one run never has too many: without a size that it grows to, nothing would ever go
@@ -73,24 +76,20 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     let has_size = triggers.iter().any(sized);
     let mut found = Vec::new();
     for (rank, trigger) in ranked(input, level) {
-        let (measured, threshold) = match trigger {
-            Trigger::RunCount if gathers => (load.runs, allowed + 1),
-            Trigger::LevelSaturation if !gathers || by_size => {
-                (load.bytes, input.design.capacity_bytes(level, last))
-            }
-            Trigger::RunCount if !has_size => {
-                (load.bytes, input.design.capacity_bytes(level, last))
-            }
+        let counts_runs = gathers && !(is_merged && !has_size && load.runs <= allowed);
+        let by_bytes = (load.bytes, input.design.capacity_bytes(level, last));
+        let (kind, (measured, threshold)) = match trigger {
+            Trigger::RunCount if counts_runs => (trigger.kind(), (load.runs, allowed + 1)),
+            Trigger::LevelSaturation if !gathers || by_size => (trigger.kind(), by_bytes),
+            Trigger::RunCount if !has_size => (TriggerKind::LevelSaturation, by_bytes),
             Trigger::FileCount(counts) if !gathers || by_size => {
-                (load.tables, tables_allowed(input, level, counts.as_ref()))
+                (trigger.kind(), (load.tables, tables_allowed(input, level, counts.as_ref())))
             }
             _ => continue,
         };
         // A level of one run may be exactly full; a level that gathers acts when it is.
         if if gathers { measured >= threshold } else { measured > threshold } {
             let measure = (measured, threshold);
-            let kind =
-                if gathers || has_size { trigger.kind() } else { TriggerKind::LevelSaturation };
             found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }

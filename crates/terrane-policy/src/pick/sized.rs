@@ -41,7 +41,7 @@ pub(super) fn relief(input: &PickInput<'_>) -> Option<Candidate> {
         Violation::None => return None,
     };
     // What goes on may lift it.
-    if pressure.measured < from || !input.in_progress.is_empty() {
+    if pressure.measured < from || input.is_compacting() {
         return None;
     }
     let all = runs(input);

@@ -1,5 +1,6 @@
 //! What strategies pick, as text; and as properties on random trees.
 
+mod flushes;
 mod properties;
 mod random;
 mod simulate;

@@ -7,7 +7,8 @@
 //! proportion to what it has left over the room that is left in its level.
 
 use super::Merge;
-use crate::compaction::Compaction;
+use crate::compaction::{Compaction, Reason};
+use crate::flush::FlushMode;
 use crate::pick::PickInput;
 
 /// A level counts as no fuller than this, so that no merge takes all of the bandwidth before the
@@ -29,7 +30,9 @@ pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
     let level = job.from_level();
     let last = input.shape.last_level();
     let strategy = &input.design.strategy;
-    let is_taken = |id| job.takes(id) || input.in_progress.iter().any(|other| other.takes(id));
+    // What a flush takes it leaves in the level.
+    let others = input.in_progress.iter().filter(|other| other.reason != Reason::Flush);
+    let is_taken = |id| job.takes(id) || others.clone().any(|other| other.takes(id));
     let staying = input.shape.level(level).runs.iter().map(|run| {
         run.tables
             .iter()
@@ -38,10 +41,13 @@ pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
             .sum::<u64>()
     });
     let staying: Vec<u64> = staying.filter(|bytes| *bytes > 0).collect();
+    let capacity = input.design.fitted(input.shape).capacity_bytes(level, last).max(1);
+    let by_size = staying.iter().sum::<u64>() as f64 / capacity as f64;
     if level == 0 || strategy.runs_allowed(level, last) > 1 {
         let acts_at = u64::from(strategy.runs_allowed(level, last)) + 1;
-        return staying.len() as f64 / acts_at as f64;
+        let by_runs = staying.len() as f64 / acts_at as f64;
+        let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
+        return if is_merged { by_runs.max(by_size) } else { by_runs };
     }
-    let capacity = input.design.fitted(input.shape).capacity_bytes(level, last).max(1);
-    staying.iter().sum::<u64>() as f64 / capacity as f64
+    by_size
 }

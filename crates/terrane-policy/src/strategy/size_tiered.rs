@@ -88,12 +88,22 @@ impl SizeTiered {
     }
 }
 
+impl fmt::Display for SizeTiered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => prefix.fmt(f),
+            Self::Concurrent(concurrent) => concurrent.fmt(f),
+        }
+    }
+}
+
 fn bytes_of(runs: &[SizedRun]) -> u64 {
     runs.iter().fold(0, |sum, run| sum.saturating_add(run.bytes))
 }
 
-/// The arguments of a text, trimmed; empty for none.
+/// The arguments of a text, trimmed; empty for none, and for parentheses around nothing.
 fn arguments(given: Option<&str>) -> Vec<&str> {
+    let given = given.filter(|text| !text.trim().is_empty());
     given.map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
 }
 

@@ -152,8 +152,7 @@ impl fmt::Display for Trigger {
                 write!(f, "{name}({percent})")
             }
             Self::ReadTriggered(bytes) => write!(f, "{name}({})", format_bytes(*bytes)),
-            Self::SizeTiered(SizeTiered::Prefix(prefix)) => write!(f, "{prefix}"),
-            Self::SizeTiered(SizeTiered::Concurrent(concurrent)) => write!(f, "{concurrent}"),
+            Self::SizeTiered(policy) => write!(f, "{policy}"),
         }
     }
 }
@@ -175,7 +174,8 @@ impl FromStr for Trigger {
             (TriggerKind::Manual, None) => Self::Manual,
             (TriggerKind::FileCount, None) => Self::FileCount(None),
             (TriggerKind::FileCount, Some(counts)) => {
-                let counts: PerLevel<u32> = counts.parse()?;
+                let expected = || wanted("tables by level, as in 'file-count(4,40)'");
+                let counts: PerLevel<u32> = counts.parse().map_err(|_| expected())?;
                 if counts.values().contains(&0) {
                     return Err(wanted("at least 1 table"));
                 }

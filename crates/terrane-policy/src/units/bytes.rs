@@ -1,9 +1,10 @@
-//! Byte sizes as text: `64MiB`, `4KB`, `512`.
+//! Byte sizes as text: `64MiB`, `4KB`, `512`, `1e9`.
 //!
 //! `KiB`, `MiB`, `GiB`, `TiB` and the bare letters `K M G T` are powers of 1024; `KB`, `MB`, `GB`,
 //! `TB` are powers of 1000. Printing picks the largest binary unit that divides the value, so
 //! that printing and parsing round-trip.
 
+use super::number::scaled;
 use crate::error::ParseError;
 
 const UNITS: [(&str, u64); 13] = [
@@ -33,14 +34,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
         .iter()
         .find_map(|(unit, factor)| strip_unit(trimmed, unit).map(|number| (number, *factor)))
         .unwrap_or((trimmed, 1));
-    let number = number.trim_end();
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(factor).ok_or_else(bad);
-    }
-    let fraction: f64 = number.parse().map_err(|_| bad())?;
-    let bytes = fraction * factor as f64;
-    let in_range = bytes.is_finite() && (0.0..u64::MAX as f64).contains(&bytes);
-    if in_range { Ok(bytes as u64) } else { Err(bad()) }
+    scaled(number.trim_end(), factor).map(|(bytes, _)| bytes).ok_or_else(bad)
 }
 
 /// The part of `text` before `unit`, compared without regard to case.
@@ -77,6 +71,8 @@ mod tests {
             ("64 MB", 64_000_000),
             ("1.5K", 1536),
             ("2g", 2 << 30),
+            ("1e9", 1_000_000_000),
+            ("1_000", 1000),
         ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }

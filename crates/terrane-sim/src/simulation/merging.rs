@@ -1,9 +1,11 @@
 //! Merges: which begin, how they share, and their ends.
 
+use std::borrow::Cow;
+
 use terrane_policy::forecast::Cost;
 use terrane_policy::scheduler::refilled;
 use terrane_policy::{
-    Accesses, Compaction, Merge, PickInput, Scheduler, allocate, pick, soundness,
+    Accesses, Compaction, Merge, PickInput, Scheduler, TreeShape, allocate, pick, soundness,
 };
 
 use super::Simulation;
@@ -57,7 +59,10 @@ impl Simulation<'_> {
             if input_bytes > 0 && !self.takes(input_bytes, level, refilled) {
                 return;
             }
-            self.check_soundness(&compaction);
+            if self.setup.check {
+                let shape = self.tree.shape().clone();
+                self.check_soundness(&shape, &compaction);
+            }
             self.cursors.advance(&compaction);
             let begun = self.tree.plan(compaction, &self.setup.machine.costs);
             if input_bytes == 0 {
@@ -75,15 +80,32 @@ impl Simulation<'_> {
 
     fn pick(&self) -> Option<(Compaction, f64)> {
         let accesses = Accesses::default();
-        let input = self.input(&accesses);
+        let in_progress = self.taken();
+        let input = self.input(&accesses, &in_progress);
         let compaction = pick(&input)?;
         let refilled = refilled(&input, &compaction);
         Some((compaction, refilled))
     }
 
-    fn input<'b>(&'b self, accesses: &'b Accesses) -> PickInput<'b> {
+    /// What goes on: merges, and a flush that merges.
+    pub(super) fn taken(&self) -> Cow<'_, [Compaction]> {
+        let flush = self.flushing.as_ref().and_then(|flushing| flushing.merge.as_ref());
+        match flush {
+            None => Cow::Borrowed(&self.in_progress),
+            Some(flush) => {
+                let all = self.in_progress.iter().chain([&flush.compaction]);
+                Cow::Owned(all.cloned().collect())
+            }
+        }
+    }
+
+    pub(super) fn input<'b>(
+        &'b self,
+        accesses: &'b Accesses,
+        in_progress: &'b [Compaction],
+    ) -> PickInput<'b> {
         PickInput {
-            in_progress: &self.in_progress,
+            in_progress,
             cursors: &self.cursors,
             accesses,
             now_micros: (self.now * 1e6) as u64,
@@ -128,7 +150,8 @@ impl Simulation<'_> {
         let scheduler = self.setup.design.scheduler;
         if scheduler == Scheduler::Gear {
             let accesses = Accesses::default();
-            let input = self.input(&accesses);
+            let in_progress = self.taken();
+            let input = self.input(&accesses, &in_progress);
             let full: Vec<f64> = self.in_progress.iter().map(|job| refilled(&input, job)).collect();
             for (merge, full) in self.merges.iter_mut().zip(full) {
                 merge.refilled = full;
@@ -163,7 +186,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn finish(&mut self, begun: Begun, micros: u64) {
+    pub(super) fn finish(&mut self, begun: Begun, micros: u64) {
         self.has_changed = true;
         let done = self.tree.finish(begun, micros, self.setup.check);
         if let Err(error) = done {
@@ -171,10 +194,8 @@ impl Simulation<'_> {
         }
     }
 
-    fn check_soundness(&mut self, compaction: &Compaction) {
-        if self.setup.check
-            && let Err(error) = soundness::check(self.tree.shape(), compaction)
-        {
+    pub(super) fn check_soundness(&mut self, shape: &TreeShape, compaction: &Compaction) {
+        if let Err(error) = soundness::check(shape, compaction) {
             self.outcome.stuck.get_or_insert_with(|| format!("unsound {compaction}: {error}"));
         }
     }

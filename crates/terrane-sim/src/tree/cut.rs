@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_policy::TableInfo;
 
-use super::{Tree, bounds, width};
+use super::{END, Tree, bounds, width};
 use crate::keys::Content;
 
 /// How much of the level below one table may overlap, in tables of its own size (LevelDB's
@@ -32,12 +32,32 @@ struct Open {
 impl Tree {
     /// What a merge of tables that share keys makes in a level.
     pub(super) fn merged(&self, tables: &[Arc<TableInfo>], level: usize) -> Vec<Piece> {
+        let newest = self.shape.level(level + 1).runs.first();
+        let grandparents: Vec<(u64, f64)> = newest
+            .map(|run| &run.tables[..])
+            .unwrap_or_default()
+            .iter()
+            .map(|table| (bounds(&table.range).1, table.size_bytes as f64))
+            .collect();
+        self.cut(self.union(tables, None), &grandparents)
+    }
+
+    /// What tables and a memtable of all keys hold together.
+    pub(super) fn union(
+        &self,
+        tables: &[Arc<TableInfo>],
+        memtable: Option<&Content>,
+    ) -> Vec<Piece> {
         let mut cuts: Vec<u64> = Vec::new();
         let mut inputs: Vec<(u64, u64, &Content)> = Vec::new();
         for table in tables {
             let (start, end) = bounds(&table.range);
             cuts.extend([start, end]);
             inputs.extend(self.contents.get(&table.id).map(|content| (start, end, content)));
+        }
+        if let Some(content) = memtable {
+            cuts.extend([0, END]);
+            inputs.push((0, END, content));
         }
         cuts.sort_unstable();
         cuts.dedup();
@@ -56,14 +76,7 @@ impl Tree {
                 pieces.push(Piece { start, end, content });
             }
         }
-        let newest = self.shape.level(level + 1).runs.first();
-        let grandparents: Vec<(u64, f64)> = newest
-            .map(|run| &run.tables[..])
-            .unwrap_or_default()
-            .iter()
-            .map(|table| (bounds(&table.range).1, table.size_bytes as f64))
-            .collect();
-        self.cut(pieces, &grandparents)
+        pieces
     }
 
     /// Cuts neighbouring pieces into tables. Of the level below the output, `grandparents` has where

@@ -23,6 +23,9 @@ impl Engine {
             Err(crate::error::Error::ReadOnly | crate::error::Error::Closed) => Ok(()),
             Err(error) => Err(error),
         };
+        if result.is_ok() {
+            self.keep_operations();
+        }
         if let Some(log) = &mut self.lock_writer().log {
             result = result.and(log.close());
         }
@@ -56,6 +59,10 @@ impl Engine {
         // No one is there any more whom a budget would protect.
         self.gate.set_budget(IoBudget::Unlimited);
         let trees: Vec<Arc<Tree>> = self.trees().values().cloned().collect();
+        let is_persistent = self.settings.delete_persistence_micros().is_some();
+        if is_persistent {
+            self.end_segment_if(|log| log.holds_since().is_some());
+        }
         for tree in trees {
             {
                 let mut writer = self.lock_writer();
@@ -66,6 +73,11 @@ impl Engine {
             while !tree.state().full.is_empty() {
                 self.flush_oldest(&tree)?;
             }
+        }
+        self.keep_idle_positions()?;
+        if is_persistent {
+            // No one will be there when it is due.
+            self.let_go_of_log();
         }
         Ok(())
     }

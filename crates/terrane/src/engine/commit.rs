@@ -31,11 +31,17 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
+use terrane_memtable::Padded;
+
 use crate::types::SeqNo;
 
 /// More than there ever are writers at once; a writer that finds none free waits for one. Under
 /// loom so few that slots are used again.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
+
+/// Slots of so many tickets in a row are in cache lines of their own: their writers mark them at the
+/// same time.
+const APART: usize = if cfg!(loom) { 1 } else { 128 };
 
 /// How long a writer spins before it sleeps, in loops of a few nanoseconds.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 200 };
@@ -57,8 +63,7 @@ pub(crate) struct Ticket(u64);
 #[derive(Debug)]
 pub(crate) struct CommitQueue {
     slots: Box<[Slot]>,
-    published: AtomicU64,
-    visible: AtomicU64,
+    reached: Padded<Reached>,
     sleepers: AtomicUsize,
     /// Set once, and told to those that sleep.
     is_broken: AtomicBool,
@@ -66,10 +71,20 @@ pub(crate) struct CommitQueue {
     moved: Condvar,
 }
 
+/// How far it has come. Every write moves it, and every reader looks at it.
+#[derive(Debug)]
+struct Reached {
+    published: AtomicU64,
+    visible: AtomicU64,
+}
+
 /// The next ticket; kept by whoever gives out sequence numbers, one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Entrance {
     next: u64,
+    /// So many were published when that was looked at last: as long as that leaves a slot free, the
+    /// line that all writers fight over is left alone.
+    published: u64,
 }
 
 impl CommitQueue {
@@ -77,8 +92,10 @@ impl CommitQueue {
     pub(crate) fn new(visible: SeqNo) -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
-            published: AtomicU64::new(0),
-            visible: AtomicU64::new(visible),
+            reached: Padded(Reached {
+                published: AtomicU64::new(0),
+                visible: AtomicU64::new(visible),
+            }),
             sleepers: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
             mutex: Mutex::new(()),
@@ -90,18 +107,18 @@ impl CommitQueue {
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
         // Acquire pairs with the release in `publish`: what was inserted before is seen.
-        self.visible.load(Ordering::Acquire)
+        self.reached.visible.load(Ordering::Acquire)
     }
 
     /// As [`Self::visible`], and sequentially consistent.
     #[inline]
     pub(crate) fn visible_in_order(&self) -> SeqNo {
-        self.visible.load(Ordering::SeqCst)
+        self.reached.visible.load(Ordering::SeqCst)
     }
 
     /// Everything up to `seq` is visible. Only while no one writes, as in recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
-        self.visible.fetch_max(seq, Ordering::AcqRel);
+        self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
     /// Takes the next place. Callers enter one at a time, in the order of sequence numbers. `None`
@@ -109,10 +126,14 @@ impl CommitQueue {
     #[must_use = "a ticket that is not finished holds up all later writes"]
     pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Option<Ticket> {
         let ticket = entrance.next;
-        let is_free =
-            |queue: &Self| ticket - queue.published.load(Ordering::Acquire) < SLOTS as u64;
-        if !is_free(self) && !self.sleep_until(is_free) {
-            return None;
+        if ticket - entrance.published >= SLOTS as u64 {
+            let is_free = |queue: &Self| {
+                ticket - queue.reached.published.load(Ordering::Acquire) < SLOTS as u64
+            };
+            if !is_free(self) && !self.sleep_until(is_free) {
+                return None;
+            }
+            entrance.published = self.reached.published.load(Ordering::Acquire);
         }
         entrance.next += 1;
         // Relaxed: read only after `inserted`, which is stored with release.
@@ -130,7 +151,8 @@ impl CommitQueue {
     }
 
     fn slot(&self, ticket: u64) -> &Slot {
-        &self.slots[(ticket % SLOTS as u64) as usize]
+        let (row, at) = (ticket as usize / APART, ticket as usize % APART);
+        &self.slots[at * (SLOTS / APART) + row % (SLOTS / APART)]
     }
 
     /// The write of `ticket`, up to `last`, is inserted. Returns once it is visible; false if it
@@ -169,7 +191,7 @@ impl CommitQueue {
     fn advance(&self) -> bool {
         let mut has_moved = false;
         loop {
-            let ticket = self.published.load(Ordering::Acquire);
+            let ticket = self.reached.published.load(Ordering::Acquire);
             let slot = self.slot(ticket);
             if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
                 return has_moved;
@@ -177,7 +199,7 @@ impl CommitQueue {
             // Read before the slot is given up. If it was given up and entered again by then, the
             // exchange fails and the value is not used.
             let last = slot.last.load(Ordering::Relaxed);
-            let exchange = self.published.compare_exchange(
+            let exchange = self.reached.published.compare_exchange(
                 ticket,
                 ticket + 1,
                 Ordering::SeqCst,
@@ -185,7 +207,7 @@ impl CommitQueue {
             );
             if exchange.is_ok() {
                 // The maximum: one who published a later ticket may be ahead.
-                self.visible.fetch_max(last, Ordering::SeqCst);
+                self.reached.visible.fetch_max(last, Ordering::SeqCst);
                 has_moved = true;
             }
         }

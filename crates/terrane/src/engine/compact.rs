@@ -301,7 +301,7 @@ impl Engine {
     }
 }
 
-/// Everything that a new compaction must stay clear of: those in progress, tables that are being
+/// Everything that a new compaction must stay clear of: those in progress, a flush that merges, tables that are being
 /// dropped, and tables that cannot be read.
 pub(super) fn busy(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
     let is_out = |id: &TableId| jobs.unreadable.contains_key(id) || jobs.dropping.contains(id);
@@ -319,6 +319,7 @@ fn clear_of(
     is_out: impl Fn(&TableId) -> bool,
 ) -> Vec<Compaction> {
     let mut all = jobs.compactions.clone();
+    all.extend(jobs.flushing.clone());
     for place in shape.places().filter(|place| is_out(&place.table.id)) {
         let input = terrane_policy::compaction::Input {
             level: place.level,

@@ -1,11 +1,11 @@
 //! Deletes that are persistent in time: the part of it that is before tables.
 //!
-//! What was deleted is gone from tables within `delete_persistence`: policy has tombstones move
-//! down by their age, and this has memtables flushed before their deletes are old. A tenth of the
-//! time is for the memtable, a tenth for the last compactions to be done, the rest is shared by
-//! levels. Ages are counted from the first entry of the memtable that a delete came into; after a
-//! crash, from when the log was replayed. The log itself, whose files are written over again, keeps
-//! what it was given until then.
+//! What was deleted is gone from all files within `delete_persistence`: policy has tombstones move
+//! down by their age, this has memtables flushed before their deletes are old, and `log_age` has
+//! files of the log go. A tenth of the time is for the memtable, a tenth for the last compactions to
+//! be done, the rest is shared by levels. Ages are counted from the first entry of the memtable that
+//! a delete came into; after a crash, from when the segment of the log was begun that holds it, which
+//! is earlier: what became due while the database was closed is done at once when it is opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +31,14 @@ impl Engine {
         }
     }
 
-    /// Has memtables flushed that may hold deletes which are old.
+    /// Has memtables flushed that may hold deletes which are old, and frees what the log keeps of them.
     pub(super) fn rotate_aged(&self) {
         if self.settings.memtable_age_micros().is_none() || self.health.check_writable().is_err() {
             return;
         }
+        self.remove_again();
+        // The segment first: then the memtables that are replaced need nothing of it.
+        self.end_aged_segment();
         let trees = self.trees();
         for tree in trees.values().filter(|tree| self.has_aged(tree)) {
             let mut writer = self.lock_writer();
@@ -44,6 +47,7 @@ impl Engine {
                 self.rotate(&mut writer, tree, FlushReason::DeleteAge);
             }
         }
+        self.let_go_of_log();
     }
 
     /// Whether the active memtable of a tree is due to be flushed by its age.
@@ -51,9 +55,12 @@ impl Engine {
         self.left_of(tree).is_some_and(|left| left.is_zero())
     }
 
-    /// How long until some memtable is due to be flushed by its age.
+    /// How long until some memtable is due to be flushed by its age, or a file of the log to go.
     pub(super) fn next_aged(&self) -> Option<Duration> {
-        self.trees().values().filter_map(|tree| self.left_of(tree)).min()
+        // Where nothing is written any more, nothing becomes due.
+        self.health.check_writable().ok()?;
+        let memtables = self.trees().values().filter_map(|tree| self.left_of(tree)).min();
+        [memtables, self.left_of_log()].into_iter().flatten().min()
     }
 
     /// Tells of a delete that is in a table for too long, once for as long as there is one. It is

@@ -108,7 +108,7 @@ impl Engine {
         let is_free = |id| {
             !jobs.dropping.contains(&id)
                 && !jobs.unreadable.contains_key(&id)
-                && !jobs.compactions.iter().any(|compaction| compaction.takes(id))
+                && !jobs.compactions.iter().chain(&jobs.flushing).any(|job| job.takes(id))
         };
         let due = covered.iter().filter(|table| table.is_unseen(&snapshots) && is_free(table.id));
         due.map(|table| table.id).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
 use crate::error::{Error, Result};
@@ -37,10 +38,17 @@ pub(super) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestSt
     Ok(())
 }
 
-/// Removes the file of a table that nothing needs any more.
+/// Removes the file of a table, or another one, that nothing needs any more. What cannot be removed
+/// now is tried again, at last when the database is opened next.
 pub(super) fn discard_table(environment: &TableEnvironment, path: &Path) {
-    // One that cannot be removed now is removed when the database is opened next.
-    let _ = environment.storage.remove(path);
+    let removed = environment.storage.remove(path);
+    if removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {
+        not_removed(environment).push(path.to_owned());
+    }
+}
+
+fn not_removed(environment: &TableEnvironment) -> MutexGuard<'_, Vec<PathBuf>> {
+    environment.not_removed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Engine {
@@ -66,7 +74,8 @@ impl Engine {
                 unneeded.push(path);
             }
         }
-        if self.is_inline() {
+        // What is promised to be gone in time does not wait for a thread to have some.
+        if self.is_inline() || self.settings.delete_persistence_micros().is_some() {
             self.remove_files(unneeded);
         } else {
             // Removing a large file takes milliseconds, for which nobody need wait.
@@ -75,11 +84,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Tries again to remove what could not be.
+    pub(super) fn remove_again(&self) {
+        let paths = std::mem::take(&mut *not_removed(&self.tables));
+        paths.iter().for_each(|path| discard_table(&self.tables, path));
+    }
+
+    /// Whether there is something that could not be removed.
+    pub(super) fn has_not_removed(&self) -> bool {
+        !not_removed(&self.tables).is_empty()
+    }
+
     /// Removes files that nothing needs. Their names are not given again while they are there.
     pub(super) fn remove_files(&self, paths: Vec<PathBuf>) {
         for path in paths {
-            // Not being able to tidy up is no reason not to go on; the next opening tries again.
-            let _ = self.storage.remove(&path);
+            // Not being able to tidy up is no reason not to go on.
+            discard_table(&self.tables, &path);
         }
     }
 }

@@ -1,12 +1,19 @@
 //! From a memtable to tables in level 0.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `target` | where they go: policy's answer, and a hold on what it takes |
+//! | `tables` | the memtable, and what it is merged with, into tables |
+
+mod tables;
+mod target;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_policy::RunId;
 use terrane_policy::memtable_choice::Choice;
+use terrane_policy::{Compaction, RunId, TableInfo};
 
-use super::gate::Stopped;
 use super::install::Installed;
 use super::keyspaces::discards;
 use super::tree::FullBuffer;
@@ -14,12 +21,32 @@ use super::write::given_up;
 use super::{Engine, JobKind, Tree};
 use crate::error::{Error, Result};
 use crate::event::{Event, FlushReason};
-use crate::iter::{MergeCursor, Source};
-use crate::manifest::Change;
-use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, Piece, merge};
+use crate::manifest::{Change, JobRecord, describe};
 use crate::stats::Counter;
-use crate::table::{FinishedTable, Warmer};
+use crate::table::FinishedTable;
+use tables::Written;
+
+/// What a flush did.
+#[derive(Debug, Default)]
+struct Flushed {
+    tables: Vec<FinishedTable>,
+    /// Tables of level 0 that are in these now, and bytes of them that were read.
+    merged: u64,
+    read_bytes: u64,
+    /// Why there is a new run, where the design would rather have had none.
+    apart: Option<String>,
+}
+
+/// What becomes true at the end of a flush.
+#[derive(Debug, Default)]
+struct Made<'a> {
+    /// The run of level 0 that the tables go into; none for a new one.
+    run: Option<RunId>,
+    tables: &'a [FinishedTable],
+    /// What they take the place of.
+    taken: &'a [Arc<TableInfo>],
+    record: Option<JobRecord>,
+}
 
 impl Engine {
     /// Flushes the oldest full memtable of a tree. Only one flush of a tree may run at a time.
@@ -44,14 +71,21 @@ impl Engine {
             return result.map(drop);
         }
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let made = result.as_deref().unwrap_or_default();
+        let failure = result.as_ref().err().map(ToString::to_string);
+        let (flushed, result) = match result {
+            Ok(flushed) => (flushed, Ok(())),
+            Err(error) => (Flushed::default(), Err(error)),
+        };
         self.events.emit(Event::FlushEnded {
             begun,
             keyspace: tree.name.to_string(),
-            tables: made.len() as u64,
-            written_bytes: made.iter().map(|table| table.info.size_bytes).sum(),
+            tables: flushed.tables.len() as u64,
+            written_bytes: bytes_of(&flushed.tables),
+            merged_tables: flushed.merged,
+            read_bytes: flushed.read_bytes,
+            apart: flushed.apart,
             took_micros: micros,
-            failure: result.as_ref().err().map(ToString::to_string),
+            failure,
         });
         result?;
         self.counters.add(Counter::Flushes, 1);
@@ -59,70 +93,59 @@ impl Engine {
         Ok(())
     }
 
-    fn flush_full(&self, tree: &Arc<Tree>, full: &Arc<FullBuffer>) -> Result<Vec<FinishedTable>> {
+    fn flush_full(&self, tree: &Arc<Tree>, full: &Arc<FullBuffer>) -> Result<Flushed> {
         // Writers that have a place in it may still be inserting.
         if !self.commits.wait_visible(full.last_seq) {
             return Err(given_up());
         }
-        let mut paths = Vec::new();
-        let written = if discards(&tree.design()) {
-            Ok(Vec::new())
-        } else {
-            self.write_memtable(tree, full, &mut paths)
-        };
-        let installed = written.and_then(|tables| {
-            self.install_flush(tree, full, &tables)?;
-            Ok(tables)
-        });
-        installed.inspect_err(|_| self.abandon(paths))
-    }
-
-    fn write_memtable(
-        &self,
-        tree: &Tree,
-        full: &FullBuffer,
-        paths: &mut Vec<std::path::PathBuf>,
-    ) -> Result<Vec<FinishedTable>> {
-        let memtable = &full.memtable;
-        // A kind that is not in order is sorted here, where no writer waits.
-        memtable.freeze();
-        let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
-        input.seek_first()?;
-        let version = Arc::clone(&tree.state().version);
-        let older = version.runs().iter().map(|run| {
-            run.tables().iter().map(|table| Arc::clone(table.info())).collect::<Vec<_>>()
-        });
-        let rules = DropRules::new(self.snapshots.list(), OlderTables::new(older.collect()));
-        let design = tree.design();
-        let _charge = Charge::new(&self.ledger, |ledger| &ledger.jobs, job_memory(&design));
-        self.size_cache();
-        let mut next_table = || self.next_table();
-        let mut config =
-            self.output_config(tree, 0, Vec::new(), full.since_micros, &mut next_table);
-        config.warmer = Warmer::of_flush(&self.tables, self.settings.cache_warming);
-        let mut output = Output::new(config);
-        let fragments = memtable.range_tombstones().fragments_of(|seqs| rules.newest_of_each(seqs));
-        let stop = || self.work.is_stopping();
-        let mut go_on = |piece: Piece| {
-            self.gate.flush(piece.written_bytes, &stop).map_err(|Stopped| Error::Closed)
-        };
-        let tables = merge(input, None, fragments, rules, &mut output, &mut go_on);
-        paths.extend_from_slice(output.paths());
-        let tables = tables?;
-        if !tables.is_empty() {
-            self.sync_dir()?;
+        if discards(&tree.design()) {
+            self.install_flush(tree, full, Made::default())?;
+            return Ok(Flushed::default());
         }
-        let bytes = tables.iter().map(|table| table.info.size_bytes).sum();
-        self.counters.add(Counter::FlushBytesWritten, bytes);
-        self.count_refused(&tables);
-        Ok(tables)
+        let start = Instant::now();
+        // A kind that is not in order is sorted here, where no writer waits.
+        full.memtable.freeze();
+        let mut paths = Vec::new();
+        let mut target = self.flush_target(tree, full)?;
+        let mut written = self.write_flush(tree, full, &target, &mut paths);
+        if let Err(error) = &written
+            && target.merge().is_some()
+            && !matches!(error, Error::Closed)
+        {
+            // What is in memory does not wait for tables that cannot be read, nor for the room that
+            // writing them again takes.
+            self.abandon(std::mem::take(&mut paths));
+            target.merge_failed(error);
+            written = self.write_flush(tree, full, &target, &mut paths);
+        }
+        let installed = written.and_then(|written| {
+            let taken = target.taken();
+            let job = target.merge().filter(|_| !taken.is_empty());
+            let record = job.map(|merge| self.flush_record(tree, merge, &taken, &written, start));
+            let (run, tables) = (target.run(), &written.tables[..]);
+            self.install_flush(tree, full, Made { run, tables, taken: &taken, record })?;
+            Ok(written)
+        });
+        let Written { tables, read_bytes } = installed.inspect_err(|_| self.abandon(paths))?;
+        if target.merge().is_some() {
+            self.counters.add(Counter::FlushesMerged, 1);
+        }
+        if target.is_fallback() {
+            self.counters.add(Counter::FlushesApart, 1);
+        }
+        Ok(Flushed {
+            tables,
+            read_bytes,
+            merged: target.taken().len() as u64,
+            apart: target.apart(),
+        })
     }
 
     fn install_flush(
         &self,
         tree: &Arc<Tree>,
         full: &Arc<FullBuffer>,
-        tables: &[FinishedTable],
+        made: Made<'_>,
     ) -> Result<()> {
         // A batch may have gone to several trees: after the loss of power it must not be there in
         // one, from its table, and not in another, from the log.
@@ -130,20 +153,55 @@ impl Engine {
             self.log_sync.sync(full.ends).inspect_err(|error| self.health.fail(error.clone()))?;
         }
         self.install(tree, |manifest| {
-            let run = RunId(manifest.take_run_number());
+            let run = made.run.unwrap_or_else(|| RunId(manifest.take_run_number()));
             let mut installed = Installed::default();
-            for table in tables {
+            for taken in made.taken {
+                installed.remove(tree.id, taken.id);
+                installed.obsolete.push(taken.id);
+            }
+            for table in made.tables {
                 installed.add(tree.id, 0, run, table);
             }
             let (keyspace, upto) = (tree.id, full.ends);
             installed.changes.push(Change::Flushed { keyspace, upto });
             installed.changes.push(Change::LastSeq(full.last_seq));
+            installed.changes.extend(made.record.map(Change::Job));
             installed.flushed = Some(Arc::clone(full));
             Ok(installed)
         })?;
+        if !made.taken.is_empty() {
+            tree.dead().clear();
+        }
         self.release_log();
         self.tell_room();
         Ok(())
+    }
+
+    /// What is remembered of a flush that merged.
+    fn flush_record(
+        &self,
+        tree: &Tree,
+        merge: &Compaction,
+        taken: &[Arc<TableInfo>],
+        written: &Written,
+        start: Instant,
+    ) -> JobRecord {
+        let now = self.clock.now_micros();
+        let oldest = taken.iter().filter_map(|table| table.oldest_tombstone_micros).min();
+        let keeps = written.tables.iter().any(|made| made.info.has_tombstones());
+        JobRecord {
+            keyspace: tree.id,
+            ended_micros: now,
+            took_micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+            tables_rewritten: taken.len() as u64,
+            tables_moved: 0,
+            predicted_bytes: merge.input_bytes(),
+            read_bytes: written.read_bytes,
+            written_bytes: bytes_of(&written.tables),
+            persisted_micros: oldest.filter(|_| !keeps).map(|since| now.saturating_sub(since)),
+            what: describe(merge),
+            why: merge.reason.to_string(),
+        }
     }
 
     /// What is needed to write tables of a level.
@@ -151,7 +209,7 @@ impl Engine {
         &'a self,
         tree: &Tree,
         level: usize,
-        grandparents: Vec<Arc<terrane_policy::TableInfo>>,
+        grandparents: Vec<Arc<TableInfo>>,
         oldest_tombstone_micros: Option<u64>,
         next_table: &'a mut dyn FnMut() -> (crate::table::TableFileId, std::path::PathBuf),
     ) -> crate::merge::OutputConfig<'a> {
@@ -216,6 +274,10 @@ impl Engine {
         };
         self.work_until(&[JobKind::Flush], is_flushed)
     }
+}
+
+fn bytes_of(tables: &[FinishedTable]) -> u64 {
+    tables.iter().map(|table| table.info.size_bytes).sum()
 }
 
 /// What a flush or a compaction takes beside its input: buffers of the writer, filter hashes.

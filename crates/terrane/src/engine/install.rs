@@ -12,9 +12,9 @@ use terrane_policy::{RunId, TableId};
 use super::Engine;
 use super::tree::{FullBuffer, Tree};
 use crate::error::{Error, Result};
-use crate::manifest::{Change, Manifest, TableRecord};
+use crate::manifest::{Change, Manifest, ManifestState, TableRecord};
 use crate::table::{FinishedTable, Table};
-use crate::types::KeyspaceId;
+use crate::types::{KeyspaceId, Lsn};
 use crate::version::Version;
 use crate::wal::WantedClean;
 
@@ -29,6 +29,12 @@ pub(super) struct Installed {
     /// The memtable that is in tables now.
     pub(super) flushed: Option<Arc<FullBuffer>>,
 }
+
+/// Trees without anything in memory that an edit names whatever that costs, as it costs little.
+const FEW_IDLE: usize = 8;
+
+/// How much is written to the log for each further one before an edit names them all again.
+const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
 impl Installed {
     /// Adds a new table to a run.
@@ -77,12 +83,10 @@ impl Engine {
             return Err(Error::Closed);
         }
         let mut installed = prepare(manifest)?;
-        // Trees that hold nothing in memory need nothing of the log before now.
-        let exists = |change: &Change| match change {
-            Change::Flushed { keyspace, .. } => manifest.state().keyspaces.contains_key(keyspace),
-            _ => true,
-        };
-        installed.changes.extend(idle.into_iter().filter(exists));
+        installed.changes.extend(worth_keeping(idle, manifest.state()));
+        if installed.flushed.is_some() {
+            installed.changes.push(self.operations_to_keep());
+        }
         self.commit(manifest, installed.changes)?;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));
@@ -140,8 +144,8 @@ impl Engine {
         }
     }
 
-    /// Edits by which trees without anything in memory let go of the log up to now.
-    pub(super) fn idle_positions(&self) -> Vec<Change> {
+    /// Up to where trees without anything in memory can let go of the log: up to now.
+    pub(super) fn idle_positions(&self) -> Vec<(KeyspaceId, Lsn)> {
         let writer = self.lock_writer();
         let Some(log) = &writer.log else { return Vec::new() };
         let upto = log.end();
@@ -151,7 +155,16 @@ impl Engine {
         let visible = self.visible();
         let is_idle = |tree: &&Arc<Tree>| tree.last_seq() <= visible && tree.state().is_flushed();
         let idle = trees.values().filter(is_idle);
-        idle.map(|tree| Change::Flushed { keyspace: tree.id, upto }).collect()
+        idle.map(|tree| (tree.id, upto)).collect()
+    }
+
+    /// Has no tree keep any of the log for nothing, so that the next opening reads none of it.
+    pub(super) fn keep_idle_positions(&self) -> Result<()> {
+        let idle = self.idle_positions();
+        let mut guard = self.lock_manifest();
+        let Some(manifest) = guard.as_mut() else { return Ok(()) };
+        let (changes, _) = behind(idle, manifest.state());
+        if changes.is_empty() { Ok(()) } else { self.commit(manifest, changes) }
     }
 
     /// Removes files that were begun for an edit that was not made, unless it may have been.
@@ -162,17 +175,12 @@ impl Engine {
             doubtful.extend(paths);
             return;
         }
-        for path in paths {
-            // One that cannot be removed now is removed when the database is opened next.
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(paths);
     }
 
     fn remove_doubtful(&self) {
         let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in doubtful.drain(..) {
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(std::mem::take(&mut *doubtful));
     }
 
     /// Frees the part of the log that no tree needs any more.
@@ -184,15 +192,13 @@ impl Engine {
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
                 return;
             };
-            manifest.state().log_needed_from(crate::types::Lsn(0))
+            manifest.state().log_needed_from(Lsn(0))
         };
         let released = {
             let mut writer = self.lock_writer();
             writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
         };
-        for path in released.removed {
-            let _ = self.storage.remove(&path);
-        }
+        self.remove_files(released.removed);
         if self.is_inline() {
             released.reused.into_iter().for_each(|segment| self.clean_segment(segment));
         } else {
@@ -222,4 +228,29 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The edits by which idle trees let go of the log, if it is time for them. A reader of the log
+/// passes over what is in tables, so that it does no harm if they are late; with ten thousand of them
+/// each flush would keep more about them than about itself.
+fn worth_keeping(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> Vec<Change> {
+    let (changes, behind) = behind(idle, state);
+    let cost = changes.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
+    if behind < cost { Vec::new() } else { changes }
+}
+
+/// The edits by which idle trees let go of the log that it does not know them to have let go of, and
+/// how many bytes that is for the last one of them.
+fn behind(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
+    let (mut changes, mut most) = (Vec::new(), 0);
+    for (keyspace, upto) in idle {
+        let Some(kept) = state.keyspaces.get(&keyspace).map(|state| state.flushed) else {
+            continue;
+        };
+        if kept < upto {
+            most = most.max(upto.0 - kept.0);
+            changes.push(Change::Flushed { keyspace, upto });
+        }
+    }
+    (changes, most)
 }

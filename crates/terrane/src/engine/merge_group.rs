@@ -151,7 +151,7 @@ impl Engine {
 
     /// The tables of a group that must be read: not those that newer range tombstones cover whole,
     /// for every reader that could see anything of them.
-    fn not_covered(
+    pub(super) fn not_covered(
         &self,
         tables: &[Arc<TableInfo>],
         fragments: &[Fragment],
@@ -275,7 +275,7 @@ fn samples_of(table: &Table, step: u64, samples: &mut Vec<Sample>) -> Result<()>
 }
 
 /// The range tombstones of some tables together.
-fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Fragment>> {
+pub(super) fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Fragment>> {
     let all = RangeTombstones::new();
     for info in tables.iter().filter(|info| info.range_tombstones > 0) {
         let Some(table) = version.tables().get(&info.id) else { continue };
@@ -286,18 +286,18 @@ fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Frag
 
 /// What is read of each of `runs` at a time. Larger pieces hardly cost less per byte; those of all
 /// runs together must leave most of the memory to others.
-fn piece_bytes(budget: u64, runs: usize) -> usize {
+pub(super) fn piece_bytes(budget: u64, runs: usize) -> usize {
     let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
     share.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
 }
 
-fn largest_table_bytes(run: &OpenRun) -> usize {
+pub(super) fn largest_table_bytes(run: &OpenRun) -> usize {
     let sizes = run.tables().iter().map(|table| table.info().size_bytes);
     sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
 }
 
 /// The chosen tables as runs, one for each run that has any of them.
-fn chosen_runs(
+pub(super) fn chosen_runs(
     version: &Version,
     compaction: &Compaction,
     chosen: &[TableId],

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use arc_swap::ArcSwap;
-use terrane_memtable::Pool;
+use terrane_memtable::{Padded, Pool};
 use terrane_policy::TableId;
 
 use super::commit::{CommitQueue, Entrance};
 use super::files::{LOCK, check_tables, discard_table};
 use super::gate::Gate;
 use super::read_pool::ReadPool;
+use super::remembered::Remembered;
 use super::snapshots::Snapshots;
 use super::tree::{Buffer, Tree};
 use super::work::Work;
@@ -90,7 +91,8 @@ impl Engine {
         let engine = Arc::new(engine);
         let unused = engine.recover(recovery, &mut opened)?;
         engine.remove_unneeded(&unused)?;
-        engine.start_threads()?;
+        // Threads that did start would keep the directory for ever.
+        engine.start_threads().inspect_err(|_| engine.abandon_database())?;
         engine.work.wake();
         Ok((engine, opened))
     }
@@ -154,9 +156,10 @@ impl Engine {
             clock: Arc::clone(&components.clock),
             counts_accesses: std::sync::atomic::AtomicBool::new(false),
             discard: discard_table,
+            not_removed: Mutex::default(),
         });
         let pool = Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX));
-        let open = |(id, keyspace): (&KeyspaceId, &KeyspaceState)| {
+        let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             (*id, open_tree(*id, keyspace, dir, &tables, &pool))
         };
         let trees: Trees = state.keyspaces.iter().map(open).collect();
@@ -168,6 +171,7 @@ impl Engine {
             }
         };
         Ok(Self {
+            remembered: Remembered::new(&state.operations, components.clock.now_micros()),
             number: OPENINGS.fetch_add(1, Ordering::Relaxed),
             dir: dir.to_owned(),
             writer_id: components.storage.entropy(),
@@ -184,12 +188,12 @@ impl Engine {
             snapshots: Snapshots::default(),
             pool,
             trees: ArcSwap::from_pointee(trees),
-            writer: Mutex::new(Writer {
+            writer: Padded(Mutex::new(Writer {
                 log: None,
                 next_seq: state.last_seq + 1,
                 entrance: Entrance::default(),
                 uncounted_bytes: 0,
-            }),
+            })),
             room: Condvar::new(),
             commits: CommitQueue::new(state.last_seq),
             manifest: Mutex::new(manifest),

@@ -95,10 +95,13 @@ impl Engine {
     pub(crate) fn forecast(&self, tree: &Tree, design: &Design) -> Result<Forecast> {
         design.validate()?;
         let state = tree.state();
-        let around = self.surroundings(&state.version, &tree.jobs(), design);
-        let cursors = Cursors::default();
+        let jobs = tree.jobs();
+        let around = self.surroundings(&state.version, &jobs, design);
+        let cursors = jobs.cursors.clone();
+        drop(jobs);
         let input = around.input(state.version.shape(), design, &cursors);
-        Ok(forecast(&PickInput { in_progress: &[], ..input }, &tree.design()))
+        let input = PickInput { in_progress: &[], ..input };
+        Ok(forecast(&input, &tree.design(), self.settings.compaction_threads))
     }
 
     /// How long until time alone makes some compaction due.

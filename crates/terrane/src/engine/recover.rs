@@ -30,7 +30,11 @@ impl Engine {
             dir: self.dir.clone(),
             database: state.database,
         };
-        let config = LogConfig { segment_bytes: self.settings.log_segment_bytes() };
+        let config = LogConfig {
+            segment_bytes: self.settings.log_segment_bytes(),
+            // What was deleted must not stay in them.
+            reuses_files: self.settings.delete_persistence_micros().is_none(),
+        };
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = Arc::clone(&self.log_sync);
@@ -46,7 +50,8 @@ impl Engine {
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
         let mut changes = vec![Change::RequiredSegment(segment), Change::LastSeq(last_seq)];
-        changes.extend(idle);
+        let change = |(keyspace, upto)| Change::Flushed { keyspace, upto };
+        changes.extend(idle.into_iter().map(change));
         self.commit(manifest, changes)?;
         drop(guard);
         self.note_manifest();
@@ -85,6 +90,11 @@ impl Engine {
         let from = state.log_needed_from(Lsn(0));
         let mut last_seq = state.last_seq;
         let mut is_synced = false;
+        let now = self.clock.now_micros();
+        let times = match self.settings.delete_persistence_micros() {
+            Some(_) => recovery.times(),
+            None => Vec::new(),
+        };
         let replayed = recovery.replay(
             &*self.storage,
             &self.dir,
@@ -112,7 +122,11 @@ impl Engine {
                         Error::corruption(&self.dir, None, "log record", error.to_string())
                     })?;
                     if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        self.insert_one(&tree.state().active.memtable, &op, next, seq);
+                        let active = &tree.state().active;
+                        self.insert_one(&active.memtable, &op, next, seq);
+                        if !times.is_empty() {
+                            active.note_entry(|| time_at(&times, lsn).min(now));
+                        }
                     }
                     next += 1;
                 }
@@ -168,4 +182,10 @@ impl Engine {
         });
         debug_assert!(self.background == Background::Inline || self.visible() >= last_seq);
     }
+}
+
+/// When the segment was begun that holds a position.
+fn time_at(times: &[(Lsn, u64)], lsn: Lsn) -> u64 {
+    let after = times.partition_point(|(base, _)| *base <= lsn);
+    times.get(after.saturating_sub(1)).map_or(0, |(_, micros)| *micros)
 }

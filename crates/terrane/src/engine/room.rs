@@ -14,6 +14,7 @@ use super::health::Trouble;
 use super::tree::{Buffer, FullBuffer, Tree, TreeState};
 use super::write::Goal;
 use super::{Engine, JobKind, Writer};
+use crate::batch::Op;
 use crate::error::{Error, Result};
 use crate::event::{FlushReason, StallEffect};
 use crate::stats::Counter;
@@ -75,9 +76,13 @@ impl Engine {
     ) -> Result<Option<Stop>> {
         let needed = |operations: u64| user_bytes as u64 + operations * ENTRY_BYTES;
         match goal {
-            Goal::One { tree, state, .. } => {
+            Goal::One { op, tree, state } => {
                 tree.refresh(state);
-                let stop = self.check_room_of(writer, tree, state, needed(1));
+                let needed = match op {
+                    Op::DeleteRange { .. } => needed(1) + deleted_range_bytes(state),
+                    _ => needed(1),
+                };
+                let stop = self.check_room_of(writer, tree, state, needed);
                 tree.refresh(state);
                 Ok(stop)
             }
@@ -86,7 +91,9 @@ impl Engine {
                 let needed = needed(batch.len() as u64);
                 for id in batch.keyspaces() {
                     let Some(tree) = trees.get(id) else { continue };
-                    if let Some(stop) = self.check_room_of(writer, tree, &tree.state(), needed) {
+                    let state = tree.state();
+                    let needed = needed + deleted_range_bytes(&state);
+                    if let Some(stop) = self.check_room_of(writer, tree, &state, needed) {
                         return Ok(Some(stop));
                     }
                 }
@@ -292,6 +299,12 @@ impl Engine {
         drop(self.lock_writer());
         self.room.notify_all();
     }
+}
+
+/// What a deleted range can take beside its ends: a number for each fragment that it covers, and as
+/// much again for room to grow. All ranges of a batch together take no more.
+fn deleted_range_bytes(state: &TreeState) -> u64 {
+    state.active.memtable.range_tombstones().len() as u64 * 2 * size_of::<u64>() as u64
 }
 
 /// How much of what is left can be written before the memtable is measured again. What is written

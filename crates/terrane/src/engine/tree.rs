@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
-use terrane_memtable::{Config, HashView, Memtable, Pool, VectorQuery};
+use terrane_memtable::{Config, HashView, Memtable, Padded, Pool, VectorQuery};
 use terrane_policy::memtable_choice::{self, Choice, Mix, choose};
 use terrane_policy::{
     self as policy, Admission, Compaction, Cursors, Design, MemtableKind, OrderedView, Pressure,
@@ -32,13 +32,14 @@ pub(crate) struct Buffer {
     /// When its first entry came, in microseconds since the Unix epoch; 0 as long as that is not
     /// known.
     since_micros: AtomicU64,
-    /// Bytes that it is known to have room for; used with the writer's lock held.
-    room: AtomicU64,
+    /// Bytes that it is known to have room for; used with the writer's lock held. Every write changes
+    /// it, and all threads read what is beside it.
+    room: Padded<AtomicU64>,
 }
 
 impl Buffer {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
-        Self { memtable, begins, since_micros: AtomicU64::new(0), room: AtomicU64::new(0) }
+        Self { memtable, begins, since_micros: AtomicU64::new(0), room: Padded::default() }
     }
 
     /// Takes so many bytes of the room that it is known to have; false if that is too little, and
@@ -112,6 +113,8 @@ pub(crate) struct TreeState {
 #[derive(Debug, Default)]
 pub(crate) struct TreeJobs {
     pub(crate) is_flushing: bool,
+    /// What the flush that goes on merges, if it does.
+    pub(crate) flushing: Option<Compaction>,
     pub(crate) compactions: Vec<Compaction>,
     pub(crate) cursors: Cursors,
     /// Tables that could not be read, and why: they are left alone.

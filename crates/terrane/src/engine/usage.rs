@@ -104,6 +104,11 @@ pub(crate) struct ScanCount {
 }
 
 impl ScanCount {
+    /// Entries so far.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
     #[inline]
     pub(crate) fn step(&mut self) {
         self.entries += 1;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use terrane_memtable::{Inserted, Memtable};
+use terrane_memtable::{Entry, Inserted, Memtable};
 
 use super::commit::Ticket;
 use super::{Engine, Tree, TreeState, Writer};
@@ -81,6 +81,14 @@ impl<'a> Goal<'a> {
         }
     }
 
+    /// Asks for the memory that the write goes on with, where what it begins with says which.
+    #[inline]
+    fn prefetch_version(&self) {
+        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self {
+            state.active.memtable.prefetch_version(key);
+        }
+    }
+
     /// Has the state be the current one.
     pub(super) fn refresh(&mut self) {
         if let Self::One { tree, state, .. } = self {
@@ -113,15 +121,22 @@ impl Engine {
         if last > MAX_SEQ {
             return Err(Error::internal("all sequence numbers are used up"));
         }
-        self.take_memtables(&mut goal, last, durability)?;
+        self.take_memtables(&mut goal, last)?;
         if self.settings.delete_persistence_micros().is_some() {
             self.note_entries(&write);
+            if let (Some(log), true) = (&mut writer.log, durability != Durability::None) {
+                log.note_record(|| self.clock.now_micros());
+            }
         }
         let end = match durability {
             Durability::None => None,
             _ => {
                 let logged = log(&mut writer, &write, first, durability == Durability::Sync);
-                Some(logged.inspect_err(|_| self.check_log())?)
+                let end = logged.inspect_err(|_| self.check_log())?;
+                // What was asked for before the log was written is here by now: to look at it any
+                // earlier would be to wait for it with the lock held.
+                goal.prefetch_version();
+                Some(end)
             }
         };
         writer.next_seq = last + 1;
@@ -168,7 +183,7 @@ impl Engine {
 
     /// Writing to the log failed. If it was a sync that did, no write is taken any more.
     #[cold]
-    fn check_log(&self) {
+    pub(super) fn check_log(&self) {
         if let Some(error) = self.log_sync.failure() {
             self.health.fail(error);
         }
@@ -182,22 +197,11 @@ impl Engine {
 
     /// The active memtables of all trees that are written to, up to `last`. Called with the writer's
     /// lock held, under which they are replaced.
-    fn take_memtables(
-        &self,
-        goal: &mut Goal<'_>,
-        last: SeqNo,
-        durability: Durability,
-    ) -> Result<()> {
+    fn take_memtables(&self, goal: &mut Goal<'_>, last: SeqNo) -> Result<()> {
         match goal {
             Goal::One { tree, .. } if tree.is_dropped() => Err(dropped(tree.id)),
-            Goal::One { op, tree, state } => {
+            Goal::One { tree, .. } => {
                 tree.set_last_seq(last);
-                if let Op::Put { key, .. } | Op::Delete { key } = op
-                    && durability != Durability::None
-                {
-                    // It comes while the log is written.
-                    state.active.memtable.prefetch_version(key);
-                }
                 Ok(())
             }
             Goal::Batch { batch, memtables } => {
@@ -236,19 +240,27 @@ impl Engine {
     fn insert(&self, goal: &Goal<'_>, first: SeqNo) {
         match goal {
             Goal::One { op, tree, state } => {
+                self.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 tell_put(tree, op);
                 self.insert_one(&state.active.memtable, op, first, first);
             }
             Goal::Batch { batch, memtables } => {
                 // Encoded by this process, and checked before.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
+                let mut deletes = 0;
+                let mut group = Group::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
+                    deletes += u64::from(op.is_delete());
                     let target = memtables.iter().find(|(tree, _)| tree.id == keyspace);
                     if let Some((tree, memtable)) = target {
                         tell_put(tree, &op);
-                        self.insert_one(memtable, &op, seq, first);
+                        if !group.take(memtable, &op, seq) {
+                            self.insert_one(memtable, &op, seq, first);
+                        }
                     }
                 }
+                group.insert();
+                self.counters.add_some(Counter::Deletes, deletes);
             }
         }
     }
@@ -261,6 +273,54 @@ impl Engine {
         if memtable.forgets() {
             self.count_inserted(inserted);
         }
+    }
+}
+
+/// As many operations of a batch are put into a memtable together.
+const GROUP: usize = 24;
+
+/// Operations of a batch that are put into a memtable together, where that is cheaper. Nobody sees a
+/// batch before all of it is there, so that their order means nothing.
+struct Group<'a> {
+    memtable: Option<&'a Memtable>,
+    entries: [Entry<'a>; GROUP],
+    len: usize,
+}
+
+impl Default for Group<'_> {
+    fn default() -> Self {
+        let none = Entry { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
+        Self { memtable: None, entries: [none; GROUP], len: 0 }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Takes an operation; false if it is to be inserted alone.
+    fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
+        let (key, kind, value) = match *op {
+            Op::Put { key, value } => (key, EntryKind::Value, value),
+            Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
+            Op::DeleteRange { .. } => return false,
+        };
+        if !memtable.takes_groups() {
+            return false;
+        }
+        let is_same = self.memtable.is_some_and(|one| std::ptr::eq(one, memtable));
+        if !is_same || self.len == GROUP {
+            self.insert();
+            self.memtable = Some(memtable);
+        }
+        self.entries[self.len] = Entry { key, seq, kind, value };
+        self.len += 1;
+        true
+    }
+
+    /// Inserts what it holds.
+    fn insert(&mut self) {
+        if let Some(memtable) = self.memtable {
+            memtable.insert_all(&self.entries[..self.len]);
+        }
+        self.len = 0;
     }
 }
 

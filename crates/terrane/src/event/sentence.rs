@@ -29,9 +29,25 @@ impl fmt::Display for Event {
             Self::FlushEnded { keyspace, failure: Some(failure), .. } => {
                 write!(f, "{keyspace}: a flush came to nothing: {failure}")
             }
-            Self::FlushEnded { keyspace, tables: made, written_bytes, took_micros, .. } => {
+            Self::FlushEnded {
+                keyspace,
+                tables: made,
+                written_bytes,
+                merged_tables,
+                read_bytes,
+                apart,
+                took_micros,
+                ..
+            } => {
                 let (made, written) = (tables(*made), human(*written_bytes));
-                write!(f, "{keyspace}: flushed into {made}, {written}, in {}", time(*took_micros))
+                let took = time(*took_micros);
+                write!(f, "{keyspace}: flushed into {made}, {written}, in {took}")?;
+                if *merged_tables > 0 {
+                    let (merged, read) = (tables(*merged_tables), human(*read_bytes));
+                    write!(f, ", merged with {merged} of level 0, {read} read")?;
+                }
+                let Some(apart) = apart else { return Ok(()) };
+                write!(f, ", a run of its own, as {apart}")
             }
             Self::JobBegun { keyspace, what, why, predicted_bytes } => {
                 let predicted = match predicted_bytes {

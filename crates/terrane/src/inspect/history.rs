@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::log::{SegmentReport, log};
 use crate::error::{Error, Result};
 use crate::manifest::{JobRecord, ManifestState, load, replay};
 use crate::storage::DiskStorage;
@@ -55,6 +56,25 @@ pub struct DeletesReport {
     pub worst_micros: Option<u64>,
     /// Each keyspace.
     pub keyspaces: Vec<KeyspaceDeletes>,
+    /// The files of the log that hold writes, oldest first: what they hold is there, whatever became
+    /// of it in tables.
+    pub log: Vec<LogFile>,
+}
+
+/// A file of the log with what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogFile {
+    /// Its name.
+    pub name: String,
+    /// Batches in it.
+    pub batches: u64,
+    /// Deletes of keys and of ranges among their operations.
+    pub deletes: u64,
+    /// When it was begun, in microseconds since the Unix epoch: nothing in it is older.
+    pub begun_micros: u64,
+    /// When the next one was begun: nothing in it is younger. `None` for the one that is written.
+    pub ended_micros: Option<u64>,
 }
 
 /// The deletes of a keyspace that are in tables and not persistent yet.
@@ -73,11 +93,15 @@ pub struct KeyspaceDeletes {
 }
 
 impl DeletesReport {
-    /// Tables whose oldest tombstone is older than it may be at `now_micros`.
+    /// Tables whose oldest tombstone is older than it may be at `now_micros`, and files of the log of
+    /// which all is.
     pub fn violations(&self, now_micros: u64) -> usize {
         let Some(threshold) = self.threshold_micros else { return 0 };
         let tables = self.keyspaces.iter().flat_map(|keyspace| &keyspace.tables);
-        tables.filter(|(_, _, since)| now_micros.saturating_sub(*since) > threshold).count()
+        let oldest = tables.map(|(_, _, since)| *since);
+        let youngest = self.log.iter().filter_map(|file| file.ended_micros);
+        let all = oldest.chain(youngest);
+        all.filter(|since| now_micros.saturating_sub(*since) > threshold).count()
     }
 }
 
@@ -116,7 +140,27 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
         threshold_micros: threshold,
         worst_micros: state.jobs.iter().filter_map(|job| job.persisted_micros).max(),
         keyspaces: keyspaces.collect(),
+        log: log_files(dir.as_ref())?,
     })
+}
+
+/// All files of the log that hold batches, those that wait to be written again among them.
+fn log_files(dir: &Path) -> Result<Vec<LogFile>> {
+    let segments = log(dir)?.segments;
+    let begun: Vec<u64> = segments.iter().map(|segment| segment.created_micros).collect();
+    let of = |(index, segment): (usize, &SegmentReport)| {
+        let batches = segment.records.iter().filter(|record| record.kind == "batch");
+        let operations = batches.clone().flat_map(|record| &record.operations);
+        LogFile {
+            name: segment.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            batches: batches.count() as u64,
+            deletes: operations.filter(|operation| operation.kind != "put").count() as u64,
+            begun_micros: segment.created_micros,
+            ended_micros: begun.get(index + 1).copied(),
+        }
+    };
+    let files = segments.iter().enumerate().map(of);
+    Ok(files.filter(|file| file.batches > 0).collect())
 }
 
 pub(super) fn state(dir: &Path) -> Result<ManifestState> {

@@ -76,7 +76,8 @@ pub struct LogReport {
 pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let paths = if segment_file_number(name).is_some() {
+    let is_of_directory = segment_file_number(name).is_none();
+    let paths = if !is_of_directory {
         vec![path.to_owned()]
     } else {
         let names = DiskStorage.list(path).map_err(|error| Error::io("list", path, error))?;
@@ -85,13 +86,20 @@ pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
     };
     let mut report = LogReport { segments: Vec::new(), unreadable: Vec::new() };
     for path in paths {
-        match SegmentReader::open(&DiskStorage, &path)? {
-            Some(reader) => report.segments.push(read_segment(reader)?),
-            None => report.unreadable.push(path),
+        match SegmentReader::open(&DiskStorage, &path) {
+            Ok(Some(reader)) => report.segments.push(read_segment(reader)?),
+            Ok(None) => report.unreadable.push(path),
+            // A database that is in use has freed it meanwhile.
+            Err(_) if is_of_directory && is_gone(&path) => {}
+            Err(error) => return Err(error),
         }
     }
     report.segments.sort_by_key(|segment| segment.segment);
     Ok(report)
+}
+
+fn is_gone(path: &Path) -> bool {
+    DiskStorage.len(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn read_segment(mut reader: SegmentReader) -> Result<SegmentReport> {

@@ -64,6 +64,17 @@ fn describe(change: &Change) -> String {
             let file = table.file.file_name();
             format!("keyspace {keyspace} adds to L{level} r{run}: {} in {file}", table.info)
         }
+        Change::Operations(counts) => format!(
+            "remembers {} operations: {} writes, {} of them deletes, {} lookups, {} of them found, \
+             {} scans of {} entries",
+            counts.total(),
+            counts.writes,
+            counts.deletes,
+            counts.gets,
+            counts.gets_found,
+            counts.scans,
+            counts.scan_entries
+        ),
         Change::Job(job) => format!("keyspace {} merged {}: {}", job.keyspace, job.what, job.why),
         Change::RemoveTable { keyspace, table } => {
             format!("keyspace {keyspace} removes table {table}")

@@ -165,5 +165,6 @@ pub(super) fn environment() -> Arc<TableEnvironment> {
         clock: Arc::new(crate::clock::SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
+        not_removed: std::sync::Mutex::default(),
     })
 }

@@ -55,7 +55,10 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
         }
     };
     if loaded.healed > 0 {
-        let what = format!("{} damaged frames; their copies are whole", loaded.healed);
+        let what = match loaded.healed {
+            1 => "1 damaged frame, whose copy is whole".to_owned(),
+            count => format!("{count} damaged frames, whose copies are whole"),
+        };
         found.problems.push(Problem::new(loaded.path.as_deref().unwrap_or(dir), what));
     }
     let state = match replay(&loaded, dir) {

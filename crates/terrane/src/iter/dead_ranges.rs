@@ -16,6 +16,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use terrane_memtable::Padded;
+
 use crate::types::SeqNo;
 
 /// More ranges than this are hardly ever of use; the oldest is forgotten.
@@ -35,8 +37,8 @@ pub(crate) struct DeadRange {
 /// The dead ranges of a tree, and up to where the tree is written.
 #[derive(Debug, Default)]
 pub(crate) struct DeadRanges {
-    /// The largest sequence number that was given to a write of the tree.
-    last_seq: AtomicU64,
+    /// The largest sequence number that was given to a write of the tree. Each of them changes it.
+    last_seq: Padded<AtomicU64>,
     /// The number of ranges, for writers that have better things to do than to lock.
     count: AtomicUsize,
     ranges: Mutex<Vec<DeadRange>>,

@@ -14,6 +14,7 @@ use terrane_policy::{KeyRange, RunId, TableId, TableInfo};
 
 use super::job::JobRecord;
 use crate::codec::{DecodeError, Decoded, Reader, put_option, put_slice, put_varint};
+use crate::stats::OperationCounts;
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
@@ -68,6 +69,8 @@ pub(crate) enum Change {
     },
     /// A compaction was done: history, which a reader may skip.
     Job(JobRecord),
+    /// What the database was asked for, as it is remembered from here on: a reader may skip it.
+    Operations(OperationCounts),
 }
 
 /// Changes that are made together or not at all.
@@ -90,6 +93,7 @@ const OPTION: u64 = 12;
 const KEYSPACE: u64 = 13;
 const JOB: u64 = 14;
 const DROP_KEYSPACE: u64 = 15;
+const OPERATIONS: u64 = 16;
 const FLUSHED: u64 = 17;
 const ADD_TABLE: u64 = 19;
 const REMOVE_TABLE: u64 = 21;
@@ -169,6 +173,10 @@ impl Change {
                 job.encode(out);
                 JOB
             }
+            Self::Operations(counts) => {
+                counts.numbers().iter().for_each(|&number| put_varint(out, number));
+                OPERATIONS
+            }
         }
     }
 
@@ -208,6 +216,14 @@ impl Change {
                 table: TableId(reader.varint("table")?),
             },
             JOB => Self::Job(JobRecord::decode(reader)?),
+            OPERATIONS => {
+                let mut numbers = [0; 8];
+                for number in &mut numbers {
+                    *number = reader.varint("operations")?;
+                }
+                let mut numbers = numbers.into_iter();
+                Self::Operations(OperationCounts::of_numbers(|| numbers.next().unwrap_or_default()))
+            }
             unknown if unknown % 2 == 1 => {
                 return Err(DecodeError::unknown("change of the manifest", unknown));
             }
@@ -306,6 +322,7 @@ pub(super) mod tests {
                 why: "run-count".into(),
             }),
             Change::DropKeyspace(keyspace),
+            Change::Operations(OperationCounts::of_numbers(|| 1 << 40)),
         ]
     }
 

@@ -1,4 +1,5 @@
-//! Compactions that were done, as the manifest remembers them: why, and what they cost.
+//! Compactions that were done, and flushes that merged, as the manifest remembers them: why, and
+//! what they cost.
 //!
 //! ```text
 //! job: | keyspace | ended | took | rewritten | moved | predicted | read | written |
@@ -6,13 +7,22 @@
 //! ```
 //! Numbers are varints. A reader that does not know jobs skips them: they are history, not state.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use terrane_policy::TableId;
 
 use crate::codec::{Decoded, Reader, put_option, put_slice, put_varint};
 use crate::types::KeyspaceId;
 
 /// How many jobs are remembered, beside the one that took longest to make deletes persistent.
-const JOBS_KEPT: usize = 100;
+const JOBS_KEPT: usize = 1000;
+
+/// So much of them is kept at most, about, with that one: every opening writes it, twice.
+const BYTES_KEPT: usize = 128 << 10;
+
+/// What a job takes beside its texts, about.
+const NUMBERS_BYTES: usize = 40;
 
 /// A compaction that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +46,10 @@ pub(crate) struct JobRecord {
 }
 
 impl JobRecord {
+    fn size_bytes(&self) -> usize {
+        NUMBERS_BYTES + self.what.len() + self.why.len()
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.keyspace.0.into());
         let numbers = [
@@ -72,20 +86,40 @@ impl JobRecord {
     }
 }
 
-/// Adds a job, and forgets the oldest beyond what is kept.
-pub(super) fn remember(jobs: &mut Vec<JobRecord>, job: JobRecord) {
-    jobs.push(job);
-    while jobs.len() > JOBS_KEPT + 1 {
-        let worst = jobs.iter().map(|job| job.persisted_micros).max().flatten();
-        let is_worst = |job: &JobRecord| worst.is_some() && job.persisted_micros == worst;
-        let oldest = jobs.iter().position(|job| !is_worst(job)).unwrap_or(0);
-        jobs.remove(oldest);
+/// The compactions that are remembered, oldest first. Each is shared with the states before it: who
+/// adds one takes a copy of the list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Jobs {
+    kept: VecDeque<Arc<JobRecord>>,
+    /// What all of them take, about.
+    bytes: usize,
+}
+
+impl Jobs {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &JobRecord> {
+        self.kept.iter().map(|job| &**job)
+    }
+
+    /// Adds a job, and forgets the oldest beyond what is kept.
+    pub(super) fn remember(&mut self, job: JobRecord) {
+        self.bytes += job.size_bytes();
+        self.kept.push_back(Arc::new(job));
+        while self.kept.len() > 1 && (self.kept.len() > JOBS_KEPT + 1 || self.bytes > BYTES_KEPT) {
+            let worst = self.iter().map(|job| job.persisted_micros).max().flatten();
+            let is_worst = |job: &JobRecord| worst.is_some() && job.persisted_micros == worst;
+            let oldest = self.iter().position(|job| !is_worst(job)).unwrap_or(0);
+            let gone = self.kept.remove(oldest);
+            self.bytes -= gone.map_or(0, |job| job.size_bytes());
+        }
     }
 }
 
 /// What a job takes and where it puts it, without why.
 pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     let inputs = compaction.inputs.iter().map(|input| {
+        if input.is_memtable() {
+            return "the memtable".to_owned();
+        }
         let tables = input.tables.iter().map(|table| table.id);
         format!("L{} r{}: {}", input.level, input.run, listed(tables))
     });
@@ -127,11 +161,27 @@ mod tests {
 
     #[test]
     fn the_last_jobs_are_kept_and_the_worst() {
-        let mut jobs = Vec::new();
-        for number in 0..300 {
-            remember(&mut jobs, job(number, Some(if number == 7 { 99 } else { number % 5 })));
+        let mut jobs = Jobs::default();
+        for number in 0..3000 {
+            jobs.remember(job(number, Some(if number == 7 { 99 } else { number % 5 })));
         }
-        assert_eq!(jobs.len(), JOBS_KEPT + 1);
-        assert_eq!((jobs[0].ended_micros, jobs[1].ended_micros), (7, 200));
+        let ended: Vec<u64> = jobs.iter().map(|job| job.ended_micros).collect();
+        assert_eq!((ended.len(), ended[0], ended[1]), (JOBS_KEPT + 1, 7, 2000));
+    }
+
+    #[test]
+    fn jobs_with_long_texts_are_fewer() {
+        let mut jobs = Jobs::default();
+        for number in 0..3000 {
+            let why = "because ".repeat(100);
+            jobs.remember(JobRecord { why, ..job(number, None) });
+            assert!(jobs.bytes <= BYTES_KEPT);
+        }
+        let counted: usize = jobs.iter().map(JobRecord::size_bytes).sum();
+        assert_eq!(counted, jobs.bytes);
+        assert!(jobs.iter().count() > 100);
+        let monster = JobRecord { why: "x".repeat(1 << 20), ..job(1, None) };
+        jobs.remember(monster);
+        assert_eq!(jobs.iter().count(), 1, "the last one is there whatever it takes");
     }
 }

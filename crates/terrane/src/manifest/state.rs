@@ -1,15 +1,18 @@
 //! What a manifest keeps: all keyspaces with their tables, and the numbers that were given out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
 
 use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
-use super::job::{JobRecord, remember};
+use super::job::Jobs;
+use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
-/// The state after some edits.
+/// The state after some edits. A copy shares what it does not change, so that an edit costs what it
+/// changes, however much there is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ManifestState {
     pub(crate) database: u64,
@@ -19,9 +22,11 @@ pub(crate) struct ManifestState {
     pub(crate) last_seq: SeqNo,
     pub(crate) required_segment: u64,
     pub(crate) options: BTreeMap<String, String>,
-    pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
+    pub(crate) keyspaces: BTreeMap<KeyspaceId, Arc<KeyspaceState>>,
     /// Compactions that were done, oldest first.
-    pub(crate) jobs: Vec<JobRecord>,
+    pub(crate) jobs: Arc<Jobs>,
+    /// What the database was asked for, as it is remembered.
+    pub(crate) operations: OperationCounts,
 }
 
 /// One keyspace.
@@ -39,29 +44,28 @@ pub(crate) struct KeyspaceState {
 }
 
 impl ManifestState {
-    /// Applies changes, all or none.
+    /// Applies changes.
     ///
     /// # Errors
-    /// Why they do not fit.
+    /// Why they do not fit. Some of them may have been applied, so that the state is of no use any
+    /// more: who goes on after an error applies them to a copy.
     pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
-        let mut next = self.clone();
         // Tables that leave and enter go together, so that one may move within its tree.
         let mut shapes: BTreeMap<KeyspaceId, ShapeEdit> = BTreeMap::new();
         for change in changes {
-            next.apply_one(change, &mut shapes)?;
+            self.apply_one(change, &mut shapes)?;
         }
         for (id, edit) in shapes {
-            let keyspace = next.keyspace_mut(id)?;
+            let keyspace = self.keyspace_mut(id)?;
             keyspace.shape = keyspace.shape.apply(&edit).map_err(|error| error.to_string())?;
             let kept: Vec<TableId> = edit.added.iter().map(|added| added.table.id).collect();
             for gone in edit.removed.iter().filter(|id| !kept.contains(id)) {
                 keyspace.tables.remove(gone);
             }
         }
-        if next.next_table.max(next.next_run) > COUNT_MAX || next.last_seq > MAX_SEQ {
+        if self.next_table.max(self.next_run) > COUNT_MAX || self.last_seq > MAX_SEQ {
             return Err("a number that counts up is out of range".into());
         }
-        *self = next;
         Ok(())
     }
 
@@ -84,8 +88,7 @@ impl ManifestState {
                 self.define_keyspace(*keyspace, name, design)?;
             }
             Change::DropKeyspace(keyspace) => {
-                self.keyspace_mut(*keyspace)?;
-                self.keyspaces.remove(keyspace);
+                self.keyspaces.remove(keyspace).ok_or_else(|| missing(*keyspace))?;
                 shapes.remove(keyspace);
             }
             Change::Flushed { keyspace, upto } => {
@@ -105,7 +108,8 @@ impl ManifestState {
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
-            Change::Job(job) => remember(&mut self.jobs, job.clone()),
+            Change::Job(job) => Arc::make_mut(&mut self.jobs).remember(job.clone()),
+            Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);
             }
@@ -116,7 +120,7 @@ impl ManifestState {
     fn define_keyspace(&mut self, id: KeyspaceId, name: &str, design: &str) -> Result<(), String> {
         let design: Design = design.parse().map_err(|error| format!("keyspace {name}: {error}"))?;
         self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
-        if let Some(keyspace) = self.keyspaces.get_mut(&id) {
+        if let Some(keyspace) = self.keyspaces.get_mut(&id).map(Arc::make_mut) {
             if keyspace.design != design {
                 keyspace.design_before = Some(std::mem::replace(&mut keyspace.design, design));
             }
@@ -134,12 +138,13 @@ impl ManifestState {
             tables: BTreeMap::new(),
             flushed: Lsn(0),
         };
-        self.keyspaces.insert(id, keyspace);
+        self.keyspaces.insert(id, Arc::new(keyspace));
         Ok(())
     }
 
     fn keyspace_mut(&mut self, id: KeyspaceId) -> Result<&mut KeyspaceState, String> {
-        self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
+        let keyspace = self.keyspaces.get_mut(&id).map(Arc::make_mut);
+        keyspace.ok_or_else(|| missing(id))
     }
 
     /// The changes that make this state from nothing.
@@ -172,6 +177,9 @@ impl ManifestState {
             }
         }
         changes.extend(self.jobs.iter().cloned().map(Change::Job));
+        if self.operations.total() > 0 {
+            changes.push(Change::Operations(self.operations));
+        }
         changes
     }
 
@@ -180,6 +188,10 @@ impl ManifestState {
     pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {
         self.keyspaces.values().map(|keyspace| keyspace.flushed).min().unwrap_or(end)
     }
+}
+
+fn missing(id: KeyspaceId) -> String {
+    format!("keyspace {id} does not exist")
 }
 
 #[cfg(test)]
@@ -267,8 +279,8 @@ mod tests {
     }
 
     #[test]
-    fn edits_that_do_not_fit_change_nothing() {
-        let state = example();
+    fn edits_that_do_not_fit_are_refused_and_leave_what_they_were_copied_from() {
+        let (state, same) = (example(), example());
         let keyspace = KeyspaceId(0);
         let nowhere = KeyspaceId(5);
         for broken in [
@@ -291,7 +303,25 @@ mod tests {
         ] {
             let mut changed = state.clone();
             assert!(changed.apply(&[Change::LastSeq(1000), broken]).is_err());
-            assert_eq!(changed, state);
+            assert_eq!(state, same);
         }
+    }
+
+    /// Each edit copied all keyspaces with all tables: what one took grew with the database, and
+    /// opening one took the square of it.
+    #[test]
+    fn an_edit_copies_the_keyspaces_that_it_changes_and_no_other() {
+        let mut state = example();
+        let [first, second] = [0, 1].map(KeyspaceId);
+        let design = state.keyspaces[&first].design.to_string();
+        state.apply(&[Change::Keyspace { keyspace: second, name: "b".into(), design }]).unwrap();
+        let mut next = state.clone();
+        next.apply(&[Change::Flushed { keyspace: second, upto: Lsn(900) }]).unwrap();
+        assert!(Arc::ptr_eq(&state.keyspaces[&first], &next.keyspaces[&first]));
+        assert!(Arc::ptr_eq(&state.jobs, &next.jobs));
+        assert_eq!(
+            (state.keyspaces[&second].flushed, next.keyspaces[&second].flushed),
+            (Lsn(0), Lsn(900))
+        );
     }
 }

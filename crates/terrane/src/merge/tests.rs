@@ -29,6 +29,7 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         clock: Arc::new(crate::clock::SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
+        not_removed: std::sync::Mutex::default(),
     })
 }
 

@@ -261,11 +261,19 @@ impl DirectFile for DiskDirect {
     }
 }
 
-/// The operating system lets go of the lock when the file is closed.
+/// The operating system lets go of the lock when all copies of the file are closed. A process that
+/// was forked off has one until it runs its own program: so the lock is given up, not just left.
 #[derive(Debug)]
-struct DiskLock(#[allow(dead_code, reason = "held, not used")] File);
+struct DiskLock(File);
 
 impl Lock for DiskLock {}
+
+impl Drop for DiskLock {
+    fn drop(&mut self) {
+        // Closing the file does the same, as a rule.
+        let _ = self.0.unlock();
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -304,6 +312,20 @@ mod tests {
         assert!(error.to_string().contains(&format!("process {}", std::process::id())));
         drop(lock);
         DiskStorage.lock(&path).unwrap();
+    }
+
+    /// A process that opened its database again right after it had closed it was told that it was in
+    /// use, by itself, if another thread was about to start a program.
+    #[test]
+    fn a_copy_of_the_file_in_a_forked_process_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let file = File::create(&path).unwrap();
+        file.try_lock().unwrap();
+        let copy = file.try_clone().unwrap();
+        drop(DiskLock(file));
+        DiskStorage.lock(&path).unwrap();
+        drop(copy);
     }
 
     #[test]

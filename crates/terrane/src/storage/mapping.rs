@@ -22,14 +22,14 @@ pub struct Mapping(Arc<Contents>);
 
 enum Contents {
     Mapped(Mmap),
-    Heap(Vec<u8>),
+    Heap(Arc<Vec<u8>>),
 }
 
 impl Mapping {
     /// Maps all of a file.
     pub(super) fn of_file(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
-            return Ok(Self::of_bytes(Vec::new()));
+            return Ok(Self::of_bytes(Arc::default()));
         }
         // SAFETY: the engine maps only files that are complete and never written again, in a
         // directory that it has locked. See the module's words on other processes.
@@ -38,7 +38,7 @@ impl Mapping {
     }
 
     /// Bytes that are in memory already.
-    pub(super) fn of_bytes(bytes: Vec<u8>) -> Self {
+    pub(super) fn of_bytes(bytes: Arc<Vec<u8>>) -> Self {
         Self(Arc::new(Contents::Heap(bytes)))
     }
 

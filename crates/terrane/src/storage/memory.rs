@@ -6,6 +6,9 @@
 //! (everything), or what the loss of power leaves (the synced part, and any part of the rest, in
 //! pieces of a sector).
 //!
+//! A file takes memory for as long as it has a name, would have one again after a crash, or is open,
+//! as on any file system. What is synced is there once, however many maps and images show it.
+//!
 //! With a capacity, writes beyond it fail as on a full disk. Files that are used around the page
 //! cache refuse what is not aligned, as a device does.
 
@@ -22,7 +25,7 @@ use super::direct::{DirectAppender, DirectReader};
 use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
-use node::{Node, NodeId};
+use node::{Node, NodeId, Open};
 
 /// Files in memory. Clones share the same files.
 #[derive(Debug, Clone)]
@@ -117,7 +120,7 @@ impl MemoryStorage {
     pub fn overwrite(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let mut state = self.lock_state();
         let id = state.id(path)?;
-        state.nodes.insert(id, Node::durable(contents.to_vec()));
+        state.nodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?.replace(contents.to_vec());
         Ok(())
     }
 
@@ -174,16 +177,17 @@ impl State {
         self.pending_names.push(NameChange { set });
     }
 
-    fn create(&mut self, path: &Path, node: Node) -> io::Result<NodeId> {
+    fn create(&mut self, path: &Path, node: Node) -> io::Result<(NodeId, Open)> {
         if self.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         self.record(&format!("create {}", path.display()));
         let id = NodeId(self.next_node);
         self.next_node += 1;
+        let open = node.open();
         self.nodes.insert(id, node);
         self.change_names(vec![(path.to_owned(), Some(id))]);
-        Ok(id)
+        Ok((id, open))
     }
 
     fn sync_dir(&mut self, dir: &Path) {
@@ -195,6 +199,22 @@ impl State {
         for change in now {
             change.apply(&mut self.durable_names);
         }
+        self.sweep();
+    }
+
+    /// Lets go of files that have no name, would have none after a crash, and are not open.
+    fn sweep(&mut self) {
+        let changed = self.pending_names.iter().flat_map(|change| &change.set);
+        let changed = changed.filter_map(|(_, id)| id.as_ref());
+        let named = self.names.values().chain(self.durable_names.values()).chain(changed);
+        let named: BTreeSet<NodeId> = named.copied().collect();
+        self.nodes.retain(|id, node| named.contains(id) || node.is_open());
+    }
+
+    /// A file, its holder and its length, for who opens it.
+    fn open(&self, path: &Path) -> io::Result<((NodeId, Open), u64)> {
+        let (id, node) = (self.id(path)?, self.node(path)?);
+        Ok(((id, node.open()), node.data().len() as u64))
     }
 }
 
@@ -226,8 +246,8 @@ impl Storage for MemoryStorage {
     }
 
     fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
-        let id = self.lock_state().create(path, Node::default())?;
-        let file = MemoryAppender::new(self.clone(), id, path);
+        let file = self.lock_state().create(path, Node::default())?;
+        let file = MemoryAppender::new(self.clone(), file, path);
         if access == Access::Direct && !self.lock_state().refuses_direct {
             return Ok(Box::new(DirectAppender::new(file)));
         }
@@ -236,30 +256,30 @@ impl Storage for MemoryStorage {
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         let state = self.lock_state();
-        let (id, len) = (state.id(path)?, state.node(path)?.data().len() as u64);
+        let (file, len) = state.open(path)?;
         if access == Access::Direct && !state.refuses_direct {
-            let file = MemoryAppender::new(self.clone(), id, path);
+            let file = MemoryAppender::new(self.clone(), file, path);
             return Ok(Arc::new(DirectReader::new(file, len)));
         }
-        Ok(Arc::new(MemoryReader::new(self.clone(), id)))
+        Ok(Arc::new(MemoryReader::new(self.clone(), file)))
     }
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
-        Ok(Mapping::of_bytes(self.lock_state().node(path)?.data().to_vec()))
+        Ok(Mapping::of_bytes(self.lock_state().node(path)?.shared()))
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         let mut state = self.lock_state();
         state.take_room(len)?;
         let zeros = vec![0; usize::try_from(len).map_err(|_| io::ErrorKind::StorageFull)?];
-        let id = state.create(path, Node::durable(zeros))?;
-        Ok(Box::new(MemorySegment::new(self.clone(), id, len, path)))
+        let file = state.create(path, Node::durable(Arc::new(zeros)))?;
+        Ok(Box::new(MemorySegment::new(self.clone(), file, len, path)))
     }
 
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
         let state = self.lock_state();
-        let (id, len) = (state.id(path)?, state.node(path)?.data().len() as u64);
-        Ok(Box::new(MemorySegment::new(self.clone(), id, len, path)))
+        let (file, len) = state.open(path)?;
+        Ok(Box::new(MemorySegment::new(self.clone(), file, len, path)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -312,5 +332,58 @@ impl Storage for MemoryStorage {
         state.entropy =
             state.entropy.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         state.entropy ^ (state.entropy >> 29)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_a_name_are_gone_when_no_crash_brings_them_back_and_no_one_has_them_open() {
+        let storage = MemoryStorage::new(1);
+        let (dir, path) = (Path::new("db"), Path::new("db/file"));
+        let files = || storage.lock_state().nodes.len();
+        let mut file = storage.create(path, Access::Buffered).unwrap();
+        file.append(b"bytes").unwrap();
+        file.sync().unwrap();
+        storage.sync_dir(dir).unwrap();
+        drop(file);
+        let reader = storage.open(path, Access::Buffered).unwrap();
+        storage.remove(path).unwrap();
+        assert_eq!(files(), 1, "the loss of power would bring it back");
+        storage.sync_dir(dir).unwrap();
+        let mut read = [0; 5];
+        reader.read_at(0, &mut read).unwrap();
+        assert_eq!((&read, files()), (b"bytes", 1));
+        drop(reader);
+        storage.sync_dir(dir).unwrap();
+        assert_eq!(files(), 0);
+    }
+
+    #[test]
+    fn files_that_another_takes_the_place_of_are_gone() {
+        let storage = MemoryStorage::new(1);
+        for number in 0..10 {
+            let mut file = storage.create(Path::new("db/new"), Access::Buffered).unwrap();
+            file.append(&[number]).unwrap();
+            storage.rename(Path::new("db/new"), Path::new("db/current")).unwrap();
+            storage.sync_dir(Path::new("db")).unwrap();
+        }
+        assert!(storage.lock_state().nodes.len() <= 2);
+        assert_eq!(storage.read(Path::new("db/current")).unwrap(), [9]);
+    }
+
+    #[test]
+    fn what_is_synced_is_there_once_and_maps_show_what_was_there() {
+        let storage = MemoryStorage::new(1);
+        let path = Path::new("db/file");
+        let mut file = storage.create(path, Access::Buffered).unwrap();
+        file.append(b"one").unwrap();
+        file.sync().unwrap();
+        let map = storage.map(path).unwrap();
+        assert!(std::ptr::eq(&raw const *map, storage.lock_state().node(path).unwrap().data()));
+        file.append(b" two").unwrap();
+        assert_eq!((&*map, &storage.read(path).unwrap()[..]), (&b"one"[..], &b"one two"[..]));
     }
 }

@@ -271,12 +271,10 @@ impl RawEntry<'_> {
 /// The first four bytes of a suffix as a number, filled up with zeros.
 #[inline]
 pub(super) fn head_of_suffix(suffix: &[u8]) -> u32 {
-    if let Some(first) = suffix.first_chunk::<HEAD_BYTES>() {
-        return u32::from_be_bytes(*first);
+    match suffix.first_chunk::<HEAD_BYTES>() {
+        Some(first) => u32::from_be_bytes(*first),
+        None => (terrane_memtable::head_of(suffix) >> 32) as u32,
     }
-    let mut bytes = [0; HEAD_BYTES];
-    bytes[..suffix.len()].copy_from_slice(suffix);
-    u32::from_be_bytes(bytes)
 }
 
 #[inline]

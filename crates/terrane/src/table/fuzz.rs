@@ -217,6 +217,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
         clock: Arc::new(crate::clock::SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
+        not_removed: std::sync::Mutex::default(),
     });
     Table::new(ID, Arc::clone(info), Path::new(DIR), &environment)
 }

@@ -7,9 +7,8 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use terrane_memtable::{Fragment, prefetch_lines};
 use terrane_policy::TableInfo;
@@ -58,6 +57,8 @@ pub(crate) struct TableEnvironment {
     pub(crate) counts_accesses: AtomicBool,
     /// Takes the files of tables that nothing needs any more.
     pub(crate) discard: fn(&TableEnvironment, &Path),
+    /// Files that nothing needs and that could not be removed.
+    pub(crate) not_removed: Mutex<Vec<PathBuf>>,
 }
 
 /// A table that a version of the tree holds.

@@ -70,6 +70,7 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
         clock: Arc::new(crate::clock::SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |environment, path| environment.storage.remove(path).unwrap(),
+        not_removed: std::sync::Mutex::default(),
     });
     Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)
 }

@@ -95,6 +95,14 @@ impl Recovery {
         self.segments.iter().map(SegmentReader::manifest_version).max().unwrap_or(0)
     }
 
+    /// Where segments begin, and when each was begun, in microseconds since the Unix epoch: no record
+    /// in it is older.
+    pub(crate) fn times(&self) -> Vec<(Lsn, u64)> {
+        let header = |segment: &SegmentReader| *segment.header();
+        let headers = self.segments.iter().map(header);
+        headers.map(|header| (header.base, header.created_micros)).collect()
+    }
+
     /// Replays all batches from `from` on, in order. Each is given with its position and the
     /// sequence number of its first operation.
     ///

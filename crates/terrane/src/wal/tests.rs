@@ -58,13 +58,21 @@ impl Log {
             dir: PathBuf::from(DIR),
             database: DATABASE,
         };
-        let config = LogConfig { segment_bytes };
+        let config = LogConfig { segment_bytes, reuses_files: true };
         let sync = Arc::new(LogSync::new(counters));
         let newest = recovery.newest_segment;
         let writer =
             LogWriter::begin(environment, config, Arc::clone(&sync), &replayed, newest, Lsn(0))?;
         let written = batches.into_iter().map(|(_, seq, payload)| (seq, payload)).collect();
         Ok(Self { writer, sync, written })
+    }
+
+    /// Ends the segment before it is full; the header of the next one is made durable, or is not yet.
+    fn end_segment(&mut self, rng: &mut Rng) {
+        let header = self.writer.end_segment().unwrap();
+        if let Some(header) = header.filter(|_| rng.percent(70)) {
+            self.sync.sync_header(&header).unwrap();
+        }
     }
 
     fn append(&mut self, rng: &mut Rng) -> Lsn {
@@ -121,6 +129,9 @@ fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
                     log.sync.sync(end).unwrap();
                     promised = log.written.len();
                 }
+                if rng.percent(10) {
+                    log.end_segment(&mut rng);
+                }
             }
             let survival = Survival { percent: *rng.pick(&[0, 20, 50, 80, 99]), seed: rng.bits() };
             storage = storage.crash_point().image(Crash::Power(survival));
@@ -141,6 +152,9 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
         let mut ends = Vec::new();
         for _ in 0..400 {
             ends.push(log.append(&mut rng));
+            if rng.percent(2) {
+                log.end_segment(&mut rng);
+            }
         }
         // All before some position is in tables now.
         let released = rng.index(ends.len());
@@ -170,6 +184,39 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
             assert_eq!(batches.len(), log.written.len() - released - 1);
         }
     }
+}
+
+#[test]
+fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
+    let mut rng = Rng::new(seed_from_env(55));
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 70_000).unwrap();
+    log.writer.config.reuses_files = false;
+    let first = log.writer.segment();
+    log.writer.note_record(|| 9);
+    assert!(log.writer.end_segment().unwrap().is_none());
+    assert_eq!((log.writer.segment(), log.writer.holds_since()), (first, None));
+    let end = log.append(&mut rng);
+    log.writer.note_record(|| 9);
+    log.writer.note_record(|| 10);
+    assert_eq!(log.writer.holds_since(), Some(9));
+    // Made before it is needed, by who has the time.
+    let wanted = log.writer.wanted_to_end().unwrap();
+    assert!(log.writer.wanted_to_end().is_none());
+    log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
+    let header = log.writer.end_segment().unwrap().unwrap();
+    assert_eq!((log.writer.segment(), log.writer.holds_since()), (first + 1, None));
+    let begins = log.writer.end();
+    assert_eq!(log.writer.oldest_end(), Some(begins));
+    assert!(begins > end);
+    assert!(log.writer.release(begins).removed.is_empty(), "its successor is not durable");
+    log.sync.sync_header(&header).unwrap();
+    let freed = log.writer.release(begins);
+    assert_eq!((freed.removed.len(), freed.reused.len()), (1, 0));
+    freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
+    let lost = Crash::Power(Survival { percent: 0, seed: 1 });
+    let (batches, replayed, _) = recover(&storage.crash_point().image(lost), begins).unwrap();
+    assert_eq!((batches.len(), replayed.last_segment), (0, first + 1));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use terrane::policy::catalogue;
 use terrane::storage::{Crash, Survival};
 use terrane::{Background, Db, Design, ErrorKind, Event, KeyspaceOptions, TreeView};
 
-use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design};
+use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design, tiny};
 
 /// Every kind of memtable.
 const MEMTABLES: [&str; 13] = [
@@ -74,16 +74,6 @@ fn every_change_of_design_keeps_the_answers_and_reaches_the_new_shape() {
         db.design().to_string(),
         format!("tiering {small}").parse::<Design>().unwrap().to_string()
     );
-}
-
-/// A design of the catalogue, with sizes that a few kilobytes fill.
-fn tiny(name: &str) -> Design {
-    let mut design: Design = name.parse().unwrap();
-    (design.buffer_bytes, design.table_bytes, design.block_bytes) = (4 << 10, 4 << 10, 512);
-    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
-    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
-    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
-    design
 }
 
 #[test]

@@ -57,13 +57,97 @@ fn deletes_are_told_with_the_worst_case_and_violations() {
     assert_eq!((report.worst_micros, report.keyspaces[0].tombstones), (None, 1));
     assert_eq!(report.violations(50_000_000), 0);
     assert_eq!(report.violations(200_000_000), 1);
+    // The log holds all of it, since it was begun.
+    let file = &report.log[0];
+    assert_eq!((report.log.len(), file.batches, file.deletes), (1, 2, 1));
+    assert_eq!((file.begun_micros, file.ended_micros), (1_000_000, None));
     drop(snapshot);
     clock.advance(Duration::from_secs(95));
     while db.run_background_job().unwrap() {}
     let report = inspect::deletes(dir.path()).unwrap();
+    assert!(report.log.is_empty(), "{:?}", report.log);
     assert_eq!(report.keyspaces[0].tombstones, 0);
     assert_eq!(report.worst_micros, Some(95_000_000));
     assert_eq!(report.violations(u64::MAX), 0);
+}
+
+fn asked(counts: &terrane::OperationCounts) -> [u64; 6] {
+    let lookups = [counts.gets, counts.gets_found];
+    let scans = [counts.scans, counts.scan_entries];
+    [counts.writes, counts.deletes, lookups[0], lookups[1], scans[0], scans[1]]
+}
+
+#[test]
+fn operations_are_remembered_over_openings_and_fade() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let options = || Options::new().background(Background::Inline).clock(clock.clone());
+    let db = options().open(dir.path()).unwrap();
+    for number in 0..10u32 {
+        db.put(number.to_be_bytes(), "x").unwrap();
+    }
+    let mut batch = terrane::WriteBatch::new();
+    batch.put("a", "1").delete("b").delete_range("c".."d");
+    db.write(&batch).unwrap();
+    db.delete("a").unwrap();
+    assert!(db.get("a").unwrap().is_none() && db.get(7u32.to_be_bytes()).unwrap().is_some());
+    assert_eq!(db.multi_get(["a", "b"]).unwrap().len(), 2);
+    assert_eq!(db.iter().unwrap().take(4).count(), 4);
+    let all = [14, 3, 4, 1, 1, 4];
+    assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), (all, all));
+    // What was counted before fades; what is asked for later counts in full, and time that the database is closed for does not.
+    clock.advance(HOUR * 24);
+    for _ in 0..20 {
+        db.get("a").unwrap();
+    }
+    assert_eq!(db.operations().open_micros, 24 * 3_600_000_000);
+    db.close().unwrap();
+    let half = [7, 2, 22, 1, 1, 2];
+    clock.advance(HOUR * 1000);
+    let db = options().open(dir.path()).unwrap();
+    assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), ([0; 6], half));
+    clock.advance(HOUR * 24);
+    assert_eq!(asked(&db.remembered_operations()), [4, 1, 11, 1, 1, 1]);
+    // A flush keeps what was done so far, the rest is lost in a crash.
+    db.put("b", "2").unwrap();
+    db.flush().unwrap();
+    db.put("c", "2").unwrap();
+    drop(db);
+    let db = Options::new().clock(clock.clone()).open_read_only(dir.path()).unwrap();
+    assert_eq!(asked(&db.remembered_operations()), [5, 1, 11, 1, 1, 1]);
+    let told = inspect::manifest(dir.path()).unwrap();
+    let told = told.iter().flat_map(|edit| &edit.changes);
+    assert!(told.clone().any(|change| change.starts_with("remembers 17 operations: 5 writes")));
+}
+
+/// What is in the log is there for all to read, though tables hold nothing of it any more.
+#[test]
+fn a_file_of_the_log_that_stays_too_long_is_a_violation() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let options = || {
+        let options = Options::new().background(Background::Inline).clock(clock.clone());
+        options.log_segment_bytes(64 << 10)
+    };
+    let db = options().open(dir.path()).unwrap();
+    db.put("a", "1").unwrap();
+    db.delete("a").unwrap();
+    clock.advance(Duration::from_secs(1));
+    for number in 0..1000u32 {
+        db.put(number.to_be_bytes(), [7; 100]).unwrap();
+    }
+    drop(db);
+    let at = |report: &inspect::DeletesReport, seconds: u64| report.violations(seconds * 1_000_000);
+    let report = inspect::deletes(dir.path()).unwrap();
+    assert!(report.log.len() > 1 && report.log[0].ended_micros == Some(2_000_000));
+    assert_eq!((report.threshold_micros, at(&report, 1000)), (None, 0), "nothing was promised");
+    // As if a database that promised it had been left with it.
+    drop(options().delete_persistence(Duration::from_secs(100)).open(dir.path()).unwrap());
+    let report = inspect::deletes(dir.path()).unwrap();
+    let full = report.log.iter().filter(|file| file.ended_micros.is_some()).count();
+    assert_eq!((at(&report, 102), at(&report, 103)), (0, full));
+    assert!(full > 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use terrane::{Db, Iter};
 use terrane_testkit::{Rng, seed_from_env};
 
-use crate::support::{keys, small};
+use crate::support::{fill, keys, small};
 
 /// `a` to `i`, some in tables of several levels, some in memory, with deleted keys between.
 fn letters() -> Db {
@@ -278,7 +278,7 @@ fn an_error_at_the_back_ends_the_iterator_for_good() {
         .read_mode(ReadMode::Cached)
         .design(crate::support::small_design());
     let db = options.open(crate::support::DIR).unwrap();
-    crate::support::fill(&db, 100, 0);
+    fill(&db, 100, 0);
     db.flush().unwrap();
     let mut iter = db.iter().unwrap();
     assert_eq!(next_back(&mut iter).unwrap(), "099");
@@ -294,4 +294,24 @@ fn an_error_at_the_back_ends_the_iterator_for_good() {
     iter.seek("000").unwrap();
     assert!(iter.next_back().is_none() && iter.next().is_none());
     assert_eq!(keys(db.iter().unwrap().rev()).len(), 100);
+}
+
+#[test]
+fn the_first_and_the_last_key_are_found_past_what_was_deleted() {
+    let db = small();
+    assert!(
+        db.is_empty().unwrap() && db.first().unwrap().is_none() && db.last().unwrap().is_none()
+    );
+    fill(&db, 100, 0);
+    db.flush().unwrap();
+    db.delete("099").unwrap();
+    db.delete_range("000".."010").unwrap();
+    let key = |entry: Option<(terrane::Key, terrane::Value)>| entry.unwrap().0.to_vec();
+    assert_eq!(key(db.first().unwrap()), b"010");
+    assert_eq!(key(db.last().unwrap()), b"098");
+    assert!(!db.is_empty().unwrap());
+    db.delete_range::<&str>(..).unwrap();
+    assert!(
+        db.is_empty().unwrap() && db.first().unwrap().is_none() && db.last().unwrap().is_none()
+    );
 }

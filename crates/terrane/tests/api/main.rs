@@ -15,6 +15,7 @@
 //! | `log_in_a_copy` | and whose log goes round meanwhile |
 //! | `designs` | another design on a live database |
 //! | `events` | what happens by itself, told as it happens and later |
+//! | `flushes` | flushes that merge with level 0 |
 //! | `durability` | what survives, for a database and for one write |
 //! | `direct_io` | tables around the page cache |
 //! | `cache_warming` | what flushes and compactions put into the block cache |
@@ -35,6 +36,7 @@ mod close;
 mod compaction_reads;
 mod damaged_tables;
 mod delete_persistence;
+mod deleted_bytes;
 mod deletes;
 mod designs;
 mod direct_io;
@@ -44,6 +46,8 @@ mod durability;
 mod errors;
 mod events;
 mod figures;
+mod flushes;
+mod forecasts;
 mod history;
 mod iterators;
 mod keyspaces;

@@ -90,3 +90,33 @@ fn a_snapshot_of_a_read_only_database_reads_what_that_reads() {
     assert_eq!(reader.snapshot().get("a").unwrap().unwrap(), "1");
     assert_eq!(reader.get("a").unwrap().unwrap(), "1");
 }
+
+#[test]
+fn a_snapshot_reads_other_keyspaces_in_every_way_that_it_reads_the_default_one() {
+    let db = small();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    for key in ["a1", "a2", "b1"] {
+        other.put(key, key).unwrap();
+    }
+    let snapshot = db.snapshot();
+    other.delete_range::<&str>(..).unwrap();
+    other.put("a3", "later").unwrap();
+    assert_eq!(snapshot.get_in(&other, "a1").unwrap().unwrap(), "a1");
+    assert!(snapshot.contains_in(&other, "b1").unwrap());
+    assert!(!snapshot.contains_in(&other, "a3").unwrap());
+    let several = snapshot.multi_get_in(&other, ["a2", "a3"]).unwrap();
+    assert!(several[0].is_some() && several[1].is_none());
+    assert_eq!(keys(snapshot.iter_in(&other).unwrap()), ["a1", "a2", "b1"]);
+    assert_eq!(keys(snapshot.range_in(&other, "a2"..).unwrap()), ["a2", "b1"]);
+    assert_eq!(keys(snapshot.prefix_in(&other, "a").unwrap().rev()), ["a2", "a1"]);
+    let foreign =
+        in_memory().0.open(DIR).unwrap().keyspace("other", KeyspaceOptions::new()).unwrap();
+    for refused in [
+        snapshot.iter_in(&foreign).map(|_| ()),
+        snapshot.prefix_in(&foreign, "a").map(|_| ()),
+        snapshot.multi_get_in(&foreign, ["a"]).map(|_| ()),
+        snapshot.contains_in(&foreign, "a").map(|_| ()),
+    ] {
+        assert_eq!(refused.unwrap_err().kind(), terrane::ErrorKind::Invalid);
+    }
+}

@@ -13,6 +13,16 @@ pub(crate) fn small_design() -> Design {
     "1-leveling T=4 L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=512B".parse().unwrap()
 }
 
+/// A design of the catalogue, with sizes that a few kilobytes fill.
+pub(crate) fn tiny(name: &str) -> Design {
+    let mut design: Design = name.parse().unwrap();
+    (design.buffer_bytes, design.table_bytes, design.block_bytes) = (4 << 10, 4 << 10, 512);
+    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
+    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
+    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
+    design
+}
+
 /// Options for files in memory, and the files.
 pub(crate) fn in_memory() -> (Options, MemoryStorage) {
     let storage = MemoryStorage::new(1);

@@ -51,6 +51,20 @@ fn change(walk: &mut Walk<'_>, tag: u64, end: usize) {
             walk.slice("name");
             walk.slice("design");
         }
+        16 => {
+            for what in [
+                "remembered writes",
+                "remembered deletes",
+                "remembered bytes written",
+                "remembered lookups",
+                "remembered lookups that found",
+                "remembered scans",
+                "remembered entries of scans",
+                "remembered microseconds open",
+            ] {
+                walk.varint(what);
+            }
+        }
         17 => {
             walk.varint("keyspace");
             walk.varint("is in tables before log position");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use terrane::policy::design::FilterAllocation;
 use terrane::policy::strategy::{Eagerness, Granularity, Trigger};
-use terrane::policy::{Stall, catalogue};
+use terrane::policy::{FlushMode, Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
     Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, ManualClock, Options,
@@ -130,6 +130,11 @@ fn any_small_design(rng: &mut Rng) -> Design {
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
+    // Where a level 0 of one run leaves something to merge with, and its policy the choice.
+    let merging = Design { flush: FlushMode::Merge, ..design.clone() };
+    if rng.percent(40) && merging.validate().is_ok() {
+        return merging;
+    }
     design
 }
 

@@ -7,27 +7,28 @@ use anyhow::Result;
 use clap::Args;
 use terrane::Design;
 use terrane::policy::advice::{Limits, Objective};
-use terrane::policy::units::parse_bytes;
 use terrane_sim::Machine;
 use terrane_workload::OperationMix;
 
 use super::question::{Operations, Records};
 use super::{Case, filter_bits_of};
 use crate::commands::{design::spec, simulate::constants};
-use crate::exit::usage;
-use crate::human::parse_count;
 use crate::open::DEFAULT_KEYSPACE;
+use crate::quantity::{
+    RECORD_BYTES_MAX, RECORDS_MAX, bytes, bytes_in, check_data, count, count_in, number_in, time,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   terrane advise --mix 'update=80,get=20' --records 100M --record-size 1KiB
   terrane advise --mix 'insert=50,missing=50' --objective write=2 --max-space 1.3
+  terrane advise ./db                        (by what the database remembers of its operations)
   terrane advise ./db --mix 'update=5,get=90,scan:16=5'
   terrane advise ./db --mix 'update=5,get=95' --rate 20K --apply --gain 15 --within 10min
   terrane shell ./db -c '…' -c advise        (by what was counted since the shell began)
 
-The mix is that of `terrane bench`. What is counted is kept for as long as a database is open: only
-the shell can advise by it.";
+The mix is that of `terrane bench`. A database counts what it is asked for and remembers it over its
+openings; what was done fades with time.";
 
 /// Say which design suits a workload, what it gains and costs, and which designs to avoid.
 ///
@@ -43,17 +44,17 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     pub(super) keyspace: String,
 
-    /// Operations in proportions, as for `terrane bench` [default: half writes, half reads, a bit of
-    /// everything]
+    /// Operations in proportions, as for `terrane bench` [default: what the database remembers;
+    /// without one half writes, half reads, a bit of everything]
     #[arg(long, value_name = "SHARES")]
     pub(super) mix: Option<OperationMix>,
 
     /// Records that there are [default: what the tables hold; 10M without a database]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     records: Option<u64>,
 
     /// Bytes of a key and its value [default: what the tables hold; 128 without a database]
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     record_size: Option<u64>,
 
     /// The present design where there is no database; buffer, tables and blocks are kept
@@ -62,11 +63,11 @@ pub(crate) struct AdviseArgs {
     design: Option<String>,
 
     /// Filter bits a key, on average [default: those of the present design]
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, value_name = "BITS", value_parser = number_in(0.0..=64.0))]
     bits: Option<f64>,
 
     /// Bytes of data that are in memory, in caches of the engine or the operating system
-    #[arg(long, value_name = "BYTES", default_value = "512MiB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "512MiB", value_parser = bytes)]
     memory: u64,
 
     /// What bytes and entries cost: a file that `terrane simulate calibrate` wrote
@@ -74,8 +75,9 @@ pub(crate) struct AdviseArgs {
     constants: Option<PathBuf>,
 
     /// Operations that come in a second, to see who is held up and when a change has paid for itself
-    /// [default: four fifths of the writes that the present design takes]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    /// [default: as many as the database remembers; else four fifths of the writes that the present
+    /// design takes]
+    #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX))]
     rate: Option<u64>,
 
     /// Weights of time: write, lookup, range; and by what part space and stalls add to it
@@ -83,39 +85,39 @@ pub(crate) struct AdviseArgs {
     objective: Objective,
 
     /// The most bytes written to tables for each byte of the user
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_written: Option<f64>,
 
     /// The most data blocks of a lookup
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_lookup: Option<f64>,
 
     /// The most sorted runs, on average
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_runs: Option<f64>,
 
     /// The most bytes of tables for each byte of valid data
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_space: Option<f64>,
 
     /// The greatest part of the time for which writers may be held up, 0 to 1
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = number_in(0.0..=1.0))]
     max_stalled: Option<f64>,
 
     /// The longest that 99 % of writes may take
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     max_p99: Option<Duration>,
 
     /// The most designs that are played
-    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = count_in::<u32>(1..=10_000))]
     effort: u32,
 
     /// How many are told of
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_in::<usize>(1..=u64::MAX))]
     pub(super) top: usize,
 
     /// Where chance comes from; the same seed gives the same advice
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 
     /// Give the database the best design if that gains enough and pays for itself in time
@@ -123,11 +125,11 @@ pub(crate) struct AdviseArgs {
     pub(super) apply: bool,
 
     /// What a change has to gain, in percent of the time of an operation
-    #[arg(long, value_name = "PERCENT", default_value_t = 10.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = number_in(0.0..=100.0))]
     pub(super) gain: f64,
 
     /// In what time a change has to pay for itself
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
     pub(super) within: Duration,
 
     /// Write an object for programs
@@ -148,8 +150,14 @@ impl AdviseArgs {
         self.constants.as_deref().map_or_else(|| Ok(Machine::default()), constants::read)
     }
 
-    /// What advice is asked on, where `held` is what a database holds.
-    pub(super) fn case(&self, now: Design, held: Option<Records>) -> Result<Case> {
+    /// What advice is asked on, where `held` is what a database holds, and `counted` what it was asked
+    /// for, if there is no mix.
+    pub(super) fn case(
+        &self,
+        now: Design,
+        held: Option<Records>,
+        counted: Option<Operations>,
+    ) -> Result<Case> {
         let of = |given: Option<u64>, held: Option<f64>, usual: f64| {
             given.map_or(held.unwrap_or(usual), |given| given as f64)
         };
@@ -157,19 +165,13 @@ impl AdviseArgs {
             count: of(self.records, held.map(|held| held.count), RECORDS),
             bytes: of(self.record_size, held.map(|held| held.bytes), RECORD_BYTES),
         };
-        let is_number = |number: &Option<f64>| number.is_none_or(|number| number >= 0.0);
-        let limits =
-            [self.max_written, self.max_lookup, self.max_runs, self.max_space, self.max_stalled];
-        if records.count < 1.0 || records.bytes < 1.0 || !limits.iter().all(is_number) {
-            return Err(usage("--records and --record-size are at least 1, limits at least 0"));
-        }
+        check_data(records.count, records.bytes)?;
         let filter_bits = self.bits.unwrap_or_else(|| filter_bits_of(&now));
-        if !(0.0..=64.0).contains(&filter_bits) {
-            return Err(usage("--bits is 0 to 64"));
-        }
-        let mix = self.mix.clone().unwrap_or_default();
-        let operations = Operations::of_mix(&mix, records.count)?;
-        let rate = self.rate.map(|rate| rate as f64);
+        let operations = match counted {
+            Some(counted) => counted,
+            None => Operations::of_mix(&self.mix.clone().unwrap_or_default(), records.count)?,
+        };
+        let rate = self.rate.map(|rate| rate as f64).or(operations.rate);
         Ok(Case {
             operations: Operations { rate, ..operations },
             records,

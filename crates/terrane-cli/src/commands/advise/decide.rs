@@ -116,23 +116,8 @@ pub(in crate::commands) fn difference(case: &Case, one: &Ranked, other: &Ranked)
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::ranked;
     use super::*;
-    use terrane::policy::advice::{Candidate, Costs};
-
-    fn ranked(design: &str, score: f64) -> Ranked {
-        let costs = Costs {
-            written: 1.0,
-            merged: 0.0,
-            found_blocks: 1.0,
-            missing_blocks: 0.0,
-            runs: 1.0,
-            space: 1.0,
-            stalled: None,
-            p99_seconds: None,
-        };
-        let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
-        Ranked { candidate, score, exceeds: Vec::new() }
-    }
 
     #[test]
     fn a_change_is_made_if_it_gains_enough_and_pays_in_time() {

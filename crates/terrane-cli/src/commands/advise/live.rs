@@ -1,16 +1,14 @@
 //! Advice for a database that is open, by what it has counted.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, anyhow};
 use terrane::policy::advice::{Limits, Objective};
-use terrane::{Db, Keyspace, Stats};
+use terrane::{Db, Keyspace, OperationCounts};
 use terrane_sim::Machine;
 
 use super::decide::{Decision, Terms};
-use super::question::{Operations, Records};
+use super::question::{OPERATIONS_MIN, Operations, Records};
 use super::search::Found;
-use super::tell::Telling;
+use super::tell::{Source, Telling};
 use super::{Case, filter_bits_of};
 
 /// Designs that are played: someone waits.
@@ -22,8 +20,7 @@ const TOLD: usize = 3;
 /// Since when operations are counted: the last advice, or the beginning.
 #[derive(Debug)]
 pub(in crate::commands) struct Since {
-    stats: Stats,
-    at: Instant,
+    counts: OperationCounts,
 }
 
 /// What came out.
@@ -44,7 +41,7 @@ impl Advice {
             db: None,
             top: TOLD,
             applies,
-            is_mix_assumed: false,
+            source: Source::Given,
         }
     }
 }
@@ -52,7 +49,7 @@ impl Advice {
 impl Since {
     /// From now on.
     pub(in crate::commands) fn now(db: &Db) -> Self {
-        Self { stats: db.stats(), at: Instant::now() }
+        Self { counts: db.operations() }
     }
 
     /// Advises by what was done since, and begins to count anew.
@@ -66,9 +63,12 @@ impl Since {
         terms: Terms,
     ) -> Result<Advice> {
         let next = Self::now(db);
-        let time: Duration = next.at - self.at;
-        let operations = Operations::counted(&self.stats, &next.stats, time).ok_or_else(|| {
-            anyhow!("there were fewer than 1000 operations since the last advice")
+        let counts = next.counts.since(&self.counts);
+        let operations = Operations::counted(&counts).ok_or_else(|| {
+            anyhow!(
+                "there were fewer than {OPERATIONS_MIN} operations since the last advice: {}",
+                counts.total()
+            )
         })?;
         let machine = Machine::default();
         let records = Records::of_tree(&keyspace.tree().shape, &machine)
@@ -78,7 +78,7 @@ impl Since {
             operations,
             records,
             filter_bits: filter_bits_of(&now),
-            memory: next.stats.memory.budget_bytes,
+            memory: db.stats().memory.budget_bytes,
             machine,
             objective: Objective::default(),
             limits: Limits::default(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use terrane::policy::TreeShape;
 use terrane::policy::advice::{Prices, Shares};
-use terrane::{Design, Stats};
+use terrane::{Design, OperationCounts};
 use terrane_sim::{Machine, Skew};
 use terrane_workload::{Distribution, OperationKind, OperationMix};
 
 use crate::human;
 
-/// Entries of a scan where they were not counted.
+/// Entries of a scan where there is nothing to go by.
 const SCAN_ENTRIES: f64 = 16.0;
 
 /// What a run costs a lookup: its range is looked at, and a line of its filter.
@@ -24,7 +24,7 @@ const BLOCK_SECONDS: f64 = 1e-6;
 const SCAN_ENTRY_SECONDS: f64 = 0.1e-6;
 
 /// With fewer operations there is nothing to go by.
-const OPERATIONS_MIN: u64 = 1000;
+pub(in crate::commands) const OPERATIONS_MIN: u64 = 1000;
 
 /// Operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,21 +75,20 @@ impl Operations {
         Ok(Self { shares, inserts, skew, rate: None })
     }
 
-    /// What a database has done between two looks at it; `None` if that is too little.
-    pub(in crate::commands) fn counted(
-        before: &Stats,
-        now: &Stats,
-        time: Duration,
-    ) -> Option<Self> {
-        let writes = now.writes - before.writes;
-        let (gets, found) = (now.gets - before.gets, now.gets_found - before.gets_found);
-        let scans = now.scans - before.scans;
-        let all = writes + gets + scans;
+    /// What a database has counted; `None` if that is too little.
+    pub(in crate::commands) fn counted(counts: &OperationCounts) -> Option<Self> {
+        let all = counts.total();
         if all < OPERATIONS_MIN {
             return None;
         }
-        let parts = [writes, found, gets.saturating_sub(found), scans].map(|count| count as f64);
-        let shares = Shares::new(parts, SCAN_ENTRIES)?;
+        let missing = counts.gets.saturating_sub(counts.gets_found);
+        let parts = [counts.writes, counts.gets_found, missing, counts.scans];
+        let entries = match counts.scans {
+            0 => SCAN_ENTRIES,
+            scans => (counts.scan_entries as f64 / scans as f64).max(1.0),
+        };
+        let shares = Shares::new(parts.map(|count| count as f64), entries)?;
+        let time = Duration::from_micros(counts.open_micros);
         let rate = Some(all as f64 / time.as_secs_f64().max(1e-3));
         // Which of them bring a new key is not counted; in the long run most do not.
         Some(Self { shares, inserts: 0.0, skew: Skew::Uniform, rate })

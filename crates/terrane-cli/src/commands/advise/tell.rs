@@ -27,8 +27,19 @@ pub(in crate::commands) struct Telling<'a> {
     pub(in crate::commands) top: usize,
     /// Whether a change that is worth it is made.
     pub(in crate::commands) applies: bool,
-    /// Whether no one said what operations there are.
-    pub(in crate::commands) is_mix_assumed: bool,
+    /// Who said what operations there are.
+    pub(in crate::commands) source: Source,
+}
+
+/// Where it is known from what operations there are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::commands) enum Source {
+    /// It is known to who asks.
+    Given,
+    /// It is not known.
+    Assumed,
+    /// The database remembers so many.
+    Remembered(u64),
 }
 
 /// Advice as programs get it.
@@ -36,6 +47,8 @@ pub(in crate::commands) struct Telling<'a> {
 pub(in crate::commands) struct JsonAdvice<'a> {
     schema: u32,
     operations: JsonOperations,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operations_remembered: Option<u64>,
     records: f64,
     record_bytes: f64,
     filter_bits: f64,
@@ -124,6 +137,10 @@ impl Telling<'_> {
                 keys: case.operations.skew.to_string(),
                 per_second: case.operations.rate.map(f64::round),
             },
+            operations_remembered: match self.source {
+                Source::Remembered(count) => Some(count),
+                Source::Given | Source::Assumed => None,
+            },
             records: case.records.count,
             record_bytes: thousandths(case.records.bytes),
             filter_bits: case.filter_bits,
@@ -160,8 +177,17 @@ impl Telling<'_> {
     pub(in crate::commands) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let paint = Paint::stdout();
         let Self { case, found, .. } = self;
-        let assumed = if self.is_mix_assumed { ", as no --mix was given" } else { "" };
+        let assumed = if self.source == Source::Assumed { ", as no --mix was given" } else { "" };
         writeln!(out, "operations  {}{assumed}", case.operations.sentence())?;
+        if let Source::Remembered(count) = self.source {
+            let all = human::counted(count, "operation");
+            let rate = case.operations.rate.unwrap_or_default();
+            let second = human::counted(rate.round() as u64, "operation");
+            writeln!(
+                out,
+                "            by the last {all} that the database remembers, {second} a second"
+            )?;
+        }
         writeln!(
             out,
             "data        {} of {} B: {}, of which {} may be in memory; {} filter bits a key",
@@ -201,14 +227,15 @@ impl Telling<'_> {
         ];
         let mut table = table(&headers);
         let best = self.shown();
-        for (number, one) in best.iter().enumerate() {
-            table.add_row(cells(&(number + 1).to_string(), one));
-        }
+        let places = (1..=best.len()).map(|place| place.to_string());
+        let mut rows: Vec<(String, &Ranked)> = places.zip(best).collect();
         if best.iter().all(|one| one.candidate.design != self.case.now) {
-            table.add_row(cells("now", &self.found.now));
+            rows.push(("now".to_owned(), &self.found.now));
         }
-        for one in &self.found.worst {
-            table.add_row(cells("avoid", one));
+        rows.extend(self.found.worst.iter().map(|one| ("avoid".to_owned(), one)));
+        let names = labels(&rows.iter().map(|(_, one)| *one).collect::<Vec<_>>());
+        for ((place, one), name) in rows.iter().zip(names) {
+            table.add_row(cells(place, name, one));
         }
         for line in lines(&table) {
             writeln!(out, "{line}")?;
@@ -297,12 +324,32 @@ fn label(ranked: &Ranked) -> String {
     }
 }
 
-fn cells(place: &str, ranked: &Ranked) -> [String; 10] {
+/// A label for each; those of which two would be the same go on with what tells them apart.
+fn labels(all: &[&Ranked]) -> Vec<String> {
+    let settings = |ranked: &Ranked| ranked.candidate.design.settings();
+    let unique = |one: &&Ranked| {
+        let name = label(one);
+        let is_other = |other: &&&Ranked| other.candidate.design != one.candidate.design;
+        let same: Vec<_> = all
+            .iter()
+            .filter(|other| label(other) == name)
+            .filter(is_other)
+            .map(|other| settings(other))
+            .collect();
+        let own = settings(one);
+        let differs = |setting: &&(&str, String)| same.iter().any(|other| !other.contains(setting));
+        let words = own.iter().filter(differs).map(|(key, value)| format!("{key}={value}"));
+        std::iter::once(name).chain(words).collect::<Vec<_>>().join("; ")
+    };
+    all.iter().map(unique).collect()
+}
+
+fn cells(place: &str, name: String, ranked: &Ranked) -> [String; 10] {
     let costs = &ranked.candidate.costs;
     let seconds = |time: f64| human::duration(Duration::from_secs_f64(time.clamp(0.0, 1e9)));
     [
         place.to_owned(),
-        label(ranked),
+        name,
         human::number(ranked.score * 1e6),
         format!("{:.2}", costs.written),
         format!("{:.3}", costs.found_blocks),
@@ -316,4 +363,27 @@ fn cells(place: &str, ranked: &Ranked) -> [String; 10] {
 
 fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::ranked;
+    use super::*;
+
+    #[test]
+    fn no_two_designs_have_the_same_name_in_a_ranking() {
+        let first = ranked("leveling T=8", 1.0);
+        let second = ranked("leveling T=8; filter=monkey(10)", 1.0);
+        let other = ranked("leveling T=6", 1.0);
+        assert_eq!(
+            labels(&[&first, &second, &other, &first]),
+            [
+                "leveling T=8; filter=10",
+                "leveling T=8; filter=monkey(10)",
+                "leveling T=6",
+                "leveling T=8; filter=10"
+            ]
+        );
+        assert_eq!(labels(&[&first, &other]), ["leveling T=8", "leveling T=6"]);
+    }
 }

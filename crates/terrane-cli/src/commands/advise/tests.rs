@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use terrane::policy::advice::{Costs, Shares, Times};
+use terrane::policy::advice::{Candidate, Costs, Ranked, Shares, Times};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options};
 use terrane_workload::OperationMix;
@@ -135,6 +135,22 @@ fn check(mix: &str) {
     if shares.lookups() > 0.7 {
         assert!(best.2 <= bottom.2, "{told}");
     }
+}
+
+/// A design that is called by its text, with costs that are all alike.
+pub(super) fn ranked(design: &str, score: f64) -> Ranked {
+    let costs = Costs {
+        written: 1.0,
+        merged: 0.0,
+        found_blocks: 1.0,
+        missing_blocks: 0.0,
+        runs: 1.0,
+        space: 1.0,
+        stalled: None,
+        p99_seconds: None,
+    };
+    let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
+    Ranked { candidate, score, exceeds: Vec::new() }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use terrane_workload::{Distribution, OperationMix, ValueSize};
 
 use super::claims::ClaimsArgs;
 use crate::engine_flags::EngineFlags;
-use crate::human::parse_count;
+use crate::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size};
 
 const EXAMPLES: &str = "\
 Workloads:
@@ -77,36 +77,36 @@ pub(crate) struct BenchArgs {
 
     /// Run everything so many times, the designs in turn; medians are compared
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "memtable",
-          value_parser = clap::value_parser!(u32).range(1..=100))]
+          value_parser = count_in::<u32>(1..=100))]
     pub(super) repeat: u32,
 
     /// Keys to load
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_in::<u64>(1..=u64::MAX))]
     pub(super) num: u64,
 
     /// Operations of workloads that read, and of mixes [default: as many as --num; seekrandom a
     /// tenth]
-    #[arg(long, value_name = "N", value_parser = parse_count, visible_alias = "operations")]
+    #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX), visible_alias = "operations")]
     pub(super) reads: Option<u64>,
 
     /// Bytes of a key
-    #[arg(long, value_name = "B", default_value_t = 16)]
+    #[arg(long, value_name = "B", default_value_t = 16, value_parser = bytes_in::<usize>(1..=KEY_BYTES_MAX))]
     pub(super) key_size: usize,
 
     /// Bytes of a value, or a range such as 100..400
-    #[arg(long, value_name = "B", default_value = "100")]
+    #[arg(long, value_name = "B", default_value = "100", value_parser = value_size)]
     pub(super) value_size: ValueSize,
 
     /// The share of a value that repeats itself, 0 to 1; what a compressor can save
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = number_in(0.0..=1.0))]
     pub(super) compressibility: f64,
 
     /// Client threads, which share the operations
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     pub(super) threads: u32,
 
     /// Entries of a batch of fillbatch
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=1_000_000))]
     pub(super) batch: Option<u32>,
 
     /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; give several
@@ -121,7 +121,7 @@ pub(crate) struct BenchArgs {
     pub(super) distribution: Option<Distribution>,
 
     /// Where all choices come from; the same seed makes the same choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
     /// The directory of the databases, instead of a temporary one; removed in the end unless

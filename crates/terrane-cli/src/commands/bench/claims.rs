@@ -14,6 +14,7 @@
 //! | [`range`] | ranges, and mixes of all (Fig. 2a, 5) |
 //! | [`dent`] | Dent's tree beside his own program |
 //! | [`flushing`] | flushes and compactions (Fig. 6) |
+//! | [`flush_choices`] | what flushes do with level 0 (§3.5) |
 //! | [`logged`] | with the log and without it (§3.1) |
 //! | [`nine`] | the later program's nine buffers, of which [`others`] has those that are not ours |
 //! | [`sweeps`] | threads, sizes, common prefixes, selectivities |
@@ -26,6 +27,7 @@
 mod compaction;
 mod dent;
 mod flodb;
+mod flush_choices;
 mod flushing;
 mod footprint;
 mod guide;
@@ -49,6 +51,7 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::{Exit, usage};
 use crate::machine::Machine;
+use crate::quantity::{count, count_in, number_in};
 use crate::scratch::Scratch;
 use report::Report;
 use setting::Setting;
@@ -76,19 +79,20 @@ pub(super) struct ClaimsArgs {
     paper: Paper,
 
     /// Sizes, as a share of the paper's
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = number_in(0.001..=100.0))]
     scale: f64,
 
     /// Every operation is taken at its best of so many rounds; whole runs at the median of them
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<usize>(1..=1000))]
     rounds: usize,
 
     /// Numbers of threads, with commas, of flodb and memtables
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
+          value_parser = count_in::<u32>(1..=1024))]
     threads: Vec<u32>,
 
     /// Where all choices come from; the same seed makes the same choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 
     /// Dent's own program, built, to run beside ours
@@ -103,12 +107,6 @@ pub(super) struct ClaimsArgs {
 impl ClaimsArgs {
     /// Measures, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
-        if !(0.001..=100.0).contains(&self.scale) || !(1..=1000).contains(&self.rounds) {
-            return Err(usage("--scale is 0.001 to 100, --rounds 1 to 1000"));
-        }
-        if self.threads.is_empty() || self.threads.iter().any(|count| !(1..=1024).contains(count)) {
-            return Err(usage("--threads is a list of numbers from 1 to 1024"));
-        }
         if self.beside.is_some() && self.paper != Paper::Dent {
             return Err(usage("--beside is for the claims of 'dent'"));
         }
@@ -169,6 +167,7 @@ impl ClaimsArgs {
         footprint::measure(&setting, &mut report);
         range::measure(&setting, &mut report);
         flushing::measure(&setting, scratch.path(), &mut report)?;
+        flush_choices::measure(&setting, scratch.path(), &mut report)?;
         logged::measure(&setting, scratch.path(), &mut report)?;
         nine::measure(&setting, &mut report);
         sweeps::measure(&setting, &self.threads, &mut report);

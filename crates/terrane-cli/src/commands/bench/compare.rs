@@ -45,7 +45,7 @@ fn compaction_millis(row: &Row, micros: f64) -> Option<f64> {
     (row.work.compaction_times.count() > 0).then_some(micros / 1e3)
 }
 
-const METRICS: [Metric; 25] = [
+const METRICS: [Metric; 26] = [
     metric("ops/s", Better::Higher, |row| Some(row.operations_per_second)),
     metric("latency mean µs", Better::Lower, |row| Some(row.latency.mean)),
     metric("latency p50 µs", Better::Lower, |row| Some(row.latency.p50)),
@@ -55,6 +55,7 @@ const METRICS: [Metric; 25] = [
     metric("write amp", Better::Lower, |row| row.write_amplification),
     metric("rewrite amp", Better::Lower, |row| row.work.rewrite_amplification),
     metric("read amp", Better::Lower, |row| row.read_amplification),
+    metric("pages read", Better::Lower, |row| row.pages_read),
     metric("space amp", Better::Lower, |row| row.space_amplification),
     metric("compactions", Better::Lower, |row| if_written(row, row.compactions as f64)),
     metric("moved only", Better::Higher, |row| if_written(row, row.work.move_compactions as f64)),

@@ -5,6 +5,7 @@ use terrane::{Design, Options};
 use terrane_workload::{MixOrder, RunOptions, Workload};
 
 use super::BenchArgs;
+use crate::commands::design::spec;
 use crate::events;
 use crate::exit::usage;
 
@@ -153,9 +154,7 @@ fn candidates(args: &BenchArgs, run: &RunOptions) -> Result<Vec<Candidate>> {
         return Ok(vec![fitted(run)?]);
     }
     let parse = |(index, spec): (usize, &String)| {
-        let design = spec.parse().map_err(|error: terrane::policy::ParseError| {
-            usage(format!("--design '{spec}': {error}; see `terrane design list`"))
-        })?;
+        let design = spec::parse(spec)?;
         let word: String =
             spec.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         Ok(Candidate {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use terrane::Stats;
+use terrane::{Design, Stats};
 use terrane_workload::{LatencyMicros, Report, Workload};
 
 use super::contents::Live;
@@ -49,6 +49,8 @@ pub(super) struct Row {
     pub(super) write_amplification: Option<f64>,
     /// `None` where no key was looked up.
     pub(super) read_amplification: Option<f64>,
+    /// Pages read for a key looked up. `None` where no key was, and where scans read pages too.
+    pub(super) pages_read: Option<f64>,
     /// `None` where live bytes are not known, or there are none.
     pub(super) space_amplification: Option<f64>,
     pub(super) table_bytes: u64,
@@ -88,6 +90,12 @@ impl Row {
         let table_bytes_written = tables(&now) - tables(&before);
         let user_bytes = now.user_bytes_written - before.user_bytes_written;
         let stall_cause = stall_cause(&before, &now);
+        let block_bytes = measured.design_text.parse().map(|design: Design| design.block_bytes);
+        let read = now.table_bytes_read - before.table_bytes_read;
+        let gets = (now.scans == before.scans).then_some(now.gets - before.gets);
+        let pages_read = gets
+            .zip(block_bytes.ok())
+            .and_then(|(gets, block)| Some(ratio(read, gets)? / f64::from(block)));
         let kinds = report.kinds.iter().map(|kind| Kind {
             name: kind.kind.to_string(),
             operations: kind.operations,
@@ -112,6 +120,7 @@ impl Row {
             storage_bytes_read: now.storage_bytes_read() - before.storage_bytes_read(),
             write_amplification: ratio(table_bytes_written, user_bytes),
             read_amplification: ratio(now.get_blocks - before.get_blocks, now.gets - before.gets),
+            pages_read,
             space_amplification: live
                 .and_then(|live| ratio(now.table_bytes, live.bytes))
                 .map(|whole| whole - 1.0),
@@ -196,6 +205,7 @@ pub(super) struct JsonRow<'a> {
     /// Each kind of operation of a mix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kinds: Vec<JsonKind<'a>>,
+    pages_read_per_get: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -271,6 +281,7 @@ impl<'a> JsonRow<'a> {
             repetition: row.repetition,
             work: JsonWork::of(&row.work),
             kinds: kinds.collect(),
+            pages_read_per_get: row.pages_read.map(rounded),
         }
     }
 }

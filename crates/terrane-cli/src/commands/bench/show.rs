@@ -267,12 +267,8 @@ fn notes(
     }
     for one in finished {
         notes.extend(one.rows.iter().rev().find_map(|row| live_note(&one.name, row)));
-        if one.stats.flushes > 0 && one.stats.compactions + one.stats.trivial_moves == 0 {
-            notes.push(format!(
-                "{}: nothing has been compacted yet; a longer run shows more",
-                one.name
-            ));
-        }
+        notes.extend(uncompacted_note(plan, one));
+        notes.extend(refused_note(&one.name, one.stats.direct_refused));
     }
     if plan.candidates.iter().any(|candidate| candidate.name.contains('/') && !plan.is_design_given)
     {
@@ -306,6 +302,33 @@ fn misses_note(row: &Row) -> Option<String> {
     ))
 }
 
+/// Why there were no compactions, if there were none.
+fn uncompacted_note(plan: &Plan, one: &Finished) -> Option<String> {
+    if one.stats.flushes == 0 || one.stats.compactions + one.stats.trivial_moves > 0 {
+        return None;
+    }
+    let design = plan.candidates.iter().find(|candidate| candidate.name == one.name);
+    let is_manual = design.is_some_and(|candidate| candidate.design.strategy.is_manual());
+    let why = if is_manual {
+        "nothing is compacted unless it is asked for, as its trigger says"
+    } else {
+        "nothing has been compacted yet; a longer run shows more"
+    };
+    Some(format!("{}: {why}", one.name))
+}
+
+/// What was asked for around the page cache, and went through it.
+pub(super) fn refused_note(name: &str, tables: u64) -> Option<String> {
+    (tables > 0).then(|| {
+        format!(
+            "{name}: the file system cannot read or write around the page cache: {} went through \
+             it, so that these figures are not those of the direct mode that was asked for; --db \
+             names a directory elsewhere",
+            human::counted(tables, "table")
+        )
+    })
+}
+
 fn live_note(name: &str, row: &Row) -> Option<String> {
     let live = row.live?;
     let (tables, bytes) = (human::bytes(row.table_bytes), human::bytes(live.bytes));
@@ -314,4 +337,16 @@ fn live_note(name: &str, row: &Row) -> Option<String> {
         _ => "known from what was written",
     };
     Some(format!("{name}: {tables} of tables for {bytes} live, {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_through_the_page_cache_unasked_is_told() {
+        assert_eq!(refused_note("leveling", 0), None);
+        let told = refused_note("leveling", 1).unwrap();
+        assert!(told.starts_with("leveling: the file system cannot") && told.contains("1 table "));
+    }
 }

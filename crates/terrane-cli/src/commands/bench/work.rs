@@ -4,6 +4,8 @@
 use serde::Serialize;
 use terrane::{LevelStats, Stats, Times};
 
+use crate::json::JsonTimes;
+
 /// What the tree did, and holds.
 #[derive(Debug, Clone)]
 pub(super) struct TreeWork {
@@ -22,6 +24,8 @@ pub(super) struct TreeWork {
     pub(super) levels: u64,
     pub(super) sorted_runs: u64,
     pub(super) tables: u64,
+    /// Tables that were to go around the page cache, and could not.
+    pub(super) direct_refused: u64,
 }
 
 /// Blocks that the cache did not have, by kind.
@@ -55,6 +59,7 @@ impl TreeWork {
             levels: now.levels,
             sorted_runs: now.sorted_runs,
             tables: now.tables,
+            direct_refused: now.direct_refused - before.direct_refused,
         }
     }
 
@@ -96,15 +101,7 @@ pub(super) struct JsonWork {
     levels: u64,
     sorted_runs: u64,
     tables: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct JsonTimes {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    max: f64,
+    direct_refused: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,9 +114,6 @@ struct JsonLevel {
 impl JsonWork {
     /// What is to be written.
     pub(super) fn of(work: &TreeWork) -> Self {
-        let times = &work.compaction_times;
-        let millis = |micros: f64| (micros.round()) / 1e3;
-        let at = |percent| millis(times.percentile_micros(percent) as f64);
         let level = |(level, read): (usize, &LevelStats)| JsonLevel {
             level,
             get_blocks: read.get_blocks,
@@ -135,13 +129,7 @@ impl JsonWork {
             compaction_bytes_read: work.compaction_bytes_read,
             compaction_bytes_written: work.compaction_bytes_written,
             move_compactions: work.move_compactions,
-            compaction_millis: JsonTimes {
-                mean: millis(times.mean_micros()),
-                p50: at(50.0),
-                p90: at(90.0),
-                p99: at(99.0),
-                max: millis(times.max_micros() as f64),
-            },
+            compaction_millis: JsonTimes::of(&work.compaction_times),
             compaction_cpu_share: work.compaction_cpu_share().map(thousandths),
             cache_misses: work.cache_misses,
             levels_read: work.by_level.iter().enumerate().map(level).collect(),
@@ -152,6 +140,7 @@ impl JsonWork {
             levels: work.levels,
             sorted_runs: work.sorted_runs,
             tables: work.tables,
+            direct_refused: work.direct_refused,
         }
     }
 }

@@ -22,6 +22,47 @@ pub(super) enum Command {
 /// # Errors
 /// What is wrong with it, in a sentence.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
+    match plain(line) {
+        Some(command) => Ok(Some(command)),
+        None => any(line),
+    }
+}
+
+/// A put or a get as programs write them, with one blank between words and nothing else: what
+/// workloads consist of.
+fn plain(line: &[u8]) -> Option<Command> {
+    let (&[name, b' '], words) = line.split_first_chunk()? else { return None };
+    let (key, rest) = digits(words)?;
+    match (name, rest.split_first()) {
+        (b'g', None) => Some(Command::Get { key }),
+        (b'p', Some((b' ', rest))) => match digits(rest)? {
+            (TOMBSTONE, _) => None,
+            (value, []) => Some(Command::Put { key, value }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The number that a text begins with, and the rest.
+fn digits(text: &[u8]) -> Option<(i32, &[u8])> {
+    let (is_negative, text) = match text {
+        [b'-', text @ ..] => (true, text),
+        text => (false, text),
+    };
+    let mut number = 0_i64;
+    let mut count = 0;
+    // Ten digits are less than an i64.
+    while count < text.len().min(10) && text[count].is_ascii_digit() {
+        number = number * 10 + i64::from(text[count] - b'0');
+        count += 1;
+    }
+    let number = if is_negative { -number } else { number };
+    let is_one = count > 0 && !text.get(count).is_some_and(u8::is_ascii_digit);
+    is_one.then_some((i32::try_from(number).ok()?, &text[count..]))
+}
+
+fn any(line: &[u8]) -> Result<Option<Command>, String> {
     let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8")?.trim_ascii();
     let (name, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
     let command = match name {
@@ -85,6 +126,44 @@ mod tests {
         assert_eq!(read("l \"a b.dat\""), Some(Command::Load { path: "a b.dat".into() }));
         assert_eq!(read("s"), Some(Command::Statistics));
         assert_eq!(read("  "), None);
+    }
+
+    #[test]
+    fn plain_lines_are_read_as_any_others() {
+        for line in [
+            "p 1 2",
+            "p -2147483648 2147483647",
+            "p 0 -2147483647",
+            "p 007 00000000000008",
+            "g 12",
+            "g -0",
+            "p 1  2",
+            "p 1 2 ",
+            "g 1\r",
+            "p +1 2",
+            "g",
+            "p",
+            "p ",
+            "p 1",
+            "p 1 ",
+            "p 1 -",
+            "p - 1",
+            "p 1 2 3",
+            "p 1 -2147483648",
+            "p 2147483648 1",
+            "g 99999999999",
+            "g 1 2",
+            "r 1 2",
+            "d 1",
+            "p1 2",
+            "",
+            "g 1.5",
+            "p 12345678901 1",
+            "p -12345678901 1",
+        ] {
+            assert_eq!(parse(line.as_bytes()), any(line.as_bytes()), "{line:?}");
+        }
+        assert!(plain(b"p 1 2").is_some() && plain(b"g -7").is_some() && plain(b"r 1 2").is_none());
     }
 
     #[test]

@@ -11,13 +11,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
-use terrane::policy::{Amplification, Forecast, units};
+use terrane::policy::{Amplification, Forecast};
 use terrane::{Db, Design, Keyspace, inspect};
 
 use super::spec;
 use crate::exit::Exit;
 use crate::interrupt::{Cancellable, is_cancelled};
 use crate::json::{SCHEMA, write_line};
+use crate::quantity::rate;
 use crate::{human, open, progress};
 
 /// How often progress is looked at, and a wish to cancel.
@@ -51,7 +52,7 @@ pub(crate) struct SetArgs {
 
     /// Bytes a second that compactions may read and write again, such as 50MiB, for the time that is
     /// told [default: what the last ones did]
-    #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
+    #[arg(long, value_name = "BYTES", value_parser = rate)]
     budget: Option<u64>,
 }
 
@@ -94,11 +95,6 @@ impl Rate {
             Self::Unknown => None,
         }
     }
-}
-
-fn parse_rate(text: &str) -> Result<u64, String> {
-    let bytes = units::parse_bytes(text).map_err(|error| error.to_string())?;
-    if bytes == 0 { Err("at least 1 byte a second is expected".into()) } else { Ok(bytes) }
 }
 
 impl SetArgs {
@@ -219,6 +215,13 @@ impl SetArgs {
         writeln!(out, "{}", line("sorted runs", &|one| one.runs.to_string()))?;
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;
         writeln!(out, "{}", line("space amplification, at most", &space))?;
+        if forecast.bytes_rewritten > 0 {
+            // Most of what is dropped may be in the last run.
+            writeln!(
+                out,
+                "what is overwritten or deleted is dropped on the way: that is not known before"
+            )?;
+        }
         Ok(())
     }
 }
@@ -230,7 +233,7 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
     }
     let at_least = if forecast.is_complete { "" } else { "more than " };
     let text = format!(
-        "{at_least}{}: {} to rewrite, {} at most, {} that only change place; {} more space at the peak\n",
+        "{at_least}{}: {} to rewrite, about {}, {} that only change place; {} more space at the peak\n",
         human::counted(forecast.jobs, "compaction"),
         human::counted(forecast.tables_rewritten, "table"),
         human::bytes(forecast.bytes_rewritten),

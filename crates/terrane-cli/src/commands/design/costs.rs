@@ -6,9 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use terrane::Design;
 use terrane::policy::cost::{Costs, Data, LevelCosts, costs};
-use terrane::policy::units::parse_bytes;
 
 use crate::human;
+use crate::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
 use crate::table::{Align, lines, table};
 
 /// Entries of the scan whose cost is told.
@@ -19,21 +19,21 @@ const SCAN_ENTRIES: f64 = 100.0;
 pub(super) struct CostArgs {
     /// Tell what it costs to write so many records in random order, and to read them then: by a
     /// model, nothing is run
-    #[arg(long, value_name = "COUNT", value_parser = human::parse_count)]
+    #[arg(long, value_name = "COUNT", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     records: Option<u64>,
 
     /// Bytes of a record, key and value
     #[arg(long, value_name = "BYTES", default_value = "100", requires = "records")]
-    #[arg(value_parser = parse_size)]
+    #[arg(value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     record_size: u64,
 }
 
-fn parse_size(text: &str) -> Result<u64, String> {
-    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
-    if bytes == 0 { Err("a record has at least one byte".into()) } else { Ok(bytes) }
-}
-
 impl CostArgs {
+    /// Refuses what no one has.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.records.map_or(Ok(()), |records| check_data(records as f64, self.record_size as f64))
+    }
+
     /// The costs, if they are asked for. There is no model of a tree without levels.
     pub(super) fn costs(&self, design: &Design) -> Option<Costs> {
         if design.strategy.size_tiered().is_some() {

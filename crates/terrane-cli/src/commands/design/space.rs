@@ -10,6 +10,7 @@ use terrane::policy::{Strategy, space};
 
 use crate::human;
 use crate::json::{SCHEMA, write_line};
+use crate::quantity::count_in;
 
 /// Which strategies are listed.
 #[derive(Debug, Clone, Args)]
@@ -27,7 +28,7 @@ pub(crate) struct EnumerateArgs {
     list: bool,
 
     /// List this many at most
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count_in::<usize>(0..=u64::MAX))]
     limit: Option<usize>,
 }
 
@@ -40,18 +41,30 @@ struct JsonStrategy<'a> {
     movement: &'a str,
 }
 
+#[derive(Serialize)]
+struct JsonCounts<'a> {
+    schema: u32,
+    strategies: u64,
+    by_eagerness: &'a BTreeMap<String, u64>,
+}
+
 impl EnumerateArgs {
     /// Counts or lists them.
     pub(super) fn run(&self, json: bool) -> Result<()> {
         let mut out = BufWriter::new(io::stdout().lock());
         let chosen = space::strategies().map(|strategy: Strategy| strategy.words());
         let chosen = chosen.filter(|words| self.is_chosen(words));
-        if !self.list && !json {
+        if !self.list {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
             for [eagerness, ..] in chosen {
                 *counts.entry(eagerness).or_default() += 1;
             }
             let total: u64 = counts.values().sum();
+            if json {
+                let told = JsonCounts { schema: SCHEMA, strategies: total, by_eagerness: &counts };
+                write_line(&mut out, &told)?;
+                return Ok(out.flush()?);
+            }
             writeln!(out, "{} strategies make sense", human::count(total))?;
             for name in space::eagerness_names() {
                 let count = counts.get(name).copied().unwrap_or(0);

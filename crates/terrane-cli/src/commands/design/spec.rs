@@ -12,13 +12,16 @@
 //! Keys are those of the text form. What is a list with `+` there is an array here, what differs by
 //! level an array as well, and a list that differs by level an array of arrays.
 
-use std::fs;
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use terrane::Design;
+use terrane::policy::{ParseError, catalogue};
 use toml::{Table, Value};
 
 use crate::exit::usage;
+use crate::near::did_you_mean;
+use crate::toml_file;
 
 /// Keys whose values are lists with `+`.
 const LISTS: [&str; 2] = ["trigger", "movement"];
@@ -26,14 +29,27 @@ const LISTS: [&str; 2] = ["trigger", "movement"];
 /// A design from text, or with `@` from a file of TOML.
 pub(in crate::commands) fn parse(text: &str) -> Result<Design> {
     let Some(path) = text.strip_prefix('@') else {
-        return text.parse().map_err(|error| usage(format!("{error}")));
+        return text.parse().map_err(|error| usage(explain(&error)));
     };
-    let contents = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-    from_toml(&contents).map_err(|error| usage(format!("{path}: {error}")))
+    let table = toml_file::read(Path::new(path))?;
+    from_toml(&table).map_err(|error| usage(format!("{path}: {error}")))
 }
 
-fn from_toml(contents: &str) -> Result<Design, String> {
-    let table: Table = contents.parse().map_err(|error: toml::de::Error| error.to_string())?;
+/// What is wrong with a design. There are too many names to be read: of one that there is not, the
+/// one that was probably meant is told.
+fn explain(error: &ParseError) -> String {
+    let found = error.found.as_str();
+    let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
+    let is_about_names = error.expected.ends_with("or hybrid");
+    if is_about_names {
+        let meant = did_you_mean(found, names());
+        return format!("'{found}' is no design{meant}\n`terrane design list` has all");
+    }
+    let keys = if error.expected.starts_with("one of the keys") { &Design::KEYS[..] } else { &[] };
+    format!("{error}{}", did_you_mean(found, keys.iter().copied()))
+}
+
+fn from_toml(table: &Table) -> Result<Design, String> {
     let Some(Value::String(name)) = table.get("design") else {
         return Err("design = \"NAME\" is missing, a name of the catalogue or an eagerness".into());
     };
@@ -46,7 +62,8 @@ fn from_toml(contents: &str) -> Result<Design, String> {
     let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
     // T first: level 0 follows it unless it is told otherwise.
     let (first, others): (Vec<_>, Vec<_>) = settings.partition(|(key, _)| *key == "T");
-    Design::from_settings(name, first.into_iter().chain(others)).map_err(|error| error.to_string())
+    let design = Design::from_settings(name, first.into_iter().chain(others));
+    design.map_err(|error| explain(&error))
 }
 
 fn text_of(value: &Value, separator: &str) -> Option<String> {
@@ -119,26 +136,43 @@ fn split(text: &str, separator: char) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrane::policy::catalogue;
+
+    fn from_text(text: &str) -> Result<Design, String> {
+        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
+        from_toml(&table)
+    }
+
+    #[test]
+    fn slips_are_told_with_what_was_probably_meant() {
+        for (text, part) in [
+            ("levling", "'levling' is no design; did you mean 'leveling'?"),
+            ("something", "'something' is no design\n`terrane design list` has all"),
+            ("leveling; triger=run-count", "did you mean 'trigger'?"),
+            ("leveling; memtable=btre", "found 'btre', expected auto, btree"),
+        ] {
+            let told = parse(text).unwrap_err().to_string();
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
 
     #[test]
     fn every_design_of_the_catalogue_is_the_same_in_toml() {
         for entry in catalogue::ALL {
             let design = (entry.design)();
             let text = to_toml(&design);
-            assert_eq!(from_toml(&text), Ok(design), "{}:\n{text}", entry.name);
+            assert_eq!(from_text(&text), Ok(design), "{}:\n{text}", entry.name);
         }
     }
 
     #[test]
     fn arrays_are_lists_and_levels() {
         let text = "design = \"leveling\"\ntrigger = [[\"run-count\"], [\"file-count(2,4)\", \"level-saturation\"]]\nfilter = [20, 0.5]\nT = 4";
-        let design = from_toml(text).unwrap();
+        let design = from_text(text).unwrap();
         let same =
             "leveling T=4; trigger=run-count,file-count(2,4)+level-saturation; filter=20,0.5";
         assert_eq!(design, same.parse().unwrap());
         for bad in ["T = 4", "design = \"x\"", "design = \"leveling\"\nspeed = 3", "design ="] {
-            assert!(from_toml(bad).is_err(), "{bad}");
+            assert!(from_text(bad).is_err(), "{bad}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane::inspect;
+use terrane::inspect::{self, DeletesReport, KeyspaceDeletes};
 
 use crate::exit::Exit;
 use crate::human;
@@ -15,8 +15,8 @@ use crate::json::{SCHEMA, write_line};
 use crate::terminal::Paint;
 use crate::time::utc;
 
-/// How deletes fare: the oldest tombstone, the longest a delete took to be persistent, and those
-/// that have taken longer than the option delete_persistence allows.
+/// How deletes fare: the oldest tombstone, what the log holds, the longest a delete took to be
+/// persistent, and those that have taken longer than the option delete_persistence allows.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeletesArgs {
     /// The directory of the database
@@ -35,6 +35,10 @@ struct JsonDeletes {
     oldest_tombstone_micros: Option<u64>,
     tombstones: u64,
     range_tombstones: u64,
+    log_files: usize,
+    log_writes: u64,
+    log_deletes: u64,
+    log_begun_micros: Option<u64>,
     violations: usize,
 }
 
@@ -44,65 +48,100 @@ impl DeletesArgs {
         let report = inspect::deletes(&self.path)?;
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = since_epoch.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-        let violations = report.violations(now);
         let mut out = BufWriter::new(io::stdout().lock());
-        let oldest = |keyspace: &inspect::KeyspaceDeletes| keyspace.tables.first().copied();
         if self.json {
-            let all = || report.keyspaces.iter();
-            let line = JsonDeletes {
-                schema: SCHEMA,
-                threshold_micros: report.threshold_micros,
-                worst_micros: report.worst_micros,
-                oldest_tombstone_micros: all().filter_map(oldest).map(|(_, _, since)| since).min(),
-                tombstones: all().map(|keyspace| keyspace.tombstones).sum(),
-                range_tombstones: all().map(|keyspace| keyspace.range_tombstones).sum(),
-                violations,
-            };
-            write_line(&mut out, &line)?;
-            out.flush()?;
-            return Ok(Exit::Done);
+            write_line(&mut out, &JsonDeletes::of(&report, now))?;
+        } else {
+            let telling = Telling { report: &report, now };
+            telling.tables(&mut out, Paint::stdout())?;
+            telling.log(&mut out)?;
+            telling.times(&mut out)?;
         }
-        let paint = Paint::stdout();
+        out.flush()?;
+        Ok(Exit::Done)
+    }
+}
+
+fn oldest(keyspace: &KeyspaceDeletes) -> Option<(u64, usize, u64)> {
+    keyspace.tables.first().copied()
+}
+
+impl JsonDeletes {
+    fn of(report: &DeletesReport, now: u64) -> Self {
+        let all = || report.keyspaces.iter();
+        Self {
+            schema: SCHEMA,
+            threshold_micros: report.threshold_micros,
+            worst_micros: report.worst_micros,
+            oldest_tombstone_micros: all().filter_map(oldest).map(|(_, _, since)| since).min(),
+            tombstones: all().map(|keyspace| keyspace.tombstones).sum(),
+            range_tombstones: all().map(|keyspace| keyspace.range_tombstones).sum(),
+            log_files: report.log.len(),
+            log_writes: report.log.iter().map(|file| file.batches).sum(),
+            log_deletes: report.log.iter().map(|file| file.deletes).sum(),
+            log_begun_micros: report.log.first().map(|file| file.begun_micros),
+            violations: report.violations(now),
+        }
+    }
+}
+
+/// For people.
+struct Telling<'a> {
+    report: &'a DeletesReport,
+    now: u64,
+}
+
+impl Telling<'_> {
+    fn age(&self, since: u64) -> String {
+        human::duration(Duration::from_micros(self.now.saturating_sub(since)))
+    }
+
+    fn tables(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        for keyspace in &self.report.keyspaces {
+            let points = human::counted(keyspace.tombstones, "tombstone");
+            let ranges = human::counted(keyspace.range_tombstones, "range tombstone");
+            let tables = human::counted(keyspace.tables.len() as u64, "table");
+            let name = paint.bold(&keyspace.keyspace);
+            writeln!(out, "keyspace {name}: {points}, {ranges} in {tables}")?;
+            if let Some((table, level, since)) = oldest(keyspace) {
+                let (age, since) = (self.age(since), utc(since));
+                writeln!(
+                    out,
+                    "  the oldest is {age} old, since {since}, in table {table} of level {level}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, out: &mut dyn Write) -> io::Result<()> {
+        let log = &self.report.log;
+        let writes = human::counted(log.iter().map(|file| file.batches).sum(), "write");
+        let deletes = human::counted(log.iter().map(|file| file.deletes).sum(), "delete");
+        let files = human::counted(log.len() as u64, "file");
+        writeln!(out, "the log: {writes} with {deletes} in {files}")?;
+        if let Some(file) = log.first() {
+            let (age, begun) = (self.age(file.begun_micros), utc(file.begun_micros));
+            writeln!(out, "  the oldest, {}, was begun {age} ago, {begun}", file.name)?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, out: &mut dyn Write) -> io::Result<()> {
         let time = |micros: Option<u64>, none: &str| {
             micros.map_or_else(
                 || none.to_owned(),
                 |micros| human::duration(Duration::from_micros(micros)),
             )
         };
-        for keyspace in &report.keyspaces {
-            let points = human::counted(keyspace.tombstones, "tombstone");
-            let ranges = human::counted(keyspace.range_tombstones, "range tombstone");
-            let tables = human::counted(keyspace.tables.len() as u64, "table");
-            writeln!(
-                out,
-                "keyspace {}: {points}, {ranges} in {tables}",
-                paint.bold(&keyspace.keyspace)
-            )?;
-            if let Some((table, level, since)) = oldest(keyspace) {
-                let age = time(Some(now.saturating_sub(since)), "");
-                writeln!(
-                    out,
-                    "  the oldest is {age} old, since {}, in table {table} of level {level}",
-                    utc(since)
-                )?;
-            }
-        }
-        writeln!(
-            out,
-            "to be persistent within: {}",
-            time(report.threshold_micros, "no time was set")
-        )?;
-        writeln!(out, "longest so far: {}", time(report.worst_micros, "none was remembered"))?;
-        writeln!(
-            out,
-            "violations: {}",
-            if violations == 0 {
-                "none".into()
-            } else {
-                human::counted(violations as u64, "table")
-            }
-        )?;
-        out.flush()?;
-        Ok(Exit::Done)
+        let within = time(self.report.threshold_micros, "no time was set");
+        writeln!(out, "to be persistent within: {within}")?;
+        let longest = time(self.report.worst_micros, "none was remembered");
+        writeln!(out, "longest so far: {longest}")?;
+        let violations = match self.report.violations(self.now) {
+            0 => "none".into(),
+            some => human::counted(some as u64, "file"),
+        };
+        writeln!(out, "violations: {violations}")
     }
 }

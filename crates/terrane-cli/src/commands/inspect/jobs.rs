@@ -12,6 +12,7 @@ use terrane::inspect::{self, JobReport};
 use crate::exit::Exit;
 use crate::human;
 use crate::json::{SCHEMA, write_line};
+use crate::quantity::count_in;
 use crate::terminal::Paint;
 use crate::time::utc;
 
@@ -22,7 +23,7 @@ pub(crate) struct JobsArgs {
     path: PathBuf,
 
     /// Only the last of them
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count_in::<usize>(0..=u64::MAX))]
     last: Option<usize>,
 
     /// Write an object a line for programs
@@ -52,6 +53,9 @@ impl JobsArgs {
         let jobs = inspect::jobs(&self.path)?;
         let mut out = BufWriter::new(io::stdout().lock());
         let paint = Paint::stdout();
+        if jobs.is_empty() && !self.json {
+            let _ = writeln!(io::stderr(), "no compaction has happened yet");
+        }
         let skipped = self.last.map_or(0, |last| jobs.len().saturating_sub(last));
         for job in jobs.iter().skip(skipped) {
             if self.json {

@@ -9,9 +9,10 @@ use serde::Serialize;
 use terrane::inspect::{self, LogRecord, RecordOperation, SegmentReport};
 
 use crate::exit::Exit;
-use crate::human::{self, parse_count};
+use crate::human;
 use crate::json::{JsonBytes, SCHEMA, write_line};
 use crate::literal;
+use crate::quantity::count;
 use crate::time::utc;
 
 /// The log of a database, or one file of it: every record with its operations.
@@ -21,7 +22,7 @@ pub(crate) struct LogArgs {
     path: PathBuf,
 
     /// Records to be written at most
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<u64>,
 
     /// Write an object a line for programs: files, and the records of each after it

@@ -9,9 +9,10 @@ use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 
 use crate::exit::Exit;
-use crate::human::{self, parse_count};
+use crate::human;
 use crate::json::{JsonBytes, SCHEMA, write_line};
 use crate::literal;
+use crate::quantity::count;
 use crate::time::utc;
 
 /// A table file: its properties, and its entries if they are asked for.
@@ -25,7 +26,7 @@ pub(crate) struct TableArgs {
     entries: bool,
 
     /// Entries to be written at most
-    #[arg(long, value_name = "N", value_parser = parse_count, requires = "entries")]
+    #[arg(long, value_name = "N", value_parser = count, requires = "entries")]
     limit: Option<u64>,
 
     /// Write an object a line for programs

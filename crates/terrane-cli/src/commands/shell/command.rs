@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::literal::KeyBounds;
+use crate::near;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,26 +146,7 @@ pub(super) fn find(name: &str) -> Option<&'static About> {
 
 /// The command that was probably meant by `name`.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let names = ALL.iter().map(|about| about.name);
-    let near = names.map(|known| (distance(name, known), known)).min()?;
-    (near.0 <= (name.len() / 3).max(1)).then_some(near.1)
-}
-
-/// How many letters must be put in, taken out or changed to make one word of the other
-/// (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, char_a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, char_b) in b.iter().enumerate() {
-            let change = diagonal + usize::from(char_a != *char_b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    near::nearest(name, ALL.iter().map(|about| about.name))
 }
 
 /// The text of `help`.
@@ -199,8 +181,6 @@ mod tests {
         assert_eq!(nearest("pu"), Some("put"));
         assert_eq!(nearest("kespaces"), Some("keyspaces"));
         assert_eq!(nearest("select"), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::statistics::JsonStats;
 use crate::commands::advise::decide::Terms;
 use crate::commands::advise::live::Since;
 use crate::events::{JsonEvent, sentence};
-use crate::exit::is_broken_pipe;
+use crate::exit::{self, Exit, is_broken_pipe};
 use crate::interrupt;
 use crate::literal::KeyBounds;
 use crate::picture::{JsonTree, Work, by_key, by_size};
@@ -24,7 +24,7 @@ pub(super) struct Session {
     keyspace: Keyspace,
     answers: Answers,
     batch: Option<Batch>,
-    has_failed: bool,
+    failed: Option<Exit>,
     /// Since when operations count for advice.
     since: Since,
 }
@@ -47,7 +47,7 @@ impl Session {
     /// A shell on a keyspace.
     pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
         let since = Since::now(&db);
-        Self { db, keyspace, answers, batch: None, has_failed: false, since }
+        Self { db, keyspace, answers, batch: None, failed: None, since }
     }
 
     pub(super) fn answers(&mut self) -> &mut Answers {
@@ -63,9 +63,10 @@ impl Session {
         self.batch.is_some()
     }
 
-    /// Whether a command could not be carried out.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed
+    /// What a script ends with if a command could not be carried out: damage that was found, above
+    /// all.
+    pub(super) fn failed(&self) -> Option<Exit> {
+        self.failed
     }
 
     /// The end of the input.
@@ -102,7 +103,7 @@ impl Session {
     }
 
     fn fail(&mut self, error: &anyhow::Error, line: u64) -> Result<()> {
-        self.has_failed = true;
+        self.failed = Some(exit::worse(self.failed, error));
         Ok(self.answers.error(error, line)?)
     }
 

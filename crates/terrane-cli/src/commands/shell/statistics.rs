@@ -1,9 +1,9 @@
 //! The figures of `stats` in JSON.
 
 use serde::Serialize;
-use terrane::{LevelStats, Stats, Times};
+use terrane::{LevelStats, Stats};
 
-use crate::json::SCHEMA;
+use crate::json::{JsonTimes, SCHEMA};
 
 /// What a database has done since it was opened, and what it holds.
 #[derive(Debug, Serialize)]
@@ -61,16 +61,6 @@ pub(super) struct JsonStats {
     tables: u64,
 }
 
-/// How long compactions took.
-#[derive(Debug, Serialize)]
-struct JsonTimes {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    max: f64,
-}
-
 /// What was read of a level.
 #[derive(Debug, Serialize)]
 struct JsonLevel {
@@ -78,19 +68,6 @@ struct JsonLevel {
     cache_data_misses: u64,
     cache_index_misses: u64,
     cache_filter_misses: u64,
-}
-
-impl JsonTimes {
-    fn of(times: &Times) -> Self {
-        let millis = |micros: u64| micros as f64 / 1e3;
-        Self {
-            mean: millis(times.mean_micros().round() as u64),
-            p50: millis(times.percentile_micros(50.0)),
-            p90: millis(times.percentile_micros(90.0)),
-            p99: millis(times.percentile_micros(99.0)),
-            max: millis(times.max_micros()),
-        }
-    }
 }
 
 impl JsonLevel {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use terrane::Design;
-use terrane::policy::units::parse_bytes;
 use terrane_sim::{Arrival, Machine, Skew, Start, Workload};
 
 use super::calibrate::CalibrateArgs;
 use super::claims::ClaimsArgs;
 use super::constants;
 use super::validate::ValidateArgs;
-use crate::exit::usage;
+use crate::commands::design::spec;
+use crate::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,11 +39,11 @@ pub(crate) struct SimulateArgs {
     pub(super) design: Vec<String>,
 
     /// Records that there are, such as 100M or 1e11
-    #[arg(long, value_name = "N", default_value = "100M", value_parser = count)]
-    pub(super) records: f64,
+    #[arg(long, value_name = "N", default_value = "100M", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
+    pub(super) records: u64,
 
     /// Bytes of a key and its value
-    #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     pub(super) record_size: u64,
 
     /// Which keys are updated: uniform, or zipf(0.99)
@@ -53,10 +53,10 @@ pub(crate) struct SimulateArgs {
     /// What flushes and merges together may write in a second, such as 100MB/s [default: all that
     /// the device takes]
     #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub(super) budget: Option<f64>,
+    pub(super) budget: Option<u64>,
 
     /// How long, in hours of virtual time [default: 2]
-    #[arg(long, value_name = "HOURS", value_parser = positive)]
+    #[arg(long, value_name = "HOURS", value_parser = number_in(0.001..=1e5))]
     pub(super) hours: Option<f64>,
 
     /// When writes come: `closed` for writers that do not wait, `constant(WRITES)` a second, or
@@ -65,7 +65,7 @@ pub(crate) struct SimulateArgs {
     pub(super) arrival: Arrival,
 
     /// Writers at the same time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=4096))]
     pub(super) writers: u32,
 
     /// Find the greatest rate, with the fair scheduler and exact intake, and then play the design at
@@ -74,11 +74,11 @@ pub(crate) struct SimulateArgs {
     pub(super) two_phase: bool,
 
     /// That part
-    #[arg(long, value_name = "PART", default_value_t = 0.95, requires = "two_phase", value_parser = part)]
+    #[arg(long, value_name = "PART", default_value_t = 0.95, requires = "two_phase", value_parser = number_in(0.001..=2.0))]
     pub(super) utilization: f64,
 
     /// What of the beginning does not count for the greatest rate, in minutes [default: a sixth]
-    #[arg(long, value_name = "MINUTES", value_parser = positive)]
+    #[arg(long, value_name = "MINUTES", value_parser = number_in(0.001..=1e5))]
     pub(super) warm_up: Option<f64>,
 
     /// The tree to begin with: `empty`, `loaded` with all records once and merged, `settled` as after
@@ -87,7 +87,7 @@ pub(crate) struct SimulateArgs {
     pub(super) start: Start,
 
     /// How full the levels of a settled tree are follows from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
     /// What bytes and entries cost: a file that `terrane simulate calibrate` wrote
@@ -95,12 +95,12 @@ pub(crate) struct SimulateArgs {
     pub(super) constants: Option<PathBuf>,
 
     /// Merges that go on at the same time; schedulers begin more where those would go first
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = count_in::<u32>(1..=64))]
     pub(super) threads: u32,
 
     /// More tables than this are not told apart: where a design moves single tables, those of a
     /// larger tree are larger than it says
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = count_in::<usize>(1..=u64::MAX))]
     pub(super) tables_max: usize,
 
     /// Write an object a design, for programs
@@ -120,13 +120,12 @@ impl SimulateArgs {
         let given = self.design.iter().map(String::as_str);
         let default = terrane::policy::catalogue::DEFAULT;
         let texts: Vec<&str> = if self.design.is_empty() { vec![default] } else { given.collect() };
-        let parse = |text: &str| text.parse().map_err(|error| usage(format!("{error}")));
-        texts.into_iter().map(parse).collect()
+        texts.into_iter().map(spec::parse).collect()
     }
 
     pub(super) fn workload(&self) -> Workload {
         Workload {
-            records: self.records,
+            records: self.records as f64,
             record_bytes: self.record_size as f64,
             skew: self.keys,
             arrival: self.arrival,
@@ -139,55 +138,8 @@ impl SimulateArgs {
             Some(path) => constants::read(path)?,
             None => Machine::default(),
         };
-        machine.budget = self.budget.or(machine.budget);
+        machine.budget = self.budget.map(|budget| budget as f64).or(machine.budget);
         machine.places = self.threads as usize;
         Ok(machine)
-    }
-}
-
-/// A number of things: `100M`, `1e11`, `20_000`.
-pub(super) fn count(text: &str) -> Result<f64, String> {
-    let bad = || "a number of at least 1 such as 100M or 1e11 is expected".to_owned();
-    let plain = text.replace('_', "");
-    let (number, factor) = match plain.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (&plain[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&plain[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&plain[..at], 1e9),
-        _ => (&plain[..], 1.0),
-    };
-    let value = number.parse::<f64>().map_err(|_| bad())? * factor;
-    if (1.0..=1e15).contains(&value) { Ok(value.round()) } else { Err(bad()) }
-}
-
-/// Bytes a second: `100MB/s`.
-fn rate(text: &str) -> Result<f64, String> {
-    let bytes = parse_bytes(text.trim_end_matches("/s")).map_err(|error| error.to_string())?;
-    if bytes > 0 { Ok(bytes as f64) } else { Err("more than nothing is expected".into()) }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && *number <= 1e5);
-    number.ok_or_else(|| "a number above 0 and up to 100000 is expected".into())
-}
-
-fn part(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && *number <= 2.0);
-    number.ok_or_else(|| "a number above 0 and up to 2 such as 0.95 is expected".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_of_the_paper_are_read() {
-        assert_eq!(count("1e11"), Ok(1e11));
-        assert_eq!(count("100M"), Ok(1e8));
-        assert_eq!(rate("100MB/s"), Ok(1e8));
-        assert_eq!(rate("1MiB"), Ok(1048576.0));
-        for text in ["", "0", "-1", "M", "1e99", "nan", "ten"] {
-            assert!(count(text).is_err(), "{text}");
-        }
-        assert!(rate("0").is_err() && positive("0").is_err() && part("nan").is_err());
     }
 }

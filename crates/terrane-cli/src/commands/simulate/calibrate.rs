@@ -6,18 +6,21 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use terrane::policy::units::parse_bytes;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options, Stats};
 use terrane_sim::{Costs, Device, Machine};
 
 use super::{constants, write_document};
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
+use crate::quantity::{bytes_in, count_in};
 use crate::scratch::Scratch;
 
 /// A prime: its multiples are all numbers below any count that it does not divide, in an order as if
 /// chosen by chance.
 const SCATTER: u64 = 2_654_435_761;
+
+/// Of files in memory: whole segments are made, and a few wait to be used again.
+pub(super) const LOG_SEGMENT_BYTES: u64 = 4 << 20;
 
 /// Bytes of a key.
 pub(super) const KEY_BYTES: usize = 16;
@@ -26,11 +29,11 @@ pub(super) const KEY_BYTES: usize = 16;
 #[derive(Debug, Clone, Args)]
 pub(super) struct CalibrateArgs {
     /// Bytes of a key and its value
-    #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = bytes_in::<u64>(KEY_BYTES as u64..=64 << 20))]
     record_size: u64,
 
     /// Megabytes that are written, a few times over
-    #[arg(long, value_name = "MB", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    #[arg(long, value_name = "MB", default_value_t = 128, value_parser = count_in::<u64>(1..=65536))]
     megabytes: u64,
 
     /// The directory whose device is measured [default: that of temporary files]
@@ -45,9 +48,6 @@ pub(super) struct CalibrateArgs {
 impl CalibrateArgs {
     /// Measures, and writes the file.
     pub(super) fn run(&self) -> Result<Exit> {
-        if !(KEY_BYTES as u64..=64 << 20).contains(&self.record_size) {
-            return Err(usage(format!("--record-size is {KEY_BYTES} to 64MiB")));
-        }
         let count = (self.megabytes * 1_000_000 / self.record_size).max(1000);
         let machine = measure(count, self.record_size as usize, self.dir.as_deref())?;
         let what = format!(
@@ -167,6 +167,9 @@ pub(super) fn open(design: Design, dir: Option<&Path>, memory: u64) -> Result<Db
         .background(Background::Inline);
     Ok(match dir {
         Some(dir) => options.open(dir)?,
-        None => options.storage(Arc::new(MemoryStorage::new(1))).open("/simulated")?,
+        None => {
+            let options = options.log_segment_bytes(LOG_SEGMENT_BYTES);
+            options.storage(Arc::new(MemoryStorage::new(1))).open("/simulated")?
+        }
     })
 }

@@ -24,19 +24,20 @@ use clap::Args;
 
 use super::document::Document;
 use super::write_document;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
+use crate::quantity::{count_in, number_in};
 use setting::Setting;
 
 /// Check what "On Performance Stability in LSM-based Storage Systems" (VLDB 2019) says, at its scale
 #[derive(Debug, Clone, Args)]
 pub(super) struct ClaimsArgs {
     /// How long each phase is, in hours of virtual time; the paper has two
-    #[arg(long, value_name = "HOURS", default_value_t = 2.0)]
+    #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = number_in(0.01..=100.0))]
     hours: f64,
 
-    /// Records that there are, in millions; the paper has a hundred
-    #[arg(long, value_name = "MILLIONS", default_value_t = 100.0)]
-    records: f64,
+    /// Records that there are; the paper has a hundred million
+    #[arg(long, value_name = "N", default_value = "100M", value_parser = count_in::<u64>(100_000..=1_000_000_000_000))]
+    records: u64,
 
     /// Write the document to a file [default: to standard output]
     #[arg(long, value_name = "FILE")]
@@ -46,10 +47,7 @@ pub(super) struct ClaimsArgs {
 impl ClaimsArgs {
     /// Plays everything, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
-        if !(0.01..=100.0).contains(&self.hours) || !(0.1..=1e6).contains(&self.records) {
-            return Err(usage("--hours is 0.01 to 100, --records 0.1 to 1000000"));
-        }
-        let setting = Setting { hours: self.hours, records: self.records * 1e6 };
+        let setting = Setting { hours: self.hours, records: self.records as f64 };
         let mut document = Document::default();
         spring::play(&setting, &mut document)?;
         full::play(&setting, &mut document)?;
@@ -58,7 +56,7 @@ impl ClaimsArgs {
         let introduction = format!(
             "{INTRODUCTION}{} million records, {} hours a phase, of which a sixth is left out of the \
              testing phase.\n\n{held} of {} claims hold.\n",
-            self.records,
+            self.records as f64 / 1e6,
             self.hours,
             document.claims.len()
         );

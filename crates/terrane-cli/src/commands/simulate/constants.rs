@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use terrane_sim::{Costs, Device, Machine};
 
 use crate::exit::usage;
+use crate::toml_file;
 
 /// A [`Machine`] as people read it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,10 +27,7 @@ struct File {
 
 /// The constants of a file.
 pub(in crate::commands) fn read(path: &Path) -> Result<Machine> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let file: File = toml::from_str(&text)
-        .map_err(|error| usage(format!("{}: {}", path.display(), error.message())))?;
+    let file: File = toml_file::read(path)?;
     let numbers = [
         file.device_mb_per_second,
         file.request_kib,

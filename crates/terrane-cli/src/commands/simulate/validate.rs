@@ -21,6 +21,7 @@ use super::document::table;
 use super::{calibrate, write_document};
 use crate::exit::Exit;
 use crate::human;
+use crate::quantity::{count, count_in};
 use held_up::HeldUp;
 use measured::Measured;
 
@@ -31,13 +32,14 @@ const RECORD_BYTES: usize = 200;
 const AMPLIFICATION_WITHIN: f64 = 0.10;
 
 /// Designs that are compared: every eagerness, whole levels and single tables, exact and elastic
-/// intake.
-const DESIGNS: [&str; 9] = [
+/// intake, flushes that merge.
+const DESIGNS: [&str; 10] = [
     "leveling T=4; granularity=level; intake=exact",
     "leveling T=10; granularity=level",
     "leveling T=4; movement=round-robin",
     "leveling T=10",
     "1-leveling T=4; granularity=level; L0=4",
+    "1-leveling T=4; granularity=level; L0=4; flush=merge",
     "balanced; base=4MiB",
     "tiering T=3; intake=exact",
     "tiering T=4",
@@ -51,15 +53,15 @@ const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; 
 #[derive(Debug, Clone, Args)]
 pub(super) struct ValidateArgs {
     /// Records that there are
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count_in::<u64>(1000..=100_000_000))]
     records: u64,
 
     /// Updates of each record, on average
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_in::<u64>(1..=1000))]
     rounds: u64,
 
     /// Where all choices come from
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 
     /// Write the document to a file [default: to standard output]

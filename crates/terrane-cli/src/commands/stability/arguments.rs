@@ -9,7 +9,9 @@ use terrane_workload::stability::{Arrival, Query};
 use terrane_workload::{Distribution, Indexes, ValueSize};
 
 use crate::engine_flags::EngineFlags;
-use crate::human::parse_count;
+use crate::quantity::{
+    KEY_BYTES_MAX, bytes_in, count, count_in, number_in, some_time, time, value_size,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,20 +45,20 @@ pub(crate) struct StabilityArgs {
     pub(super) budget: Option<IoBudget>,
 
     /// The share of the maximum at which writes arrive in the running phase
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = number_in(0.01..=2.0))]
     pub(super) utilization: f64,
 
     /// How long the testing phase takes: seconds, or with a unit such as 20m
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
     pub(super) testing: Duration,
 
     /// How long the running phase takes
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
     pub(super) running: Duration,
 
     /// What is left out of the testing phase, as a tree just loaded has few runs [default: a sixth
     /// of it]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = time)]
     pub(super) warm_up: Option<Duration>,
 
     /// How writes arrive in the running phase: `constant`, or `burst(LOW,SECONDS,HIGH,SECONDS)`
@@ -65,11 +67,11 @@ pub(crate) struct StabilityArgs {
     pub(super) arrival: Arrival,
 
     /// Clients that write; they take writes in the order of their arrival
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     pub(super) writers: u32,
 
     /// Clients that read meanwhile, in both phases, each as fast as it can
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count_in::<u32>(0..=1024))]
     pub(super) readers: u32,
 
     /// What they read: `point`, `short` (100 entries), `long` (a million) or `scan:ENTRIES`; with
@@ -83,19 +85,19 @@ pub(crate) struct StabilityArgs {
     pub(super) index: Option<Indexes>,
 
     /// Records that are loaded first, in random order; all writes are updates of them
-    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = count_in::<u64>(1..=u64::MAX))]
     pub(super) records: u64,
 
     /// Bytes of a key
-    #[arg(long, value_name = "B", default_value_t = 16)]
+    #[arg(long, value_name = "B", default_value_t = 16, value_parser = bytes_in::<usize>(1..=KEY_BYTES_MAX))]
     pub(super) key_size: usize,
 
     /// Bytes of a value, or a range such as 100..400
-    #[arg(long, value_name = "B", default_value = "1000")]
+    #[arg(long, value_name = "B", default_value = "1000", value_parser = value_size)]
     pub(super) value_size: ValueSize,
 
     /// The share of a value that repeats itself, 0 to 1; what a compressor can save
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = number_in(0.0..=1.0))]
     pub(super) compressibility: f64,
 
     /// Which records are updated: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
@@ -103,7 +105,7 @@ pub(crate) struct StabilityArgs {
     pub(super) distribution: Distribution,
 
     /// The bound of the verdict for the write latency of 99 % of the writes, such as 10ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = bound)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = some_time)]
     pub(super) p99: Duration,
 
     /// Run the same phases on a map in memory, which has no files and no background work: what its
@@ -112,7 +114,7 @@ pub(crate) struct StabilityArgs {
     pub(super) calibrate: bool,
 
     /// Where all choices come from; the same seed makes the same choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
     /// An empty directory for the databases, instead of a temporary one; removed in the end
@@ -131,23 +133,8 @@ pub(crate) struct StabilityArgs {
     pub(super) engine: EngineFlags,
 }
 
-/// Seconds as a number, or a time with its unit.
-fn seconds(text: &str) -> Result<Duration, String> {
-    const EXPECTED: &str = "seconds such as 90, or a time such as 20m, are expected";
-    match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| EXPECTED.to_owned()),
-        Err(_) => humantime::parse_duration(text).map_err(|_| EXPECTED.to_owned()),
-    }
-}
-
 /// A budget that the engine would take.
 fn budget(text: &str) -> Result<IoBudget, String> {
     let budget = text.parse::<IoBudget>().map_err(|error| error.to_string())?;
     budget.is_valid().then_some(budget).ok_or_else(|| "64 KiB a second or more".to_owned())
-}
-
-/// A time with its unit, more than none.
-fn bound(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).ok().filter(|time| !time.is_zero());
-    time.ok_or_else(|| "a time such as 10ms or 1s is expected".to_owned())
 }

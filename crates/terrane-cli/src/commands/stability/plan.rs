@@ -7,6 +7,7 @@ use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
 use terrane_workload::{Indexes, RunOptions, Workload};
 
 use super::StabilityArgs;
+use crate::commands::design::spec;
 use crate::exit::usage;
 
 /// The part of the testing phase that is left out unless another is given: 20 minutes of 2 hours
@@ -102,9 +103,7 @@ fn candidates(specs: &[String]) -> Result<Vec<Candidate>> {
     let default = [catalogue::DEFAULT.to_owned()];
     let specs = if specs.is_empty() { &default[..] } else { specs };
     let parse = |(index, spec): (usize, &String)| {
-        let design = spec.parse().map_err(|error: terrane::policy::ParseError| {
-            usage(format!("--design '{spec}': {error}; see `terrane design list`"))
-        })?;
+        let design = spec::parse(spec)?;
         let is_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
         let word: String = spec.trim().chars().take_while(is_of_name).collect();
         Ok(Candidate {
@@ -189,7 +188,7 @@ mod tests {
             &["--budget", "1B"],
             &["--budget", "100MB/s", "--io-budget", "100MB/s"],
             &["--p99", "0s"],
-            &["--p99", "1"],
+            &["--p99", "soon"],
             &["--compressibility", "2"],
             &["--index", "eager(0)"],
             &["--index", "keen"],

@@ -1,14 +1,15 @@
 //! The flags of `terrane sweep`.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use toml::{Table, Value};
 
 use super::show::ShowArgs;
 use crate::exit::usage;
+use crate::quantity::count_in;
+use crate::toml_file;
 
 const EXAMPLES: &str = "\
 A plan is TOML: parameters, and [[experiments]] with parameters of their own. A list is an axis:
@@ -55,12 +56,17 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
+    /// Make the databases of experiments below this directory, instead of beside the results; they
+    /// are removed in the end
+    #[arg(long, value_name = "DIR", conflicts_with = "simulate")]
+    pub(super) dir: Option<PathBuf>,
+
     /// Run everything so many times, round by round
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1000))]
     pub(super) rounds: u32,
 
     /// Experiments at the same time; their times are then of little use, their counts as good
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=256))]
     pub(super) jobs: u32,
 
     /// Let the simulator play them, at any size; there is no workload then but a mix
@@ -83,11 +89,7 @@ impl SweepArgs {
     pub(super) fn tables(&self) -> Result<Vec<Table>> {
         let mut common = Table::new();
         if let Some(path) = &self.plan {
-            let text = fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            common = text.parse().map_err(|error: toml::de::Error| {
-                usage(format!("{}: {}", path.display(), error.message()))
-            })?;
+            common = toml_file::read(path)?;
         } else if self.set.is_empty() {
             return Err(usage("a plan or --set is missing; see `terrane sweep --help`"));
         }

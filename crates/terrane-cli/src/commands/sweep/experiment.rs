@@ -17,8 +17,9 @@ use crate::commands::advise::question::Operations;
 use crate::commands::bench::single;
 use crate::commands::design::spec;
 use crate::exit::usage;
-use crate::human::parse_count;
 use crate::json::SCHEMA;
+use crate::near::did_you_mean;
+use crate::quantity::{self, KEY_BYTES_MAX, RECORDS_MAX};
 
 /// Parameters by name.
 pub(super) type Parameters = BTreeMap<String, String>;
@@ -93,8 +94,10 @@ impl Experiment {
             }
             if known.contains(&name.as_str()) {
                 options.set(name, value).map_err(|error| usage(format!("{name}: {error}")))?;
-            } else {
+            } else if Design::KEYS.contains(&name.as_str()) {
                 settings.push((name.as_str(), value.as_str()));
+            } else {
+                return Err(unknown(name, &known));
             }
         }
         let name =
@@ -169,10 +172,21 @@ impl Experiment {
 }
 
 /// FNV-1a: keys tell experiments apart, and are no secret.
-fn fnv(bytes: &[u8]) -> u64 {
+pub(super) fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// A parameter that there is not.
+fn unknown(name: &str, options: &[&'static str]) -> anyhow::Error {
+    let names = || std::iter::once("design").chain(RUN).chain(Design::KEYS);
+    let meant = did_you_mean(name, names().chain(options.iter().copied()));
+    let all = names().collect::<Vec<_>>().join(", ");
+    usage(format!(
+        "'{name}' is no parameter of an experiment{meant}\nthere are {all}, and every option that \
+         `terrane options` lists"
+    ))
 }
 
 /// A design with settings beside its name.
@@ -198,15 +212,17 @@ fn run_options(parameters: &Parameters) -> Result<RunOptions> {
     let mut run = RunOptions { num: 1_000_000, ..RunOptions::default() };
     run.mix = of(parameters, "mix", str::parse::<OperationMix>)?.unwrap_or_default();
     run.key_order = run.mix.placement();
-    run.num = of(parameters, "num", parse_count)?.unwrap_or(run.num);
-    run.reads = of(parameters, "operations", parse_count)?;
-    run.key_size_bytes = of(parameters, "key_size", str::parse)?.unwrap_or(run.key_size_bytes);
-    run.value_size = of(parameters, "value_size", str::parse)?.unwrap_or(run.value_size);
-    run.compressibility =
-        of(parameters, "compressibility", str::parse)?.unwrap_or(run.compressibility);
+    let some = quantity::count_in(1..=RECORDS_MAX);
+    run.num = of(parameters, "num", &some)?.unwrap_or(run.num);
+    run.reads = of(parameters, "operations", &some)?;
+    let key_size = quantity::bytes_in(1..=KEY_BYTES_MAX);
+    run.key_size_bytes = of(parameters, "key_size", key_size)?.unwrap_or(run.key_size_bytes);
+    run.value_size = of(parameters, "value_size", quantity::value_size)?.unwrap_or(run.value_size);
+    run.compressibility = of(parameters, "compressibility", quantity::number_in(0.0..=1.0))?
+        .unwrap_or(run.compressibility);
     run.distribution = of(parameters, "distribution", str::parse)?;
-    run.threads = of(parameters, "threads", str::parse)?.unwrap_or(run.threads);
-    run.seed = of(parameters, "seed", str::parse)?.unwrap_or(run.seed);
+    run.threads = of(parameters, "threads", quantity::count_in(1..=1024))?.unwrap_or(run.threads);
+    run.seed = of(parameters, "seed", quantity::count)?.unwrap_or(run.seed);
     Ok(run)
 }
 
@@ -240,6 +256,7 @@ fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Resul
     }
     let value = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());
     let records = run.num as f64;
+    quantity::check_data(records, (run.key_size_bytes + value) as f64)?;
     let operations = Operations::of_mix(&mix, records)?;
     let world = World {
         records,

@@ -13,7 +13,9 @@ use serde_json::Value;
 use super::results::{self, Line};
 use crate::exit::{Exit, usage};
 use crate::human;
+use crate::near::did_you_mean;
 use crate::plot::{Curve, Plot, Scale, Stroke};
+use crate::quantity;
 use crate::table::{Align, lines, table};
 
 /// Show a figure of a sweep over a parameter, as a table, CSV or a picture
@@ -63,12 +65,29 @@ impl ShowArgs {
     /// Shows it.
     pub(super) fn run(&self) -> Result<Exit> {
         let mut found = results::read(&self.dir)?;
+        if found.is_empty() {
+            let dir = self.dir.display();
+            anyhow::bail!(
+                "{dir} holds no results; it is the directory that --out of a sweep named"
+            );
+        }
+        for name in std::iter::once(&self.x).chain(&self.by) {
+            self.check_parameter(&found, name)?;
+        }
         let only = self.only.iter().map(|word| {
             word.split_once('=')
                 .ok_or_else(|| usage(format!("--only {word}: NAME=VALUE is expected")))
         });
         for (name, value) in only.collect::<Result<Vec<_>>>()? {
+            self.check_parameter(&found, name)?;
+            let known = values(&found, name);
             found.retain(|line| parameter(line, name).is_some_and(|known| known == value));
+            if found.is_empty() {
+                let known = known.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(usage(format!(
+                    "--only {name}={value}: no result has this value; '{name}' is {known}"
+                )));
+            }
         }
         let pivot = self.pivot(&found)?;
         let mut out = io::stdout().lock();
@@ -93,9 +112,12 @@ impl ShowArgs {
             cells.entry((by.unwrap_or_else(|| "-".into()), x)).or_default().push((line, value));
         }
         if cells.is_empty() {
+            let names: BTreeSet<String> = found.iter().flat_map(figures).collect();
+            let meant = did_you_mean(&self.y, names.iter().map(String::as_str));
+            let all = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             return Err(usage(format!(
-                "no result has a parameter '{}' and a figure '{}'",
-                self.x, self.y
+                "no result has a figure '{}'{meant}\nthere are {all}",
+                self.y
             )));
         }
         self.warn_of_mixtures(&cells);
@@ -108,6 +130,20 @@ impl ShowArgs {
             rows.entry(by).or_default().insert(x, median(values));
         }
         Ok(Pivot { columns, rows })
+    }
+
+    /// A parameter that results have, of which there may be several kinds.
+    fn check_parameter(&self, found: &[Line], name: &str) -> Result<()> {
+        if found.iter().any(|line| parameter(line, name).is_some()) {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> =
+            found.iter().flat_map(|line| line.parameters.keys().map(String::as_str)).collect();
+        let known: Vec<&str> = known.into_iter().chain(OWN).collect();
+        let meant = did_you_mean(name, known.iter().copied());
+        let dir = self.dir.display();
+        let all = known.join(", ");
+        Err(usage(format!("no result in {dir} has a parameter '{name}'{meant}\nthere are {all}")))
     }
 
     /// A cell of experiments that differ in something else too is a mixture.
@@ -141,6 +177,33 @@ impl ShowArgs {
     }
 }
 
+/// What every result has beside its parameters.
+const OWN: [&str; 3] = ["by", "engine", "round"];
+
+/// The values that a parameter has.
+fn values(found: &[Line], name: &str) -> BTreeSet<String> {
+    found.iter().filter_map(|line| parameter(line, name)).collect()
+}
+
+/// The names of all figures of an experiment: numbers in its rows, and in objects within them.
+fn figures(line: &Line) -> Vec<String> {
+    fn below(prefix: &str, value: &Value, names: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                let inner = if prefix.is_empty() { String::new() } else { format!("{prefix}.") };
+                fields
+                    .iter()
+                    .for_each(|(name, value)| below(&format!("{inner}{name}"), value, names));
+            }
+            Value::Number(_) => names.push(prefix.to_owned()),
+            _ => {}
+        }
+    }
+    let mut names = vec!["seconds".to_owned()];
+    line.results.iter().for_each(|row| below("", row, &mut names));
+    names
+}
+
 /// A parameter of an experiment; `by`, `round` and `engine` are some too.
 fn parameter(line: &Line, name: &str) -> Option<String> {
     match name {
@@ -171,8 +234,8 @@ fn figure(line: &Line, name: &str) -> Option<f64> {
 
 /// Values that are no numbers stand behind those that are.
 fn number(text: &str) -> f64 {
-    let count = human::parse_count(text).map(|count| count as f64);
-    let bytes = || terrane::policy::units::parse_bytes(text).map(|bytes| bytes as f64);
+    let count = quantity::count(text).map(|count| count as f64);
+    let bytes = || quantity::bytes(text).map(|bytes| bytes as f64);
     text.parse().ok().or_else(|| count.ok()).or_else(|| bytes().ok()).unwrap_or(f64::INFINITY)
 }
 

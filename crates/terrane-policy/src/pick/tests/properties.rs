@@ -69,7 +69,9 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
     for seed in first..first + 60 {
         let mut rng = Rng::new(seed);
         let policy = *rng.pick(&["prefix(256KiB,4)", "concurrent(3,10)", "concurrent(2,4,2)"]);
-        let text = format!("tiering T=3 L0=3; granularity=run; movement=none; trigger={policy}");
+        let text = format!(
+            "tiering T=3 L0=3; granularity=run; movement=none; trigger={policy}; buffer=8KiB"
+        );
         let mut tree = Simulation::new(crate::TreeShape::default(), text.parse().unwrap());
         let mut in_progress: Vec<Compaction> = Vec::new();
         let (mut flushed, mut most) = (0, 0);

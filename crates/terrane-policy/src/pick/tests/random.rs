@@ -7,6 +7,7 @@ use terrane_testkit::Rng;
 use super::simulate::Simulation;
 use crate::catalogue;
 use crate::design::{Design, PerLevel};
+use crate::flush::FlushMode;
 use crate::key_range::KeyRange;
 use crate::pick::Access;
 use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
@@ -90,6 +91,9 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
         .unwrap();
     limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
     limits.max_rate = rng.percent(20).then_some(4000);
+    if rng.percent(30) {
+        design.flush = FlushMode::Merge;
+    }
 }
 
 /// A policy that goes by sizes, with the triggers that may be beside it.

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use crate::compaction::Compaction;
 use crate::design::Design;
+use crate::flush::{self, FlushPlan};
 use crate::forecast::Played;
 use crate::key_range::KeyRange;
 use crate::pick::{Accesses, Cursors, PickInput, pick};
-use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableInfo, TreeShape};
+use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
+use crate::soundness::{self, Unsound};
 
 /// What is played, and what with.
 #[derive(Debug, Clone)]
@@ -59,6 +61,36 @@ impl Simulation {
         self.played.shape = self.shape.clone();
         self.played.carry_out(job).unwrap();
         self.shape = self.played.shape.clone();
+    }
+
+    /// What a flush would do.
+    pub(super) fn plan_flush(
+        &self,
+        in_progress: &[Compaction],
+        range: &KeyRange,
+        bytes: u64,
+    ) -> FlushPlan {
+        flush::plan(&self.input(in_progress), range, bytes)
+    }
+
+    /// Carries out a flush that merges, if that is sound.
+    pub(super) fn carry_out_flush(&mut self, merge: &Compaction) -> Result<(), Unsound> {
+        let shape = flush::with_memtable(&self.shape, merge);
+        soundness::check(&shape, merge)?;
+        // Its tables have numbers of their own.
+        let number = TableId(self.played.number());
+        let named = |table: &mut Arc<TableInfo>| {
+            if table.id == flush::MEMTABLE {
+                Arc::make_mut(table).id = number;
+            }
+        };
+        let mut merge = merge.clone();
+        merge.inputs.iter_mut().flat_map(|input| &mut input.tables).for_each(named);
+        self.shape = shape;
+        let runs = self.shape.levels.iter_mut().flat_map(|level| &mut level.runs);
+        runs.flat_map(|run| &mut run.tables).for_each(named);
+        self.carry_out(&merge);
+        Ok(())
     }
 
     /// A flush: a table over `range` as the newest run of level 0.

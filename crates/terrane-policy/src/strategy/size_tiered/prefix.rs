@@ -38,7 +38,7 @@ impl Prefix {
             return Err(bad());
         }
         if let Some(bytes) = all.first() {
-            prefix.rests_from = parse_bytes(bytes)?;
+            prefix.rests_from = parse_bytes(bytes).map_err(|_| bad())?;
         }
         if let Some(runs) = all.get(1) {
             prefix.tolerated = runs.parse().map_err(|_| bad())?;

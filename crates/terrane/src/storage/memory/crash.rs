@@ -104,7 +104,7 @@ impl CrashPoint {
 
 impl FrozenNode {
     fn as_it_was(&self) -> Node {
-        let mut node = Node::durable((*self.durable).clone());
+        let mut node = Node::durable(Arc::clone(&self.durable));
         for change in &self.pending {
             match change {
                 Pending::Write(write) => node.write(write.offset, &write.bytes),
@@ -136,7 +136,7 @@ impl FrozenNode {
                 at = end;
             }
         }
-        Node::durable(data)
+        Node::durable(Arc::new(data))
     }
 }
 

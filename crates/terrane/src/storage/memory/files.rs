@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::MemoryStorage;
-use super::node::NodeId;
+use super::node::{NodeId, Open};
 use crate::storage::direct::{ALIGN, DirectFile};
 use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
 
@@ -14,12 +14,13 @@ use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
 pub(super) struct MemoryAppender {
     storage: MemoryStorage,
     id: NodeId,
+    _open: Open,
     path: PathBuf,
 }
 
 impl MemoryAppender {
-    pub(super) fn new(storage: MemoryStorage, id: NodeId, path: &Path) -> Self {
-        Self { storage, id, path: path.to_owned() }
+    pub(super) fn new(storage: MemoryStorage, (id, open): (NodeId, Open), path: &Path) -> Self {
+        Self { storage, id, _open: open, path: path.to_owned() }
     }
 }
 
@@ -98,11 +99,12 @@ impl MemoryStorage {
 pub(super) struct MemoryReader {
     storage: MemoryStorage,
     id: NodeId,
+    _open: Open,
 }
 
 impl MemoryReader {
-    pub(super) fn new(storage: MemoryStorage, id: NodeId) -> Self {
-        Self { storage, id }
+    pub(super) fn new(storage: MemoryStorage, (id, open): (NodeId, Open)) -> Self {
+        Self { storage, id, _open: open }
     }
 }
 
@@ -128,12 +130,19 @@ pub(super) struct MemorySegment {
 struct MemorySyncer {
     storage: MemoryStorage,
     id: NodeId,
+    _open: Open,
     path: PathBuf,
 }
 
 impl MemorySegment {
-    pub(super) fn new(storage: MemoryStorage, id: NodeId, len: u64, path: &Path) -> Self {
-        Self { len, syncer: Arc::new(MemorySyncer { storage, id, path: path.to_owned() }) }
+    pub(super) fn new(
+        storage: MemoryStorage,
+        (id, open): (NodeId, Open),
+        len: u64,
+        path: &Path,
+    ) -> Self {
+        let path = path.to_owned();
+        Self { len, syncer: Arc::new(MemorySyncer { storage, id, _open: open, path }) }
     }
 }
 

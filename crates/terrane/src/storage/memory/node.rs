@@ -21,12 +21,20 @@ pub(super) struct PendingWrite {
     pub(super) bytes: Arc<[u8]>,
 }
 
+/// Held by who has a file open; it counts the holders.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Open {
+    holders: Arc<()>,
+}
+
 /// The contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    data: Vec<u8>,
+    /// Shared with what is durable, and with who maps the file, until it is written to.
+    data: Arc<Vec<u8>>,
     durable: Arc<Vec<u8>>,
     pending: Vec<Pending>,
+    open: Open,
 }
 
 /// What is needed to make crash images of a file.
@@ -38,28 +46,48 @@ pub(super) struct FrozenNode {
 
 impl Node {
     /// A file whose contents are durable.
-    pub(super) fn durable(data: Vec<u8>) -> Self {
-        Self { durable: Arc::new(data.clone()), data, pending: Vec::new() }
+    pub(super) fn durable(data: Arc<Vec<u8>>) -> Self {
+        Self { durable: Arc::clone(&data), data, ..Self::default() }
     }
 
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }
 
+    /// The contents as they are, also if they are written to later.
+    pub(super) fn shared(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.data)
+    }
+
+    /// For who opens the file.
+    pub(super) fn open(&self) -> Open {
+        self.open.clone()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        Arc::strong_count(&self.open.holders) > 1
+    }
+
+    /// Other contents, durable at once.
+    pub(super) fn replace(&mut self, data: Vec<u8>) {
+        let open = self.open();
+        *self = Self { open, ..Self::durable(Arc::new(data)) };
+    }
+
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
         let write = PendingWrite { offset, bytes: bytes.into() };
-        write.apply(&mut self.data, 0..bytes.len());
+        write.apply(Arc::make_mut(&mut self.data), 0..bytes.len());
         self.pending.push(Pending::Write(write));
     }
 
     pub(super) fn set_len(&mut self, len: usize) {
-        self.data.resize(len, 0);
+        Arc::make_mut(&mut self.data).resize(len, 0);
         self.pending.push(Pending::Length(len));
     }
 
     pub(super) fn sync(&mut self) {
         if !self.pending.is_empty() {
-            self.durable = Arc::new(self.data.clone());
+            self.durable = Arc::clone(&self.data);
             self.pending.clear();
         }
     }

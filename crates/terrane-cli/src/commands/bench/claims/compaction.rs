@@ -8,6 +8,7 @@
 //! | [`defaults`] | the default design beside others |
 //! | [`check`] | numbers of several strategies, compared |
 //! | [`loading`] | inserts, lookups, ranges, and all together: O1 to O11 |
+//! | [`proportions`] | lookups and ranges of trees with the paper's tables and cache: O6 to O9, O13 |
 //! | [`shares`] | distributions, updates, deletes: O12 to O18 |
 //! | [`warming`] | what jobs put into the cache: O11 |
 //! | [`tuning`] | sizes and settings: O19 to O23 |
@@ -17,6 +18,7 @@ mod appendix;
 mod check;
 mod defaults;
 mod loading;
+mod proportions;
 mod setting;
 mod shares;
 mod tree;
@@ -48,6 +50,8 @@ pub(super) fn document(
     let spinner = progress::spinner("compaction claims");
     spinner.set_message("loading and asking (O1 to O11)");
     let loaded = loading::measure(&setting, &keys, &dir, &mut report)?;
+    spinner.set_message("the paper's proportions (O6 to O9, O13)");
+    proportions::measure(&setting, &dir, &mut report)?;
     spinner.set_message("what jobs put into the cache (O11)");
     warming::measure(&setting, &keys, &loaded, &dir, &mut report)?;
     spinner.set_message("distributions (O12 to O14)");

@@ -71,7 +71,11 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
             "and writes 70 % more bytes",
             mode,
             (format!("{} the skip-list", times(bytes)), bytes >= 1.7),
-            "flushes come faster than compactions, which then take several at once: compactions and bytes do not follow flushes, and differ by a fifth from run to run",
+            format!(
+                "{} compactions against {}, for {} flushes against {}: one takes as many runs as have \
+                 come, so that bytes do not follow flushes",
+                hashed.compactions, skip_list.compactions, hashed.flushes, skip_list.flushes
+            ),
         ));
         let is_fewest = works.iter().all(|work| vector.flushes <= work.flushes);
         let fewest =

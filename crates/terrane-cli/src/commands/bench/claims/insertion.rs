@@ -93,7 +93,7 @@ fn claims(mode: Mode, total: Lookup<'_>, longest: Lookup<'_>, report: &mut Repor
             mode,
             (times(measured), measured >= factor),
             "the direction holds; the skip-list keeps the head of the next key beside each link, and \
-             so has less to lose",
+             so has less to lose: one that does not is `Skip-L` in the table of the nine buffers",
         ));
     }
     let best = ["vector", "vector, preallocated"]

@@ -1,5 +1,6 @@
 //! Claims, tables, and their text.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::setting::{ENTRY_BYTES, Mode, Setting};
@@ -16,8 +17,8 @@ pub(super) struct Claim {
     /// What came out here.
     pub(super) measured: String,
     pub(super) holds: bool,
-    /// Why it does not hold, where that is known.
-    pub(super) why: &'static str,
+    /// Why it does not hold, where that is known; with figures, where they tell.
+    pub(super) why: Cow<'static, str>,
 }
 
 /// A table of figures.
@@ -35,9 +36,9 @@ impl Claim {
         says: &'static str,
         mode: Mode,
         (measured, holds): (String, bool),
-        why: &'static str,
+        why: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let why = if holds { "" } else { why };
+        let why = if holds { Cow::Borrowed("") } else { why.into() };
         Self { figure, says, mode: Some(mode), measured, holds, why }
     }
 }

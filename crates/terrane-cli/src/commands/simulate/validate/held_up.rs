@@ -16,7 +16,7 @@ use terrane_sim::{Arrival, Machine, Outcome, Simulation, Skew, Start, begin};
 
 use super::measured::{Chooser, load, value};
 use super::{Plan, fast_device, setup};
-use crate::commands::simulate::calibrate::{self, key};
+use crate::commands::simulate::calibrate::{self, LOG_SEGMENT_BYTES, key};
 use crate::commands::simulate::document::table;
 use crate::human;
 
@@ -266,6 +266,7 @@ fn measured(plan: &Plan, design: &Design, rate: Option<f64>) -> Result<Fared> {
         .memory_budget(MEMORY)
         .compaction_threads(1)
         .background(Background::Threads)
+        .log_segment_bytes(LOG_SEGMENT_BYTES)
         .storage(Arc::new(MemoryStorage::new(1)))
         .open("/measured")?;
     load(&db, plan)?;

@@ -14,7 +14,7 @@ impl Report {
         why: &'static str,
     ) {
         let why = if holds { "" } else { why };
-        self.claim(Claim { figure, says, mode: None, measured, holds, why });
+        self.claim(Claim { figure, says, mode: None, measured, holds, why: why.into() });
     }
 }
 

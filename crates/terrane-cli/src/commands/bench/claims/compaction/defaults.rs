@@ -76,8 +76,14 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
     let headers: Vec<&str> = std::iter::once("design").chain(COSTS).collect();
     report.table("The default, and what differs from it in one thing", &headers, rows.collect());
     let Some((default, others)) = all.split_first() else { return Ok(()) };
-    let winners: Vec<&str> =
-        others.iter().filter(|one| beats(one, default)).map(|one| one.name).collect();
+    let better = |one: &Costs| {
+        let ratios = default.costs.iter().zip(one.costs).map(|(default, other)| default / other);
+        let best = ratios.zip(COSTS).max_by(|a, b| a.0.total_cmp(&b.0));
+        let (ratio, cost) = best.unwrap_or((1.0, ""));
+        format!("{} by {:.0} % in {cost}", one.name, 100.0 * (1.0 - 1.0 / ratio))
+    };
+    let winners: Vec<String> =
+        others.iter().filter(|one| beats(one, default)).map(better).collect();
     report.check(
         "the default",
         "no candidate is within 5 % of the default or better in all of its costs, and 10 % better in one",

@@ -4,21 +4,26 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use terrane::policy::{TableId, TreeShape};
-use terrane::storage::MemoryStorage;
+use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, CacheWarming, Db, Design, Durability, ManualClock, Options, ReadMode};
 use terrane_workload::distribution::IndexChooser;
 use terrane_workload::{Distribution, Latency};
 
 use super::setting::{Keys, Setting, VALUE_BYTES, below};
 use crate::interrupt;
+use crate::passing_storage::PassingStorage;
 
 const STEP: Duration = Duration::from_millis(1);
+
+/// Lookups and ranges whose pages are counted: enough for figures of three digits.
+const PAGED_LOOKUPS_MAX: usize = 20_000;
+const PAGED_RANGES: usize = 40;
 
 /// Filters are whole lines of so many bits, which small tables notice.
 const FILTER_LINE_BITS: f64 = 512.0;
@@ -35,6 +40,9 @@ pub(super) struct Load {
     pub(super) value_bytes: usize,
     /// The memory for all of it.
     pub(super) budget: u64,
+    /// Whether its files are on a disk, though not synced. In memory, files that were removed stay
+    /// until something is synced, which a large tree has no room for.
+    pub(super) is_on_disk: bool,
     pub(super) cache_warming: CacheWarming,
 }
 
@@ -42,6 +50,7 @@ impl Load {
     pub(super) fn inserts(design: Design) -> Self {
         Self {
             budget: (8 * design.buffer_bytes).max(1 << 20),
+            is_on_disk: false,
             design,
             updates: 0,
             deletes_percent: 0,
@@ -59,7 +68,8 @@ pub(super) struct Work {
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
     pub(super) compactions: u64,
-    pub(super) trivial_moves: u64,
+    /// Compactions that only moved tables.
+    pub(super) move_compactions: u64,
     /// Compactions that rewrote something.
     pub(super) jobs: Latency,
     pub(super) writes: Latency,
@@ -130,17 +140,26 @@ impl Work {
 pub(super) struct Asked {
     /// The median.
     pub(super) micros: f64,
-    pub(super) p90: f64,
     /// Pages read per lookup.
     pub(super) read_amplification: f64,
     /// Data blocks looked into per lookup, cached or not.
     pub(super) blocks: f64,
 }
 
+/// Pages that lookups read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pages {
+    pub(super) mean: f64,
+    pub(super) p90: f64,
+}
+
 /// A tree that was loaded.
 pub(super) struct Tree<'a> {
     setting: &'a Setting,
     keys: &'a Keys,
+    dir: PathBuf,
+    storage: Arc<dyn Storage>,
+    is_on_disk: bool,
     db: Db,
     clock: Arc<ManualClock>,
     pool: Vec<u8>,
@@ -156,7 +175,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// Loads a new tree. Its files are in memory: syncs of a disk would be most of the
+    /// Loads a new tree. Its files are in memory, or not synced: syncs of a disk would be most of the
     /// time, and differ from run to run.
     pub(super) fn load(
         setting: &'a Setting,
@@ -166,6 +185,11 @@ impl<'a> Tree<'a> {
     ) -> Result<Self> {
         interrupt::wait_if_ending();
         let clock = Arc::new(ManualClock::new(1));
+        let storage: Arc<dyn Storage> = if load.is_on_disk {
+            Arc::new(PassingStorage)
+        } else {
+            Arc::new(MemoryStorage::new(setting.seed))
+        };
         let db = Options::new()
             .design(load.design.clone())
             .durability(Durability::None)
@@ -174,7 +198,7 @@ impl<'a> Tree<'a> {
             .cache_warming(load.cache_warming)
             .background(Background::Inline)
             .clock(clock.clone())
-            .storage(Arc::new(MemoryStorage::new(setting.seed)))
+            .storage(Arc::clone(&storage))
             .open(dir)?;
         let mut random = setting.random(2);
         let pool = (0..1 << 16).map(|_| below(&mut random, 256) as u8).collect();
@@ -183,7 +207,7 @@ impl<'a> Tree<'a> {
             bytes_read: 0,
             bytes_written: 0,
             compactions: 0,
-            trivial_moves: 0,
+            move_compactions: 0,
             jobs: Latency::new(),
             writes: Latency::new(),
             lookups: Latency::new(),
@@ -210,6 +234,9 @@ impl<'a> Tree<'a> {
         let mut tree = Self {
             setting,
             keys,
+            dir: dir.to_owned(),
+            storage,
+            is_on_disk: load.is_on_disk,
             db,
             clock,
             pool,
@@ -357,7 +384,7 @@ impl<'a> Tree<'a> {
         work.misses = (cache.data_misses, cache.index_misses, cache.filter_misses);
         work.warmed_bytes = cache.warmed_bytes;
         work.compactions = stats.compactions;
-        work.trivial_moves = stats.trivial_moves;
+        work.move_compactions = stats.move_compactions;
         work.space_amplification = stats.table_bytes as f64 / live_bytes - 1.0;
         work.tombstones = stats.table_tombstones;
         work.oldest_tombstone =
@@ -365,6 +392,69 @@ impl<'a> Tree<'a> {
         work.levels = shape.levels.iter().filter(|level| level.table_count() > 0).count();
         work.files = shape.table_count();
         Ok(())
+    }
+
+    /// The same tree to be read only, with an empty cache of so many bytes.
+    pub(super) fn read_with_cache(mut self, cache_bytes: u64) -> Result<Self> {
+        self.db.close()?;
+        // Half of the memory of a database that no one writes to is for its cache.
+        self.db = Options::new()
+            .read_mode(ReadMode::Cached)
+            .memory_budget(2 * cache_bytes)
+            .background(Background::Inline)
+            .clock(self.clock.clone())
+            .storage(Arc::clone(&self.storage))
+            .open_read_only(&self.dir)?;
+        Ok(self)
+    }
+
+    fn pages_read(&self) -> f64 {
+        self.db.stats().table_bytes_read as f64 / f64::from(self.page_bytes)
+    }
+
+    /// Pages that uniform lookups read, once the cache is warm; `empty_percent` of them are of keys
+    /// that are not there.
+    pub(super) fn ask_pages(&self, empty_percent: usize) -> Result<Pages> {
+        let mut random = self.setting.random(6);
+        let sorted = &self.keys.sorted;
+        let counted = (sorted.len() / 10).min(PAGED_LOOKUPS_MAX);
+        let mut pages = Vec::with_capacity(counted);
+        for number in 0..counted + counted / 4 {
+            let is_empty = below(&mut random, 100) < empty_percent;
+            let key = if is_empty {
+                self.keys.missing(&mut random)
+            } else {
+                sorted[below(&mut random, sorted.len())]
+            };
+            let before = self.pages_read();
+            let found = self.db.get(key.to_be_bytes())?;
+            ensure!(found.is_some() != is_empty, "a wrong answer for key {key}");
+            if number >= counted / 4 {
+                pages.push(self.pages_read() - before);
+            }
+        }
+        pages.sort_by(f64::total_cmp);
+        let mean = pages.iter().sum::<f64>() / pages.len().max(1) as f64;
+        Ok(Pages { mean, p90: pages.get(pages.len() * 9 / 10).copied().unwrap_or(0.0) })
+    }
+
+    /// Pages that a range of so many entries reads.
+    pub(super) fn scan_pages(&self, entries: usize) -> Result<f64> {
+        let mut random = self.setting.random(7);
+        let sorted = &self.keys.sorted;
+        let length = entries.min(sorted.len() / 2).max(1);
+        let before = self.pages_read();
+        for _ in 0..PAGED_RANGES {
+            let at = below(&mut random, sorted.len() - length);
+            let (first, last) = (sorted[at].to_be_bytes(), sorted[at + length].to_be_bytes());
+            let mut range = self.db.range(first..last)?;
+            let mut count = 0;
+            while range.advance()? {
+                count += 1;
+            }
+            ensure!(count == length, "a range has {count} entries, not {length}");
+        }
+        Ok((self.pages_read() - before) / PAGED_RANGES as f64)
     }
 
     /// Lookups, of which `empty_percent` are of keys that are not there.
@@ -400,7 +490,6 @@ impl<'a> Tree<'a> {
         let bytes = after.table_bytes_read - before.table_bytes_read;
         Ok(Asked {
             micros: latency.percentile_micros(50.0),
-            p90: latency.percentile_micros(90.0),
             read_amplification: bytes as f64 / f64::from(self.page_bytes) / lookups as f64,
             blocks: (after.get_blocks - before.get_blocks) as f64 / lookups as f64,
         })
@@ -430,6 +519,9 @@ impl<'a> Tree<'a> {
     /// Closes it.
     pub(super) fn close(self) -> Result<Work> {
         self.db.close()?;
+        if self.is_on_disk {
+            std::fs::remove_dir_all(&self.dir)?;
+        }
         Ok(self.work)
     }
 }

@@ -8,7 +8,7 @@ use terrane::policy::design::PerLevel;
 use terrane_workload::Distribution;
 
 use super::check::{Checks, mean_of};
-use super::loading::rows;
+use super::loading::{ALL_OF_IT, rows};
 use super::setting::{Keys, OF_EACH_KIND, Setting, VALUE_BYTES};
 use super::tree::{Load, Tree, Work};
 use crate::commands::bench::claims::report::{Report, times};
@@ -87,7 +87,7 @@ pub(super) fn measure(
         "the mean compaction grows with T, under every strategy (bytes moved)",
         format!("from 4 to 6: {}; from 6 to 10: {}", named(&rises[0]), named(&rises[1])),
         rises.iter().flatten().all(|change| *change > 1.0),
-        "",
+        "of Tier there are few compactions, and how full the last level is in the end decides how large one of them is",
     );
     Ok(())
 }
@@ -121,7 +121,7 @@ fn data_size(report: &mut Report, base: &Works, quarter: &Works) {
         "Tier's longest compaction is the longest of all (bytes moved)",
         format!("Tier {} Full", times(tail.get("tier") / tail.get("full"))),
         tail.order().last() == Some(&"tier"),
-        "",
+        ALL_OF_IT,
     );
 }
 

@@ -75,7 +75,7 @@ pub(super) fn measure(
             "{meta:.1} % fewer pages with cache_warming=meta than with none, {all:.1} % with all"
         ),
         meta > 0.0 && all > 0.0,
-        "",
+        "data blocks of new tables are rarely asked for, and take the place of indexes and filters in a small cache",
     );
     report.check(
         "S2-107 O11, TA VII",

@@ -39,9 +39,18 @@ pub(super) struct Outcome {
     pub(super) operations: f64,
     /// Keys of scans, lookups and writes, in thousands a second.
     pub(super) keys: f64,
-    /// Of 1000 scans, those that began again, and those that stopped writers.
+    /// Of 1000 scans, those that began again, those that stopped writers, and those that took the
+    /// moment of another.
     pub(super) restarts: f64,
     pub(super) fallbacks: f64,
+    pub(super) shared: f64,
+    /// Of 100 writes, those that completed in a Membuffer.
+    pub(super) in_membuffer: f64,
+    /// In percent of the time of one processor: flushes and merges, and draining threads.
+    pub(super) background: f64,
+    pub(super) draining: f64,
+    /// In percent of the time of all threads: that in which writers waited for flushes and merges.
+    pub(super) waited: f64,
 }
 
 /// A database without a log, as the paper's: of leveling, with a buffer of some size.
@@ -56,10 +65,16 @@ pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Res
     Ok(options.open(dir)?)
 }
 
+/// The key of a number. Keys that are hot lie in one place (as those of the published program), so
+/// that what parts keys by their first bits has them in few parts.
+fn key_of(mix: Mix, number: u64, keys: u64) -> [u8; 8] {
+    if mix.is_skewed { (number * (u64::MAX / keys)).to_be_bytes() } else { spread(number) }
+}
+
 /// Puts every second key, in an order that looks random, and waits until all is at rest.
-pub(super) fn load(db: &Db, keys: u64) -> Result<()> {
+pub(super) fn load(db: &Db, mix: Mix, keys: u64) -> Result<()> {
     for number in (0..keys).step_by(2) {
-        db.put(spread(number), VALUE)?;
+        db.put(key_of(mix, number.wrapping_mul(0x9e37_79b1) % keys, keys), VALUE)?;
     }
     db.flush()?;
     db.wait_for_compactions()?;
@@ -83,8 +98,12 @@ fn client(
     let mut done = Done::default();
     while !is_over.load(Ordering::Relaxed) {
         let is_hot = mix.is_skewed && random.below(100) < HOT_OPERATIONS;
-        let number = random.below(if is_hot { keys * HOT_KEYS / 100 } else { keys });
-        let (key, choice) = (spread(number), random.below(100));
+        let number = if is_hot {
+            keys / 2 + random.below(keys * HOT_KEYS / 100)
+        } else {
+            random.below(keys)
+        };
+        let (key, choice) = (key_of(mix, number, keys), random.below(100));
         done.operations += 1;
         done.keys += 1;
         if choice < mix.puts {
@@ -148,7 +167,17 @@ pub(super) fn run(
     let after = db.stats();
     let scans = (after.scans - before.scans).max(1) as f64;
     let of_scans = |after: u64, before: u64| (after - before) as f64 * 1e3 / scans;
+    let writes = (after.writes - before.writes).max(1) as f64;
+    let percent = |after: u64, before: u64| (after - before) as f64 / seconds / 1e4;
+    let background = |stats: &terrane::Stats| stats.flush_micros + stats.compaction_cpu_micros;
+    let (front, front_before) = (after.membuffer, before.membuffer);
     Ok(Outcome {
+        shared: of_scans(front.scan_piggybacks, front_before.scan_piggybacks),
+        in_membuffer: (front.writes - front_before.writes) as f64 * 100.0 / writes,
+        background: percent(background(&after), background(&before)),
+        draining: percent(front.drain_micros, front_before.drain_micros),
+        waited: percent(after.stalls.total_micros(), before.stalls.total_micros())
+            / f64::from(threads),
         operations: sum.operations as f64 / seconds / 1e3,
         keys: sum.keys as f64 / seconds / 1e3,
         restarts: of_scans(after.membuffer.scan_restarts, before.membuffer.scan_restarts),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::database::{Mix, load, open, run};
-use super::setting::{Kind, LIST, Setting, ablations, kinds, mib, name, of};
+use super::database::{Mix, Outcome, load, open, run};
+use super::setting::{Kind, LIST, Setting, ablations, cores, kinds, mib, name, of};
 use super::{Report, alone};
-use crate::commands::bench::claims::report::{Claim, times};
+use crate::commands::bench::claims::report::{Claim, nanos, times};
 use crate::commands::bench::claims::setting::Mode;
 
 pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
@@ -16,6 +16,12 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
     skew(setting, dir, report)?;
     ablation(setting, report);
     Ok(())
+}
+
+/// Operations of a run, and what tells why they are not more.
+fn figures_of(outcome: &Outcome) -> [f64; 5] {
+    let Outcome { operations, background, draining, waited, in_membuffer, .. } = *outcome;
+    [operations, background, draining, waited, in_membuffer]
 }
 
 /// Figures of all kinds for each size of memory.
@@ -29,7 +35,7 @@ fn headers(kinds: &[Kind]) -> Vec<&'static str> {
 fn burst(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
     let (kinds, threads) = (kinds(), setting.threads_max());
     let mix = Mix { puts: 50, deletes: 50, ..Mix::default() };
-    let mut all: BySize<1> = Vec::new();
+    let mut all: BySize<5> = Vec::new();
     let mut rows = Vec::new();
     for bytes in setting.memory_bytes() {
         let best = setting.best(&kinds, |kind| {
@@ -38,9 +44,9 @@ fn burst(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
             let outcome = run(setting, &db, mix, threads, 2 * setting.duration())?;
             db.close()?;
             std::fs::remove_dir_all(&dir)?;
-            anyhow::Ok([outcome.operations])
+            anyhow::Ok(figures_of(&outcome))
         })?;
-        let figures = best.iter().map(|[operations]| format!("{operations:.0}"));
+        let figures = best.iter().map(|[operations, ..]| format!("{operations:.0}"));
         rows.push(std::iter::once(mib(bytes) + " MiB").chain(figures).collect());
         all.push(best);
     }
@@ -51,15 +57,22 @@ fn burst(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
     );
     for mode in Mode::ALL {
         let ratio =
-            |best: &Vec<[f64; 1]>| of(&kinds, best, name(mode))[0] / of(&kinds, best, LIST)[0];
+            |best: &Vec<[f64; 5]>| of(&kinds, best, name(mode))[0] / of(&kinds, best, LIST)[0];
         let least = all.iter().map(ratio).fold(f64::INFINITY, f64::min);
         report.claim(Claim::new(
             "Fig. 15",
             "a burst of writes: at least 2.3 times the next best, at every size of memory",
             mode,
             (format!("{} at least", times(least)), least >= 2.3),
-            "keys are written ever anew, and each of them has to go to the lower level in the end: \
-             with two cores the draining thread takes from the writers what it saves them",
+            all.last().map_or(String::new(), |best| {
+                let [_, background, draining, _, in_membuffer] = of(&kinds, best, name(mode));
+                format!(
+                    "with the most memory {in_membuffer:.0} % of writes complete in the Membuffer; \
+                     draining takes {draining:.0} % of a core, flushes and merges {background:.0} %, \
+                     beside {threads} writers on {} cores",
+                    cores()
+                )
+            }),
         ));
         let (Some(first), Some(last)) = (all.first(), all.last()) else { continue };
         let growth = of(&kinds, last, name(mode))[0] / of(&kinds, first, name(mode))[0];
@@ -68,7 +81,12 @@ fn burst(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
             "the more memory, the more writes",
             mode,
             (format!("{} from the smallest to the largest", times(growth)), growth > 1.0),
-            "",
+            format!(
+                "flushes and merges take {:.0} % of a core with the least memory, and {:.0} % with \
+                 the most",
+                of(&kinds, first, name(mode))[1],
+                of(&kinds, last, name(mode))[1]
+            ),
         ));
     }
     Ok(())
@@ -78,41 +96,49 @@ fn burst(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
 fn skew(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
     let (kinds, threads) = (kinds(), setting.threads_max());
     let mix = Mix { puts: 25, deletes: 25, is_skewed: true, ..Mix::default() };
-    let mut all: BySize<1> = Vec::new();
+    let mut all: BySize<5> = Vec::new();
     let mut rows = Vec::new();
     for bytes in setting.memory_bytes() {
         let best = setting.best(&kinds, |kind| {
             let dir = dir.join("flodb");
             let db = open(&dir, kind.kind, bytes)?;
-            load(&db, setting.keys())?;
+            load(&db, mix, setting.keys())?;
             let outcome = run(setting, &db, mix, threads, 2 * setting.duration())?;
             db.close()?;
             std::fs::remove_dir_all(&dir)?;
-            anyhow::Ok([outcome.operations])
+            anyhow::Ok(figures_of(&outcome))
         })?;
-        let figures = best.iter().map(|[operations]| format!("{operations:.0}"));
+        let figures = best.iter().map(|[operations, ..]| format!("{operations:.0}"));
         rows.push(std::iter::once(mib(bytes) + " MiB").chain(figures).collect());
         all.push(best);
     }
     report.table(
         format!(
-            "Fig. 16: 98 % of operations on 2 % of keys, half lookups, thousand operations a \
-             second, {threads} threads"
+            "Fig. 16: 98 % of operations on 2 % of keys that lie together, half lookups, thousand \
+             operations a second, {threads} threads"
         ),
         &headers(&kinds),
         rows,
     );
     for mode in Mode::ALL {
         let ratio =
-            |best: &Vec<[f64; 1]>| of(&kinds, best, name(mode))[0] / of(&kinds, best, LIST)[0];
+            |best: &Vec<[f64; 5]>| of(&kinds, best, name(mode))[0] / of(&kinds, best, LIST)[0];
         let ratios: Vec<f64> = all.iter().map(ratio).collect();
+        let most_of = |figure: usize| {
+            all.iter().map(|best| of(&kinds, best, LIST)[figure]).fold(0.0, f64::max)
+        };
         let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
         report.claim(Claim::new(
             "Fig. 16",
             "skewed: 8 times on average, as nothing is flushed that is overwritten in memory",
             mode,
             (format!("{} on average", times(mean)), mean >= 8.0),
-            "the others' flushes are not what holds them back here: the disk takes them beside",
+            format!(
+                "the skip-list's writers wait for flushes and merges {:.0} % of the time, and those \
+                 take {:.0} % of a core, both at the most: flushing less saves no more than that",
+                most_of(3),
+                most_of(1)
+            ),
         ));
         let Some(ratio) = ratios.first() else { continue };
         report.claim(Claim::new(
@@ -120,12 +146,18 @@ fn skew(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
             "at the smallest memory under skew it is slower than others",
             mode,
             (times(*ratio), *ratio < 1.0),
-            "the partitions are parted by where keys lie, not by their first bits, so that hot ones \
-             do not share one",
+            format!(
+                "{:.0} % of its writes complete in the Membuffer, though all that are hot lie in one \
+                 place: they are few enough for a partition or two",
+                all.first().map_or(f64::NAN, |best| of(&kinds, best, name(mode))[4])
+            ),
         ));
     }
     Ok(())
 }
+
+/// The last of the ablations.
+const MULTI: &str = "multi-insert";
 
 /// Fig. 17.
 fn ablation(setting: &Setting, report: &mut Report) {
@@ -133,7 +165,9 @@ fn ablation(setting: &Setting, report: &mut Report) {
         let kinds = ablations(mode);
         let mut all: BySize<2> = Vec::new();
         let mut rows = Vec::new();
+        let mut with_fewest = None;
         for threads in &setting.sizes.threads {
+            with_fewest = with_fewest.or(all.last().map(|best| of(&kinds, best, MULTI)[1]));
             all.clear();
             for bytes in setting.memory_bytes() {
                 let best = setting
@@ -157,17 +191,31 @@ fn ablation(setting: &Setting, report: &mut Report) {
             &headers(&kinds),
             rows,
         );
-        ablation_claims(mode, &kinds, &all, report);
+        ablation_claims(setting, mode, (&kinds, &all), with_fewest, report);
     }
 }
 
-fn ablation_claims(mode: Mode, kinds: &[Kind], all: &BySize<2>, report: &mut Report) {
+/// What the last number of threads shows; `with_fewest` is the share of writes that complete in the
+/// Membuffer with the first.
+fn ablation_claims(
+    setting: &Setting,
+    mode: Mode,
+    (kinds, all): (&[Kind], &BySize<2>),
+    with_fewest: Option<f64>,
+    report: &mut Report,
+) {
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return };
     let [none, single, multi] =
-        ["no Membuffer", "single inserts", "multi-insert"].map(|name| of(kinds, last, name));
+        ["no Membuffer", "single inserts", MULTI].map(|name| of(kinds, last, name));
+    let (threads, cores) = (setting.threads_max(), cores());
+    let nanos_each = |mops: f64| nanos(f64::from(threads) * 1e3 / mops);
     let gain = multi[0] / none[0];
-    let why = "the lower level alone takes new keys as fast as a hash table and a drain do: two \
-               levels are for keys that are written again";
+    let why = format!(
+        "a write takes a thread {} with one level and {} with two, whose drain is beside: every key \
+         is new, and two levels are for keys that are written again",
+        nanos_each(none[0]),
+        nanos_each(multi[0])
+    );
     report.claim(Claim::new(
         "Fig. 17",
         "two levels are 3.1 times as fast as one",
@@ -181,7 +229,13 @@ fn ablation_claims(mode: Mode, kinds: &[Kind], all: &BySize<2>, report: &mut Rep
         "multi-insert drains are twice as fast as single inserts",
         mode,
         (times(gain), gain >= 2.0),
-        "the writer waits for its own misses of the cache more than for the drain",
+        format!(
+            "{:.0} % of writes complete in the Membuffer with single inserts, and {:.0} % with multi: \
+             only the others are as slow as the drain, which shares {cores} cores with {threads} \
+             writers",
+            single[1] * 100.0,
+            multi[1] * 100.0
+        ),
     ));
     let fall = of(kinds, first, "no Membuffer")[0] / none[0];
     report.claim(Claim::new(
@@ -196,13 +250,19 @@ fn ablation_claims(mode: Mode, kinds: &[Kind], all: &BySize<2>, report: &mut Rep
         "nearly all writes complete in the Membuffer",
         mode,
         (format!("{:.0} %", multi[1] * 100.0), multi[1] > 0.85),
-        "",
+        with_fewest.map_or(String::new(), |share| {
+            format!(
+                "with the fewest threads they are {:.0} %; {threads} and one that drains share \
+                 {cores} cores",
+                share * 100.0
+            )
+        }),
     ));
     report.claim(Claim::new(
         "Fig. 17",
         "more than 7 million writes a second without a disk",
         mode,
         (format!("{:.2} million", multi[0]), multi[0] > 7.0),
-        "that was with eight writers and more",
+        format!("the paper has eight writers on twenty cores, this {threads} on {cores}"),
     ));
 }

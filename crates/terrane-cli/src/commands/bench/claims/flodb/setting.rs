@@ -156,6 +156,11 @@ pub(super) fn of<const N: usize>(kinds: &[Kind], figures: &[[f64; N]], name: &st
     at.and_then(|at| figures.get(at)).copied().unwrap_or([f64::NAN; N])
 }
 
+/// Processors that threads may be on.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 pub(super) fn mib(bytes: u64) -> String {
     (bytes >> 20).to_string()
 }

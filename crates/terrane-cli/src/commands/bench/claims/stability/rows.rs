@@ -93,5 +93,5 @@ pub(super) fn said(
     why: &'static str,
 ) {
     let why = if holds { "" } else { why };
-    report.claim(Claim { figure, says, mode: None, measured, holds, why });
+    report.claim(Claim { figure, says, mode: None, measured, holds, why: why.into() });
 }

@@ -1,0 +1,79 @@
+//! Databases that others use, that are no databases, and that are compacted.
+
+use std::path::Path;
+
+use crate::support::{Talk, done, path, told};
+
+#[test]
+fn a_database_in_use_can_be_read_but_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let mut shell = Talk::with(&["shell", &db], dir.path());
+    shell.say("put a 1");
+    assert_eq!(shell.answer(), "ok");
+    for args in [
+        &["shell", &db, "-c", "count"][..],
+        &["compact", &db],
+        &["checkpoint", &db, &path(dir.path(), "copy")],
+        &["load", &db, "-"],
+        &["cs265", "--db", &db],
+        &["design", "set", &db, "tiering"],
+    ] {
+        let (code, _, error) = told(args, "");
+        assert_eq!(code, 5, "{args:?}: {error}");
+        assert!(error.contains(&format!("process {}", shell.child.id())), "{error}");
+    }
+    assert_eq!(done(&["dump", &db], ""), "a\t1\n");
+    assert_eq!(done(&["shell", &db, "--read-only", "-c", "get a"], ""), "1\n");
+    let (code, _, error) = told(&["shell", &db, "--read-only", "-c", "put a 2"], "");
+    assert!(code == 1 && error.contains("read-only"), "{code} {error}");
+    assert!(done(&["inspect", "tree", &db], "").contains("1 entry"));
+}
+
+#[test]
+fn compacting_a_range_leaves_no_old_version_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    done(&["shell", &db], "put a 1\nput b 1\nflush\nput a 2\ndel b\nput c 3\nflush\n");
+    let tree = |db: &str| -> serde_json::Value {
+        serde_json::from_str(&done(&["inspect", "tree", db, "--json"], "")).unwrap()
+    };
+    assert_eq!(tree(&db)["tables"], 2);
+    let told_json = done(&["compact", &db, "--json"], "");
+    let compacted: serde_json::Value = serde_json::from_str(&told_json).unwrap();
+    assert_eq!((&compacted["schema"], &compacted["tables"]), (&1.into(), &1.into()));
+    assert_eq!(tree(&db)["tables"], 1);
+    assert_eq!(done(&["dump", &db], ""), "a\t2\nc\t3\n");
+    done(&["compact", &db, "a", "c"], "");
+    for bad in [&["compact", &db, "a"][..], &["compact", &db, "'a", "c"], &["compact"]] {
+        assert_eq!(told(bad, "").0, 2, "{bad:?}");
+    }
+    assert_eq!(told(&["compact", &path(dir.path(), "none")], "").0, 1);
+}
+
+#[test]
+fn what_is_no_database_is_said_to_be_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let (none, file) = (path(dir.path(), "none"), path(dir.path(), "file"));
+    std::fs::write(&file, "text").unwrap();
+    for place in [&none, &file] {
+        for args in [
+            &["verify", place][..],
+            &["dump", place],
+            &["compact", place],
+            &["repair", place],
+            &["checkpoint", place, &path(dir.path(), "copy")],
+            &["inspect", "tree", place],
+            &["inspect", "manifest", place],
+            &["inspect", "log", place],
+            &["shell", place, "--read-only", "-c", "count"],
+        ] {
+            let (code, out, error) = told(args, "");
+            assert!(code == 1 && out.is_empty(), "{args:?}: {code} {out} {error}");
+            assert!(error.starts_with("error: ") && error.contains(place), "{args:?}: {error}");
+        }
+    }
+    assert_eq!(told(&["inspect", "table", &file], "").0, 4);
+    assert!(!Path::new(&none).exists());
+    assert!(!Path::new(&path(dir.path(), "copy")).exists());
+}

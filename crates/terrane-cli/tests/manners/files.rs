@@ -1,0 +1,67 @@
+//! Databases from files, and files from databases.
+
+use std::fmt::Write as _;
+
+use crate::support::{done, path, told};
+
+#[test]
+fn all_bytes_survive_being_dumped_and_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = path(dir.path(), "first");
+    let mut rng = terrane_testkit::Rng::new(5);
+    let mut script = String::from("put '' ''\n");
+    for byte in 0..=255_u8 {
+        writeln!(script, "put 0x{byte:02x} 0x{:016x}", rng.bits()).unwrap();
+        writeln!(script, "put 0x78{byte:02x}5c 0x{byte:02x}").unwrap();
+    }
+    done(&["shell", &first], &script);
+    let whole = done(&["shell", &first, "-c", "scan"], "");
+    assert_eq!(whole.lines().count(), 513);
+    for format in ["tsv", "jsonl"] {
+        let second = path(dir.path(), format);
+        let dumped = done(&["dump", &first, "--format", format], "");
+        assert_eq!(dumped.lines().count(), 513, "{format}");
+        done(&["load", &second, "-", "--format", format], &dumped);
+        assert!(done(&["shell", &second, "-c", "scan"], "") == whole, "{format}");
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_named_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    for (format, input, what) in [
+        ("tsv", "a\t1\n\nno tab\nb\t2\n", "line 3: there is no tab"),
+        ("tsv", "a\t1\nb\tC:\\dir\n", "line 2: '\\d' is no escape"),
+        ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
+        ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
+    ] {
+        let (code, _, error) = told(&["load", &db, "-", "--format", format], input);
+        assert!(code == 1 && error.contains(what), "{code} {error}");
+        // What is before it stays, what is after it is not read.
+        assert_eq!(done(&["dump", &db], ""), "a\t1\n");
+    }
+    let long = format!("{}\tv\n", "k".repeat(70_000));
+    let (code, _, error) = told(&["load", &db, "-"], &long);
+    assert!(code == 1 && error.contains("line 1: the key has 68.4 KiB"), "{code} {error}");
+    assert_eq!(told(&["load", &db, "file.gz"], "").0, 2);
+    assert_eq!(told(&["load", &db, &path(dir.path(), "none.tsv")], "").0, 1);
+    assert_eq!(told(&["load", &db, dir.path().to_str().unwrap(), "--format", "tsv"], "").0, 1);
+}
+
+#[test]
+fn a_dump_does_not_write_over_a_file_unless_it_is_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (path(dir.path(), "db"), path(dir.path(), "all.tsv"));
+    done(&["shell", &db], "put a 1\nput b 2\nput c 3\n");
+    std::fs::write(&file, "precious").unwrap();
+    let (code, _, error) = told(&["dump", &db, &file], "");
+    assert!(code == 1 && error.contains("--force"), "{code} {error}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+    done(&["dump", &db, &file, "--force", "--range", "b.."], "");
+    assert_eq!(std::fs::read(&file).unwrap(), b"b\t2\nc\t3\n");
+    assert_eq!(done(&["dump", &db, "--prefix", "a"], ""), "a\t1\n");
+    assert_eq!(told(&["dump", &db, "--format", "pairs"], "").0, 1);
+    assert_eq!(told(&["dump", &db, "--range", "b"], "").0, 2);
+    assert_eq!(told(&["dump", &path(dir.path(), "none")], "").0, 1);
+}

@@ -1,0 +1,11 @@
+//! How the command behaves towards pipes, other processes, bad input and signals.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod cs265;
+mod databases;
+mod designs;
+mod ends;
+mod files;
+mod numbers;
+mod shell;
+mod support;

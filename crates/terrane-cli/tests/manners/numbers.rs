@@ -1,0 +1,60 @@
+//! Numbers mean the same in every command, and what is no number is told in the same words.
+
+use crate::support::{done, told};
+
+#[test]
+fn counts_and_sizes_are_understood_in_every_spelling() {
+    for (count, size) in
+        [("1000000", "1024"), ("1e6", "1KiB"), ("1_000_000", "1k"), ("1M", "1.0KiB")]
+    {
+        let shown =
+            done(&["design", "show", "leveling", "--records", count, "--record-size", size], "");
+        assert!(shown.contains("1,000,000 records of 1.00 KiB"), "{count} {size}: {shown}");
+        let args =
+            ["simulate", "--records", count, "--record-size", size, "--hours", "0.01", "--json"];
+        let first = done(&args, "");
+        let same =
+            ["simulate", "--records", "1M", "--record-size", "1KiB", "--hours", "0.01", "--json"];
+        assert_eq!(first, done(&same, ""), "{count} {size}");
+    }
+}
+
+#[test]
+fn what_is_no_number_or_out_of_its_limits_says_what_would_be_right() {
+    const COUNT: &str = "a whole number such as 20000, 500K, 1.5M or 1e9 is expected";
+    const SIZE: &str = "a number of bytes such as 4096, 64MiB or 1.5GB is expected";
+    const SOME: &str = "a whole number of at least 1 is expected";
+    for (args, expected) in [
+        (&["bench", "--num", "many"][..], COUNT),
+        (&["bench", "--num", "0"], SOME),
+        (&["bench", "--threads", "0"], "a whole number from 1 to 1024 is expected"),
+        (&["bench", "--key-size", "long"], SIZE),
+        (&["bench", "--value-size", "9..3"], "a range such as 100..400"),
+        (&["bench", "--compressibility", "2"], "a number from 0 to 1 is expected"),
+        (&["stability", "--records", "0"], SOME),
+        (&["stability", "--records", "-3"], "COUNT"),
+        (&["stability", "--testing", "soon"], "a time such as 500ms"),
+        (&["simulate", "--records", "lots"], COUNT),
+        (&["simulate", "--records", "0"], "a whole number from 1 to"),
+        (&["simulate", "--budget", "0"], "bytes a second"),
+        (&["advise", "--records", "1e99"], COUNT),
+        (&["advise", "--records", "1e18"], "a whole number from 1 to"),
+        (&["advise", "--record-size", "0"], "a number of bytes from 1 to"),
+        (&["advise", "--record-size", "1TiB"], "a number of bytes from 1 to"),
+        (&["advise", "--records", "1e15", "--record-size", "1GiB"], "more than 1.00 PiB in all"),
+        (&["simulate", "--records", "1e15", "--record-size", "1KiB"], "more than 1.00 PiB in all"),
+        (&["design", "show", "leveling", "--records", "1e15"], "more than 1.00 PiB in all"),
+        (&["design", "show", "leveling", "--records", "1.5"], COUNT),
+        (&["inspect", "jobs", "db", "--last", "x"], COUNT),
+        (
+            &["sweep", "--set", "num=0", "--out", "none"],
+            "a whole number from 1 to 1000T is expected",
+        ),
+        (&["sweep", "--jobs", "0", "--out", "none"], "a whole number from 1 to 256 is expected"),
+        (&["cs265", "-b", "none"], COUNT),
+    ] {
+        let (code, out, error) = told(args, "");
+        assert_eq!((code, &out[..]), (2, ""), "{args:?}: {error}");
+        assert!(expected == "COUNT" || error.contains(expected), "{args:?}: {error}");
+    }
+}

@@ -1,0 +1,25 @@
+//! Values that have their cache lines to themselves.
+
+use std::ops::{Deref, DerefMut};
+
+/// A value that shares no cache line with others: one that many threads write to, beside which
+/// there is what they only read. Two lines, as processors fetch neighbours in pairs.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub struct Padded<T>(pub T);
+
+impl<T> Deref for Padded<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Padded<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}

@@ -1,0 +1,166 @@
+//! Where flushes put memtables, as text; and as properties on random trees.
+
+use std::fmt::Write;
+
+use terrane_testkit::datadriven::{self, Case};
+use terrane_testkit::{Rng, seed_from_env};
+
+use super::random;
+use super::simulate::Simulation;
+use crate::compaction::Compaction;
+use crate::flush::{Apart, FlushMode, FlushPlan};
+use crate::key_range::KeyRange;
+use crate::shape::{TableInfo, TreeShape};
+use crate::soundness;
+
+#[test]
+fn flushes_are_as_written_down() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/flush.txt");
+    datadriven::run(path, answer);
+}
+
+/// `flush` says what a flush of a memtable of these keys and bytes does; `flushes` does so many of
+/// them, with every compaction that is due after each.
+fn answer(case: &Case) -> String {
+    let design = case.argument("design").unwrap().parse().unwrap();
+    let mut tree = Simulation::new(case.input.parse().unwrap(), design);
+    let memtable = case.argument("memtable").unwrap();
+    let memtable: TableInfo = format!("1={memtable}").parse().unwrap();
+    let (range, bytes) = (memtable.range, memtable.size_bytes);
+    let mut in_progress = Vec::new();
+    match case.directive.as_str() {
+        "flush" => {
+            if case.argument("while").is_some_and(|word| word == "compacting") {
+                in_progress.extend(tree.pick(&[]));
+            }
+            match tree.plan_flush(&in_progress, &range, bytes) {
+                FlushPlan::NewRun(apart) => format!("a new run, as {apart}"),
+                FlushPlan::Merge(merge) => {
+                    tree.carry_out_flush(&merge).unwrap();
+                    format!("{merge}\n{}", tree.shape)
+                }
+            }
+        }
+        "flushes" => {
+            let mut text = String::new();
+            for _ in 0..case.argument("count").unwrap().parse().unwrap() {
+                match tree.plan_flush(&[], &range, bytes) {
+                    FlushPlan::NewRun(apart) => {
+                        writeln!(text, "a new run, as {apart}").unwrap();
+                        tree.flush(range.clone(), bytes);
+                    }
+                    FlushPlan::Merge(merge) => {
+                        writeln!(text, "{merge}").unwrap();
+                        tree.carry_out_flush(&merge).unwrap();
+                    }
+                }
+                while let Some(job) = tree.pick(&[]) {
+                    writeln!(text, "{job}").unwrap();
+                    tree.carry_out(&job);
+                }
+            }
+            text + &tree.shape.to_string()
+        }
+        other => panic!("line {}: unknown directive {other}", case.line),
+    }
+}
+
+#[test]
+fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
+    let first = seed_from_env(40);
+    let (mut merged, mut busy) = (0, 0);
+    for seed in first..first + 400 {
+        let mut rng = Rng::new(seed);
+        let mut tree = random::simulation(&mut rng);
+        let story = format!("seed {seed}, {}\n{}", tree.design, tree.shape);
+        let limit = |tree: &Simulation| tree.design.capacity_bytes(0, tree.shape.last_level());
+        // The flush, if there is one, is the first.
+        let mut flush: Option<Compaction> = None;
+        let mut in_progress: Vec<Compaction> = Vec::new();
+        for _ in 0..80 {
+            let all: Vec<Compaction> = flush.iter().chain(&in_progress).cloned().collect();
+            match tree.pick(&all).filter(|_| in_progress.len() < 4) {
+                Some(job) => {
+                    assert!(
+                        !all.iter().any(|other| other.conflicts_with(&job)),
+                        "{job} in {story}"
+                    );
+                    tree.cursors.advance(&job);
+                    in_progress.push(job);
+                }
+                None if in_progress.is_empty() => {}
+                None => {
+                    let job = in_progress.swap_remove(rng.index(in_progress.len()));
+                    assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}\nin {story}");
+                    tree.carry_out(&job);
+                }
+            }
+            if rng.percent(50) {
+                continue;
+            }
+            if let Some(merge) = flush.take() {
+                assert_eq!(tree.carry_out_flush(&merge), Ok(()), "{merge}\nin {story}");
+                assert_eq!(tree.shape.check(), Ok(()), "{story}");
+                continue;
+            }
+            let from = rng.below(90);
+            let to = rng.between(from + 1, 99);
+            let key = |number: u64| format!("{number:04}").into_bytes();
+            let range = KeyRange::new(&key(from), Some(&key(to)));
+            let bytes = 1 + rng.below(tree.design.buffer_bytes);
+            match tree.plan_flush(&in_progress, &range, bytes) {
+                FlushPlan::Merge(merge) => {
+                    assert_eq!(tree.design.flush, FlushMode::Merge, "{story}");
+                    assert!(merge.input_bytes() <= limit(&tree), "{merge} in {story}");
+                    let conflict = in_progress.iter().find(|other| other.conflicts_with(&merge));
+                    assert_eq!(conflict, None, "{merge} in {story}");
+                    flush = Some(merge);
+                    merged += 1;
+                }
+                FlushPlan::NewRun(apart) => {
+                    busy += u32::from(apart == Apart::Busy);
+                    tree.flush(range, bytes);
+                }
+            }
+        }
+    }
+    assert!(merged > 100 && busy > 10, "{merged} merged, {busy} of them could not be");
+}
+
+/// However fast flushes follow each other, a compaction that is due can begin between two of them,
+/// and level 0 stays as small as the design has it.
+#[test]
+fn flushes_that_merge_never_keep_a_compaction_waiting() {
+    let first = seed_from_env(60);
+    for seed in first..first + 100 {
+        let mut rng = Rng::new(seed);
+        let name = *rng.pick(&["1-leveling", "tiering", "lazy-leveling", "balanced"]);
+        let triggers = *rng.pick(&["level-saturation+run-count", "run-count", "level-saturation"]);
+        let text = format!(
+            "{name} T=3 L0={} base=auto; flush=merge; trigger={triggers}; buffer=64KiB; table=16KiB",
+            rng.between(2, 5)
+        );
+        let mut tree = Simulation::new(TreeShape::default(), text.parse().unwrap());
+        let range = KeyRange::new(b"0000", Some(b"0100"));
+        for _ in 0..60 {
+            let bytes = rng.between(20 << 10, 64 << 10);
+            // A flush begins before a compaction can, and holds its tables until it ends.
+            let plan = tree.plan_flush(&[], &range, bytes);
+            match plan {
+                FlushPlan::NewRun(_) => tree.flush(range.clone(), bytes),
+                FlushPlan::Merge(merge) => {
+                    let held = [merge];
+                    assert_eq!(tree.pick(&held), tree.pick(&[]), "{text}, seed {seed}");
+                    tree.carry_out_flush(&held[0]).unwrap();
+                }
+            }
+            if let Some(job) = tree.pick(&[]) {
+                tree.carry_out(&job);
+            }
+            let level0 = tree.shape.level(0);
+            let capacity = tree.design.capacity_bytes(0, tree.shape.last_level());
+            assert!(level0.size_bytes() <= capacity * 2, "{text}, seed {seed}: {}", tree.shape);
+            assert!(level0.runs.len() <= 3, "{text}, seed {seed}: {}", tree.shape);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What options are given as: their text, and what it stands for.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use terrane_policy::units;
+
+use super::{Bytes, ReadMode, WriteMode};
+use crate::table::CacheWarming;
+
+/// The time within which deletes are persistent, in microseconds, if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Persistence(pub(super) Option<u64>);
+
+impl From<Duration> for Persistence {
+    fn from(time: Duration) -> Self {
+        Self(Some(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl FromStr for Persistence {
+    type Err = terrane_policy::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "never" { Ok(Self(None)) } else { units::parse_micros(text).map(Some).map(Self) }
+    }
+}
+
+impl fmt::Display for Persistence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.map_or("never".into(), units::format_micros))
+    }
+}
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Self {
+        Self(bytes)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = terrane_policy::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        units::parse_bytes(text).map(Self)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&units::format_bytes(self.0))
+    }
+}
+
+impl FromStr for ReadMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "mapped" => Ok(Self::Mapped),
+            "cached" => Ok(Self::Cached),
+            "direct" => Ok(Self::Direct),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for ReadMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mapped => "mapped",
+            Self::Cached => "cached",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for WriteMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "buffered" => Ok(Self::Buffered),
+            "direct" => Ok(Self::Direct),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for WriteMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for CacheWarming {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "none" => Ok(Self::None),
+            "meta" => Ok(Self::Meta),
+            "all" => Ok(Self::All),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for CacheWarming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Meta => "meta",
+            Self::All => "all",
+        })
+    }
+}

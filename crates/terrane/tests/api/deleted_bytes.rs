@@ -1,0 +1,347 @@
+//! What was deleted is in no file any more once its time is over: not in tables, and not in the log.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane::policy::catalogue;
+use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
+use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
+
+use crate::support::DIR;
+
+const THRESHOLD: Duration = Duration::from_secs(100);
+const STEP: Duration = Duration::from_secs(2);
+
+/// Every memtable that keeps what it is given in another way.
+const MEMTABLES: [&str; 6] = [
+    "btree",
+    "skiplist",
+    "vector",
+    "hash-vector(buckets=16)",
+    "hash-skiplist(prefix=3,buckets=16)",
+    "flodb",
+];
+
+fn small(name: &str, memtable: &str) -> Design {
+    let mut design = (catalogue::find(name).unwrap().design)();
+    design.buffer_bytes = 4 << 10;
+    design.table_bytes = 4 << 10;
+    design.block_bytes = 512;
+    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
+    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
+    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
+    design.memtable = format!("leveling; memtable={memtable}").parse::<Design>().unwrap().memtable;
+    // What is looked for has to lie there as it was written.
+    design.compression = "leveling; compression=none".parse::<Design>().unwrap().compression;
+    design
+}
+
+struct Case {
+    storage: MemoryStorage,
+    clock: Arc<ManualClock>,
+    db: Option<Db>,
+    name: String,
+}
+
+impl Case {
+    fn new(name: &str, memtable: &str) -> Self {
+        let mut case = Self {
+            storage: MemoryStorage::new(1),
+            clock: Arc::new(ManualClock::new(1_000_000_000)),
+            db: None,
+            name: format!("{name} with {memtable}"),
+        };
+        case.open(Some(small(name, memtable)));
+        case
+    }
+
+    fn open(&mut self, design: Option<Design>) {
+        let mut options = Options::new()
+            .storage(Arc::new(self.storage.clone()))
+            .background(Background::Inline)
+            .clock(self.clock.clone())
+            .log_segment_bytes(64 << 10)
+            .delete_persistence(THRESHOLD);
+        if let Some(design) = design {
+            options = options.design(design);
+        }
+        self.db = Some(options.open(DIR).unwrap());
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().unwrap()
+    }
+
+    fn work(&self) {
+        while self.db().run_background_job().unwrap() {}
+    }
+
+    fn pass(&self, time: Duration) {
+        let end = self.clock.now_micros() + time.as_micros() as u64;
+        while self.clock.now_micros() < end {
+            self.clock.advance(STEP);
+            self.work();
+        }
+    }
+
+    /// The files that hold these bytes.
+    fn holders(&self, bytes: &str) -> Vec<String> {
+        let dir = Path::new(DIR);
+        let names = self.storage.list(dir).unwrap();
+        let holds = |name: &String| {
+            let contents = self.storage.read(&dir.join(name)).unwrap();
+            contents.windows(bytes.len()).any(|window| window == bytes.as_bytes())
+        };
+        names.into_iter().filter(holds).collect()
+    }
+
+    fn assert_gone(&self, what: &str) {
+        let holders = self.holders("doomed");
+        assert!(holders.is_empty(), "{}, {what}: {holders:?}\n{}", self.name, self.tree());
+    }
+
+    fn tree(&self) -> String {
+        self.db.as_ref().map(|db| db.tree().to_string()).unwrap_or_default()
+    }
+
+    fn fill(&self) {
+        for number in 0..300u32 {
+            self.db().put(key(number), format!("some value of some length {number}")).unwrap();
+        }
+    }
+
+    /// Puts what is to be deleted, in tables and in memory, and some beside it.
+    fn put_doomed(&self) {
+        for number in [1, 70, 71, 140, 250] {
+            self.db().put(key(number), format!("doomed {number}")).unwrap();
+        }
+    }
+
+    fn delete_doomed(&self) {
+        self.db().delete(key(1)).unwrap();
+        self.db().delete_range(key(70)..key(72)).unwrap();
+        self.db().delete(key(140)).unwrap();
+        self.db().delete(key(250)).unwrap();
+    }
+
+    fn crash(&mut self, crash: Crash) {
+        let image = self.storage.crash_point().image(crash);
+        self.db = None;
+        self.storage = image;
+    }
+}
+
+fn key(number: u32) -> String {
+    format!("{number:05}")
+}
+
+fn each(of: impl Fn(Case)) {
+    for (number, entry) in catalogue::ALL.iter().enumerate() {
+        of(Case::new(entry.name, MEMTABLES[number % MEMTABLES.len()]));
+    }
+    for memtable in MEMTABLES {
+        of(Case::new(catalogue::DEFAULT, memtable));
+    }
+}
+
+#[test]
+fn an_idle_database_lets_go_of_what_was_deleted() {
+    each(|case| {
+        case.fill();
+        case.put_doomed();
+        case.work();
+        case.pass(Duration::from_secs(6));
+        // Once more, into the log and the memtable only.
+        case.put_doomed();
+        case.delete_doomed();
+        assert!(!case.holders("doomed").is_empty());
+        case.pass(THRESHOLD);
+        case.assert_gone("idle");
+    });
+}
+
+#[test]
+fn a_database_in_use_lets_go_of_what_was_deleted() {
+    each(|case| {
+        case.fill();
+        case.put_doomed();
+        case.pass(Duration::from_secs(20));
+        case.delete_doomed();
+        let mut number = 300;
+        let deadline = case.clock.now_micros() + THRESHOLD.as_micros() as u64;
+        while case.clock.now_micros() < deadline {
+            case.clock.advance(STEP);
+            for _ in 0..5 {
+                number += 1;
+                case.db().put(key(number * 7919 % 2000 + 300), "a value of some length").unwrap();
+            }
+            case.work();
+        }
+        case.assert_gone("in use");
+    });
+}
+
+#[test]
+fn what_was_due_while_the_database_was_closed_is_done_when_it_is_opened() {
+    each(|mut case| {
+        case.fill();
+        case.put_doomed();
+        case.pass(Duration::from_secs(6));
+        case.put_doomed();
+        case.delete_doomed();
+        let design = case.db().design();
+        for round in 0..2 {
+            match round {
+                0 => case.crash(Crash::Process),
+                _ => case.db.take().unwrap().close().unwrap(),
+            }
+            case.clock.advance(THRESHOLD * 3);
+            case.open(Some(design.clone()));
+            case.work();
+            case.assert_gone("opened again");
+            case.put_doomed();
+            case.delete_doomed();
+        }
+    });
+}
+
+#[test]
+fn a_loss_of_power_at_any_time_keeps_nothing_for_longer() {
+    for (round, entry) in catalogue::ALL.iter().enumerate() {
+        let mut case = Case::new(entry.name, MEMTABLES[round % MEMTABLES.len()]);
+        case.fill();
+        case.put_doomed();
+        case.pass(STEP * (round as u32 % 8));
+        case.delete_doomed();
+        case.db().sync().unwrap();
+        // At some time on the way, after which there are files of both openings.
+        case.pass(STEP * (round as u32 * 7 % 40));
+        let percent = [0, 30, 70, 100][round % 4];
+        case.crash(Crash::Power(Survival { percent, seed: round as u64 }));
+        case.open(None);
+        case.pass(THRESHOLD);
+        assert!(case.db().get(key(1)).unwrap().is_none(), "{}", case.name);
+        case.assert_gone("after the loss of power");
+    }
+}
+
+#[test]
+fn a_log_that_was_closed_holds_nothing() {
+    let mut case = Case::new(catalogue::DEFAULT, "btree");
+    case.put_doomed();
+    case.db.take().unwrap().close().unwrap();
+    let holders = case.holders("doomed");
+    assert!(holders.iter().all(|name| !name.ends_with(".log")), "{holders:?}");
+    assert!(!holders.is_empty());
+}
+
+#[test]
+fn keyspaces_hold_nothing_for_each_other() {
+    let case = Case::new(catalogue::DEFAULT, "btree");
+    let options = || KeyspaceOptions::new().design(small("tiering", "skiplist"));
+    let idle = case.db().keyspace("idle", options()).unwrap();
+    let busy = case.db().keyspace("busy", options()).unwrap();
+    let gone = case.db().keyspace("gone", options()).unwrap();
+    case.put_doomed();
+    idle.put("a", "doomed").unwrap();
+    gone.put("a", "doomed").unwrap();
+    case.pass(STEP);
+    idle.delete("a").unwrap();
+    case.delete_doomed();
+    case.db().drop_keyspace("gone").unwrap();
+    drop(gone);
+    let deadline = case.clock.now_micros() + THRESHOLD.as_micros() as u64;
+    let mut number = 0;
+    while case.clock.now_micros() < deadline {
+        number += 1;
+        let durability = if number % 2 == 0 { Durability::None } else { Durability::Process };
+        let write = terrane::WriteOptions::new().durability(durability);
+        let mut batch = terrane::WriteBatch::new();
+        batch.put_in(&busy, key(number % 50), "a value");
+        case.db().write_with(&batch, write).unwrap();
+        case.clock.advance(STEP);
+        case.work();
+    }
+    case.assert_gone("several keyspaces");
+}
+
+#[test]
+fn a_snapshot_and_an_iterator_keep_what_they_see_and_no_longer() {
+    let case = Case::new("tiering", "btree");
+    case.put_doomed();
+    case.work();
+    let snapshot = case.db().snapshot();
+    let mut iterator = case.db().iter().unwrap();
+    case.delete_doomed();
+    case.pass(THRESHOLD * 2);
+    assert_eq!(snapshot.get(key(1)).unwrap().unwrap(), "doomed 1");
+    assert_eq!(iterator.next().unwrap().unwrap().1, "doomed 1");
+    // The log keeps nothing for them.
+    assert!(case.holders("doomed").iter().all(|name| !name.ends_with(".log")));
+    drop((snapshot, iterator));
+    case.pass(STEP);
+    case.assert_gone("let go of");
+}
+
+/// It stayed until the database was opened again.
+#[test]
+fn a_file_that_could_not_be_removed_is_removed_later() {
+    for (name, path) in [("leveling", ".log"), ("leveling", ".sst"), ("tiering", ".sst")] {
+        let storage = MemoryStorage::new(1);
+        let clock = Arc::new(ManualClock::new(1_000_000_000));
+        let fault = FaultStorage::new(Arc::new(storage.clone()));
+        let db = Options::new()
+            .storage(Arc::new(fault.clone()))
+            .background(Background::Inline)
+            .clock(clock.clone())
+            .delete_persistence(THRESHOLD)
+            .design(small(name, "btree"))
+            .open(DIR)
+            .unwrap();
+        let case = Case { storage, clock, db: Some(db), name: format!("{name}, {path}") };
+        case.fill();
+        case.put_doomed();
+        case.db().flush().unwrap();
+        case.pass(STEP);
+        // Once more, into the log only.
+        case.put_doomed();
+        case.delete_doomed();
+        fault.set(Some(Fault {
+            operation: Some(Operation::Name),
+            path_contains: path.into(),
+            after: 0,
+            is_permanent: true,
+            error: std::io::ErrorKind::Other,
+        }));
+        case.pass(THRESHOLD);
+        assert!(fault.fired() > 0 && !case.holders("doomed").is_empty(), "{}", case.name);
+        fault.set(None);
+        case.pass(STEP);
+        case.assert_gone("removed later");
+    }
+}
+
+#[test]
+fn threads_let_go_of_the_log_by_time_alone() {
+    let storage = MemoryStorage::new(1);
+    let db = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .delete_persistence(Duration::from_secs(1))
+        .design(small("leveling", "btree"))
+        .open(DIR)
+        .unwrap();
+    db.put("a", "doomed").unwrap();
+    db.delete("a").unwrap();
+    let case = Case {
+        storage,
+        clock: Arc::new(ManualClock::new(0)),
+        db: Some(db),
+        name: "threads".into(),
+    };
+    let start = std::time::Instant::now();
+    while !case.holders("doomed").is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", case.tree());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,113 @@
+//! What is told before a change of design, against what the change then takes: random changes
+//! between designs of the catalogue.
+//!
+//! Bounds: where every key is written once, compactions read what was told but for the filters and
+//! indexes of tables, which tables of a few kilobytes have many of; runs and compactions are those
+//! told but for a few. Where keys are overwritten and deleted, what is dropped on the way is not
+//! known before: less is read than told, down to half of it, or a little more where other tables are
+//! chosen than would have been with all that was dropped.
+
+use terrane::policy::catalogue;
+use terrane::{Db, Event};
+use terrane_testkit::{Rng, seed_from_env};
+
+use crate::support::{DIR, in_memory, tiny};
+
+/// Changes of a run.
+const CHANGES: usize = 60;
+/// Filters, indexes and footers take this part of tables of 4 KiB, at most.
+const NOT_READ: f64 = 0.16;
+
+/// Two tables.
+const SLACK: u64 = 8 << 10;
+
+/// What a change took.
+struct Taken {
+    jobs: u64,
+    read_bytes: u64,
+    runs: u64,
+    largest_written: u64,
+}
+
+fn change(from: &str, to: &str, fill: impl FnOnce(&Db)) -> (terrane::policy::Forecast, Taken) {
+    let db = in_memory().0.design(tiny(from)).open(DIR).unwrap();
+    fill(&db);
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    let design = tiny(to);
+    let told = db.forecast(&design).unwrap();
+    assert!(told.is_complete, "{from} to {to}: {told:?}");
+    let (before, events) = (db.stats(), db.events().len());
+    db.set_design(design).unwrap();
+    db.wait_for_compactions().unwrap();
+    let after = db.stats();
+    let jobs = |stats: &terrane::Stats| stats.compactions + stats.move_compactions;
+    let written = db.events().into_iter().skip(events).filter_map(|logged| match logged.event {
+        Event::JobEnded { written_bytes, .. } => Some(written_bytes),
+        _ => None,
+    });
+    let taken = Taken {
+        jobs: jobs(&after) - jobs(&before),
+        read_bytes: after.compaction_bytes_read - before.compaction_bytes_read,
+        runs: db.tree().shape.run_count() as u64,
+        largest_written: written.max().unwrap_or(0),
+    };
+    (told, taken)
+}
+
+/// Random pairs of names.
+fn pairs(rng: &mut Rng) -> Vec<(&'static str, &'static str)> {
+    (0..CHANGES).map(|_| (rng.pick(catalogue::ALL).name, rng.pick(catalogue::ALL).name)).collect()
+}
+
+fn key(number: u64) -> [u8; 8] {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+#[test]
+fn a_change_of_unique_keys_takes_what_was_told() {
+    let mut rewrote = 0;
+    for (from, to) in pairs(&mut Rng::new(seed_from_env(1))) {
+        let (told, taken) =
+            change(from, to, |db| (0..5000).for_each(|n| db.put(key(n), [7; 40]).unwrap()));
+        let name = format!("{from} to {to}: {told:?}");
+        let (least, most) = ((1.0 - NOT_READ) * 0.85, 1.02);
+        let read = taken.read_bytes as f64;
+        let bytes = told.bytes_rewritten as f64;
+        assert!(read >= least * bytes && read <= most * bytes, "{name} {read}");
+        assert!(taken.jobs.abs_diff(told.jobs) <= told.jobs / 8 + 2, "{name} {}", taken.jobs);
+        assert!(taken.runs.abs_diff(told.after.runs) <= 1, "{name} {}", taken.runs);
+        let peak = told.peak_extra_bytes;
+        assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
+        rewrote += u64::from(bytes > 0.0);
+    }
+    assert!(rewrote >= 3, "{rewrote} changes rewrote something");
+}
+
+#[test]
+fn a_change_of_keys_that_were_overwritten_takes_about_what_was_told() {
+    let mut rewrote = 0;
+    let mut rng = Rng::new(seed_from_env(2));
+    for (from, to) in pairs(&mut rng) {
+        let (told, taken) = change(from, to, |db| {
+            for _ in 0..5000 {
+                let key = key(rng.below(1500));
+                if rng.percent(10) {
+                    db.delete(key).unwrap();
+                } else {
+                    db.put(key, [7; 40]).unwrap();
+                }
+            }
+        });
+        let name = format!("{from} to {to}: {told:?}");
+        let bytes = told.bytes_rewritten;
+        assert!(taken.read_bytes <= bytes + bytes / 4 + SLACK, "{name} {}", taken.read_bytes);
+        assert!((taken.read_bytes + SLACK) * 2 >= bytes, "{name} {}", taken.read_bytes);
+        assert!(taken.jobs <= told.jobs + told.jobs / 8 + 2, "{name} {}", taken.jobs);
+        assert!(taken.runs <= told.after.runs + 1, "{name} {}", taken.runs);
+        let peak = told.peak_extra_bytes;
+        assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
+        rewrote += u64::from(bytes > 0);
+    }
+    assert!(rewrote >= 3, "{rewrote} changes rewrote something");
+}
