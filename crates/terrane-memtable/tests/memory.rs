@@ -136,6 +136,8 @@ fn check_kind(kind: &str, config: Config) {
 fn check_threads(kind: &str, config: Config) {
     const THREADS: u64 = 3;
     const EACH: u64 = 20_000;
+    /// So that what is on the way is little beside what is there.
+    const VALUE_BYTES: usize = 2000;
     /// A chunk that was taken, for each thread, and what the threads are made of.
     const ON_THE_WAY_BYTES: usize = (THREADS as usize + 1) << 20;
     let pool = Pool::new(0);
@@ -151,14 +153,14 @@ fn check_threads(kind: &str, config: Config) {
                     // Some of them again and again.
                     let keys = if rng.percent(20) { 100 } else { 40_000_000 };
                     let key = rng.below(keys).to_string();
-                    let len = rng.index(80);
+                    let len = rng.index(VALUE_BYTES);
                     let seq = 1 + step * THREADS + thread;
                     let horizon = || seq.saturating_sub(1000);
                     memtable.update(
                         key.as_bytes(),
                         seq,
                         EntryKind::Value,
-                        &[7; 80][..len],
+                        &[7; VALUE_BYTES][..len],
                         horizon,
                     );
                     if step % 512 == 0 {

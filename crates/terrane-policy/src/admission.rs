@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use crate::design::Design;
 use crate::error::ParseError;
+use crate::flush::FlushMode;
 use crate::pick::{PickInput, due_by_shape};
 use crate::shape::TreeShape;
 pub use limit::{Bound, Limit, Violation};
@@ -293,18 +294,29 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
         Limit::Global(bound) => {
             let last = shape.last_level();
             let expected = (0..=last).map(|level| expected_runs(design, level, last)).sum();
-            let runs = count(shape.run_count());
+            let deeper = shape.run_count() - shape.level(0).runs.len();
+            let runs = match design.flush {
+                FlushMode::New => count(shape.run_count()),
+                FlushMode::Merge => count(deeper + runs_that_merge(shape, design)),
+            };
             bounded(StallCause::TotalRuns, None, runs, expected, bound.runs(expected))
         }
     }
 }
 
-/// Those of level 0, but for what a size-tiered policy lets rest: of that there is ever more.
+/// Those of level 0, but for what a size-tiered policy lets rest: of that there is ever more. Where
+/// flushes are merged a run counts for as many as it holds buffers.
 fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
     let runs = &shape.level(0).runs;
-    match design.strategy.size_tiered() {
-        Some(policy) => runs.iter().filter(|run| policy.merges_again(run.size_bytes())).count(),
-        None => runs.len(),
+    if let Some(policy) = design.strategy.size_tiered() {
+        return runs.iter().filter(|run| policy.merges_again(run.size_bytes())).count();
+    }
+    match design.flush {
+        FlushMode::New => runs.len(),
+        FlushMode::Merge => {
+            let buffers = shape.level(0).size_bytes() / design.buffer_bytes.max(1);
+            runs.len().max(usize::try_from(buffers).unwrap_or(usize::MAX))
+        }
     }
 }
 
@@ -321,8 +333,12 @@ fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pres
     let expected = expected_runs(design, level, last);
     let stop_at = bound.runs(expected).saturating_add(u32::from(level > 0));
     let runs = &shape.level(level).runs;
+    let measured = match design.flush {
+        FlushMode::Merge if level == 0 => runs_that_merge(shape, design),
+        _ => runs.len(),
+    };
     let mut pressure =
-        bounded(StallCause::LevelRuns, Some(level), count(runs.len()), expected, stop_at);
+        bounded(StallCause::LevelRuns, Some(level), count(measured), expected, stop_at);
     if let Some(newest) = runs.first().filter(|_| level > 0 && expected == 1) {
         let capacity = design.fitted(shape).capacity_bytes(level, last).max(1);
         let percent = u128::from(newest.size_bytes()) * 100 / u128::from(capacity);

@@ -11,7 +11,7 @@
 //! it with older ones: [`crate::soundness`] and [`Compaction::conflicts_with`] hold it to their rules.
 //! A flush never waits. It makes a new run where
 //! 1. what it would merge is in use by a job, or could not be read;
-//! 2. that and the memtable are more than level 0 may hold: no flush rewrites more than that;
+//! 2. the run that takes it would be more than level 0 may hold: no flush rewrites more than that;
 //! 3. a compaction that is due needs what it would hold, or would take at once what it makes. Flushes
 //!    one after the other would keep that compaction waiting, or be for nothing.
 
@@ -82,7 +82,7 @@ pub enum Apart {
     Busy,
     /// It would be more than a flush may rewrite.
     TooLarge {
-        /// Bytes of the memtable and of what it shares keys with.
+        /// Bytes of the run that would take the memtable.
         bytes: u64,
         /// What level 0 may hold.
         limit: u64,
@@ -107,7 +107,7 @@ impl fmt::Display for Apart {
             Self::Busy => f.write_str("what it would be merged with is in use"),
             Self::TooLarge { bytes, limit } => {
                 let (bytes, limit) = (format_bytes(*bytes), format_bytes(*limit));
-                write!(f, "merging it would rewrite {bytes}, and level 0 holds {limit}")
+                write!(f, "the run with it would be {bytes}, and level 0 holds {limit}")
             }
             Self::Due(reason) => write!(f, "level 0 is compacted next: {reason}"),
         }
@@ -170,7 +170,10 @@ fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction,
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
         let output = Output { level: 0, placement: Placement::Join(run.id) };
         let merge = Compaction { inputs, output, reason: Reason::Flush };
-        let bytes = merge.input_bytes();
+        // With what stays of the run that it joins: else flushes of few keys would have one grow for as
+        // long as a compaction is at another.
+        let joined = run.tables.iter().filter(|table| !merge.takes(table.id));
+        let bytes = merge.input_bytes() + joined.map(|table| table.size_bytes).sum::<u64>();
         let apart = if bytes > limit {
             Apart::TooLarge { bytes, limit }
         } else if is_free(input, &merge) {

@@ -164,6 +164,7 @@ pub(crate) struct Batch {
     user_bytes: usize,
     /// The keyspaces that are written to, each once.
     keyspaces: Vec<KeyspaceId>,
+    deletes_ranges: bool,
     /// The first operation that was not acceptable; the whole batch is refused for it.
     refused: Option<Error>,
 }
@@ -180,6 +181,7 @@ impl Batch {
                 op.encode(keyspace, &mut self.encoded);
                 self.count += 1;
                 self.user_bytes += op.user_bytes();
+                self.deletes_ranges |= matches!(op, Op::DeleteRange { .. });
                 if !self.keyspaces.contains(&keyspace) {
                     self.keyspaces.push(keyspace);
                 }
@@ -210,11 +212,17 @@ impl Batch {
         &self.keyspaces
     }
 
+    /// Whether some operation deletes a range.
+    pub(crate) fn deletes_ranges(&self) -> bool {
+        self.deletes_ranges
+    }
+
     pub(crate) fn clear(&mut self) {
         self.encoded.clear();
         self.count = 0;
         self.user_bytes = 0;
         self.keyspaces.clear();
+        self.deletes_ranges = false;
         self.refused = None;
     }
 }

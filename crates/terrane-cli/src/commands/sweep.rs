@@ -36,7 +36,6 @@ use results::{Line, Results};
 
 use crate::exit::{Exit, usage};
 use crate::human;
-use crate::scratch::Scratch;
 use crate::{interrupt, progress};
 
 /// Operations a second of a sweep of which nothing is done yet.
@@ -62,7 +61,7 @@ impl SweepArgs {
         if self.dry_run {
             return self.list(&experiments, &results::read(dir)?, player);
         }
-        let results = Results::open(dir)?;
+        let mut results = Results::open(dir)?;
         let due = self.due(&experiments, results.lines());
         let all = experiments.len() * self.rounds as usize;
         let left = estimate(&due, results.lines(), player) / f64::from(self.jobs);
@@ -72,11 +71,13 @@ impl SweepArgs {
             human::counted(all as u64, "experiment"),
             time(left)
         ));
+        // Gone before the results are given up: the next sweep has the same.
         let place = match player {
             Player::Engine => Some(place::of(dir, self.dir.as_deref())?),
             Player::Simulator => None,
         };
-        let wrong = self.carry_out(&due, results, place.as_ref().map_or(dir, Scratch::path))?;
+        let wrong =
+            self.carry_out(&due, &mut results, place.as_ref().map_or(dir, place::Place::path))?;
         if wrong > 0 {
             let _ = writeln!(io::stderr(), "error: {wrong} wrong answers; please report it");
             return Ok(Exit::Failed);
@@ -120,7 +121,7 @@ impl SweepArgs {
 
     /// Runs what is left, each experiment in a database of its own below `place`. How many answers
     /// were wrong.
-    fn carry_out(&self, due: &[Due<'_>], results: Results, place: &Path) -> Result<u64> {
+    fn carry_out(&self, due: &[Due<'_>], results: &mut Results, place: &Path) -> Result<u64> {
         let (next, wrong) = (AtomicUsize::new(0), AtomicU64::new(0));
         let shared = Mutex::new((results, None));
         let work = || {

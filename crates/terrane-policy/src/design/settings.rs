@@ -108,6 +108,18 @@ impl Design {
         name: &str,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ParseError> {
+        let design = Self::build(name, named(name)?, settings)?;
+        design.validate()?;
+        Ok(design)
+    }
+
+    /// The design that a database was made with, in the text form. Rules that came later do not hold
+    /// for it.
+    ///
+    /// # Errors
+    /// A key is not known, a value is not understood, or no database can have it.
+    pub fn stored(text: &str) -> Result<Self, ParseError> {
+        let (name, settings) = super::text::parts(text)?;
         Self::build(name, named(name)?, settings)
     }
 
@@ -134,7 +146,7 @@ impl Design {
                 "runs= beside it, such as 'runs=4,last:1'",
             ));
         }
-        design.validate()?;
+        design.check_stored()?;
         Ok(design)
     }
 }

@@ -41,6 +41,17 @@ fn runs_of_level_0_follow_the_size_ratio_where_levels_gather() {
 }
 
 #[test]
+fn what_a_database_has_can_be_read_where_a_later_rule_refuses_it() {
+    let text = "tiering; granularity=run; trigger=prefix(8MiB); buffer=64MiB";
+    let refused = text.parse::<Design>().unwrap_err();
+    assert!(refused.to_string().contains("nothing would ever be merged"), "{refused}");
+    let stored = Design::stored(text).unwrap();
+    assert_eq!(stored.validate(), Err(refused));
+    assert_eq!(Design::stored(&stored.to_string()), Ok(stored));
+    assert!(Design::stored("tiering T=1").is_err());
+}
+
+#[test]
 fn nonsense_is_refused_with_what_was_expected() {
     for (text, part) in [
         ("", "one of"),

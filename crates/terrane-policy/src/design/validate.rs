@@ -13,6 +13,13 @@ impl Design {
     /// # Errors
     /// The first value that is out of range or contradicts another, with what is allowed.
     pub fn validate(&self) -> Result<(), ParseError> {
+        self.check_stored()?;
+        self.check_runs_that_rest()
+    }
+
+    /// What every design holds that a database was ever made with. A rule that is new is none of
+    /// these: a database must open whatever it was made with, for its design to be changed.
+    pub(super) fn check_stored(&self) -> Result<(), ParseError> {
         self.strategy.validate()?;
         let level0_runs = self.strategy.level0_runs;
         let limits = &self.constraint;
@@ -63,7 +70,6 @@ impl Design {
         }
         self.validate_flush()?;
         self.memtable.validate(self.buffer_bytes)?;
-        self.check_runs_that_rest()?;
         if let Some(bits) =
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
         {

@@ -16,17 +16,22 @@ const UNITS: [(&str, u64); 6] = [
 /// # Errors
 /// A text that is not a positive number followed by a unit, or does not fit in 64 bits.
 pub fn parse_micros(text: &str) -> Result<u64, ParseError> {
-    let bad = || ParseError::new("time", text, "a time such as 500ms, 90s, 10m, 1h or 7d");
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(bad)?;
-    let (number, unit) = trimmed.split_at(split);
-    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(bad)?;
+    let bad = || ParseError::new("time", text, "a time such as 500ms, 90s, 10m, 1h 30m or 7d");
+    let parts = text.split_whitespace().map(|part| part_of(part).ok_or_else(bad));
+    let sum = parts.reduce(|sum, part| sum?.checked_add(part?).ok_or_else(bad));
+    sum.ok_or_else(bad)?
+}
+
+/// A number with its unit.
+fn part_of(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(*factor).ok_or_else(bad);
+        return whole.checked_mul(*factor);
     }
-    let micros = number.parse::<f64>().map_err(|_| bad())? * *factor as f64;
-    let in_range = micros.is_finite() && (0.0..u64::MAX as f64).contains(&micros);
-    if in_range { Ok(micros as u64) } else { Err(bad()) }
+    let micros = number.parse::<f64>().ok()? * *factor as f64;
+    let is_in_range = micros.is_finite() && (0.0..u64::MAX as f64).contains(&micros);
+    is_in_range.then_some(micros as u64)
 }
 
 /// Prints a time with the largest unit that divides it.
@@ -52,11 +57,12 @@ mod tests {
         assert_eq!(format_micros(90_000_000), "90s");
         assert_eq!(format_micros(0), "0s");
         assert_eq!(parse_micros("1.5m"), Ok(90_000_000));
+        assert_eq!(parse_micros(" 1h 30m "), Ok(5_400_000_000));
     }
 
     #[test]
     fn times_without_sense_are_refused() {
-        for text in ["", "5", "-1s", "h", "1y", "1e99d"] {
+        for text in ["", "5", "-1s", "h", "1y", "1e99d", "1h 5", "1h30m"] {
             assert!(parse_micros(text).is_err(), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::{Engine, Tree};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::FlushReason;
 use crate::io_budget::IoBudget;
 
@@ -20,7 +20,7 @@ impl Engine {
         self.work.wait_for_helpers();
         let mut result = match was_writable {
             Ok(()) => self.flush_for_close(),
-            Err(crate::error::Error::ReadOnly | crate::error::Error::Closed) => Ok(()),
+            Err(Error::ReadOnly | Error::Closed) => Ok(()),
             Err(error) => Err(error),
         };
         if result.is_ok() {
@@ -74,7 +74,9 @@ impl Engine {
                 self.flush_oldest(&tree)?;
             }
         }
-        self.keep_idle_positions()?;
+        if let Err(error @ Error::Poisoned(_)) = self.keep_idle_positions() {
+            return Err(error);
+        }
         if is_persistent {
             // No one will be there when it is due.
             self.let_go_of_log();

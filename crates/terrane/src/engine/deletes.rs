@@ -36,7 +36,6 @@ impl Engine {
         if self.settings.memtable_age_micros().is_none() || self.health.check_writable().is_err() {
             return;
         }
-        self.remove_again();
         // The segment first: then the memtables that are replaced need nothing of it.
         self.end_aged_segment();
         let trees = self.trees();

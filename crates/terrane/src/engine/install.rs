@@ -83,7 +83,8 @@ impl Engine {
             return Err(Error::Closed);
         }
         let mut installed = prepare(manifest)?;
-        installed.changes.extend(worth_keeping(idle, manifest.state()));
+        let log_bytes_max = self.settings.log_bytes_max();
+        installed.changes.extend(worth_keeping(idle, manifest.state(), log_bytes_max));
         if installed.flushed.is_some() {
             installed.changes.push(self.operations_to_keep());
         }
@@ -153,7 +154,10 @@ impl Engine {
         // A write that has its place in the log, and is not in its memtable yet, is told by its
         // sequence number, which is not visible then.
         let visible = self.visible();
-        let is_idle = |tree: &&Arc<Tree>| tree.last_seq() <= visible && tree.state().is_flushed();
+        // A write that could not be logged has named a number that was not given out.
+        let given = writer.next_seq - 1;
+        let is_idle =
+            |tree: &&Arc<Tree>| tree.last_seq().min(given) <= visible && tree.state().is_flushed();
         let idle = trees.values().filter(is_idle);
         idle.map(|tree| (tree.id, upto)).collect()
     }
@@ -232,11 +236,16 @@ impl Engine {
 
 /// The edits by which idle trees let go of the log, if it is time for them. A reader of the log
 /// passes over what is in tables, so that it does no harm if they are late; with ten thousand of them
-/// each flush would keep more about them than about itself.
-fn worth_keeping(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> Vec<Change> {
+/// each flush would keep more about them than about itself. The log is longer for it by an eighth of
+/// what it may be, at most.
+fn worth_keeping(
+    idle: Vec<(KeyspaceId, Lsn)>,
+    state: &ManifestState,
+    log_bytes_max: u64,
+) -> Vec<Change> {
     let (changes, behind) = behind(idle, state);
     let cost = changes.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
-    if behind < cost { Vec::new() } else { changes }
+    if behind < cost.min(log_bytes_max / 8) { Vec::new() } else { changes }
 }
 
 /// The edits by which idle trees let go of the log that it does not know them to have let go of, and

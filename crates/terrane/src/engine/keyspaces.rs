@@ -40,6 +40,9 @@ impl Engine {
         let design = design.unwrap_or(&self.settings.design).clone();
         design.validate()?;
         let id = KeyspaceId(manifest.state().next_keyspace);
+        // The log may have been freed since the look at its end, though not beyond where the others
+        // are flushed to. Nothing is written to this one before it is among the trees.
+        let position = position.max(manifest.state().flushed_furthest());
         let changes = vec![
             Change::Keyspace { keyspace: id, name: name.to_owned(), design: design.to_string() },
             Change::Flushed { keyspace: id, upto: position },

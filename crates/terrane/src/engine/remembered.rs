@@ -31,14 +31,23 @@ struct Faded {
 }
 
 impl Faded {
-    /// Adds what was done since the last time, after time has passed for what was there.
+    /// Adds what was done since the last time, after time has passed for what was there. What is added
+    /// is taken to have come evenly, and has faded as well: so it is the same however often one looks.
     fn add(&mut self, now: &OperationCounts) {
         let new = now.since(&self.counted);
-        let left = 0.5_f64.powf(new.open_micros as f64 / HALF_LIFE_MICROS);
+        let half_lives = new.open_micros as f64 / HALF_LIFE_MICROS;
+        let left = 0.5_f64.powf(half_lives);
+        let of_new = match half_lives * std::f64::consts::LN_2 {
+            // The limit, where a difference of nearly equal numbers says nothing.
+            short if short < 1e-9 => 1.0,
+            passed => (1.0 - left) / passed,
+        };
         for (number, new) in self.numbers.iter_mut().zip(new.numbers()) {
-            *number = *number * left + new as f64;
+            *number = *number * left + new as f64 * of_new;
         }
-        self.counted = *now;
+        // A clock may be set back.
+        let open_micros = now.open_micros.max(self.counted.open_micros);
+        self.counted = OperationCounts { open_micros, ..*now };
     }
 
     fn counts(&self) -> OperationCounts {
@@ -72,16 +81,15 @@ impl Engine {
 
     /// What is remembered, with what was done since the database was opened.
     pub(crate) fn remembered_operations(&self) -> OperationCounts {
-        let now = self.operations();
         let mut faded = self.remembered.lock();
-        faded.add(&now);
+        faded.add(&self.operations());
         faded.counts()
     }
 
     /// What is to be kept with an edit.
     pub(super) fn operations_to_keep(&self) -> Change {
-        let now = self.operations();
         let mut faded = self.remembered.lock();
+        let now = self.operations();
         faded.add(&now);
         faded.kept = now;
         Change::Operations(faded.counts())
@@ -123,13 +131,23 @@ mod tests {
         let mut faded = remembered.lock();
         faded.add(&counts(0, 0, 0));
         assert_eq!(faded.counts(), counts(1000, 0, DAY));
-        faded.add(&counts(0, 600, DAY));
-        assert_eq!(faded.counts(), counts(500, 600, DAY + DAY / 2));
-        // Looking often is as looking once.
-        for step in 1..=1000 {
-            faded.add(&counts(0, 600, DAY + step * (DAY / 1000)));
-        }
-        assert_eq!(faded.counts().writes, 250);
-        assert_eq!(faded.counts().gets, 300);
+        faded.add(&counts(0, 600_000, DAY));
+        // Of what came evenly in a half-life, 1 / (2 ln 2) is left.
+        assert_eq!((faded.counts().writes, faded.counts().gets), (500, 432_808));
+    }
+
+    #[test]
+    fn looking_often_is_as_looking_once() {
+        const DAY: u64 = HALF_LIFE_MICROS as u64;
+        let counts_after = |looks: u64| {
+            let remembered = Remembered::new(&counts(1000, 0, 0), 0);
+            let mut faded = remembered.lock();
+            for step in 1..=looks {
+                faded.add(&counts(0, 3_000_000 * step / looks, 3 * DAY * step / looks));
+            }
+            faded.counts()
+        };
+        assert_eq!(counts_after(1), counts_after(1000));
+        assert_eq!(counts_after(1).writes, 125);
     }
 }

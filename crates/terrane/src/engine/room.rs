@@ -92,7 +92,10 @@ impl Engine {
                 for id in batch.keyspaces() {
                     let Some(tree) = trees.get(id) else { continue };
                     let state = tree.state();
-                    let needed = needed + deleted_range_bytes(&state);
+                    let needed = match batch.deletes_ranges() {
+                        true => needed + deleted_range_bytes(&state),
+                        false => needed,
+                    };
                     if let Some(stop) = self.check_room_of(writer, tree, &state, needed) {
                         return Ok(Some(stop));
                     }

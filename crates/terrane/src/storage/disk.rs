@@ -114,7 +114,7 @@ impl Storage for DiskStorage {
         file.rewind()?;
         let command: Vec<String> = std::env::args().take(8).collect();
         write!(file, "process {} ({})", std::process::id(), command.join(" "))?;
-        Ok(Box::new(DiskLock(file)))
+        Ok(Box::new(DiskLock { file, process: std::process::id() }))
     }
 
     fn boot_id(&self) -> Option<u128> {
@@ -262,16 +262,22 @@ impl DirectFile for DiskDirect {
 }
 
 /// The operating system lets go of the lock when all copies of the file are closed. A process that
-/// was forked off has one until it runs its own program: so the lock is given up, not just left.
+/// was forked off has one until it runs its own program: so the lock is given up, not just left. By
+/// the process that took it: one that was forked off and never runs another program may drop it, too.
 #[derive(Debug)]
-struct DiskLock(File);
+struct DiskLock {
+    file: File,
+    process: u32,
+}
 
 impl Lock for DiskLock {}
 
 impl Drop for DiskLock {
     fn drop(&mut self) {
-        // Closing the file does the same, as a rule.
-        let _ = self.0.unlock();
+        if self.process == std::process::id() {
+            // Closing the file does the same, as a rule.
+            let _ = self.file.unlock();
+        }
     }
 }
 
@@ -323,7 +329,7 @@ mod tests {
         let file = File::create(&path).unwrap();
         file.try_lock().unwrap();
         let copy = file.try_clone().unwrap();
-        drop(DiskLock(file));
+        drop(DiskLock { file, process: std::process::id() });
         DiskStorage.lock(&path).unwrap();
         drop(copy);
     }

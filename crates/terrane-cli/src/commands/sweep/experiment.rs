@@ -85,7 +85,11 @@ impl Experiment {
     ///
     /// # Errors
     /// One of them is not known, or not understood.
-    pub(super) fn of(parameters: Parameters, player: Player) -> Result<Self> {
+    pub(super) fn of(mut parameters: Parameters, player: Player) -> Result<Self> {
+        if let Some(design) = parameters.get_mut("design").filter(|name| name.starts_with('@')) {
+            // What the file says is what is run and kept: it may say something else the next time.
+            *design = spec::parse(design)?.to_string();
+        }
         let (mut settings, mut options) = (Vec::new(), Options::new());
         let known: Vec<&str> = Options::table().iter().map(|info| info.name).collect();
         for (name, value) in &parameters {

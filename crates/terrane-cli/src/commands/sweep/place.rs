@@ -4,10 +4,10 @@
 //! memory. The directory has a name of its own, and a sweep has its results to itself: what is there
 //! when one begins was left by one that was killed, and goes.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::experiment::fnv;
 use crate::interrupt;
@@ -16,12 +16,26 @@ use crate::scratch::Scratch;
 /// The name of the directory beside results.
 const NAME: &str = "terrane-sweep-in-progress";
 
-/// An empty directory for a sweep whose results are in `out`, beside them or in `dir`. The caller has
-/// the results to itself.
+/// The name of the file in it that is locked by who works there.
+const LOCK: &str = "LOCK";
+
+/// A directory that no other sweep works in; it goes when this is dropped, and the lock after it.
+pub(super) struct Place {
+    scratch: Scratch,
+    _lock: File,
+}
+
+impl Place {
+    pub(super) fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+}
+
+/// An empty directory for a sweep whose results are in `out`, beside them or in `dir`.
 ///
 /// # Errors
-/// The directory cannot be made.
-pub(super) fn of(out: &Path, dir: Option<&Path>) -> Result<Scratch> {
+/// The directory cannot be made, or another sweep works in it.
+pub(super) fn of(out: &Path, dir: Option<&Path>) -> Result<Place> {
     let place = match dir {
         None => out.join(NAME),
         // Several sweeps may share a directory.
@@ -31,9 +45,39 @@ pub(super) fn of(out: &Path, dir: Option<&Path>) -> Result<Scratch> {
             dir.join(format!("{NAME}-{:016x}", fnv(out.as_os_str().as_encoded_bytes())))
         }
     };
-    interrupt::remove(&place);
-    fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
-    Ok(Scratch::of(place))
+    let lock = locked(&place)?;
+    let entries =
+        fs::read_dir(&place).with_context(|| format!("cannot list {}", place.display()))?;
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot list {}", place.display()))?;
+        if entry.file_name() != LOCK {
+            interrupt::remove(&entry.path());
+        }
+    }
+    Ok(Place { scratch: Scratch::of(place), _lock: lock })
+}
+
+/// Makes the directory, and locks the file in it.
+fn locked(place: &Path) -> Result<File> {
+    let path = place.join(LOCK);
+    loop {
+        let open = || {
+            fs::create_dir_all(place)?;
+            File::options().write(true).create(true).truncate(false).open(&path)
+        };
+        let file = open().with_context(|| format!("cannot make {}", path.display()))?;
+        match file.try_lock() {
+            // Who had it may have removed it after it was opened here.
+            Ok(()) if path.exists() => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(anyhow!("another sweep works in {}", place.display()));
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +97,9 @@ mod tests {
             fs::create_dir_all(path.join("7")).unwrap();
             let second = of(&out, work).unwrap();
             assert_eq!(second.path(), path);
-            assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+            assert!(!path.join("7").exists());
+            let third = of(&out, work).err().map(|error| error.to_string());
+            assert!(third.is_some_and(|error| error.starts_with("another sweep works in")));
             drop(second);
             assert!(!path.exists());
         }

@@ -7,10 +7,11 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::random;
 use super::simulate::Simulation;
+use crate::admission::{Admission, admit};
 use crate::compaction::Compaction;
 use crate::flush::{Apart, FlushMode, FlushPlan};
 use crate::key_range::KeyRange;
-use crate::shape::{TableInfo, TreeShape};
+use crate::shape::{Run, TableInfo, TreeShape};
 use crate::soundness;
 
 #[test]
@@ -162,5 +163,41 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
             assert!(level0.size_bytes() <= capacity * 2, "{text}, seed {seed}: {}", tree.shape);
             assert!(level0.runs.len() <= 3, "{text}, seed {seed}: {}", tree.shape);
         }
+    }
+}
+
+/// A compaction that takes long holds what it takes. What is flushed beside it, of however few keys, has
+/// writers slowed down and stopped as flushes do that make runs of their own.
+#[test]
+fn flushes_beside_a_long_compaction_hold_writers_up_in_time() {
+    for limit in ["level0", "local", "global"] {
+        let text = format!(
+            "1-leveling L0=4 base=auto; flush=merge; buffer=64KiB; table=16KiB; limit={limit}"
+        );
+        let mut tree = Simulation::new(TreeShape::default(), text.parse().unwrap());
+        let bytes = tree.design.buffer_bytes;
+        let flush = |tree: &mut Simulation, in_progress: &[Compaction], range: &KeyRange| match tree
+            .plan_flush(in_progress, range, bytes)
+        {
+            FlushPlan::NewRun(_) => tree.flush(range.clone(), bytes),
+            FlushPlan::Merge(merge) => tree.carry_out_flush(&merge).unwrap(),
+        };
+        let all = KeyRange::new(b"0000", Some(b"9999"));
+        let job = loop {
+            flush(&mut tree, &[], &all);
+            if let Some(job) = tree.pick(&[]) {
+                break job;
+            }
+        };
+        let narrow = KeyRange::new(b"5000", Some(b"5100"));
+        let mut flushes = 0;
+        while !matches!(admit(&tree.shape, 0, &tree.design), Admission::Stop(_)) {
+            flush(&mut tree, std::slice::from_ref(&job), &narrow);
+            flushes += 1;
+            assert!(flushes < 40, "{text}: nobody is stopped\n{}", tree.shape);
+        }
+        let capacity = tree.design.capacity_bytes(0, tree.shape.last_level());
+        let largest = tree.shape.level(0).runs.iter().map(Run::size_bytes).max();
+        assert!(largest.unwrap() <= capacity + bytes, "{text}\n{}", tree.shape);
     }
 }

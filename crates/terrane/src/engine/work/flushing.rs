@@ -9,6 +9,9 @@ use crate::error::Result;
 /// A state of a tree that was replaced and is in use is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// A file that could not be removed is tried again after this time.
+const REMOVE_AGAIN: Duration = Duration::from_secs(1);
+
 impl Engine {
     pub(super) fn flush_loop(&self) {
         let mut failures = 0;
@@ -41,7 +44,10 @@ impl Engine {
         match self.work.next_unneeded() {
             Some(path) => self.remove_files(vec![path]),
             None => {
-                let most = [self.next_aged(), look_again].into_iter().flatten().min();
+                self.remove_again();
+                let remove_again = self.has_not_removed().then_some(REMOVE_AGAIN);
+                let times = [self.next_aged(), look_again, remove_again];
+                let most = times.into_iter().flatten().min();
                 self.work.sleep_at_most(seen, most);
             }
         }
