@@ -22,6 +22,7 @@ impl Engine {
         let _helping = self.work.help();
         self.health.check_open()?;
         self.make_spare();
+        self.remove_again();
         self.rotate_aged();
         if let Some(tree) = self.find_flush() {
             return self.flush_found(&tree).map(|()| true);
