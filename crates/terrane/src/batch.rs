@@ -190,6 +190,23 @@ impl Batch {
         }
     }
 
+    /// Adds the operations of another batch, which come after those that are there. The caller keeps
+    /// to the limit of a batch.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.encoded.extend_from_slice(&other.encoded);
+        self.count += other.count;
+        self.user_bytes += other.user_bytes;
+        self.deletes_ranges |= other.deletes_ranges;
+        for keyspace in &other.keyspaces {
+            if !self.keyspaces.contains(keyspace) {
+                self.keyspaces.push(*keyspace);
+            }
+        }
+        if let Some(error) = &other.refused {
+            self.refuse(error.clone());
+        }
+    }
+
     /// Refuses the whole batch, unless it is already.
     pub(crate) fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `open`, `recover`, `close` | from files to a running database and back |
 //! | `write`, `room`, `slow_down` | log, memtable, visibility; what holds writers up, or back |
+//! | `write_queue` | writers one after the other, as in LevelDB |
 //! | `stall_events` | who is told of that |
 //! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
 //! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
@@ -64,6 +65,7 @@ mod unreadable;
 mod usage;
 mod work;
 mod write;
+mod write_queue;
 
 pub(crate) use health::{Health, JobKind};
 pub(crate) use open::Opened;
@@ -95,6 +97,7 @@ use read_pool::ReadPool;
 use remembered::Remembered;
 use snapshots::Snapshots;
 use work::Work;
+use write_queue::WriteQueue;
 
 /// All trees of a database.
 pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
@@ -122,6 +125,7 @@ pub(crate) struct Engine {
     /// Told when writers that wait for room may look again.
     room: std::sync::Condvar,
     commits: CommitQueue,
+    write_queue: WriteQueue,
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,

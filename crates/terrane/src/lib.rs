@@ -94,7 +94,7 @@ pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, Wr
 pub use io_budget::IoBudget;
 pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
-pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode};
+pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath};
 pub use snapshot::Snapshot;
 pub use stats::{OperationCounts, Times};
 pub use table::CacheWarming;

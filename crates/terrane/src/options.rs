@@ -49,6 +49,15 @@ pub enum ReadMode {
     Direct,
 }
 
+/// How writers of several threads go about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WritePath {
+    /// All insert at the same time; only their order is given out one after the other.
+    Concurrent,
+    /// One at a time writes for all that wait, as in LevelDB.
+    Queue,
+}
+
 /// How flushes and compactions write tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WriteMode {
@@ -235,6 +244,13 @@ options! {
     write_mode: WriteMode as WriteMode = WriteMode::Buffered,
     accepts "`buffered` or `direct`" where |_| true,
     trade_off "Direct writes leave the page cache to others, and wait for the device.",
+    takes_effect "when the database is opened";
+
+    /// How writers of several threads go about it. `queue` is LevelDB's way, in which one thread at a
+    /// time writes for all that wait (FloDB paper, §2.2): to measure the other one against.
+    write_path: WritePath as WritePath = WritePath::Concurrent,
+    accepts "`concurrent` or `queue`" where |_| true,
+    trade_off "A queue copies each write and has threads wait for each other; it is never the better choice where threads have processors.",
     takes_effect "when the database is opened";
 
     /// Which blocks of the tables that flushes and compactions make are put into the block cache:

@@ -24,6 +24,7 @@ use support::script::DEFAULT;
 use terrane::storage::{Crash, CrashPoint, MemoryStorage, Storage, Survival};
 use terrane::{
     Background, CacheWarming, Db, Durability, KeyspaceOptions, ReadMode, WriteBatch, WriteMode,
+    WritePath,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -35,6 +36,7 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
         durability,
         read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
         write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+        write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
         cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::All]),
         background: Background::Inline,
         memory_budget: 1 << 20,

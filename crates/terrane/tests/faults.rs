@@ -16,7 +16,7 @@ use support::model::Map;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
 use terrane::{
     Background, CacheWarming, Db, Durability, Error, ErrorKind, ManualClock, Options, ReadMode,
-    WriteMode,
+    WriteMode, WritePath,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -28,6 +28,7 @@ fn config(rng: &mut Rng) -> Config {
         durability: *rng.pick(&[Durability::Process, Durability::Sync]),
         read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
         write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+        write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
         cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
         background: Background::Inline,
         memory_budget: 1 << 20,

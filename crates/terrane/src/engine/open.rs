@@ -17,6 +17,7 @@ use super::remembered::Remembered;
 use super::snapshots::Snapshots;
 use super::tree::{Buffer, Tree};
 use super::work::Work;
+use super::write_queue::WriteQueue;
 use super::{Engine, Health, Trees, Writer};
 use crate::cache::BlockCache;
 use crate::error::{Error, IoFailure, Result};
@@ -196,6 +197,7 @@ impl Engine {
             })),
             room: Condvar::new(),
             commits: CommitQueue::new(state.last_seq),
+            write_queue: WriteQueue::default(),
             manifest: Mutex::new(manifest),
             work: Work::default(),
             drains: super::drain::DrainSignal::default(),

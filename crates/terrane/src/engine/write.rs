@@ -10,6 +10,7 @@ use super::{Engine, Tree, TreeState, Writer};
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
+use crate::options::WritePath;
 use crate::stats::Counter;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ, SeqNo};
 use crate::wal::LogWriter;
@@ -99,7 +100,16 @@ impl<'a> Goal<'a> {
 
 impl Engine {
     /// Writes, and returns once the write is visible and has the durability that is asked for.
+    #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        match self.settings.write_path {
+            WritePath::Concurrent => self.write_at_once(write, durability),
+            WritePath::Queue => self.write_in_turn(write, durability),
+        }
+    }
+
+    /// As [`Engine::write`], whatever other writers do.
+    pub(super) fn write_at_once(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         self.health.check_writable()?;
         let (count, user_bytes) = match write {
             Write::One(_, op) => {

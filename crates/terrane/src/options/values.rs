@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use terrane_policy::units;
 
-use super::{Bytes, ReadMode, WriteMode};
+use super::{Bytes, ReadMode, WriteMode, WritePath};
 use crate::table::CacheWarming;
 
 /// The time within which deletes are persistent, in microseconds, if there is one.
@@ -93,6 +93,27 @@ impl fmt::Display for WriteMode {
         f.write_str(match self {
             Self::Buffered => "buffered",
             Self::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for WritePath {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "concurrent" => Ok(Self::Concurrent),
+            "queue" => Ok(Self::Queue),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for WritePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Concurrent => "concurrent",
+            Self::Queue => "queue",
         })
     }
 }

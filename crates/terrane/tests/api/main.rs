@@ -61,3 +61,4 @@ mod reopening;
 mod snapshots;
 mod support;
 mod traits;
+mod write_paths;

@@ -10,7 +10,7 @@ use terrane::policy::{FlushMode, Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
     Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, ManualClock, Options,
-    ReadMode, WriteMode,
+    ReadMode, WriteMode, WritePath,
 };
 use terrane_testkit::Rng;
 
@@ -20,6 +20,7 @@ pub struct Config {
     pub durability: Durability,
     pub read_mode: ReadMode,
     pub write_mode: WriteMode,
+    pub write_path: WritePath,
     pub cache_warming: CacheWarming,
     pub background: Background,
     pub memory_budget: u64,
@@ -146,6 +147,7 @@ impl Config {
             durability: *rng.pick(&[Durability::Process, interval, Durability::Sync]),
             read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
             write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
+            write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
             cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
             background: *rng.pick(&[Background::Threads, Background::Inline]),
             memory_budget: *rng.pick(&[1 << 20, 1 << 24]),
@@ -174,6 +176,7 @@ impl Config {
             .durability(self.durability)
             .read_mode(self.read_mode)
             .write_mode(self.write_mode)
+            .write_path(self.write_path)
             .cache_warming(self.cache_warming)
             .background(self.background)
             .memory_budget(self.memory_budget)

@@ -1,0 +1,114 @@
+//! Writers in a queue, one of whom writes for all that wait, do what writers at the same time do.
+
+use std::sync::Barrier;
+
+use terrane::{Db, Durability, ErrorKind, Keyspace, Options, WriteBatch, WriteOptions, WritePath};
+
+const THREADS: u32 = 6;
+const EACH: u32 = 400;
+
+fn open(dir: &std::path::Path) -> Db {
+    Options::new().write_path(WritePath::Queue).open(dir).unwrap()
+}
+
+fn key(thread: u32, number: u32) -> Vec<u8> {
+    format!("{thread} {number:05}").into_bytes()
+}
+
+/// What one thread writes: single puts, batches over two keyspaces, deletes, with one durability or
+/// another.
+fn write(db: &Db, other: &Keyspace, thread: u32) {
+    for number in 0..EACH {
+        let durability = match number % 50 {
+            7 => Durability::Sync,
+            23 => Durability::None,
+            _ => Durability::Process,
+        };
+        let options = WriteOptions::new().durability(durability);
+        let value = number.to_string();
+        if number % 3 == 0 {
+            let mut batch = WriteBatch::new();
+            batch.put(key(thread, number), &value).put_in(other, key(thread, number), &value);
+            db.write_with(&batch, options).unwrap();
+        } else {
+            db.put_with(key(thread, number), &value, options).unwrap();
+        }
+        // A writer sees what it wrote, whoever wrote it.
+        assert_eq!(db.get(key(thread, number)).unwrap().unwrap(), value.as_bytes());
+        if number % 5 == 4 {
+            db.delete(key(thread, number - 1)).unwrap();
+            assert!(db.get(key(thread, number - 1)).unwrap().is_none());
+        }
+    }
+}
+
+fn check(db: &Db, other: &Keyspace) {
+    for thread in 0..THREADS {
+        for number in 0..EACH {
+            let is_there = number % 5 != 3;
+            let found = db.get(key(thread, number)).unwrap();
+            assert_eq!(found.is_some(), is_there, "{thread} {number}");
+            let in_other = other.get(key(thread, number)).unwrap();
+            assert_eq!(in_other.is_some(), number % 3 == 0, "{thread} {number}");
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "writers are threads of the caller")]
+fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let other = db.keyspace("other", Default::default()).unwrap();
+    let begin = Barrier::new(THREADS as usize);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, other, begin) = (&db, &other, &begin);
+            scope.spawn(move || {
+                begin.wait();
+                write(db, other, thread);
+            });
+        }
+    });
+    check(&db, &other);
+    assert_eq!(db.operations().writes, u64::from(THREADS * (EACH + EACH.div_ceil(3) + EACH / 5)));
+    // What is not logged is in tables then; the rest is replayed, as nothing is closed.
+    db.flush().unwrap();
+    db.put("last", "of all").unwrap();
+    drop((db, other));
+    let db = open(dir.path());
+    let other = db.keyspace("other", Default::default()).unwrap();
+    check(&db, &other);
+    assert_eq!(db.get("last").unwrap().unwrap(), "of all");
+}
+
+/// What is wrong with one write of a group is not held against the others.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "writers are threads of the caller")]
+fn each_writer_of_a_queue_has_its_own_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let dropped = db.keyspace("dropped", Default::default()).unwrap();
+    db.drop_keyspace("dropped").unwrap();
+    let begin = Barrier::new(THREADS as usize);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, dropped, begin) = (&db, &dropped, &begin);
+            scope.spawn(move || {
+                begin.wait();
+                for number in 0..EACH {
+                    if thread % 2 == 0 {
+                        db.put(key(thread, number), "x").unwrap();
+                    } else if number % 2 == 0 {
+                        let error = dropped.put(key(thread, number), "x").unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+                    } else {
+                        let error = db.put(vec![0; 1 << 20], "x").unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(db.iter().unwrap().count() as u32, THREADS / 2 * EACH);
+}
