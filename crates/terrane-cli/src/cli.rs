@@ -15,6 +15,7 @@ use crate::commands::inspect::InspectArgs;
 use crate::commands::load::LoadArgs;
 use crate::commands::options::OptionsArgs;
 use crate::commands::repair::RepairArgs;
+use crate::commands::replay::ReplayArgs;
 use crate::commands::shell::ShellArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::stability::StabilityArgs;
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
     Stability(Box<StabilityArgs>),
+    Replay(ReplayArgs),
     Shell(ShellArgs),
     Cs265(Cs265Args),
     Load(LoadArgs),
@@ -63,6 +65,7 @@ impl Command {
             Self::Bench(args) => args.run(),
             Self::Sweep(args) => args.run(),
             Self::Stability(args) => args.run(),
+            Self::Replay(args) => args.run(),
             Self::Shell(args) => args.run(),
             Self::Cs265(args) => args.run(),
             Self::Load(args) => args.run(),

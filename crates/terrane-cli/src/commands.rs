@@ -12,6 +12,7 @@ pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod options;
 pub(crate) mod repair;
+pub(crate) mod replay;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod stability;

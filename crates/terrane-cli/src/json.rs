@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize, Serializer};
 use terrane::Times;
+use terrane_workload::LatencyMicros;
 
 /// The version of everything that `--json` writes. Fields may be added to it.
 pub(crate) const SCHEMA: u32 = 1;
@@ -52,6 +53,36 @@ impl TryFrom<Given> for GivenBytes {
             }
         }
     }
+}
+
+/// How long operations took, in microseconds.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonLatency {
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+    mean: f64,
+}
+
+impl JsonLatency {
+    /// To three digits behind the point.
+    pub(crate) fn of(latency: &LatencyMicros) -> Self {
+        Self {
+            p50: rounded(latency.p50),
+            p90: rounded(latency.p90),
+            p99: rounded(latency.p99),
+            p999: rounded(latency.p99_9),
+            max: rounded(latency.max),
+            mean: rounded(latency.mean),
+        }
+    }
+}
+
+/// Digits that mean something.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
 }
 
 /// How long something took, in milliseconds.

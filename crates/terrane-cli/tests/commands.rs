@@ -428,3 +428,33 @@ fn the_claims_on_stability_become_a_document() {
     }
     assert!(!document.contains("NaN"), "{document}");
 }
+
+#[test]
+fn a_file_of_operations_is_played_and_what_it_took_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (path(dir.path(), "db"), path(dir.path(), "workload.txt"));
+    // As KVBench writes them, with a blank after the key of a delete.
+    let operations = "I a 1\nI b 2\nI c 3\nI d 4\nU a x\nQ a\nQ z\nD b \nS a c\nR c d\n";
+    std::fs::write(&file, operations).unwrap();
+    let told = done(&["replay", &file, "--db", &db, "--json"], "");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["operations"], 10);
+    let kinds = told["kinds"].as_array().unwrap().iter();
+    let kinds: Vec<(&str, u64, u64)> = kinds
+        .map(|kind| {
+            let number = |name| kind[name].as_u64().unwrap();
+            (kind["operation"].as_str().unwrap(), number("count"), number("found"))
+        })
+        .collect();
+    let expected = [("insert", 4, 0), ("update", 1, 0), ("delete", 1, 0), ("delete range", 1, 0)];
+    assert_eq!(kinds[..4], expected);
+    assert_eq!(kinds[4..], [("lookup", 2, 1), ("scan", 1, 1)]);
+    assert_eq!(done(&["dump", &db], ""), "a\tx\nd\t4\n");
+    // The last key counts where it is asked for; what is before a bad line stays.
+    let (code, error) = fails(&["replay", "-", "--db", &db, "--inclusive"], "R a a\nS a d\nI q\n");
+    assert_eq!(code, 1);
+    assert!(error.contains("line 3: a key and a value are expected"), "{error}");
+    assert_eq!(done(&["dump", &db], ""), "d\t4\n");
+    let told = done(&["replay", &file], "");
+    assert!(told.contains("10 operations in") && told.contains("write amplification"), "{told}");
+}

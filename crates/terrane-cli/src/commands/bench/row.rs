@@ -11,7 +11,7 @@ use terrane_workload::{LatencyMicros, Report, Workload};
 
 use super::contents::Live;
 use super::work::{JsonWork, TreeWork};
-use crate::json::SCHEMA;
+use crate::json::{JsonLatency, SCHEMA, rounded};
 
 /// What was measured.
 pub(super) struct Measured {
@@ -215,29 +215,6 @@ struct JsonKind<'a> {
     latency_micros: JsonLatency,
 }
 
-#[derive(Debug, Serialize)]
-struct JsonLatency {
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-    mean: f64,
-}
-
-impl JsonLatency {
-    fn of(latency: &LatencyMicros) -> Self {
-        Self {
-            p50: rounded(latency.p50),
-            p90: rounded(latency.p90),
-            p99: rounded(latency.p99),
-            p999: rounded(latency.p99_9),
-            max: rounded(latency.max),
-            mean: rounded(latency.mean),
-        }
-    }
-}
-
 impl<'a> JsonRow<'a> {
     /// A row to be written.
     pub(super) fn of(row: &'a Row) -> Self {
@@ -284,9 +261,4 @@ impl<'a> JsonRow<'a> {
             pages_read_per_get: row.pages_read.map(rounded),
         }
     }
-}
-
-/// Digits that mean something.
-fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
 }

@@ -50,10 +50,11 @@ struct Costs {
     costs: [f64; COSTS.len()],
 }
 
-const COSTS: [&str; 10] = [
+const COSTS: [&str; 11] = [
     "load: written ×",
     "updates: written ×",
     "updates: tables over valid entries",
+    "updates, nine of ten of a tenth of the keys: written ×",
     "runs a scan asks",
     "blocks of a lookup",
     "blocks of 1000 missing ones",
@@ -116,11 +117,14 @@ fn costs(
     let load = loaded.close()?;
     let updates = Load { updates: 4, ..Load::inserts(design) };
     let updated = Tree::load(setting, keys, &updates, dir)?.close()?;
+    let skewed = Load { is_skewed: true, ..updates };
+    let skewed = Tree::load(setting, keys, &skewed, dir)?.close()?;
     let buffer = setting.buffer_bytes() as f64;
     Ok([
         load.write_amplification(),
         updated.write_amplification(),
         1.0 + updated.mean_space,
+        skewed.write_amplification(),
         load.mean_runs,
         found.blocks,
         1000.0 * missing.blocks,

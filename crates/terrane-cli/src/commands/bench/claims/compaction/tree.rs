@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use terrane::policy::{TableId, TreeShape};
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, CacheWarming, Db, Design, Durability, ManualClock, Options, ReadMode};
@@ -33,6 +34,8 @@ pub(super) struct Load {
     pub(super) design: Design,
     /// Updates for each insert.
     pub(super) updates: usize,
+    /// Whether most of them are of keys that lie together.
+    pub(super) is_skewed: bool,
     /// Deletes in a hundred operations.
     pub(super) deletes_percent: usize,
     /// Whether lookups of keys that are there come between the writes of the second half.
@@ -53,6 +56,7 @@ impl Load {
             is_on_disk: false,
             design,
             updates: 0,
+            is_skewed: false,
             deletes_percent: 0,
             is_interleaved: false,
             value_bytes: VALUE_BYTES,
@@ -272,7 +276,7 @@ impl<'a> Tree<'a> {
                     self.live.push(self.keys.inserted[next - 1]);
                     self.keys.inserted[next - 1]
                 } else {
-                    self.live[below(&mut random, self.live.len())]
+                    self.updated(load, &mut random)
                 };
                 let at = below(&mut random, self.pool.len() - load.value_bytes);
                 started = Instant::now();
@@ -293,6 +297,17 @@ impl<'a> Tree<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A key to be updated: any of them, or mostly one of the tenth that comes first.
+    fn updated(&self, load: &Load, random: &mut Xoshiro256PlusPlus) -> u32 {
+        let is_hot = |key: &u32| *key < u32::MAX / 10;
+        let any = |random: &mut _| self.live[below(random, self.live.len())];
+        if !load.is_skewed || below(random, 10) == 0 {
+            return any(random);
+        }
+        let drawn = (0..100).map(|_| any(random)).find(is_hot);
+        drawn.unwrap_or(self.live[0])
     }
 
     /// What the tree is like at the moment; one of a hundred.

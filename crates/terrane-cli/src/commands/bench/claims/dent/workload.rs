@@ -78,6 +78,16 @@ impl Workload {
         }
         Self { puts: text, gets: get_text, answers, put_count: puts }
     }
+
+    /// The same with all gets so many times.
+    pub(super) fn with_gets_again(&self, times: usize) -> Self {
+        Self {
+            puts: self.puts.clone(),
+            gets: self.gets.repeat(times),
+            answers: self.answers.repeat(times),
+            put_count: self.put_count,
+        }
+    }
 }
 
 fn draw(keys: Keys, random: &mut Random) -> i32 {
