@@ -6,11 +6,15 @@
 //! that came meanwhile leads. So there is one thread at a time in the log and in the memtables, and what
 //! it inserts is inserted together.
 //!
+//! Who listens to events may write, also from within the write that an event is about: what the thread
+//! that leads writes meanwhile does not wait for itself.
+//!
 //! Each writer's operations are copied once for it. A group that is refused is written again one by one,
 //! for each to have its own answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use super::Engine;
 use super::write::{Write, given_up};
@@ -25,6 +29,8 @@ const GROUP_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct WriteQueue {
     waiting: Mutex<VecDeque<Arc<Waiting>>>,
+    /// The thread that leads.
+    leader: Mutex<Option<ThreadId>>,
 }
 
 /// A writer in the queue.
@@ -72,6 +78,10 @@ impl WriteQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn leader(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Those at the front that are written together; they stay there until they are told.
     fn group(&self) -> Vec<Arc<Waiting>> {
         let waiting = self.lock();
@@ -97,6 +107,7 @@ struct Leading<'a> {
 
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
+        *self.queue.leader() = None;
         let mut waiting = self.queue.lock();
         waiting.drain(..self.group.len());
         let next = waiting.front().cloned();
@@ -114,6 +125,9 @@ impl Drop for Leading<'_> {
 impl Engine {
     /// Writes in turn with all others; see [`Engine::write`].
     pub(super) fn write_in_turn(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        if *self.write_queue.leader() == Some(thread::current().id()) {
+            return self.write_at_once(write, durability);
+        }
         let batch = match write {
             Write::One(tree, op) => {
                 let mut batch = Batch::default();
@@ -134,6 +148,7 @@ impl Engine {
         if !is_first && let Some(result) = own.wait() {
             return result;
         }
+        *self.write_queue.leader() = Some(thread::current().id());
         let group = self.write_queue.group();
         let mut leading = Leading { queue: &self.write_queue, group, results: Vec::new() };
         leading.results = self.write_group(&leading.group, durability);

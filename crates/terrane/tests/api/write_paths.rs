@@ -1,8 +1,12 @@
 //! Writers in a queue, one of whom writes for all that wait, do what writers at the same time do.
 
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
 
-use terrane::{Db, Durability, ErrorKind, Keyspace, Options, WriteBatch, WriteOptions, WritePath};
+use terrane::{
+    Background, Db, Durability, ErrorKind, Event, Keyspace, Options, WriteBatch, WriteOptions,
+    WritePath,
+};
 
 const THREADS: u32 = 6;
 const EACH: u32 = 400;
@@ -111,4 +115,32 @@ fn each_writer_of_a_queue_has_its_own_answer() {
         }
     });
     assert_eq!(db.iter().unwrap().count() as u32, THREADS / 2 * EACH);
+}
+
+/// A listener may write, also about the very write that an event is told in.
+#[test]
+fn a_listener_that_writes_does_not_wait_for_the_write_it_is_told_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let handle: Arc<OnceLock<Db>> = Arc::default();
+    let heard = Arc::new(AtomicU64::new(0));
+    let (listener, count) = (Arc::clone(&handle), Arc::clone(&heard));
+    let db = Options::new()
+        .write_path(WritePath::Queue)
+        // Whoever has to wait for room does the work, and so tells of it, within its write.
+        .background(Background::Inline)
+        .design("leveling; buffer=4KiB; table=4KiB; buffers=1".parse().unwrap())
+        .on_event(move |event| {
+            if let (Event::FlushEnded { .. }, Some(db)) = (&event.event, listener.get()) {
+                count.fetch_add(1, Ordering::Relaxed);
+                db.put("told", "x").unwrap();
+            }
+        })
+        .open(dir.path())
+        .unwrap();
+    handle.set(db.clone()).unwrap();
+    for number in 0..1000 {
+        db.put(key(0, number), [7; 50]).unwrap();
+    }
+    assert!(heard.load(Ordering::Relaxed) > 0);
+    assert_eq!(db.get("told").unwrap().unwrap(), "x");
 }
