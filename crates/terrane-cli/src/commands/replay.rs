@@ -15,7 +15,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
@@ -155,12 +155,14 @@ impl ReplayArgs {
             options = options.design(spec::parse(text)?);
         }
         let input = self.input()?;
-        let scratch = match self.db {
-            Some(_) => None,
-            None => Some(Scratch::temporary("terrane-replay-")?),
+        let (dir, _scratch) = match &self.db {
+            Some(dir) => (dir.clone(), None),
+            None => {
+                let scratch = Scratch::temporary("terrane-replay-")?;
+                (scratch.path().to_owned(), Some(scratch))
+            }
         };
-        let dir = scratch.as_ref().map(Scratch::path).or(self.db.as_deref());
-        let db = options.open(dir.unwrap_or_else(|| Path::new(".")))?;
+        let db = options.open(dir)?;
         let mut played: [Played; KINDS.len()] = Default::default();
         let spinner = progress::spinner("replaying");
         let begun = Instant::now();

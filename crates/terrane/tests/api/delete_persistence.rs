@@ -7,21 +7,10 @@ use terrane::policy::catalogue;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, ManualClock, Options};
 
-use crate::support::DIR;
+use crate::support::{DIR, tiny};
 
 const THRESHOLD: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_secs(2);
-
-fn small(name: &str) -> Design {
-    let mut design = (catalogue::find(name).unwrap().design)();
-    design.buffer_bytes = 4 << 10;
-    design.table_bytes = 4 << 10;
-    design.block_bytes = 512;
-    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
-    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
-    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
-    design
-}
 
 fn open(design: Design) -> (Db, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(1_000_000_000));
@@ -58,7 +47,7 @@ fn work(db: &Db) {
 #[test]
 fn deletes_are_persistent_in_time_under_every_design() {
     for entry in catalogue::ALL {
-        let (db, clock) = open(small(entry.name));
+        let (db, clock) = open(tiny(entry.name));
         for number in 0..600 {
             db.put(key(number), "a value that has some length to it").unwrap();
         }
@@ -92,7 +81,7 @@ fn deletes_are_persistent_in_time_under_every_design() {
 
 #[test]
 fn a_delete_that_nothing_follows_is_flushed_by_time() {
-    let (db, clock) = open(small("leveling"));
+    let (db, clock) = open(tiny("leveling"));
     db.put("a", "1").unwrap();
     db.flush().unwrap();
     db.delete("a").unwrap();
@@ -105,7 +94,7 @@ fn a_delete_that_nothing_follows_is_flushed_by_time() {
 
 #[test]
 fn a_snapshot_keeps_what_it_sees_and_no_longer() {
-    let (db, clock) = open(small("tiering"));
+    let (db, clock) = open(tiny("tiering"));
     db.put("a", "1").unwrap();
     let snapshot = db.snapshot();
     db.delete("a").unwrap();
@@ -124,7 +113,7 @@ fn threads_wake_up_by_time_alone() {
     let options = Options::new()
         .storage(Arc::new(MemoryStorage::new(1)))
         .delete_persistence(Duration::from_secs(1))
-        .design(small("leveling"));
+        .design(tiny("leveling"));
     let db = options.open(DIR).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();

@@ -8,7 +8,7 @@ use terrane::policy::catalogue;
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
 
-use crate::support::DIR;
+use crate::support::{DIR, tiny};
 
 const THRESHOLD: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_secs(2);
@@ -24,13 +24,7 @@ const MEMTABLES: [&str; 6] = [
 ];
 
 fn small(name: &str, memtable: &str) -> Design {
-    let mut design = (catalogue::find(name).unwrap().design)();
-    design.buffer_bytes = 4 << 10;
-    design.table_bytes = 4 << 10;
-    design.block_bytes = 512;
-    design.strategy.size_ratio = design.strategy.size_ratio.min(3);
-    design.strategy.level0_runs = design.strategy.level0_runs.min(3);
-    design.strategy.base_bytes = design.strategy.base_bytes.map(|_| 16 << 10);
+    let mut design = tiny(name);
     design.memtable = format!("leveling; memtable={memtable}").parse::<Design>().unwrap().memtable;
     // What is looked for has to lie there as it was written.
     design.compression = "leveling; compression=none".parse::<Design>().unwrap().compression;
