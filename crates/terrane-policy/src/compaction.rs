@@ -1,13 +1,18 @@
 //! What a strategy answers: a compaction, its place and its reason.
 
+mod reason;
+
 use std::fmt;
 use std::sync::Arc;
 
-use crate::flush::MEMTABLE;
 use crate::key_range::{KeyRange, escape};
 use crate::recency::is_newer_throughout;
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
-use crate::strategy::{Movement, TriggerKind};
+pub use reason::Reason;
+
+/// The table number that stands for the memtable in a flush that merges. Real table numbers count up
+/// from 1 and never reach it.
+pub const MEMTABLE: TableId = TableId(1 << 63);
 
 /// Tables of one run that a compaction takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,39 +50,6 @@ pub enum Placement {
     Join(RunId),
 }
 
-/// Why a compaction was picked.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reason {
-    /// A trigger fired.
-    Triggered {
-        /// The trigger.
-        trigger: TriggerKind,
-        /// The level that acts.
-        level: usize,
-        /// What was found, in the unit of the trigger: see [`TriggerKind::quantity`]. Of several
-        /// tables, that of the worst.
-        measured: u64,
-        /// What fires the trigger.
-        threshold: u64,
-        /// The rule that chose the table; `None` where there was nothing to choose.
-        movement: Option<Movement>,
-    },
-    /// The level holds more runs than its eagerness ever lets it, as after a change of design.
-    Repair {
-        /// The level.
-        level: usize,
-        /// Runs found.
-        runs: u64,
-    },
-    /// Someone asked for it.
-    Manual {
-        /// The level that moves.
-        level: usize,
-    },
-    /// A flush merges with level 0; see [`crate::flush`].
-    Flush,
-}
-
 /// A job that rewrites or moves tables.
 ///
 /// Inputs are listed newest first; together they take the place of older data, see
@@ -101,30 +73,6 @@ pub enum Group {
     Move(Arc<TableInfo>),
     /// Tables to be merged, in no particular order.
     Merge(Vec<Arc<TableInfo>>),
-}
-
-impl Reason {
-    /// Whether tombstones that have nothing left to delete are to go even from tables that would
-    /// otherwise stay as they are.
-    fn purges(self) -> bool {
-        match self {
-            Self::Manual { .. } => true,
-            Self::Repair { .. } | Self::Flush => false,
-            Self::Triggered { trigger, .. } => {
-                matches!(trigger, TriggerKind::TombstoneTtl | TriggerKind::TombstoneDensity)
-            }
-        }
-    }
-
-    /// The same reason, with the rule that chose the table.
-    pub(crate) fn chosen_by(self, rule: Movement) -> Self {
-        match self {
-            Self::Triggered { trigger, level, measured, threshold, .. } => {
-                Self::Triggered { trigger, level, measured, threshold, movement: Some(rule) }
-            }
-            other => other,
-        }
-    }
 }
 
 impl Compaction {
@@ -244,58 +192,6 @@ impl Compaction {
     /// The largest sequence number of any input.
     pub fn largest_seq(&self) -> SeqNo {
         self.tables().map(|table| table.largest_seq).max().unwrap_or(0)
-    }
-}
-
-impl TriggerKind {
-    /// Says what was found, as a part of a sentence.
-    fn tell(self, f: &mut fmt::Formatter<'_>, level: usize, found: u64, limit: u64) -> fmt::Result {
-        match self {
-            Self::LevelSaturation | Self::RunCount | Self::FileCount => {
-                write!(f, "{self}: level {level} holds {found} of {}", self.quantity(limit))
-            }
-            Self::Prefix | Self::Concurrent => {
-                write!(f, "{self}: {found} neighbours of {} belong together", self.quantity(limit))
-            }
-            Self::SpaceAmplification => {
-                write!(
-                    f,
-                    "{self}: newer runs hold {} of the oldest, more than {limit}",
-                    self.quantity(found)
-                )
-            }
-            Self::TombstoneDensity => write!(
-                f,
-                "{self}: a table of level {level} has {} tombstones, {limit} are enough",
-                self.quantity(found)
-            ),
-            Self::TombstoneTtl | Self::FileStaleness => {
-                let what = if self == Self::TombstoneTtl { "a tombstone" } else { "a table" };
-                let (age, limit) = (self.quantity(found), self.quantity(limit));
-                write!(f, "{self}: {what} of level {level} is {age} old, {limit} are allowed")
-            }
-            Self::ReadTriggered => {
-                let found = self.quantity(found);
-                write!(f, "{self}: a table of level {level} had {found}, {limit} are enough")
-            }
-            Self::Manual => write!(f, "{self}: level {level}"),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Triggered { trigger, level, measured, threshold, movement } => {
-                trigger.tell(f, *level, *measured, *threshold)?;
-                movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
-            }
-            Self::Repair { level, runs } => {
-                write!(f, "repair: level {level} holds {runs} runs and may hold one")
-            }
-            Self::Manual { level } => write!(f, "manual: level {level} moves on request"),
-            Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
-        }
     }
 }
 

@@ -12,9 +12,11 @@
 //! Parts are separated by `;`, and within the first part by spaces. See [`Design`] for all keys.
 //! [`Design::settings`] and [`Design::from_settings`] are the same in pieces, for other syntaxes.
 
+mod constraint;
 mod filters;
 mod fitted;
 pub mod flodb;
+mod flush_mode;
 mod memtable;
 mod per_level;
 mod scaling;
@@ -26,11 +28,11 @@ mod validate;
 
 use std::fmt;
 
-use crate::admission::{Constraint, Limit, Stall, Violation};
-use crate::flush::FlushMode;
 use crate::scheduler::Scheduler;
 use crate::strategy::{Eagerness, Strategy};
+pub use constraint::{Bound, Constraint, Limit, NEVER, Stall, Violation};
 pub use filters::FilterAllocation;
+pub use flush_mode::FlushMode;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
 

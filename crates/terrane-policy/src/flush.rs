@@ -16,50 +16,15 @@
 //!    one after the other would keep that compaction waiting, or be for nothing.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::compaction::{Compaction, Output, Placement, Reason};
-use crate::error::ParseError;
+use crate::compaction::{Compaction, MEMTABLE, Output, Placement, Reason};
+use crate::design::FlushMode;
 use crate::forecast::Played;
 use crate::key_range::KeyRange;
 use crate::pick::{PickInput, closed_under_overlap, is_free, pick};
-use crate::shape::{Run, RunId, TableId, TableInfo, TreeShape};
+use crate::shape::{Run, RunId, TableInfo, TreeShape};
 use crate::units::format_bytes;
-
-/// The number that stands for the memtable where tables are listed; numbers of tables count up from
-/// 1, and do not come so far.
-pub const MEMTABLE: TableId = TableId(1 << 63);
-
-/// What flushes do with the runs of level 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FlushMode {
-    /// Leave them: each flush makes a new run.
-    New,
-    /// Merge with them where they share keys.
-    Merge,
-}
-
-impl fmt::Display for FlushMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::New => "new",
-            Self::Merge => "merge",
-        })
-    }
-}
-
-impl FromStr for FlushMode {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text {
-            "new" => Ok(Self::New),
-            "merge" => Ok(Self::Merge),
-            _ => Err(ParseError::new("flush", text, "new or merge")),
-        }
-    }
-}
 
 /// What one flush does.
 #[derive(Debug, Clone, PartialEq)]

@@ -52,16 +52,17 @@ pub mod strategy;
 mod text;
 pub mod units;
 
-pub use admission::{
-    Admission, Bound, Constraint, Limit, Pressure, Stall, StallCause, Violation, admit,
-};
+pub use admission::{Admission, Pressure, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
-pub use design::{Compression, Design, MemtableKind, OrderedView, VectorQuery, flodb};
+pub use design::{
+    Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
+    VectorQuery, Violation, flodb,
+};
 pub use error::ParseError;
-pub use flush::{Apart, FlushMode, FlushPlan};
+pub use flush::{Apart, FlushPlan};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick};
+pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick, refilled};
 pub use scheduler::{Merge, Scheduler, allocate};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 pub use strategy::{

@@ -29,9 +29,11 @@ mod assemble;
 mod candidate;
 mod cursors;
 mod due;
+mod input;
 mod load;
 mod marked;
 mod movement;
+mod refill;
 mod sized;
 mod space;
 #[cfg(test)]
@@ -40,63 +42,15 @@ mod tests;
 pub use access::{Access, Accesses};
 pub use cursors::Cursors;
 pub use due::next_due_micros;
+pub use input::PickInput;
+pub(crate) use input::is_free;
+pub use refill::refilled;
 
 use crate::compaction::{Compaction, Reason};
-use crate::design::Design;
 use crate::key_range::KeyRange;
-use crate::shape::{SeqNo, TreeShape};
 pub(crate) use assemble::closed_under_overlap;
 use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
 use candidate::{Candidate, Extent};
-
-/// All that a decision depends on.
-#[derive(Debug, Clone, Copy)]
-pub struct PickInput<'a> {
-    /// The tree.
-    pub shape: &'a TreeShape,
-    /// The design that the tree should follow.
-    pub design: &'a Design,
-    /// Compactions that are being carried out, and flushes that merge.
-    pub in_progress: &'a [Compaction],
-    /// How far round-robin movement has come in each level.
-    pub cursors: &'a Cursors,
-    /// How tables were read.
-    pub accesses: &'a Accesses,
-    /// The time, in microseconds since the Unix epoch.
-    pub now_micros: u64,
-    /// The oldest sequence number that a snapshot holds: newer tombstones must stay.
-    pub oldest_snapshot: Option<SeqNo>,
-    /// The time in which deletes have to be persistent whatever the design says, in microseconds.
-    pub delete_persistence_micros: Option<u64>,
-}
-
-impl<'a> PickInput<'a> {
-    /// A tree and its design, with nothing in progress, at time zero.
-    pub fn new(shape: &'a TreeShape, design: &'a Design) -> Self {
-        static START: Cursors = Cursors::START;
-        static UNREAD: Accesses = Accesses::NONE;
-        Self {
-            shape,
-            design,
-            in_progress: &[],
-            cursors: &START,
-            accesses: &UNREAD,
-            now_micros: 0,
-            oldest_snapshot: None,
-            delete_persistence_micros: None,
-        }
-    }
-
-    /// Whether something is going on that may leave fewer runs: a flush does not.
-    fn is_compacting(&self) -> bool {
-        self.in_progress.iter().any(|job| job.reason != Reason::Flush)
-    }
-
-    /// The deepest level in use.
-    fn last_level(&self) -> usize {
-        self.shape.last_level()
-    }
-}
 
 /// The compaction to do next, or `None` when the tree satisfies its design or everything that it
 /// needs is in progress.
@@ -167,9 +121,4 @@ fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
         },
     }?;
     is_free(input, &compaction).then_some(compaction)
-}
-
-/// Whether nothing in progress touches what the compaction would.
-pub(crate) fn is_free(input: &PickInput<'_>, compaction: &Compaction) -> bool {
-    !input.in_progress.iter().any(|other| other.conflicts_with(compaction))
 }

@@ -19,55 +19,15 @@
 
 mod gear;
 mod greedy;
+mod kind;
+mod merge;
 mod model;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::error::ParseError;
-use crate::text::call;
-
-pub use gear::refilled;
+pub use kind::Scheduler;
+pub use merge::Merge;
 pub use model::{leveling_entries_per_second, tiering_entries_per_second, tolerated_flushes};
-
-/// The most merges that `greedy(k)` may run at a time.
-const MERGES_MAX: u32 = 64;
-
-/// The rule by which bandwidth is given to merges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scheduler {
-    /// One merge at a time, in the order in which they were created.
-    Single,
-    /// All at the same speed.
-    Fair,
-    /// The merges with the least input left, at the same speed; the others rest.
-    Greedy {
-        /// How many of each tree; 1 in the paper.
-        merges: u32,
-    },
-    /// All at the speed at which their outputs are needed.
-    Gear,
-}
-
-/// A merge that has begun or could, as a scheduler sees it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Merge {
-    /// Numbers of merges rise in the order in which they are created.
-    pub id: u64,
-    /// The tree that it belongs to.
-    pub tree: u32,
-    /// How its tree wants merges to be scheduled.
-    pub scheduler: Scheduler,
-    /// Input left, in bytes: what a merge still needs is not known before it ends (§5.1.5).
-    pub remaining_bytes: u64,
-    /// How far the level that it takes from is full again, as a part of what makes it act; see
-    /// [`refilled`].
-    pub refilled: f64,
-    /// Whether it had a share when this was last decided.
-    pub is_running: bool,
-}
 
 /// The share of the bandwidth of each of `merges`, in the same order. Shares are not negative, and
 /// their sum is 1 unless there is no merge. No more than `places` trees that are greedy run merges
@@ -110,38 +70,6 @@ impl Scheduler {
             Self::Fair => vec![1.0 / merges.len() as f64; merges.len()],
             Self::Greedy { merges: most } => greedy::shares(merges, most.max(1) as usize, places),
             Self::Gear => gear::shares(merges),
-        }
-    }
-}
-
-impl fmt::Display for Scheduler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Single => f.write_str("single"),
-            Self::Fair => f.write_str("fair"),
-            Self::Greedy { merges: 1 } => f.write_str("greedy"),
-            Self::Greedy { merges } => write!(f, "greedy({merges})"),
-            Self::Gear => f.write_str("gear"),
-        }
-    }
-}
-
-impl FromStr for Scheduler {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let bad = || ParseError::new("scheduler", text, "single, fair, greedy, greedy(2) or gear");
-        match call(text)? {
-            ("single", None) => Ok(Self::Single),
-            ("fair", None) => Ok(Self::Fair),
-            ("greedy", None) => Ok(Self::Greedy { merges: 1 }),
-            ("gear" | "spring-and-gear", None) => Ok(Self::Gear),
-            ("greedy", Some(count)) => {
-                let merges = count.parse().map_err(|_| bad())?;
-                let fits = (1..=MERGES_MAX).contains(&merges);
-                fits.then_some(Self::Greedy { merges }).ok_or_else(bad)
-            }
-            _ => Err(bad()),
         }
     }
 }

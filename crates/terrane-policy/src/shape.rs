@@ -93,6 +93,13 @@ impl TableInfo {
     pub fn has_tombstones(&self) -> bool {
         self.tombstones > 0 || self.range_tombstones > 0
     }
+
+    /// Tombstones, range tombstones included, as a percentage of all entries.
+    pub fn tombstone_percent(&self) -> u64 {
+        let tombstones = self.tombstones.saturating_add(self.range_tombstones);
+        let all = self.entries.max(self.tombstones).saturating_add(self.range_tombstones);
+        u64::try_from(u128::from(tombstones) * 100 / u128::from(all.max(1))).unwrap_or(100)
+    }
 }
 
 /// A sorted run: tables with disjoint ranges, in key order.

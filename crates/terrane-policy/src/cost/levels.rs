@@ -18,8 +18,7 @@
 //! The last level is the first one that need not give anything up.
 
 use super::{Data, blocked_false_positive_rate};
-use crate::design::Design;
-use crate::flush::FlushMode;
+use crate::design::{Design, FlushMode};
 use crate::strategy::Trigger;
 
 /// No tree is deeper.

@@ -105,7 +105,7 @@ impl FloDb {
     };
 
     /// Reads what stands between the parentheses.
-    pub(super) fn parse(arguments: &str) -> Result<Self, ParseError> {
+    pub(crate) fn parse(arguments: &str) -> Result<Self, ParseError> {
         let mut flodb = Self::DEFAULT;
         for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty())
         {

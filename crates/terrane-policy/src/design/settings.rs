@@ -4,11 +4,12 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::{DEFAULT_SCHEDULER, Design, FilterAllocation, PerLevel, scaling};
-use crate::admission::{Limit, NEVER, Stall, Violation};
+use super::{
+    DEFAULT_SCHEDULER, Design, FilterAllocation, FlushMode, Limit, NEVER, PerLevel, Stall,
+    Violation, scaling,
+};
 use crate::catalogue;
 use crate::error::ParseError;
-use crate::flush::FlushMode;
 use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
 use crate::text::split_outside;
 use crate::units::{self, format_bytes, parse_count};

@@ -1,10 +1,8 @@
 //! Whether the choices of a design make sense, each and together.
 
 use super::settings::out_of_range;
-use super::{Design, FilterAllocation};
-use crate::admission::{Limit, NEVER, Stall, Violation};
+use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, Violation};
 use crate::error::ParseError;
-use crate::flush::FlushMode;
 use crate::units::format_bytes;
 
 impl Design {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::candidate::Extent;
-use super::{PickInput, is_free, movement};
+use super::input::{PickInput, is_free};
+use super::movement;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
@@ -71,7 +72,7 @@ pub(super) fn move_column(
     reason: Reason,
 ) -> Option<Compaction> {
     let runs = &input.shape.level(level).runs;
-    let is_marked = |run: &&Run| within(extent, run).next().is_some();
+    let is_marked = |run: &&Run| extent.tables_of(run).next().is_some();
     runs.iter().rev().filter(is_marked).find_map(|run| {
         movement::find(input, level, run, extent, |at, rule| {
             let chosen = run.tables.iter().skip(at).take(count);
@@ -80,19 +81,6 @@ pub(super) fn move_column(
             let compaction = into_next_level(input, level, inputs, true, reason.chosen_by(rule))?;
             is_free(input, &compaction).then_some(compaction)
         })
-    })
-}
-
-/// The tables of a run that a candidate is about.
-pub(super) fn within<'a>(
-    extent: &'a Extent,
-    run: &'a Run,
-) -> impl Iterator<Item = (usize, &'a Arc<TableInfo>)> {
-    run.tables.iter().enumerate().filter(move |(_, table)| match extent {
-        Extent::Marked(marked) | Extent::InPlace(marked) => {
-            marked.iter().any(|other| other.id == table.id)
-        }
-        Extent::Level | Extent::Tree | Extent::Runs(_) => true,
     })
 }
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::PickInput;
+use super::input::PickInput;
 use crate::compaction::Reason;
-use crate::shape::TableInfo;
+use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
 
 /// What a candidate is about.
@@ -33,6 +33,21 @@ pub(super) struct Candidate {
     /// Measured value over threshold.
     pub(super) score: f64,
     pub(super) extent: Extent,
+}
+
+impl Extent {
+    /// The tables of a run that may be compacted, with their indexes.
+    pub(super) fn tables_of<'a>(
+        &'a self,
+        run: &'a Run,
+    ) -> impl Iterator<Item = (usize, &'a Arc<TableInfo>)> {
+        run.tables.iter().enumerate().filter(move |(_, table)| match self {
+            Self::Marked(marked) | Self::InPlace(marked) => {
+                marked.iter().any(|other| other.id == table.id)
+            }
+            Self::Level | Self::Tree | Self::Runs(_) => true,
+        })
+    }
 }
 
 impl Candidate {

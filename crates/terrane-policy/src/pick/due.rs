@@ -1,6 +1,6 @@
 //! When time alone will make something due.
 
-use super::PickInput;
+use super::input::PickInput;
 use super::marked::marks;
 use crate::design::PerLevel;
 use crate::strategy::{Trigger, TriggerKind};

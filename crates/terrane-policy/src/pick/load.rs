@@ -1,11 +1,11 @@
 //! Levels that are too full: by bytes, by tables or by runs.
 
 use super::candidate::{Candidate, Extent, load_rank, ranked};
-use super::{PickInput, sized};
-use crate::admission::run_pressure;
+use super::input::PickInput;
+use super::sized;
+use crate::admission::pressure::run_pressure;
 use crate::compaction::Reason;
-use crate::design::PerLevel;
-use crate::flush::FlushMode;
+use crate::design::{FlushMode, PerLevel};
 use crate::shape::{Level, TableInfo};
 use crate::strategy::{Intake, Trigger, TriggerKind};
 

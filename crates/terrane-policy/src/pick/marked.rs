@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::PickInput;
 use super::candidate::{Candidate, Extent, ranked};
+use super::input::PickInput;
 use crate::design::PerLevel;
 use crate::shape::{RunId, TableInfo, TreeShape};
 use crate::strategy::{Trigger, TriggerKind};
@@ -102,7 +102,7 @@ fn measure(
             Some((age(table.oldest_tombstone_micros?), deadlines.get(level)))
         }
         Trigger::TombstoneDensity(percent) if table.has_tombstones() => {
-            Some((tombstone_percent(table), u64::from(*percent)))
+            Some((table.tombstone_percent(), u64::from(*percent)))
         }
         Trigger::ReadTriggered(bytes) => {
             let threshold = (table.size_bytes / (*bytes).max(1)).max(READS_FREE);
@@ -110,13 +110,6 @@ fn measure(
         }
         _ => None,
     }
-}
-
-/// How many percent of the entries of a table are tombstones.
-pub(super) fn tombstone_percent(table: &TableInfo) -> u64 {
-    let tombstones = table.tombstones.saturating_add(table.range_tombstones);
-    let all = table.entries.max(table.tombstones).saturating_add(table.range_tombstones);
-    u64::try_from(u128::from(tombstones) * 100 / u128::from(all.max(1))).unwrap_or(100)
 }
 
 /// Whether anything would be won: data below to be merged with, or tombstones that can go.

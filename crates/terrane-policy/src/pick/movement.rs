@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::PickInput;
-use super::assemble::within;
 use super::candidate::Extent;
-use super::marked::tombstone_percent;
+use super::input::PickInput;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Movement, Trigger};
 
@@ -23,7 +21,7 @@ pub(super) fn find<T>(
 ) -> Option<T> {
     let rules = input.design.strategy.movement.at(level).iter().copied();
     rules.chain([Movement::LeastOverlap]).find_map(|rule| {
-        let choices = from_cursor(input, level, within(extent, run).collect());
+        let choices = from_cursor(input, level, extent.tables_of(run).collect());
         order(rule, input, level, run, choices).into_iter().find_map(|(at, _)| accept(at, rule))
     })
 }
@@ -81,7 +79,7 @@ fn order<'a>(
         Movement::MostTombstones => {
             let threshold = dense_from(input, level);
             choices.retain(|(_, table)| {
-                table.has_tombstones() && tombstone_percent(table) >= threshold
+                table.has_tombstones() && table.tombstone_percent() >= threshold
             });
             let count = |table: &TableInfo| table.tombstones + table.range_tombstones;
             choices.sort_by_key(|(_, table)| std::cmp::Reverse(count(table)));

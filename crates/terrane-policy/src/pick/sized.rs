@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::PickInput;
 use super::candidate::{Candidate, Extent, ranked};
-use crate::admission::{Violation, run_pressure};
+use super::input::PickInput;
+use crate::admission::pressure::run_pressure;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
+use crate::design::Violation;
 use crate::shape::Run;
 use crate::strategy::{SizedRun, Trigger};
 

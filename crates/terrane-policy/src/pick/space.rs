@@ -4,8 +4,8 @@
 //! here, is that all of the newer runs may be: their bytes over those of the oldest run. Then all
 //! runs become one.
 
-use super::PickInput;
 use super::candidate::{Candidate, Extent, ranked};
+use super::input::PickInput;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::shape::Run;
 use crate::strategy::Trigger;

@@ -11,7 +11,8 @@ use terrane_testkit::datadriven::{self, Case};
 
 use super::*;
 use crate::catalogue;
-use crate::shape::{TableId, TableInfo};
+use crate::design::Design;
+use crate::shape::{TableId, TableInfo, TreeShape};
 use crate::units::parse_micros;
 use simulate::Simulation;
 

@@ -6,10 +6,7 @@
 //! is full again. Here the bandwidth is shared so that all merges would get there together: each in
 //! proportion to what it has left over the room that is left in its level.
 
-use super::Merge;
-use crate::compaction::{Compaction, Reason};
-use crate::flush::FlushMode;
-use crate::pick::PickInput;
+use super::merge::Merge;
 
 /// A level counts as no fuller than this, so that no merge takes all of the bandwidth before the
 /// level is full, and a merge of a full level takes as good as all.
@@ -22,32 +19,4 @@ pub(super) fn shares(merges: &[Merge]) -> Vec<f64> {
     };
     let total: f64 = merges.iter().map(need).sum();
     merges.iter().map(|merge| need(merge) / total).collect()
-}
-
-/// How far the level that `job` takes from is full again: the part of what makes it act that has
-/// come since. 0 right after the job took all of it, 1 when it should act again.
-pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
-    let level = job.from_level();
-    let last = input.shape.last_level();
-    let strategy = &input.design.strategy;
-    // What a flush takes it leaves in the level.
-    let others = input.in_progress.iter().filter(|other| other.reason != Reason::Flush);
-    let is_taken = |id| job.takes(id) || others.clone().any(|other| other.takes(id));
-    let staying = input.shape.level(level).runs.iter().map(|run| {
-        run.tables
-            .iter()
-            .filter(|table| !is_taken(table.id))
-            .map(|table| table.size_bytes)
-            .sum::<u64>()
-    });
-    let staying: Vec<u64> = staying.filter(|bytes| *bytes > 0).collect();
-    let capacity = input.design.fitted(input.shape).capacity_bytes(level, last).max(1);
-    let by_size = staying.iter().sum::<u64>() as f64 / capacity as f64;
-    if level == 0 || strategy.runs_allowed(level, last) > 1 {
-        let acts_at = u64::from(strategy.runs_allowed(level, last)) + 1;
-        let by_runs = staying.len() as f64 / acts_at as f64;
-        let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
-        return if is_merged { by_runs.max(by_size) } else { by_runs };
-    }
-    by_size
 }

@@ -1,6 +1,6 @@
 //! The merges with the least input left, of a limited number of trees.
 
-use super::Merge;
+use super::merge::Merge;
 
 /// Which trees run, and their smallest `most` merges, all at the same speed.
 pub(super) fn shares(merges: &[Merge], most: usize, places: usize) -> Vec<f64> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use terrane_policy::forecast::Cost;
-use terrane_policy::scheduler::refilled;
+use terrane_policy::refilled;
 use terrane_policy::{
     Accesses, Compaction, Merge, PickInput, Scheduler, TreeShape, allocate, pick, soundness,
 };

@@ -1,7 +1,7 @@
 //! How far a compaction has come, and whether it may go on.
 
 use terrane_policy::forecast::Cost;
-use terrane_policy::scheduler::refilled;
+use terrane_policy::refilled;
 use terrane_policy::{Compaction, Design, Merge, Scheduler, TableInfo, TreeShape};
 
 use super::gate::{Pass, Progress, Stopped};

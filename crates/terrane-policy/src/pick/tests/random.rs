@@ -6,8 +6,7 @@ use terrane_testkit::Rng;
 
 use super::simulate::Simulation;
 use crate::catalogue;
-use crate::design::{Design, PerLevel};
-use crate::flush::FlushMode;
+use crate::design::{Design, FlushMode, PerLevel};
 use crate::key_range::KeyRange;
 use crate::pick::Access;
 use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compaction::Compaction;
+use crate::compaction::{Compaction, MEMTABLE};
 use crate::design::Design;
 use crate::flush::{self, FlushPlan};
 use crate::forecast::Played;
@@ -80,7 +80,7 @@ impl Simulation {
         // Its tables have numbers of their own.
         let number = TableId(self.played.number());
         let named = |table: &mut Arc<TableInfo>| {
-            if table.id == flush::MEMTABLE {
+            if table.id == MEMTABLE {
                 Arc::make_mut(table).id = number;
             }
         };

@@ -9,7 +9,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use super::sized_run::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
 use crate::error::ParseError;
 
 /// Merges at the same time, of so many runs.
@@ -24,7 +24,7 @@ impl Concurrent {
     /// AsterixDB's: 3 to 10 runs.
     const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT };
 
-    pub(in crate::strategy) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+    pub(crate) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
         let bad =
             || wrong(text, "2 to 1000 runs, as many or more, and a ratio: 'concurrent(3,10,1.2)'");
         let mut concurrent = Self::DEFAULT;

@@ -12,7 +12,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use super::sized_run::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
 use crate::error::ParseError;
 use crate::units::{format_bytes, parse_bytes};
 
@@ -30,7 +30,7 @@ impl Prefix {
     /// AsterixDB's: 1 GiB and 5 runs.
     const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
 
-    pub(in crate::strategy) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+    pub(crate) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
         let bad = || wrong(text, "bytes, 2 to 1000 runs and a ratio, as in 'prefix(1GiB,5,1.2)'");
         let mut prefix = Self::DEFAULT;
         let all = arguments(given);

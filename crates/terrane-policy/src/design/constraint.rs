@@ -1,11 +1,67 @@
-//! How many runs a tree may hold before writers are held up, and what then happens to them
-//! (performance-stability §4.1, §5.1.1, §5.1.2).
+//! The component constraint of a tree as a value: which runs count, how many are too many, and what
+//! then happens to writers (performance-stability §4.1, §5.1.1, §5.1.2).
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ParseError;
 use crate::text::call;
+
+/// A number of runs that is never reached: level 0 may grow perpetually, as that of a system that
+/// puts writes before compactions (compaction paper §3.1.2).
+pub const NEVER: u32 = u32::MAX;
+
+/// The limits of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Constraint {
+    /// Which runs are counted.
+    pub limit: Limit,
+    /// What happens to writers when there are too many.
+    pub violation: Violation,
+    /// Runs in level 0 from which on writers are delayed, more with each further run; with
+    /// [`Limit::Level0`].
+    pub delay_runs: u32,
+    /// Runs in level 0 at which writers wait; with [`Limit::Level0`].
+    pub stop_runs: u32,
+    /// Full write buffers, waiting to be flushed, at which writers wait.
+    pub stop_buffers: u32,
+    /// What else writers wait for.
+    pub stall: Stall,
+    /// The most operations that writers may write in a second, whatever the tree could take
+    /// (performance-stability §5.2.3, "Limit").
+    pub max_rate: Option<u32>,
+}
+
+/// What else writers wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stall {
+    /// Only runs and buffers, as production systems do.
+    Runs,
+    /// Every compaction that the shape of the tree asks for: the compaction paper puts compactions
+    /// before writes, so that no measurement sees a tree out of shape (§4.1).
+    Full,
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Runs => "runs",
+            Self::Full => "full",
+        })
+    }
+}
+
+impl FromStr for Stall {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "runs" => Ok(Self::Runs),
+            "full" => Ok(Self::Full),
+            _ => Err(ParseError::new("stall", text, "runs or full")),
+        }
+    }
+}
 
 /// Which runs are counted, and against what: the component constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,238 @@
+//! How far a tree is from its limits.
+
+use std::fmt;
+
+use crate::design::{Bound, Design, FlushMode, Limit};
+use crate::shape::TreeShape;
+
+/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
+/// per byte: 4 MiB a second.
+const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
+
+/// Runs beyond the limit at which writers wait wherever they are: more than buffers make that were
+/// full when the limit was reached.
+const ON_THEIR_WAY_MAX: u32 = 4;
+
+/// What holds writers up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StallCause {
+    /// Merging falls behind: level 0 holds too many runs.
+    Level0Runs,
+    /// Merging falls behind: some level holds too many runs.
+    LevelRuns,
+    /// Merging falls behind: all levels together hold too many runs.
+    TotalRuns,
+    /// Flushing falls behind: too many full write buffers.
+    ImmutableMemtables,
+    /// The tree is out of shape, and its design has writers wait for that.
+    CompactionsDue,
+}
+
+impl StallCause {
+    /// All causes.
+    pub const ALL: [StallCause; 5] = [
+        Self::Level0Runs,
+        Self::LevelRuns,
+        Self::TotalRuns,
+        Self::ImmutableMemtables,
+        Self::CompactionsDue,
+    ];
+}
+
+impl fmt::Display for StallCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Level0Runs => "level-0-runs",
+            Self::LevelRuns => "level-runs",
+            Self::TotalRuns => "total-runs",
+            Self::ImmutableMemtables => "immutable-memtables",
+            Self::CompactionsDue => "compactions-due",
+        })
+    }
+}
+
+/// A cause with the number that was found and the limit that it met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pressure {
+    /// What is behind.
+    pub cause: StallCause,
+    /// The level where it was found, unless it is about all of them.
+    pub level: Option<usize>,
+    /// Runs or buffers found; 0 for [`StallCause::CompactionsDue`].
+    pub measured: u32,
+    /// Runs or buffers at which this answer starts.
+    pub threshold: u32,
+    /// Runs or buffers at which writers stop.
+    pub stop_at: u32,
+    /// In a level that holds one run when no merge is behind, how far its newest run fills it: from
+    /// one run to the next there is no other step. bLSM slows writers down by how far a level is
+    /// full again while what was in it is still on its way.
+    pub newest_percent: Option<u8>,
+}
+
+impl Pressure {
+    /// What ends it, in words: `level 0 holds fewer than 12 runs`.
+    pub fn until(&self) -> String {
+        let Self { cause, level, threshold, .. } = self;
+        let level = level.unwrap_or_default();
+        match cause {
+            StallCause::Level0Runs | StallCause::LevelRuns => {
+                format!("level {level} holds fewer than {threshold} runs")
+            }
+            StallCause::TotalRuns => format!("all levels hold fewer than {threshold} runs"),
+            StallCause::ImmutableMemtables => {
+                format!("fewer than {threshold} memtables wait to be flushed")
+            }
+            StallCause::CompactionsDue => format!("level {level} is in shape"),
+        }
+    }
+
+    /// How near the tree is to its stop; 1 and more are at or beyond it.
+    fn excess(&self) -> f64 {
+        (f64::from(self.measured) + self.newest_part()) / f64::from(self.stop_at.max(1))
+    }
+
+    fn newest_part(&self) -> f64 {
+        f64::from(self.newest_percent.unwrap_or(0)) / 100.0
+    }
+
+    /// Whether writers that are to stop do so at once, also if there is room in memory: where the
+    /// tree has to be in shape at every write, and where flushes that were asked for have made more
+    /// runs than were on their way. Else they go on until their memtable is full: to have them wait
+    /// earlier would only add to how long they wait (performance-stability, Theorem 1).
+    pub fn stops_at_once(&self) -> bool {
+        match self.cause {
+            StallCause::CompactionsDue => true,
+            StallCause::ImmutableMemtables => false,
+            StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
+                self.measured >= self.stop_at.saturating_add(ON_THEIR_WAY_MAX)
+            }
+        }
+    }
+
+    /// By how much a writer is slowed down, in nanoseconds for each byte that it writes.
+    pub fn delay_nanos_per_byte(&self) -> f64 {
+        let strength = self.strength();
+        strength * strength * SLOWEST_NANOS_PER_BYTE
+    }
+
+    /// How far the tree is from its first delay (0) to its stop (1).
+    pub fn strength(&self) -> f64 {
+        let span = f64::from(self.stop_at.saturating_sub(self.threshold));
+        let steps = f64::from(self.measured.saturating_sub(self.threshold));
+        let strength = match self.newest_percent {
+            Some(_) => (steps + self.newest_part()) / span.max(1.0),
+            None => (steps + 1.0) / (span + 1.0),
+        };
+        strength.clamp(0.0, 1.0)
+    }
+}
+
+impl fmt::Display for Pressure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cause, level, measured, threshold, stop_at, newest_percent } = self;
+        let level = level.unwrap_or_default();
+        match cause {
+            StallCause::CompactionsDue => write!(f, "{cause}: level {level} is out of shape"),
+            StallCause::LevelRuns => {
+                write!(f, "{cause}: {measured} in level {level}")?;
+                if let Some(percent) = newest_percent {
+                    write!(f, ", the newest fills {percent} % of it")?;
+                }
+                write!(f, " (delay at {threshold}, stop at {stop_at})")
+            }
+            _ => write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})"),
+        }
+    }
+}
+
+/// The runs that the limit of a design counts: of several levels those of the fullest.
+pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
+    let limits = &design.constraint;
+    match limits.limit {
+        Limit::Level0 => Pressure {
+            cause: StallCause::Level0Runs,
+            level: Some(0),
+            measured: count(runs_that_merge(shape, design)),
+            threshold: limits.delay_runs,
+            stop_at: limits.stop_runs,
+            newest_percent: None,
+        },
+        Limit::Local(bound) => {
+            let deeper = (1..shape.levels.len()).map(|level| local(shape, design, level, bound));
+            deeper.fold(local(shape, design, 0, bound), |worst, other| {
+                if other.excess() > worst.excess() { other } else { worst }
+            })
+        }
+        Limit::Global(bound) => {
+            let last = shape.last_level();
+            let expected = (0..=last).map(|level| expected_runs(design, level, last)).sum();
+            let deeper = shape.run_count() - shape.level(0).runs.len();
+            let runs = match design.flush {
+                FlushMode::New => count(shape.run_count()),
+                FlushMode::Merge => count(deeper + runs_that_merge(shape, design)),
+            };
+            bounded(StallCause::TotalRuns, None, runs, expected, bound.runs(expected))
+        }
+    }
+}
+
+/// Those of level 0, but for what a size-tiered policy lets rest: of that there is ever more. Where
+/// flushes are merged a run counts for as many as it holds buffers.
+fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
+    let runs = &shape.level(0).runs;
+    if let Some(policy) = design.strategy.size_tiered() {
+        return runs.iter().filter(|run| policy.merges_again(run.size_bytes())).count();
+    }
+    match design.flush {
+        FlushMode::New => runs.len(),
+        FlushMode::Merge => {
+            let buffers = shape.level(0).size_bytes() / design.buffer_bytes.max(1);
+            runs.len().max(usize::try_from(buffers).unwrap_or(usize::MAX))
+        }
+    }
+}
+
+/// The most runs that a level has when no merge is behind: those at which it acts, or the one that
+/// it is.
+fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
+    let allowed = design.strategy.runs_allowed(level, last_level);
+    if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }
+}
+
+/// A level other than the first may be at its bound: what writers add goes to the first.
+fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
+    let last = shape.last_level();
+    let expected = expected_runs(design, level, last);
+    let stop_at = bound.runs(expected).saturating_add(u32::from(level > 0));
+    let runs = &shape.level(level).runs;
+    let measured = match design.flush {
+        FlushMode::Merge if level == 0 => runs_that_merge(shape, design),
+        _ => runs.len(),
+    };
+    let mut pressure =
+        bounded(StallCause::LevelRuns, Some(level), count(measured), expected, stop_at);
+    if let Some(newest) = runs.first().filter(|_| level > 0 && expected == 1) {
+        let capacity = design.fitted(shape).capacity_bytes(level, last).max(1);
+        let percent = u128::from(newest.size_bytes()) * 100 / u128::from(capacity);
+        pressure.newest_percent = Some(percent.min(100) as u8);
+        pressure.threshold = pressure.threshold.min(stop_at - 1);
+    }
+    pressure
+}
+
+/// Writers are delayed from half-way between what is expected and what is too much.
+fn bounded(
+    cause: StallCause,
+    level: Option<usize>,
+    measured: u32,
+    expected: u32,
+    stop_at: u32,
+) -> Pressure {
+    let threshold = (expected.saturating_add(stop_at) / 2).saturating_add(1).min(stop_at);
+    Pressure { cause, level, measured, threshold, stop_at, newest_percent: None }
+}
+
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,105 @@
+use super::*;
+
+fn design() -> Design {
+    "tiering L0=2 T=2; delay=3; stop=5; buffers=2".parse().unwrap()
+}
+
+fn with_runs(runs: u64) -> TreeShape {
+    (1..=runs).map(|run| format!("L0 r{run}: {run}=a..=z:1\n")).collect::<String>().parse().unwrap()
+}
+
+#[test]
+fn writers_slow_down_before_they_stop() {
+    assert_eq!(admit(&with_runs(2), 1, &design()), Admission::Proceed);
+    let strength = |runs| match admit(&with_runs(runs), 0, &design()) {
+        Admission::Delay(pressure) => pressure.strength(),
+        other => panic!("{other:?}"),
+    };
+    assert!(0.0 < strength(3) && strength(3) < strength(4) && strength(4) < 1.0);
+    assert!(matches!(admit(&with_runs(5), 0, &design()), Admission::Stop(_)));
+}
+
+#[test]
+fn writers_wait_for_every_compaction_where_they_are_told_to() {
+    let mut design: Design = "tiering T=3; stall=full".parse().unwrap();
+    assert_eq!(admit(&with_runs(2), 0, &design), Admission::Proceed);
+    let Admission::Stop(pressure) = admit(&with_runs(3), 0, &design) else { panic!() };
+    assert_eq!(pressure.to_string(), "compactions-due: level 0 is out of shape");
+    design.constraint.stall = Stall::Runs;
+    assert_eq!(admit(&with_runs(3), 0, &design), Admission::Proceed);
+}
+
+fn verdict(runs: u64, settings: &str) -> &'static str {
+    let design = format!("tiering L0=3 T=3; {settings}").parse().unwrap();
+    match admit(&with_runs(runs), 0, &design) {
+        Admission::Proceed => "proceed",
+        Admission::Delay(_) => "delay",
+        Admission::Stop(_) => "stop",
+    }
+}
+
+#[test]
+fn the_interaction_says_what_becomes_of_too_many_runs() {
+    let at = |runs, violation| verdict(runs, &format!("delay=4; stop=6; violation={violation}"));
+    assert_eq!([3, 5, 6].map(|runs| at(runs, "slow-down")), ["proceed", "delay", "stop"]);
+    assert_eq!([3, 5, 6].map(|runs| at(runs, "stop")), ["proceed", "proceed", "stop"]);
+    assert_eq!(at(600, "none"), "proceed");
+}
+
+#[test]
+fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
+    // Three runs gather in level 0: twice as many are too many.
+    assert_eq!(
+        [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x)")),
+        ["proceed", "delay", "stop"]
+    );
+    assert_eq!(
+        [8, 9].map(|runs| verdict(runs, "limit=global(9); violation=stop")),
+        ["proceed", "stop"]
+    );
+    // One level of one run, and the flush that comes in: two levels, four runs.
+    let design: Design = "leveling L0=1; limit=global; violation=stop".parse().unwrap();
+    let tree = |level0: u64| {
+        let runs: String =
+            (0..level0).map(|at| format!("L0 r{}: {0}=a..=z:1\n", 90 - at)).collect();
+        format!("{runs}L1 r2: 2=a..=z:1\nL1 r1: 1=a..=z:1\n").parse::<TreeShape>().unwrap()
+    };
+    assert_eq!(admit(&tree(1), 0, &design), Admission::Proceed);
+    let Admission::Stop(pressure) = admit(&tree(2), 0, &design) else { panic!() };
+    assert_eq!(pressure.to_string(), "total-runs: 4 (delay at 4, stop at 4)");
+    let local: Design = "leveling L0=1; limit=local".parse().unwrap();
+    // Two runs in level 1 are at the bound of each level, and one in level 0 leaves room.
+    assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
+    let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
+    assert_eq!((pressure.cause, pressure.level), (StallCause::LevelRuns, Some(0)));
+}
+
+#[test]
+fn writers_slow_down_as_a_level_of_one_run_fills_again() {
+    // What is in level 1 is on its way to level 2, and the next run has come so far.
+    let design: Design =
+        "leveling L0=1 T=10; granularity=level; base=100B; limit=local(2x)".parse().unwrap();
+    let with = |newest: u64| {
+        let tree = format!("L1 r3: 3=a..=z:{newest}B\nL1 r2: 2=a..=z:100B\n");
+        admit(&tree.parse().unwrap(), 0, &design)
+    };
+    let strength = |newest| match with(newest) {
+        Admission::Delay(pressure) => pressure.strength(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([10, 50, 100, 250].map(strength), [0.1, 0.5, 1.0, 1.0]);
+    let Admission::Delay(pressure) = with(50) else { panic!() };
+    assert_eq!(
+        pressure.to_string(),
+        "level-runs: 2 in level 1, the newest fills 50 % of it (delay at 2, stop at 3)"
+    );
+    let one: TreeShape = "L1 r2: 2=a..=z:100B".parse().unwrap();
+    assert_eq!(admit(&one, 0, &design), Admission::Proceed);
+}
+
+#[test]
+fn full_buffers_stop_writers_whatever_the_shape() {
+    let answer = admit(&TreeShape::default(), 2, &design());
+    let Admission::Stop(pressure) = answer else { panic!("{answer:?}") };
+    assert_eq!(pressure.to_string(), "immutable-memtables: 2 (delay at 2, stop at 2)");
+}

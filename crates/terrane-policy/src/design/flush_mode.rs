@@ -1,0 +1,36 @@
+//! What flushes do with level 0, as a value; [`crate::flush`] decides by it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ParseError;
+
+/// What flushes do with the runs of level 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FlushMode {
+    /// Leave them: each flush makes a new run.
+    New,
+    /// Merge with them where they share keys.
+    Merge,
+}
+
+impl fmt::Display for FlushMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::New => "new",
+            Self::Merge => "merge",
+        })
+    }
+}
+
+impl FromStr for FlushMode {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "new" => Ok(Self::New),
+            "merge" => Ok(Self::Merge),
+            _ => Err(ParseError::new("flush", text, "new or merge")),
+        }
+    }
+}
