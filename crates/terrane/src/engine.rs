@@ -26,52 +26,22 @@
 //! tree. None is held during input or output, except `manifest` while an edit is kept and
 //! `writer` while the log moves to another segment.
 
-mod checkpoint;
-mod close;
-mod commit;
-mod compact;
-mod deletes;
-mod drain;
-mod drop_covered;
-mod files;
-mod flush;
-mod gate;
-mod health;
-mod install;
-mod keyspaces;
-mod log_age;
-mod merge_group;
-mod multi_get;
-mod open;
-mod pace;
-mod parallel_read;
-mod parts;
-mod picking;
-mod priority;
+mod catalog;
+mod context;
+mod jobs;
+mod life;
+mod pipeline;
 mod read;
-mod read_pool;
-mod recover;
-mod remembered;
-mod retired;
-mod room;
-mod scan;
-mod slow_down;
-mod snapshots;
-mod stall_events;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod unreadable;
-mod usage;
-mod work;
 mod write;
-mod write_queue;
 
-pub(crate) use health::{Health, JobKind};
-pub(crate) use open::Opened;
-pub(crate) use scan::ReadView;
+pub(crate) use context::health::{Health, JobKind};
+pub(crate) use life::open::Opened;
+pub(crate) use read::scan::ReadView;
+pub(crate) use tree::usage::ScanCount;
 pub(crate) use tree::{Tree, TreeState, memtable_config, pressure_of};
-pub(crate) use usage::ScanCount;
 pub(crate) use write::{Write, insert_one};
 
 use std::collections::BTreeMap;
@@ -92,12 +62,12 @@ use crate::storage::{Lock, Storage};
 use crate::table::TableEnvironment;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::wal::{LogSync, LogWriter};
-use commit::{CommitQueue, Entrance};
-use read_pool::ReadPool;
-use remembered::Remembered;
-use snapshots::Snapshots;
-use work::Work;
-use write_queue::WriteQueue;
+use catalog::history::Remembered;
+use jobs::workers::Work;
+use pipeline::commit_queue::{CommitQueue, Entrance};
+use pipeline::snapshots::Snapshots;
+use read::pool::ReadPool;
+use write::queue::WriteQueue;
 
 /// All trees of a database.
 pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
@@ -129,8 +99,8 @@ pub(crate) struct Engine {
     log_sync: Arc<LogSync>,
     manifest: Mutex<Option<Manifest>>,
     work: Work,
-    gate: gate::Gate,
-    drains: drain::DrainSignal,
+    gate: jobs::gate::Gate,
+    drains: jobs::drain::DrainSignal,
     /// Threads that help readers, if there are any.
     read_pool: Option<Arc<ReadPool>>,
     background: Background,
@@ -143,7 +113,7 @@ pub(crate) struct Engine {
 
 /// What only one writer at a time may touch.
 #[derive(Debug)]
-struct Writer {
+pub(crate) struct Writer {
     /// `None` for a database that is read-only, or not open yet.
     log: Option<LogWriter>,
     next_seq: SeqNo,

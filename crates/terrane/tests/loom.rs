@@ -6,7 +6,7 @@
 #![cfg(loom)]
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
 
-#[path = "../src/engine/commit.rs"]
+#[path = "../src/engine/pipeline/commit_queue.rs"]
 mod commit;
 
 /// What the module under test takes from the crate.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use terrane_policy::{PickInput, pick};
 
-use super::{Engine, JobKind};
 use crate::durability::Durability;
+use crate::engine::{Engine, JobKind};
 use crate::error::Error;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result};
@@ -111,7 +111,10 @@ fn a_keyspace_whose_drop_was_not_kept_is_still_there() {
 
 /// What a put answers that was let in behind a write that goes on, while `meanwhile` happens.
 #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
-fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, super::write::Entered<'_>)) -> Result<()> {
+fn put_behind(
+    db: &Db,
+    meanwhile: impl FnOnce(&Engine, crate::engine::write::Entered<'_>),
+) -> Result<()> {
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     let engine = &keyspace.handle.engine;
     let first = {

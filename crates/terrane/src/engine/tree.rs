@@ -1,5 +1,8 @@
 //! One tree: the memtables and the tables of a keyspace.
 
+pub(crate) mod retired;
+pub(crate) mod usage;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +16,10 @@ use terrane_policy::{
     TableId, admit,
 };
 
-use super::drain;
-use super::drop_covered::Covered;
-use super::retired::Retired;
-use super::usage::Usage;
+use crate::engine::jobs::drain;
+use crate::engine::jobs::drop_covered::Covered;
+use crate::engine::tree::retired::Retired;
+use crate::engine::tree::usage::Usage;
 use crate::error::Error;
 use crate::event::{FlushReason, WriteStall};
 use crate::iter::DeadRanges;
@@ -45,7 +48,7 @@ impl Buffer {
     /// Takes so many bytes of the room that it is known to have; false if that is too little, and
     /// it has to be measured again.
     #[inline]
-    pub(super) fn take_room(&self, bytes: u64) -> bool {
+    pub(crate) fn take_room(&self, bytes: u64) -> bool {
         // Relaxed, and not exchanged: one writer at a time.
         let room = self.room.load(Ordering::Relaxed).checked_sub(bytes);
         room.is_some_and(|room| {
@@ -55,7 +58,7 @@ impl Buffer {
     }
 
     /// It has been measured.
-    pub(super) fn set_room(&self, bytes: u64) {
+    pub(crate) fn set_room(&self, bytes: u64) {
         self.room.store(bytes, Ordering::Relaxed);
     }
 
@@ -120,10 +123,10 @@ pub(crate) struct TreeJobs {
     /// Tables that could not be read, and why: they are left alone.
     pub(crate) unreadable: BTreeMap<TableId, Error>,
     /// Tables that are being dropped, as range tombstones cover them.
-    pub(super) dropping: Vec<TableId>,
-    pub(super) covered: Covered,
+    pub(crate) dropping: Vec<TableId>,
+    pub(crate) covered: Covered,
     /// It was told that a delete is late, and still is.
-    pub(super) are_deletes_late: bool,
+    pub(crate) are_deletes_late: bool,
 }
 
 /// A choice of memtable.
@@ -155,10 +158,10 @@ pub(crate) struct Tree {
     is_dropped: AtomicBool,
     /// Up to when the writes so far are spread by the greatest rate that is allowed, in nanoseconds
     /// since the tree was opened.
-    pub(super) paced_until_nanos: AtomicU64,
-    pub(super) opened_at: Instant,
+    pub(crate) paced_until_nanos: AtomicU64,
+    pub(crate) opened_at: Instant,
     /// What of this tree holding writers up was told, until it is told that they go on.
-    pub(super) told_stall: Mutex<Option<WriteStall>>,
+    pub(crate) told_stall: Mutex<Option<WriteStall>>,
     /// What was chosen for a design that leaves its memtable open.
     choice: Mutex<Option<Chosen>>,
     usage: Arc<Usage>,
@@ -298,7 +301,7 @@ impl Tree {
     /// Has `state` be the current one, as it was loaded some time before. Where it has changed by
     /// now under a lock that the caller holds, that is seen; otherwise it may be about to.
     #[inline]
-    pub(super) fn refresh(&self, state: &mut Guard<Arc<TreeState>>) {
+    pub(crate) fn refresh(&self, state: &mut Guard<Arc<TreeState>>) {
         if self.newest.load(Ordering::Acquire) != state.number {
             *state = self.state();
         }
@@ -373,7 +376,7 @@ impl Tree {
     }
 
     /// States that were replaced, and may be in use.
-    pub(super) fn retired(&self) -> &Retired {
+    pub(crate) fn retired(&self) -> &Retired {
         &self.retired
     }
 

@@ -1,14 +1,18 @@
 //! Writing: admission, log, memtable, visibility.
 
+pub(crate) mod queue;
+pub(crate) mod slow_down;
+pub(crate) mod stall;
+
 use std::sync::Arc;
 
 use arc_swap::Guard;
 use terrane_memtable::{Entry, Inserted, Memtable};
 
-use super::commit::Ticket;
-use super::{Engine, Tree, TreeState, Writer};
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
+use crate::engine::pipeline::commit_queue::Ticket;
+use crate::engine::{Engine, Tree, TreeState, Writer};
 use crate::error::{Error, Result};
 use crate::options::WritePath;
 use crate::stats::Counter;
@@ -27,7 +31,7 @@ pub(crate) enum Write<'a> {
 /// A place in the order of writes, for as long as the write is not inserted. A panic in between
 /// leaves it so for ever: then no write is taken any more, nothing after it becomes visible, and
 /// no one waits for that. What is in the log is there when the database is opened again.
-pub(super) struct Entered<'a> {
+pub(crate) struct Entered<'a> {
     engine: &'a Engine,
     ticket: Option<Ticket>,
     last: SeqNo,
@@ -35,7 +39,7 @@ pub(super) struct Entered<'a> {
 
 impl Entered<'_> {
     /// The write is inserted; returns once it is visible.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         let ticket = self.ticket.take();
         let is_visible = ticket.is_some_and(|ticket| self.engine.commits.finish(ticket, self.last));
         if is_visible { Ok(()) } else { Err(given_up()) }
@@ -52,13 +56,13 @@ impl Drop for Entered<'_> {
 }
 
 /// What is told where a write panicked.
-pub(super) fn given_up() -> Error {
+pub(crate) fn given_up() -> Error {
     // Made by hand, as it is also made during a panic.
     Error::Internal { what: "a write panicked before it was done; see the panic".into() }
 }
 
 /// Where a write goes.
-pub(super) enum Goal<'a> {
+pub(crate) enum Goal<'a> {
     /// One operation, a tree, and the tree's state. That is kept without counting: all writers
     /// would share the count.
     One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
@@ -91,7 +95,7 @@ impl<'a> Goal<'a> {
     }
 
     /// Has the state be the current one.
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         if let Self::One { tree, state, .. } = self {
             tree.refresh(state);
         }
@@ -109,7 +113,7 @@ impl Engine {
     }
 
     /// As [`Engine::write`], whatever other writers do.
-    pub(super) fn write_at_once(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+    pub(crate) fn write_at_once(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         self.health.check_writable()?;
         let (count, user_bytes) = match write {
             Write::One(_, op) => {
@@ -186,14 +190,14 @@ impl Engine {
         if durability == Durability::None { Ok(()) } else { self.health.check_synced() }
     }
 
-    pub(super) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
+    pub(crate) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
         let ticket = self.commits.enter(&mut writer.entrance, last).ok_or_else(given_up)?;
         Ok(Entered { engine: self, ticket: Some(ticket), last })
     }
 
     /// Writing to the log failed. If it was a sync that did, no write is taken any more.
     #[cold]
-    pub(super) fn check_log(&self) {
+    pub(crate) fn check_log(&self) {
         if let Some(error) = self.log_sync.failure() {
             self.health.fail(error);
         }
@@ -278,7 +282,7 @@ impl Engine {
     /// Puts one operation, of a batch that began at `first`, into a memtable, which may forget what
     /// no one reads any more.
     #[inline]
-    pub(super) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
+    pub(crate) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
         let inserted = insert_one(memtable, op, seq, first, || self.horizon());
         if memtable.forgets() {
             self.count_inserted(inserted);

@@ -1,0 +1,3 @@
+//! The state that all parts of the engine share.
+
+pub(crate) mod health;

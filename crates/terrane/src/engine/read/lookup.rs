@@ -1,0 +1,182 @@
+//! Point lookups.
+//!
+//! Memtables first, newest to oldest, then runs, newest to oldest: the first version found is the
+//! newest. A range tombstone that covers the key hides everything older, so the search ends there
+//! as well. Runs are passed over by key range, then by filter, then searched by fence pointers: one
+//! block is looked into where the key is found, and none where it is not, but for false positives.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use terrane_memtable::Lookup;
+
+use crate::engine::{Engine, Tree, TreeState};
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+use crate::table::{Found, Table, filter_hash};
+use crate::types::{EntryKind, SeqNo};
+use crate::value::Value;
+use crate::version::OpenRun;
+
+impl Engine {
+    /// The value of `key` as of `seq`, or now.
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+        self.health.check_open()?;
+        self.counters.add(Counter::Gets, 1);
+        let found = self.find_retrying(tree, key, seq)?;
+        let value = found.filter(|found| found.kind == EntryKind::Value).map(|found| found.value);
+        if value.is_some() {
+            self.counters.add(Counter::GetsFound, 1);
+        }
+        Ok(value)
+    }
+
+    /// The newest version of `key` as of `seq`, or now.
+    #[inline]
+    fn find_retrying(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+        // The state first: then nothing that is visible can have left it.
+        let state = tree.state();
+        let answer = self.find(&state, key, seq.unwrap_or_else(|| self.visible()))?;
+        match answer {
+            Answer::Decided(found) => Ok(found),
+            Answer::Overwritten => {
+                drop(state);
+                self.find_held(tree, key, seq)
+            }
+        }
+    }
+
+    /// What was visible a moment ago was overwritten meanwhile, in place: what is visible now is
+    /// held, so that it is there when it is looked for.
+    #[cold]
+    fn find_held(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+        self.counters.add(Counter::GetsRetried, 1);
+        if seq.is_some() {
+            return Err(Error::internal("a version that is held was overwritten"));
+        }
+        let held = self.hold();
+        let state = tree.state();
+        match self.find(&state, key, held.seq)? {
+            Answer::Decided(found) => Ok(found),
+            Answer::Overwritten => Err(Error::internal("a version that is held was overwritten")),
+        }
+    }
+
+    /// The newest version of `key` as of `seq`; none if there is none, or it lies in a range that
+    /// was deleted since.
+    fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
+        match find_in_memtables(state, key, seq) {
+            InMemory::Decided(found) => return Ok(Answer::Decided(found)),
+            InMemory::Overwritten => return Ok(Answer::Overwritten),
+            InMemory::Open => {}
+        }
+        self.find_in_tables(state, key, seq).map(Answer::Decided)
+    }
+
+    fn find_in_tables(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+        let runs = state.version.runs();
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let Some(pool) = &self.read_pool else { return self.find_alone(runs, key, seq) };
+        if pool.helps() {
+            return self.find_in_parallel(pool, state, key, seq);
+        }
+        let start = Instant::now();
+        let found = self.find_alone(runs, key, seq);
+        pool.note(start.elapsed());
+        found
+    }
+
+    /// Searches the runs one after the other.
+    #[inline]
+    fn find_alone(&self, runs: &[Arc<OpenRun>], key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+        let hash = filter_hash(key);
+        for run in runs {
+            let Some(table) = run.table_for(key) else { continue };
+            let deleted = newest_deletion(table, key, seq)?;
+            if let Some(found) = self.find_in_table(table, key, seq, hash)? {
+                return Ok((found.seq > deleted).then_some(found));
+            }
+            if deleted > 0 {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_in_table(
+        &self,
+        table: &Table,
+        key: &[u8],
+        seq: SeqNo,
+        hash: u64,
+    ) -> Result<Option<Found>> {
+        let info = table.info();
+        if seq < info.smallest_seq || *key < *info.range.start || !table.may_contain(hash)? {
+            return Ok(None);
+        }
+        let found = table.get(key, seq)?;
+        if found.is_none() {
+            self.counters.add(Counter::FilterFalsePositives, 1);
+        }
+        Ok(found)
+    }
+}
+
+/// What a tree says of a key.
+enum Answer {
+    /// It has this version, or none that is not deleted.
+    Decided(Option<Found>),
+    /// As [`InMemory::Overwritten`].
+    Overwritten,
+}
+
+/// What memtables say of a key.
+pub(crate) enum InMemory {
+    /// It has this version, or all of its versions are deleted.
+    Decided(Option<Found>),
+    /// The version was overwritten in place since the reader took its sequence number, which it
+    /// did not hold.
+    Overwritten,
+    /// They leave it to the tables.
+    Open,
+}
+
+#[inline]
+pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
+    let answer = ask_memtables(state, key, seq);
+    state.usage.lookup(matches!(answer, InMemory::Decided(_)));
+    answer
+}
+
+#[inline]
+fn ask_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
+    for memtable in state.memtables() {
+        let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
+        match memtable.look_up(key, seq) {
+            Lookup::Found(found, kind, value) => {
+                let value = Value::pinned(value);
+                let found = (found > deleted).then_some(Found { seq: found, kind, value });
+                return InMemory::Decided(found);
+            }
+            Lookup::Overwritten => return InMemory::Overwritten,
+            Lookup::Absent if deleted > 0 => return InMemory::Decided(None),
+            Lookup::Absent => {}
+        }
+    }
+    InMemory::Open
+}
+
+/// The newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if there
+/// is none.
+pub(crate) fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
+    if table.info().range_tombstones == 0 {
+        return Ok(0);
+    }
+    let fragments = table.fragments()?;
+    let after = fragments.partition_point(|fragment| *fragment.start <= *key);
+    let fragment = after.checked_sub(1).and_then(|at| fragments.get(at));
+    let covering = fragment.filter(|fragment| fragment.contains(key));
+    Ok(covering.and_then(|fragment| fragment.newest_visible(seq)).unwrap_or(0))
+}
