@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use terrane::{Error, ErrorKind, Options};
+use terrane_lab::error::UsageError;
+pub(crate) use terrane_lab::error::usage;
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +33,6 @@ impl Exit {
             Self::Usage => 2,
             Self::CorruptionFound => 4,
             Self::Locked => 5,
-            // What a shell says of a process that Ctrl-C ended.
             Self::Interrupted => 130,
         }
     }
@@ -41,23 +42,6 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
     }
-}
-
-/// Arguments that each make sense, but not together or not here.
-#[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
-/// A [`UsageError`] as an error of any kind.
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    UsageError(message.into()).into()
 }
 
 /// Whether the reader of our output has gone away: nothing is wrong, and no one is listening.

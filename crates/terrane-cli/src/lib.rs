@@ -16,13 +16,10 @@
 //! | `lines` | reads lines, and says when it is about to wait for more |
 //! | `picture` | a tree as people see it |
 //! | `quantity` | numbers, sizes and times as people write them |
-//! | `human`, `table`, `terminal`, `progress` | numbers, tables, colours, progress |
-//! | `plot`, `sparkline` | curves: as SVG, in a line of text |
-//! | `machine` | what the machine is |
+//! | `table`, `terminal` | tables, colours |
 //! | `time` | moments as people read them |
 //! | `toml_file` | files of TOML that a user wrote |
 //! | `exit` | exit codes |
-//! | `interrupt`, `scratch` | Ctrl-C, and directories that are removed |
 //!
 //! Manners: standard output carries data only, progress and messages go to standard error. Output
 //! is for people on a terminal, plain when piped, and JSON with `--json`. Exit codes: 0 done,
@@ -36,22 +33,14 @@ mod engine_flags;
 mod entries;
 mod events;
 mod exit;
-mod human;
-mod interrupt;
 mod json;
 mod lines;
 mod literal;
-mod machine;
 mod near;
 mod open;
-mod passing_storage;
 mod picture;
-mod plot;
 mod problems;
-mod progress;
 mod quantity;
-mod scratch;
-mod sparkline;
 mod table;
 mod terminal;
 mod time;
@@ -61,6 +50,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use terrane_lab::{human, interrupt, machine, passing_storage, plot, progress, scratch, sparkline};
 
 /// Runs the command that the arguments of the process ask for.
 pub fn main() -> ExitCode {

@@ -89,7 +89,7 @@ impl Case {
     /// Looks for what is better than the present design.
     pub(in crate::commands) fn search(&self) -> Result<Found> {
         let bar = progress::bar(self.effort as u64, "trying designs");
-        let told = progress::NowAndThen::new();
+        let told = progress::NowAndThen::start();
         let search = Search {
             question: &self.question(),
             world: &self.world(),

@@ -30,7 +30,6 @@
 //! | [`work`] | what the tree did: the metrics of the compaction paper |
 //! | [`compare`] | designs side by side, with bars |
 //! | [`row`] | what came out of one workload on one design; its JSON |
-//! | [`process`] | memory and processor time |
 //! | [`single`] | one experiment, for `terrane sweep` |
 //! | [`show`] | header, table and pictures for people |
 
@@ -41,7 +40,6 @@ mod contents;
 mod memtable;
 mod meter;
 mod plan;
-mod process;
 mod row;
 mod runner;
 mod show;

@@ -13,7 +13,6 @@ mod arguments;
 mod calibrate;
 mod claims;
 pub(in crate::commands) mod constants;
-mod document;
 mod show;
 mod validate;
 

@@ -1,7 +1,5 @@
 //! `terrane bench --memtable`: the structure alone, without log, files and threads.
 
-pub(super) mod measure;
-
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
@@ -9,13 +7,13 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use terrane::memtable::MemoryUse;
 use terrane::policy::MemtableKind;
+use terrane_lab::memtable::{Load, Queries, Series, mean, percentile};
 
 use super::BenchArgs;
 use crate::exit::{Exit, usage};
 use crate::human;
 use crate::json::{SCHEMA, write_line};
 use crate::table::{Align, lines, table};
-use measure::{Load, Queries, Series, mean, percentile};
 
 /// The lookups of the memory buffer paper (§3.3), during the last quarter of the inserts.
 const LOOKUPS: u64 = 200;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use terrane::{Db, OpenMode, Options, Stats, TreeView};
+use terrane_lab::process;
 use terrane_workload::{Report, Store, Workload, run};
 
 use super::contents::Contents;
 use super::meter::Meter;
 use super::plan::{Candidate, Plan, loads};
-use super::process;
 use super::row::{Measured, Row};
 use crate::interrupt;
 use crate::progress;

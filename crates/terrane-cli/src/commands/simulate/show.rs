@@ -1,14 +1,13 @@
 //! What came out, for people and for programs.
 
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
 use terrane::policy::StallCause;
 use terrane_sim::{Arrival, Latencies, Outcome, Setup, Start, Tree, TwoPhases, Verdict, Window};
 
-use crate::human;
+use crate::human::{self, seconds};
 use crate::json::{SCHEMA, write_line};
 use crate::sparkline::{sparkline, squeezed};
 
@@ -317,9 +316,4 @@ fn levels(sizes: impl Iterator<Item = (u64, usize)>) -> String {
         });
     let text = words.collect::<Vec<_>>().join(", ");
     if text.is_empty() { "empty".into() } else { text }
-}
-
-/// A time as people read it.
-pub(super) fn seconds(seconds: f64) -> String {
-    human::duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)))
 }

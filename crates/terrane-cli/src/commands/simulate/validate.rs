@@ -17,13 +17,13 @@ use terrane_sim::{
     Arrival, Costs, Device, Machine, Setup, Simulation, Skew, Start, Workload, begin,
 };
 
-use super::document::table;
 use super::{calibrate, write_document};
 use crate::exit::Exit;
 use crate::human;
 use crate::quantity::{count, count_in};
 use held_up::HeldUp;
 use measured::Measured;
+use terrane_lab::document::table;
 
 /// Bytes of a key and its value.
 const RECORD_BYTES: usize = 200;

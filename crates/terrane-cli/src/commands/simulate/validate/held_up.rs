@@ -17,8 +17,8 @@ use terrane_sim::{Arrival, Machine, Outcome, Simulation, Skew, Start, begin};
 use super::measured::{Chooser, load, value};
 use super::{Plan, fast_device, setup};
 use crate::commands::simulate::calibrate::{self, LOG_SEGMENT_BYTES, key};
-use crate::commands::simulate::document::table;
 use crate::human;
+use terrane_lab::document::table;
 
 /// Records, and their bytes: large, so that there is little to do for a processor.
 const RECORDS: u64 = 20_000;

@@ -1,0 +1,194 @@
+//! The nine buffers of the authors' later program beside each other: which of them Terrane has, and
+//! what the others cost.
+
+use std::time::Instant;
+
+use terrane::memtable::{EntryKind, MAX_SEQ, Pool, new};
+use terrane::policy::{MemtableKind, VectorQuery};
+
+use super::others::{Other, PlainSkipList, SortedVector};
+use super::report::{Report, nanos};
+use super::setting::{
+    ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, hash_vector,
+};
+use crate::memtable::{Load, mean, percentile};
+
+/// Lookups and ranges after everything was inserted.
+const READS: usize = 500;
+/// Entries that such a range goes over.
+const STEPS: usize = 10;
+
+/// Every insert into a sorted array moves half of it.
+const IN_ORDER: usize = 20_000;
+
+/// In one list every insert walks half of it: the more there are, the longer each takes.
+const IN_ONE_LIST: usize = 4000;
+
+/// What was measured of one, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Row {
+    insert: f64,
+    ascending: f64,
+    lookup: f64,
+    longest: f64,
+    range: f64,
+    /// A lookup after each of some further inserts.
+    in_turn: f64,
+}
+
+impl Row {
+    fn lower(self, other: Self) -> Self {
+        Self {
+            insert: self.insert.min(other.insert),
+            ascending: self.ascending.min(other.ascending),
+            lookup: self.lookup.min(other.lookup),
+            longest: self.longest.min(other.longest),
+            range: self.range.min(other.range),
+            in_turn: self.in_turn.min(other.in_turn),
+        }
+    }
+
+    fn cells(self) -> impl Iterator<Item = String> {
+        let Self { insert, ascending, lookup, longest, range, in_turn } = self;
+        [insert, ascending, in_turn, lookup, longest, range].into_iter().map(nanos)
+    }
+}
+
+/// A memtable of ours as one of the others.
+struct Ours {
+    memtable: std::sync::Arc<terrane::memtable::Memtable>,
+    seq: u64,
+}
+
+impl Other for Ours {
+    fn insert(&mut self, key: &[u8], value: &[u8]) {
+        self.seq += 1;
+        self.memtable.insert(key, self.seq, EntryKind::Value, value);
+    }
+
+    fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.memtable.get(key, MAX_SEQ).map(|entry| entry.value)
+    }
+
+    fn scan(&self, from: &[u8], count: usize) {
+        let mut cursor = self.memtable.cursor();
+        cursor.seek(from, MAX_SEQ);
+        for _ in 0..count {
+            let Some(entry) = cursor.entry() else { break };
+            std::hint::black_box(entry.value);
+            cursor.next();
+        }
+    }
+}
+
+/// What makes an empty one.
+type Make<'a> = Box<dyn Fn() -> Box<dyn Other> + 'a>;
+
+fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row {
+    let value = |key: &[u8]| vec![7; ENTRY_BYTES.saturating_sub(key.len())];
+    let fill = |load: &Load| {
+        let mut other = make();
+        let values: Vec<_> = load.keys().iter().take(count).map(|key| value(key)).collect();
+        let start = Instant::now();
+        load.keys().iter().zip(&values).for_each(|(key, value)| other.insert(key, value));
+        (start.elapsed().as_nanos() as f64 / values.len().max(1) as f64, other)
+    };
+    let (ascending, _) = fill(sorted);
+    let (insert, mut other) = fill(load);
+    let keys = load.keys();
+    let some = |number: usize| &keys[number.wrapping_mul(7919) % count.min(keys.len()).max(1)];
+    let each = |work: &mut dyn FnMut(usize)| {
+        let times = (0..READS).map(|number| {
+            let start = Instant::now();
+            work(number);
+            u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        });
+        times.collect::<Vec<u64>>()
+    };
+    let lookups = each(&mut |number| {
+        std::hint::black_box(other.get(some(number)));
+    });
+    // The first range sorts, where there is something to sort: that is not what a range costs.
+    other.scan(some(0), STEPS);
+    let ranges = each(&mut |number| other.scan(some(number), STEPS));
+    let mut further = |number: usize| {
+        let key = [&some(number)[..], b"+"].concat();
+        other.insert(&key, b"further");
+        std::hint::black_box(other.get(some(number)));
+    };
+    let in_turn = each(&mut further);
+    Row {
+        insert,
+        ascending,
+        lookup: mean(&lookups),
+        longest: percentile(&lookups, 1.0),
+        range: mean(&ranges),
+        in_turn: mean(&in_turn),
+    }
+}
+
+pub(super) fn measure(setting: &Setting, report: &mut Report) {
+    let load = &setting.load;
+    let sorted = load.sorted();
+    let pool = Pool::new(1 << 28);
+    let buffer_bytes = (load.len() * ENTRY_BYTES) as u64;
+    let ours = |kind: MemtableKind| -> Make<'_> {
+        let pool = &pool;
+        Box::new(move || Box::new(Ours { memtable: new(kind, buffer_bytes, pool), seq: 0 }))
+    };
+    let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
+    let buckets = setting.buckets();
+    let hash_vector = hash_vector(buckets);
+    let all = load.len();
+    let (few, some) = (IN_ONE_LIST.min(all), IN_ORDER.min(all));
+    let (skip, linked) = (
+        hash_skip_list(Mode::Ours, PREFIX, buckets),
+        hash_linked_list(Mode::Ours, PREFIX, buckets),
+    );
+    let rows: [(&str, &str, usize, Make<'_>); 13] = [
+        ("InSkip-L", "`skiplist`", all, ours(MemtableKind::SKIP_LIST)),
+        ("V-Qsort", "`vector`", all, ours(vector(VectorQuery::Resort))),
+        ("Hash-SL", "`hash-skiplist`", all, ours(skip)),
+        ("Hash-LL", "`hash-linkedlist`", all, ours(linked)),
+        ("V-Qscan", "`vector(query=scan)`", all, ours(vector(VectorQuery::Scan))),
+        ("Hash-V", "`hash-vector`", all, ours(hash_vector)),
+        ("", "`btree`", all, ours(MemtableKind::BTree)),
+        ("V-Sorted", "left out", some, Box::new(|| Box::<SortedVector>::default())),
+        ("", "`btree`", some, ours(MemtableKind::BTree)),
+        ("", "`hash-vector`", some, ours(hash_vector)),
+        ("Skip-L", "left out", all, Box::new(|| Box::<PlainSkipList>::default())),
+        (
+            "Link-L",
+            "`hash-linkedlist` of one bucket",
+            few,
+            ours(hash_linked_list(Mode::Ours, 0, 1)),
+        ),
+        ("", "`btree`", few, ours(MemtableKind::BTree)),
+    ];
+    let mut best: Vec<Option<Row>> = vec![None; rows.len()];
+    for _ in 0..setting.rounds.min(2) {
+        for (best, (_, _, count, make)) in best.iter_mut().zip(&rows) {
+            let row = measure_one(make, load, &sorted, *count);
+            *best = Some(best.map_or(row, |best| best.lower(row)));
+        }
+    }
+    let cells = rows.iter().zip(best).map(|((theirs, ours, count, _), row)| {
+        let names = [(*theirs).to_owned(), (*ours).to_owned(), count.to_string()];
+        names.into_iter().chain(row.into_iter().flat_map(Row::cells)).collect()
+    });
+    report.table(
+        "The nine buffers of the later program: inserts, then lookups and ranges of ten entries",
+        &[
+            "theirs",
+            "ours",
+            "entries",
+            "insert",
+            "in order",
+            "insert and lookup",
+            "lookup",
+            "longest",
+            "range",
+        ],
+        cells.collect(),
+    );
+}

@@ -1,0 +1,150 @@
+//! Sizes, and the memtables of both programs.
+
+use terrane::policy::{MemtableKind, OrderedView, VectorQuery};
+
+use crate::memtable::Load;
+
+/// Entries of 64 bytes (§3.1), the numbers of them (§3.2 to §3.5), lookups between them (§3.3).
+pub(super) const ENTRY_BYTES: usize = 64;
+const ENTRIES: f64 = 140_000.0;
+const ENTRIES_FOOTPRINT: f64 = 1_500_000.0;
+const ENTRIES_FLUSHED: f64 = 1_000_000.0;
+const LOOKUPS: usize = 200;
+
+/// The best prefix length and number of buckets of the paper (Fig. 4).
+pub(super) const PREFIX: u8 = 6;
+const BUCKETS: f64 = 100_000.0;
+
+/// Where RocksDB's lists in buckets end.
+const HEIGHT_PUBLISHED: u8 = 4;
+
+/// The ways in which memtables can work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// As the paper's program does: queries copy and sort.
+    Published,
+    /// As ours do.
+    Ours,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 2] = [Self::Published, Self::Ours];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// A memtable with a short name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) kind: MemtableKind,
+}
+
+/// The sizes of a run.
+pub(super) struct Setting {
+    pub(super) scale: f64,
+    pub(super) rounds: usize,
+    pub(super) seed: u64,
+    pub(super) load: Load,
+}
+
+impl Setting {
+    pub(super) fn new(scale: f64, rounds: usize, seed: u64) -> Self {
+        let load = Load::new((ENTRIES * scale) as usize, ENTRY_BYTES, seed);
+        Self { scale, rounds, seed, load }
+    }
+
+    /// Lookups that are asked for between inserts.
+    pub(super) fn lookups(&self) -> usize {
+        LOOKUPS.min(self.load.len() / 10)
+    }
+
+    pub(super) fn entries_footprint(&self) -> usize {
+        (ENTRIES_FOOTPRINT * self.scale) as usize
+    }
+
+    pub(super) fn entries_flushed(&self) -> u64 {
+        (ENTRIES_FLUSHED * self.scale) as u64
+    }
+
+    /// The paper's number of buckets.
+    pub(super) fn buckets(&self) -> u32 {
+        ((BUCKETS * self.scale) as u32).max(1)
+    }
+
+    /// Room for all entries: 16 bytes of header, 8 of pointer, and what the split between the two
+    /// leaves over.
+    pub(super) fn prealloc_bytes(&self) -> u64 {
+        (self.load.len() * (ENTRY_BYTES + 28)) as u64
+    }
+
+    /// The memtables of a mode: vectors, skip-list, hash skip-list, hash linked-list, and in ours
+    /// those that the paper does not have.
+    pub(super) fn kinds(&self, mode: Mode) -> Vec<Kind> {
+        let query = query(mode);
+        let vector = |prealloc_bytes| MemtableKind::Vector { prealloc_bytes, query };
+        let mut kinds = vec![
+            Kind { name: "vector", kind: vector(0) },
+            Kind { name: "vector, preallocated", kind: vector(self.prealloc_bytes()) },
+            Kind { name: "skip-list", kind: MemtableKind::SKIP_LIST },
+            Kind { name: "hash skip-list", kind: hash_skip_list(mode, PREFIX, self.buckets()) },
+            Kind { name: "hash linked-list", kind: hash_linked_list(mode, PREFIX, self.buckets()) },
+        ];
+        if mode == Mode::Ours {
+            let scanned = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
+            kinds.push(Kind { name: "vector that scans", kind: scanned });
+            kinds.push(Kind { name: "hash vector", kind: hash_vector(self.buckets()) });
+            kinds.push(Kind { name: "B-link tree", kind: MemtableKind::BTree });
+        }
+        kinds
+    }
+}
+
+/// How a vector is asked in a mode.
+pub(super) fn query(mode: Mode) -> VectorQuery {
+    match mode {
+        Mode::Published => VectorQuery::Copy,
+        Mode::Ours => VectorQuery::Resort,
+    }
+}
+
+fn view(mode: Mode) -> OrderedView {
+    match mode {
+        Mode::Published => OrderedView::Copy,
+        Mode::Ours => OrderedView::Kept,
+    }
+}
+
+pub(super) fn hash_skip_list(mode: Mode, prefix: u8, buckets: u32) -> MemtableKind {
+    let height = match mode {
+        Mode::Published => HEIGHT_PUBLISHED,
+        Mode::Ours => 12,
+    };
+    MemtableKind::HashSkipList { prefix, buckets, height, view: view(mode) }
+}
+
+/// The whole key chooses the bucket.
+pub(super) fn hash_vector(buckets: u32) -> MemtableKind {
+    MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept }
+}
+
+/// Lists stay lists: the paper has no threshold.
+pub(super) fn hash_linked_list(mode: Mode, prefix: u8, buckets: u32) -> MemtableKind {
+    MemtableKind::HashLinkedList { prefix, buckets, threshold: 0, view: view(mode) }
+}
+
+/// The plain kinds, without settings.
+pub(super) fn plain(kinds: &[Kind]) -> Vec<MemtableKind> {
+    kinds.iter().map(|kind| kind.kind).collect()
+}
+
+/// What was measured for a kind of this name.
+pub(super) fn of<T: Copy>(kinds: &[Kind], values: &[T], name: &str) -> Option<T> {
+    let at = kinds.iter().position(|kind| kind.name == name)?;
+    values.get(at).copied()
+}

@@ -1,0 +1,87 @@
+//! Numbers for people: short, with a unit.
+
+use std::time::Duration;
+
+pub use terrane::policy::units::short_bytes as bytes;
+
+/// Digits after the point that make three in all.
+fn digits(value: f64) -> usize {
+    match value {
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    }
+}
+
+/// A whole number with commas between thousands.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count of something, with its noun: `1 key`, `2 keys`, `3 entries`, `4 flushes`.
+pub fn counted(number: u64, noun: &str) -> String {
+    if number == 1 {
+        return format!("1 {noun}");
+    }
+    let number = count(number);
+    match noun.strip_suffix("ry") {
+        Some(stem) => format!("{number} {stem}ries"),
+        None if noun.ends_with("sh") => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
+    }
+}
+
+/// A number with three digits that count: `1.23`, `12.3`, `123`, `12,345`.
+pub fn number(value: f64) -> String {
+    if value >= 999.5 {
+        return count(value.round() as u64);
+    }
+    let digits = digits(value);
+    format!("{value:.digits$}")
+}
+
+/// A time from microseconds on, with three digits and its unit.
+pub fn duration(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    if micros < 999.5 {
+        format!("{} µs", number(micros))
+    } else if micros < 999_500.0 {
+        format!("{} ms", number(micros / 1e3))
+    } else {
+        format!("{} s", number(micros / 1e6))
+    }
+}
+
+/// Seconds as people read them.
+pub fn seconds(seconds: f64) -> String {
+    duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_thousands_have_commas() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(number(1.234), "1.23");
+        assert_eq!(number(99.97), "100");
+        assert_eq!(number(1234.5), "1,235");
+        assert_eq!(duration(Duration::from_micros(12)), "12.0 µs");
+        assert_eq!(duration(Duration::from_millis(1500)), "1.50 s");
+        assert_eq!(counted(1, "entry"), "1 entry");
+        assert_eq!(counted(2, "entry"), "2 entries");
+        assert_eq!(counted(0, "key"), "0 keys");
+        assert_eq!(counted(4, "flush"), "4 flushes");
+    }
+}

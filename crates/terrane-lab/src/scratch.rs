@@ -1,0 +1,61 @@
+//! Directories that are removed when they are not needed any more: at the end, on an error, and
+//! when the program is interrupted.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::interrupt;
+
+/// A directory that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A new directory where the system keeps temporary files.
+    pub fn temporary(prefix: &str) -> Result<Self> {
+        let made = tempfile::Builder::new().prefix(prefix).tempdir();
+        let parent = std::env::temp_dir();
+        let made = made.with_context(|| {
+            let parent = parent.display();
+            format!("cannot make a directory in {parent}; set TMPDIR to one that can be written")
+        })?;
+        Ok(Self::of(made.keep()))
+    }
+
+    /// A directory that is there, or is about to be made.
+    pub fn of(path: PathBuf) -> Self {
+        interrupt::remove_when_interrupted(&path);
+        Self { path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        interrupt::wait_if_ending();
+        interrupt::remove(&self.path);
+        interrupt::keep(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_directories_go_with_everything_in_them() {
+        let scratch = Scratch::temporary("terrane-test-").unwrap();
+        let path = scratch.path().to_owned();
+        std::fs::create_dir(path.join("sub")).unwrap();
+        std::fs::write(path.join("sub/file"), "x").unwrap();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}
