@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The published FloDB program beside this engine, in turns: see README.md.
+# Alternates between the published FloDB program and this engine: see README.md.
 #
 #   compare/flodb/run.sh SOURCE [BUILD]
 #
-# SOURCE is a checkout of LPD-EPFL/flodb, which is left as it is; BUILD is where copies of it are
-# built (default: a folder in the system's temporary one, kept for the next time). ROUNDS (3), MILLIS
-# (3000), INITIAL (500000) and THREADS ("1 2") set the scale. Writes RESULTS.md beside this file.
+# SOURCE is a checkout of LPD-EPFL/flodb, which is not modified; BUILD is the directory in which copies
+# are built (default: a temporary directory, kept for the next run). ROUNDS (3), MILLIS (3000), INITIAL
+# (500000) and THREADS ("1 2") set the scale. Writes RESULTS.md into the directory of this script.
 set -euo pipefail
 
 source=${1:?where is the checkout of LPD-EPFL/flodb?}
@@ -41,7 +41,7 @@ data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 samples=$data/samples
 
-# Runs a command, and notes the most memory that it had.
+# Runs a command and records its peak memory.
 watch() {
   local key value rest
   "$@" >"$data/output" 2>&1 &
@@ -51,12 +51,12 @@ watch() {
     done 2>/dev/null <"/proc/$!/status" || true
     sleep 0.1
   done
-  # It ends by leaving its main thread, whatever status that gives: what counts is what it says.
+  # The program leaves its main thread at the end, so its exit status is meaningless; check its output.
   wait $! || true
 }
 
-# Notes row, column, operations a second in millions, microseconds of processor time an operation,
-# and the memory in KiB, loading included. The operations of loading are counted, too.
+# Records row, column, millions of operations per second, CPU microseconds per operation, and memory in
+# KiB, loading included. The operations of loading are counted too.
 note() { # row, column, command...
   local row=$1 column=$2 output cpu mops
   shift 2
@@ -109,10 +109,9 @@ done
   echo
   echo "Written by \`compare/flodb/run.sh\`, with ROUNDS=$rounds MILLIS=$millis INITIAL=$initial" \
     "THREADS=\"$threads_list\". Ratios are taken within"
-  echo "a round; medians. The first is that of operations a second, the second that of processor" \
-    "time an operation: above 1,"
-  echo "ours is faster, or takes less. MiB: the most memory that each had. [README.md](README.md) says" \
-    "what is what."
+  echo "a round; medians. The first ratio is of operations per second, the second of CPU time per" \
+    "operation: above 1,"
+  echo "ours is faster or takes less. MiB is peak memory. [README.md](README.md) explains the rows."
   echo
   echo "| | FloDB, Mops/s | its MiB | ours | log | operations a second | processor time | our MiB |"
   echo "|---|---:|---:|---|---|---:|---:|---:|"
