@@ -66,7 +66,9 @@ mod tests {
     fn the_peak_remembers_memory_that_is_gone() {
         let sampler = MemorySampler::start();
         let held = vec![1u8; 64 << 20];
-        std::thread::sleep(3 * INTERVAL);
+        while sampler.peak.load(Ordering::Relaxed) < 64 << 20 {
+            std::thread::sleep(INTERVAL);
+        }
         drop(std::hint::black_box(held));
         std::thread::sleep(3 * INTERVAL);
         let (anonymous, resident) = sampler.stop();

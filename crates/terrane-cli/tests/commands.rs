@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use terrane_testkit::wait_until;
+
 fn terrane(args: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -234,12 +236,9 @@ fn bad_usage_and_locked_databases_have_codes_of_their_own() {
     assert_eq!(code, 5, "{error}");
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     drop(held);
-    // A process that another test starts right now holds the lock as well, until it is itself.
-    let is_free = (0..100).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        terrane(&["shell", &db], "put a 1\n").stdout == b"ok\n"
-    });
-    assert!(is_free);
+    // A process that another test forks now inherits the lock and holds it until it calls exec.
+    let puts = || terrane(&["shell", &db], "put a 1\n").stdout == b"ok\n";
+    wait_until(puts, || "the lock is never free".into());
 }
 
 fn terrane_db(dir: &str) -> terrane::Db {

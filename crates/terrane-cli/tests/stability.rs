@@ -3,7 +3,8 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+
+use terrane_testkit::wait_until;
 
 fn stability(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_terrane")).arg("stability").args(args).output().unwrap()
@@ -145,9 +146,6 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }
 
-/// How long something may take that happens at once.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 #[test]
 fn an_interrupted_evaluation_removes_what_it_made() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,13 +153,9 @@ fn an_interrupted_evaluation_removes_what_it_made() {
     command.args(["stability", "--records", "1000", "--value-size", "10"]);
     command.env("TMPDIR", dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    let begun = Instant::now();
     let made = || std::fs::read_dir(dir.path()).unwrap().next();
     let has_database = || std::fs::read_dir(made()?.unwrap().path()).ok()?.next();
-    while has_database().is_none() {
-        assert!(begun.elapsed() < PATIENCE, "it makes no database");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| has_database().is_some(), || "the command makes no database".into());
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -12,7 +12,7 @@ use terrane_memtable::{
     Config, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, MAX_SEQ, Memtable, Pool,
     SeqNo, Update,
 };
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{HangGuard, Rng, seed_from_env};
 
 fn config(lower: LowerLevel, buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
     Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update: Update::InPlace })
@@ -261,7 +261,8 @@ fn keys_that_are_written_again_take_no_more_memory() {
 #[test]
 fn a_key_with_many_versions_is_as_fast_as_others() {
     const OTHERS: SeqNo = 100;
-    let count = if cfg!(miri) { 60 } else { 100_000 };
+    // A walk through all versions per operation would take longer than the limit of the guard.
+    let count = if cfg!(miri) { 60 } else { 500_000 };
     for (lower, is_drained) in [
         (LowerLevel::BTree, false),
         (LowerLevel::BTree, true),
@@ -274,8 +275,9 @@ fn a_key_with_many_versions_is_as_fast_as_others() {
             memtable.update(&key_of(seq), seq, EntryKind::Value, &value_of(seq), || seq - 1);
         }
         let (first, last) = (OTHERS + 1, OTHERS + count);
-        let start = std::time::Instant::now();
+        let guard = HangGuard::new();
         for seq in first..=last {
+            guard.check(|| format!("{seq} of {count} versions"));
             memtable.update(b"hot", seq, EntryKind::Value, &value_of(seq), || first);
             if is_drained && seq % (count / 10) == 0 {
                 memtable.drain_all();
@@ -294,8 +296,7 @@ fn a_key_with_many_versions_is_as_fast_as_others() {
             assert_eq!(at(seq), seq);
         }
         assert!(matches!(memtable.look_up(b"hot", first - 1), Lookup::Absent));
-        // With all versions gone through it would be minutes.
-        assert!(start.elapsed().as_secs() < 20 || cfg!(miri), "{:?}", start.elapsed());
+
         // Nothing but what came after it is kept, once the snapshot is let go of.
         let before = memtable.len();
         for seq in last + 1..=last + 10 {

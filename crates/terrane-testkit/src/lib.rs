@@ -1,7 +1,9 @@
-//! What the tests of all crates share: text-driven cases and seeded randomness.
+//! Shared by the tests of all crates: text-driven cases, seeded randomness, limits on waiting.
 #![forbid(unsafe_code)]
 
 pub mod datadriven;
+mod hang_guard;
 mod rng;
 
+pub use hang_guard::{HANG_LIMIT, HangGuard, run_guarded, wait_until};
 pub use rng::{Rng, seed_from_env};

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
 use terrane::{Background, Clock, Durability, ErrorKind, KeyspaceOptions, Options, ReadMode};
+use terrane_testkit::{HangGuard, run_guarded};
 
 #[test]
 fn a_compaction_of_the_caller_ends_with_the_database() {
@@ -22,6 +23,7 @@ fn a_compaction_of_the_caller_ends_with_the_database() {
         }
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
         let compacting = std::thread::spawn(move || keyspace.compact_range::<&str>(..));
+        // Any time will do: the closing meets the compaction before, in or after its merge.
         std::thread::sleep(Duration::from_millis(round));
         db.close().unwrap();
         let db = options.clone().open("db").unwrap();
@@ -54,7 +56,10 @@ fn puts_beside_closing_are_kept_if_they_were_acknowledged() {
                     }
                 });
             }
-            std::thread::sleep(Duration::from_micros(300));
+            let written = || counts.iter().map(|count| count.load(Ordering::SeqCst)).sum::<usize>();
+            while written() < round as usize {
+                std::thread::yield_now();
+            }
             db.close().unwrap();
         });
         let again = options.open("db").unwrap();
@@ -132,10 +137,8 @@ fn a_thread_that_panics_is_told_to_those_that_wait_for_it() {
     let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
     db.put("key", "value").unwrap();
     clock.0.store(true, Ordering::SeqCst);
-    let (sender, receiver) = std::sync::mpsc::channel();
     let flushing = db.clone();
-    std::thread::spawn(move || sender.send(flushing.flush()));
-    let flushed = receiver.recv_timeout(Duration::from_secs(15)).unwrap();
+    let flushed = run_guarded(move || flushing.flush());
     assert_eq!(flushed.unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(db.put("key", "other").unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
@@ -181,6 +184,7 @@ fn closing_waits_for_callers_that_do_the_work_themselves() {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
+        // Time for the closing to do the wrong thing; the right one is to wait, however long.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
         clock.goes_on.store(true, Ordering::SeqCst);
@@ -210,11 +214,11 @@ fn a_header_that_the_logs_thread_cannot_sync_ends_all_writes() {
     let options = Options::new().storage(Arc::new(storage.clone()));
     let db = options.log_segment_bytes(64 << 10u64).open("db").unwrap();
     storage.set(Some(fault(Operation::Sync, ".log")));
-    let until = Instant::now() + Duration::from_secs(20);
+    let guard = HangGuard::new();
     let mut number = 0u32;
     while db.put(number.to_be_bytes(), [1; 1000]).is_ok() {
         number += 1;
-        assert!(Instant::now() < until, "{number} writes, {} faults", storage.fired());
+        guard.check(|| format!("{number} writes, {} faults", storage.fired()));
     }
     assert_eq!(storage.fired(), 1);
     assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));

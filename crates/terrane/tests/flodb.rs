@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Db, Design, Durability, ErrorKind, Options, WriteBatch};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{HangGuard, Rng, seed_from_env};
 
 fn design(text: &str) -> Design {
     text.parse().unwrap()
@@ -180,26 +180,28 @@ fn a_scan_beside_another_takes_its_moment_and_begins_again_if_there_is_something
 
 #[test]
 fn a_scan_that_is_always_overtaken_stops_writers_in_the_end() {
+    const KEYS: u64 = 100_000;
     let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
     let db = open(&Arc::new(MemoryStorage::new(9)), memtable, "64MiB");
-    for key in 0..20_000_u64 {
+    // One walk takes several time slices of a busy machine, so that the writer runs during each.
+    for key in 0..KEYS {
         db.put(spread(key), [7; 8]).unwrap();
     }
-    let is_over = AtomicBool::new(false);
+    let (is_over, guard) = (AtomicBool::new(false), HangGuard::new());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for key in (0..20_000_u64).cycle() {
+            for key in (0..KEYS).cycle() {
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
                 db.put(spread(key), [8; 8]).unwrap();
+                guard.check(|| "the scans did not end".into());
             }
         });
-        // What is written meanwhile makes the walks longer.
-        let start = std::time::Instant::now();
-        while db.stats().membuffer.scan_fallbacks == 0 && start.elapsed().as_secs() < 60 {
+        while db.stats().membuffer.scan_fallbacks == 0 {
+            guard.check(|| format!("{:?}", db.stats().membuffer));
             let all = db.range(&[0; 8][..]..&[0xff; 9][..]).unwrap();
-            assert_eq!(all.count(), 20_000);
+            assert_eq!(all.count() as u64, KEYS);
         }
         is_over.store(true, Ordering::Relaxed);
     });

@@ -8,10 +8,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use terrane::{Db, Design, Durability, KeyspaceOptions, Options, WriteBatch};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{HANG_LIMIT, Rng, seed_from_env};
 
 const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
 const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
@@ -81,8 +82,9 @@ fn next_number(db: &Db, thread: u64) -> u64 {
     stored.map_or(0, |bytes| u64::from_be_bytes(bytes[..].try_into().unwrap()))
 }
 
-/// What the child acknowledged before it was killed: the last number of each thread.
-fn run_child(dir: &Path, durability: Durability, lives: Duration) -> Vec<Option<u64>> {
+/// The last number of each thread that a child acknowledged before it was killed. The child is
+/// killed after the given time, or else once every thread has acknowledged [`ENOUGH`] writes.
+fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec<Option<u64>> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_writes", "--nocapture", "--test-threads=1"])
         .env(DIR_VARIABLE, dir)
@@ -92,8 +94,9 @@ fn run_child(dir: &Path, durability: Durability, lives: Duration) -> Vec<Option<
         .spawn()
         .unwrap();
     let stdout = child.stdout.take().unwrap();
+    let (kill_now, must_kill) = mpsc::channel::<()>();
     let killer = std::thread::spawn(move || {
-        std::thread::sleep(lives);
+        let _ = must_kill.recv_timeout(lives.unwrap_or(HANG_LIMIT));
         child.kill().unwrap();
         child.wait().unwrap()
     });
@@ -106,11 +109,21 @@ fn run_child(dir: &Path, durability: Durability, lives: Duration) -> Vec<Option<
         if let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) {
             acknowledged[thread as usize] = Some(number);
         }
+        if lives.is_none() && is_enough(&acknowledged) {
+            let _ = kill_now.send(());
+        }
     }
     let ended = killer.join().unwrap();
     // One that panics has a code of its own.
     assert!(!ended.success() && ended.code() != Some(101), "the child ended by itself: {ended}");
     acknowledged
+}
+
+/// Writes after which a thread deletes what it wrote first.
+const ENOUGH: u64 = 50;
+
+fn is_enough(acknowledged: &[Option<u64>]) -> bool {
+    acknowledged.iter().all(|number| number.is_some_and(|number| number > ENOUGH))
 }
 
 fn check(db: &Db, thread: u64, acknowledged: Option<u64>, story: &str) {
@@ -160,16 +173,9 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
     small.open(&path).unwrap().close().unwrap();
     let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
-    // On a busy machine some live too short to write; those after `kills` live longer.
-    let is_enough = |acknowledged: &[Option<u64>]| {
-        acknowledged.iter().all(|number| number.is_some_and(|number| number > 50))
-    };
-    for kill in 0..kills + 20 {
-        if kill >= kills && is_enough(&acknowledged) {
-            break;
-        }
-        let most = if kill < kills { 150 } else { 2000 };
-        let lives = Duration::from_millis(rng.between(5, most));
+    // On a busy machine a child may be killed before it writes. The last one writes enough.
+    for kill in 0..=kills {
+        let lives = (kill < kills).then(|| Duration::from_millis(rng.between(5, 150)));
         for (thread, number) in run_child(&path, durability, lives).into_iter().enumerate() {
             acknowledged[thread] = number.or(acknowledged[thread]);
         }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, Talk, command, done, interrupt, path, run};
+use terrane_testkit::wait_until;
+
+use crate::support::{Talk, command, done, interrupt, path, run};
 
 /// A reader that waits for each answer would wait for ever if one was held back.
 #[test]
@@ -92,16 +93,9 @@ fn an_interrupted_load_leaves_a_whole_database() {
     let lines: String = (0..5000).map(|number| format!("key{number}\tvalue\n")).collect();
     stdin.write_all(lines.as_bytes()).unwrap();
     stdin.flush().unwrap();
-    // Until what it was given is in, which another process may read meanwhile.
-    let begun = Instant::now();
-    loop {
-        let output = run(&["shell", &db, "--read-only", "-c", "count"], b"");
-        if output.stdout == b"5000\n" {
-            break;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it never loads what it was given");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    // Another process may read during the load, and sees when all lines are in.
+    let is_loaded = || run(&["shell", &db, "--read-only", "-c", "count"], b"").stdout == b"5000\n";
+    wait_until(is_loaded, || "the load never ends".into());
     interrupt(&child);
     assert!(!child.wait().unwrap().success());
     drop(stdin);

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+
+use terrane_testkit::HANG_LIMIT;
 
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
@@ -42,9 +43,6 @@ pub(crate) fn path(dir: &Path, name: &str) -> String {
     dir.join(name).to_str().unwrap().to_owned()
 }
 
-/// How long an answer may take before it is taken for one that never comes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
 /// A process that is talked to line by line.
 pub(crate) struct Talk {
     pub(crate) child: Child,
@@ -72,7 +70,7 @@ impl Talk {
     }
 
     pub(crate) fn answer(&mut self) -> String {
-        self.answers.recv_timeout(PATIENCE).unwrap()
+        self.answers.recv_timeout(HANG_LIMIT).unwrap()
     }
 }
 

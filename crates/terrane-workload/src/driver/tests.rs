@@ -4,6 +4,7 @@ mod mixed;
 mod spy;
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::*;
@@ -248,25 +249,25 @@ fn values_of_a_range_of_sizes_are_read_back() {
     assert!((mean - 150.5).abs() < 10.0, "{mean}");
 }
 
-/// Keeps what it was told.
-#[derive(Default)]
-struct Told(Mutex<Vec<(u64, u64, Duration)>>);
+/// Records all updates, and counts them in the store that waits for one.
+struct Updates<'a>(Mutex<Vec<(u64, u64, Duration)>>, &'a Spy);
 
-impl Progress for Told {
+impl Progress for Updates<'_> {
     fn update(&self, done: u64, total: u64, elapsed: Duration) {
         self.0.lock().unwrap().push((done, total, elapsed));
+        self.1.updates.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 #[test]
 fn progress_goes_up_to_the_total_ten_times_a_second() {
-    let spy = Spy::over(MemStore::new(), Fault::Sleeps(Duration::from_millis(1)));
-    let told = Told::default();
+    let spy = Spy::over(MemStore::new(), Fault::WaitsForProgressAfter(100));
+    let updates = Updates(Mutex::default(), &spy);
     let options = RunOptions { num: 350, ..options() };
-    let report = run(&spy, Workload::FillRandom, &options, &told).unwrap();
-    let told = told.0.into_inner().unwrap();
-    assert!(told.is_sorted());
-    assert_eq!(told.last().map(|(done, total, _)| (*done, *total)), Some((350, 350)));
+    let report = run(&spy, Workload::FillRandom, &options, &updates).unwrap();
+    let updates = updates.0.into_inner().unwrap();
+    assert!(updates.is_sorted());
+    assert_eq!(updates.last().map(|(done, total, _)| (*done, *total)), Some((350, 350)));
     let at_most = (report.seconds / PROGRESS_INTERVAL.as_secs_f64()) as usize + 2;
-    assert!((2..=at_most).contains(&told.len()), "{} updates", told.len());
+    assert!((2..=at_most).contains(&updates.len()), "{} updates", updates.len());
 }

@@ -1,10 +1,8 @@
 //! A table that compactions cannot read: what waits for it is told of it, and the rest goes on.
 
-use std::sync::mpsc;
-use std::time::Duration;
-
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Db, Error, ErrorKind};
+use terrane_testkit::run_guarded;
 
 use crate::support::{DIR, in_memory};
 
@@ -29,15 +27,10 @@ fn flip(storage: &MemoryStorage, name: &str, at: usize) {
     storage.overwrite(&path, &bytes).unwrap();
 }
 
-/// What `work` answers about a database, which must not take longer than `seconds`.
-fn within<T: Send + 'static>(
-    seconds: u64,
-    db: &Db,
-    work: impl FnOnce(&Db) -> T + Send + 'static,
-) -> T {
-    let (db, (sender, receiver)) = (db.clone(), mpsc::channel());
-    std::thread::spawn(move || sender.send(work(&db)));
-    receiver.recv_timeout(Duration::from_secs(seconds)).expect("an answer, not an endless wait")
+/// Calls `work` on the database; fails if the call hangs.
+fn guarded<T: Send + 'static>(db: &Db, work: impl FnOnce(&Db) -> T + Send + 'static) -> T {
+    let db = db.clone();
+    run_guarded(move || work(&db))
 }
 
 fn assert_tells_of_table(error: &Error) {
@@ -56,14 +49,14 @@ fn writers_that_a_damaged_table_stops_are_told_so() {
             db.put("z", number.to_string())?;
             db.flush()
         };
-        let error = within(15, &db, move |db| (0..40).find_map(|number| round(db, number).err()));
+        let error = guarded(&db, move |db| (0..40).find_map(|number| round(db, number).err()));
         assert_tells_of_table(&error.expect("writers were not stopped"));
-        assert_tells_of_table(&within(15, &db, |db| db.put("c", "1").unwrap_err()));
-        assert_tells_of_table(&within(15, &db, |db| db.wait_for_compactions().unwrap_err()));
+        assert_tells_of_table(&guarded(&db, |db| db.put("c", "1").unwrap_err()));
+        assert_tells_of_table(&guarded(&db, |db| db.wait_for_compactions().unwrap_err()));
         assert_tells_of_table(&db.stats().error.unwrap());
         // Reads of what is not damaged go on.
         assert!(db.get("a").unwrap().is_some() && db.get("z").unwrap().is_some());
-        within(15, &db, |db| db.clone().close().unwrap());
+        guarded(&db, |db| db.clone().close().unwrap());
     }
 }
 
@@ -76,11 +69,11 @@ fn a_range_with_a_damaged_table_is_refused_each_time_it_is_compacted() {
         // A table alone would be moved unread.
         db.put("b", "1").unwrap();
         for _ in 0..3 {
-            let refused = within(8, &db, |db| db.compact_range::<&str>(..));
+            let refused = guarded(&db, |db| db.compact_range::<&str>(..));
             assert_tells_of_table(&refused.unwrap_err());
         }
         db.put("c", "1").unwrap();
-        within(8, &db, |db| db.flush().unwrap());
+        guarded(&db, |db| db.flush().unwrap());
         assert_eq!(db.get("c").unwrap().unwrap(), "1");
         // What was done since has not made the table whole.
         assert_tells_of_table(&db.stats().error.unwrap());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use terrane::policy::catalogue;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, ManualClock, Options};
+use terrane_testkit::wait_until;
 
 use crate::support::{DIR, tiny};
 
@@ -118,9 +119,6 @@ fn threads_wake_up_by_time_alone() {
     db.put("a", "1").unwrap();
     db.flush().unwrap();
     db.delete("a").unwrap();
-    let start = std::time::Instant::now();
-    while db.stats().table_entries > 0 || db.tree().memtable_entries > 0 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{}", db.tree());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let is_empty = || db.stats().table_entries == 0 && db.tree().memtable_entries == 0;
+    wait_until(is_empty, || db.tree().to_string());
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use terrane::policy::catalogue;
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
+use terrane_testkit::wait_until;
 
 use crate::support::{DIR, tiny};
 
@@ -334,9 +335,5 @@ fn threads_let_go_of_the_log_by_time_alone() {
         db: Some(db),
         name: "threads".into(),
     };
-    let start = std::time::Instant::now();
-    while !case.holders("doomed").is_empty() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{}", case.tree());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| case.holders("doomed").is_empty(), || case.tree().to_string());
 }

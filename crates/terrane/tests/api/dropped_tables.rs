@@ -3,10 +3,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use terrane::storage::{Crash, MemoryStorage, Storage, Survival};
 use terrane::{Background, Db, Options};
+use terrane_testkit::wait_until;
 
 use crate::support::{DIR, in_memory, keys, small, small_design};
 
@@ -102,11 +102,7 @@ fn threads_drop_them_without_being_asked() {
     fill_and_settle(&db);
     db.delete_range("00010".."01990").unwrap();
     db.flush().unwrap();
-    let start = Instant::now();
-    while db.stats().table_bytes > 20_000 {
-        assert!(start.elapsed().as_secs() < 10, "{}", db.stats());
-        std::thread::yield_now();
-    }
+    wait_until(|| db.stats().table_bytes <= 20_000, || db.stats().to_string());
     assert_eq!(keys(db.iter().unwrap()), left());
 }
 
@@ -204,10 +200,7 @@ fn tables_that_an_iterator_kept_go_soon_after_it() {
     };
     assert!(files() > db.tree().shape.table_count() + 30, "the iterator reads them");
     assert!(held.map(Result::unwrap).all(|(_, value)| *value == [7; 100]));
-    let until = Instant::now() + Duration::from_secs(20);
-    while files() > db.tree().shape.table_count() {
-        assert!(Instant::now() < until, "{} files of {}", files(), db.tree());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let are_removed = || files() <= db.tree().shape.table_count();
+    wait_until(are_removed, || format!("{} files of {}", files(), db.tree()));
     db.close().unwrap();
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrane::storage::{Fault, FaultStorage, Operation};
 use terrane::{Background, BackgroundWork, Event, FlushReason, LoggedEvent, ManualClock, Options};
+use terrane_testkit::wait_until;
 
 use crate::support::{DIR, in_memory, small_design};
 
@@ -80,8 +81,8 @@ fn trouble_is_told_once_however_often_work_is_tried() {
     }));
     db.put("a", "1").unwrap();
     assert!(db.flush().is_err());
-    // Tried again several times by now.
-    std::thread::sleep(Duration::from_millis(500));
+    // The flush thread retries by itself.
+    wait_until(|| storage.fired() > 4, || format!("{} attempts", storage.fired()));
     storage.set(None);
     db.flush().unwrap();
     db.close().unwrap();

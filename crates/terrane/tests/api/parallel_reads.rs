@@ -1,7 +1,7 @@
 //! Reads with threads that help: the same answers, whatever happens to the tables or the threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 use terrane::{Background, Db, ErrorKind, Options, ReadMode};
@@ -137,12 +137,13 @@ fn an_error_in_an_old_run_hides_no_newer_answer() {
 
 #[test]
 fn closing_while_reads_wait_ends_them_with_an_answer_or_closed() {
-    for _ in 0..10 {
+    for round in 0..10 {
         let db = ten_runs(&options(2).read_mode(ReadMode::Cached));
-        let is_closed = AtomicBool::new(false);
+        let (is_closed, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for reader in 0..4 {
-                let (db, mut kept, is_closed) = (db.clone(), db.iter().unwrap(), &is_closed);
+                let (db, mut kept) = (db.clone(), db.iter().unwrap());
+                let (is_closed, reads) = (&is_closed, &reads);
                 scope.spawn(move || {
                     for number in (0..100).cycle().skip(reader * 7) {
                         match db.get(format!("{number:03}")) {
@@ -152,6 +153,7 @@ fn closing_while_reads_wait_ends_them_with_an_answer_or_closed() {
                                 break;
                             }
                         }
+                        reads.fetch_add(1, Ordering::Relaxed);
                     }
                     while !is_closed.load(Ordering::Acquire) {
                         std::thread::yield_now();
@@ -161,7 +163,9 @@ fn closing_while_reads_wait_ends_them_with_an_answer_or_closed() {
                     assert_eq!(kept.count(), 10);
                 });
             }
-            std::thread::sleep(std::time::Duration::from_millis(3));
+            while reads.load(Ordering::Relaxed) < 100 * round {
+                std::thread::yield_now();
+            }
             db.clone().close().unwrap();
             is_closed.store(true, Ordering::Release);
         });

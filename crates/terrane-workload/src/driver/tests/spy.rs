@@ -19,7 +19,8 @@ pub(super) enum Fault {
     RepeatsEntries,
     ForgetsDeletes,
     FailsAfter(u64),
-    Sleeps(Duration),
+    /// After this many calls, no call returns before the first progress update.
+    WaitsForProgressAfter(u64),
 }
 
 /// How often each method was called.
@@ -40,13 +41,16 @@ pub(super) struct Spy {
     inner: MemStore,
     fault: Fault,
     counts: [AtomicU64; 9],
+    /// Progress updates so far, counted by the test.
+    pub(super) updates: AtomicU64,
     /// Entries that could have been shown so far, for faults that hit every n-th.
     asked: AtomicU64,
 }
 
 impl Spy {
     pub(super) fn over(inner: MemStore, fault: Fault) -> Self {
-        Self { inner, fault, counts: Default::default(), asked: AtomicU64::new(0) }
+        let (counts, updates, asked) = Default::default();
+        Self { inner, fault, counts, updates, asked }
     }
 
     pub(super) fn calls(&self) -> Calls {
@@ -61,8 +65,10 @@ impl Spy {
             Fault::FailsAfter(limit) if calls >= limit => {
                 Err(StoreError::new("be lucky", "out of luck"))
             }
-            Fault::Sleeps(time) => {
-                std::thread::sleep(time);
+            Fault::WaitsForProgressAfter(limit) if calls >= limit => {
+                while self.updates.load(Ordering::Relaxed) == 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 Ok(())
             }
             _ => Ok(()),

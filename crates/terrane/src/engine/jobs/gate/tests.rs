@@ -131,6 +131,6 @@ fn a_budget_holds_for_flushes_and_merges_together_and_can_be_lifted() {
     assert!(took >= Duration::from_millis(115), "8 MiB at 64 MiB a second took {took:?}");
     gate.set_budget(IoBudget::Unlimited);
     assert_eq!(gate.budget(), IoBudget::Unlimited);
+    // Four hours of the former budget: the test would hang if it still held.
     pass.go_on(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
-    assert!(start.elapsed() < took + Duration::from_secs(10));
 }
