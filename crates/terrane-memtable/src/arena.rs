@@ -14,15 +14,15 @@
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use crate::pool::{Block, LARGEST_BYTES, Pool};
+use crate::pool::{LARGEST_BYTES, MemoryBlock, Pool};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
 /// All allocations are multiples of this, and aligned to it.
 pub(crate) const ALIGN: usize = 8;
 
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
-struct Chunk {
-    memory: Block,
+struct ArenaChunk {
+    memory: MemoryBlock,
     /// Bytes asked for; above the capacity once the chunk is full.
     asked: AtomicUsize,
     all: WrittenOnce,
@@ -30,20 +30,20 @@ struct Chunk {
 
 /// All that an arena owns.
 #[derive(Default)]
-struct Chunks {
-    all: Vec<NonNull<Chunk>>,
+struct ArenaChunks {
+    all: Vec<NonNull<ArenaChunk>>,
     /// Memory for the next ones; counted in the capacity of the arena.
-    reserved: Vec<Block>,
+    reserved: Vec<MemoryBlock>,
 }
 
 /// A growing region of memory that is freed as a whole.
 pub(crate) struct Arena {
-    current: AtomicPtr<Chunk>,
+    current: AtomicPtr<ArenaChunk>,
     /// Capacity of all chunks.
     capacity_bytes: AtomicUsize,
     /// Bytes handed out from chunks that are not current.
     sealed_bytes: AtomicUsize,
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<ArenaChunks>,
     pool: Arc<Pool>,
 }
 
@@ -58,7 +58,7 @@ impl Arena {
             current: AtomicPtr::new(ptr::null_mut()),
             capacity_bytes: AtomicUsize::new(0),
             sealed_bytes: AtomicUsize::new(0),
-            chunks: Mutex::new(Chunks::default()),
+            chunks: Mutex::new(ArenaChunks::default()),
             pool,
         }
     }
@@ -102,19 +102,19 @@ impl Arena {
     /// Adds a chunk after `full`, unless another thread did. An allocation too large for a usual
     /// chunk gets one of its own, and is returned.
     #[cold]
-    fn grow(&self, full: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
+    fn grow(&self, full: *mut ArenaChunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = lock(&self.chunks);
         let capacity = self.capacity_bytes.load(Ordering::Relaxed);
         let usual = capacity.next_power_of_two().clamp(FIRST_CHUNK_BYTES, LARGEST_BYTES);
         if bytes > usual / 4 {
-            let chunk = self.add(&mut chunks, Block::allocate(bytes));
+            let chunk = self.add(&mut chunks, MemoryBlock::allocate(bytes));
             self.sealed_bytes.fetch_add(bytes, Ordering::Relaxed);
             // SAFETY: invariant 1.
             return unsafe { chunk.as_ref() }.take(bytes);
         }
         if ptr::eq(self.current.load(Ordering::Acquire), full) {
             // SAFETY: invariants 1 and 3.
-            let sealed = unsafe { full.as_ref() }.map_or(0, Chunk::used_bytes);
+            let sealed = unsafe { full.as_ref() }.map_or(0, ArenaChunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
             let chunk = match chunks.reserved.pop() {
                 Some(memory) => self.add_counted(&mut chunks, memory),
@@ -125,13 +125,13 @@ impl Arena {
         None
     }
 
-    fn add(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
+    fn add(&self, chunks: &mut ArenaChunks, memory: MemoryBlock) -> NonNull<ArenaChunk> {
         self.capacity_bytes.fetch_add(memory.len(), Ordering::Relaxed);
         self.add_counted(chunks, memory)
     }
 
-    fn add_counted(&self, chunks: &mut Chunks, memory: Block) -> NonNull<Chunk> {
-        let chunk = Chunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
+    fn add_counted(&self, chunks: &mut ArenaChunks, memory: MemoryBlock) -> NonNull<ArenaChunk> {
+        let chunk = ArenaChunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
         chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
         chunks.all.push(chunk);
@@ -143,13 +143,13 @@ impl Arena {
     pub(crate) fn usage(&self) -> (usize, usize) {
         let current = self.current.load(Ordering::Acquire);
         // SAFETY: invariants 1 and 3.
-        let open = unsafe { current.as_ref() }.map_or(0, Chunk::used_bytes);
+        let open = unsafe { current.as_ref() }.map_or(0, ArenaChunk::used_bytes);
         let used = self.sealed_bytes.load(Ordering::Relaxed) + open;
         (used, self.capacity_bytes.load(Ordering::Relaxed))
     }
 }
 
-impl Chunk {
+impl ArenaChunk {
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
         self.all.read();
         let capacity = self.memory.len();
@@ -176,7 +176,7 @@ impl Chunk {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let Chunks { all, reserved } = std::mem::take(&mut *lock(&self.chunks));
+        let ArenaChunks { all, reserved } = std::mem::take(&mut *lock(&self.chunks));
         for chunk in all {
             // SAFETY: made by `add` from a box, and freed only here.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };

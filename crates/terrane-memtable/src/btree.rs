@@ -16,8 +16,8 @@
 //! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
 
 mod group;
+mod multi_insert;
 mod node;
-mod path;
 mod position;
 
 use std::ptr::NonNull;
@@ -26,16 +26,16 @@ use crate::arena::Arena;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
 use crate::head::head_of;
 use crate::pool::Pool;
-use crate::skiplist::{Contents, Layout, Node as Record, NodeRef as RecordRef, Older, Overwritten};
+use crate::skiplist::{Layout, Node, NodeRef, Older, Overwritten};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
-use node::{Changed, Locked, Node, NodeRef, SLOTS, Slot, Target};
-pub(crate) use position::Position;
+use node::{LeafEntry, NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
+pub(crate) use position::BTreePosition;
 use std::sync::Arc;
 
 /// The tree.
 pub(crate) struct BTree {
     arena: Arena,
-    root: AtomicPtr<Node>,
+    root: AtomicPtr<TreeNode>,
     /// Held while the tree gets another level.
     growing: Mutex<()>,
     layout: Layout,
@@ -50,7 +50,7 @@ unsafe impl Sync for BTree {}
 impl BTree {
     pub(crate) fn new(layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
-        let root = AtomicPtr::new(Node::allocate(&arena, 0).as_ptr());
+        let root = AtomicPtr::new(TreeNode::allocate(&arena, 0).as_ptr());
         Self { arena, root, growing: Mutex::new(()), layout }
     }
 
@@ -60,56 +60,61 @@ impl BTree {
     }
 
     #[inline]
-    fn root(&self) -> NodeRef<'_> {
+    fn root(&self) -> TreeNodeRef<'_> {
         let root = self.root.load(Ordering::Acquire);
         // SAFETY: the root is never null.
         let root = unsafe { NonNull::new_unchecked(root) };
         // SAFETY: the root is a node of this tree.
-        unsafe { NodeRef::new(root) }
+        unsafe { TreeNodeRef::new(root) }
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, contents: &Contents<'_>) {
-        let target = Target::new(contents.key, contents.seq);
+    pub(crate) fn insert(&self, contents: &Entry<'_>) {
+        let target = SearchTarget::new(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         // What will be read and moved in the leaf comes while key and value are copied.
         let record = self.allocate(contents);
         leaf.prefetch_entry(target.head);
         // SAFETY: made in this tree's arena.
-        let entry = unsafe { RecordRef::new(record) };
+        let entry = unsafe { NodeRef::new(record) };
         self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
     /// An entry that is not in the tree yet.
-    pub(crate) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Record> {
-        Record::allocate(&self.arena, self.layout, 0, contents)
+    pub(crate) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
+        Node::allocate(&self.arena, self.layout, 0, contents)
     }
 
     /// Writes an entry anew that is not in the tree.
     ///
     /// # Safety
     /// It was made by [`BTree::allocate`], no one else reads it, and it has room for the contents.
-    pub(crate) unsafe fn rewrite(&self, record: NonNull<Record>, contents: &Contents<'_>) {
+    pub(crate) unsafe fn rewrite(&self, record: NonNull<Node>, contents: &Entry<'_>) {
         // SAFETY: passed on.
-        unsafe { Record::fill(record, self.layout, contents) };
+        unsafe { Node::fill(record, self.layout, contents) };
     }
 
     /// Puts an entry into the tree.
     ///
     /// # Safety
     /// It was made by [`BTree::allocate`] of this tree, and is linked for the first time.
-    pub(crate) unsafe fn link(&self, record: NonNull<Record>) {
+    pub(crate) unsafe fn link(&self, record: NonNull<Node>) {
         // SAFETY: made in this tree's arena.
-        let entry: RecordRef<'_> = unsafe { RecordRef::new(record) };
-        let target = Target::new(entry.key(), entry.seq());
+        let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
+        let target = SearchTarget::new(entry.key(), entry.seq());
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
     /// Puts an entry into the leaf where it belongs.
-    fn insert_into<'a>(&'a self, mut leaf: Locked<'a>, target: &Target<'_>, entry: RecordRef<'a>) {
+    fn insert_into<'a>(
+        &'a self,
+        mut leaf: TreeNodeGuard<'a>,
+        target: &SearchTarget<'_>,
+        entry: NodeRef<'a>,
+    ) {
         let at = leaf.node.count_before(target);
         if leaf.node.len() < SLOTS {
             leaf.insert(at, target.head, entry.as_ptr(), None);
@@ -124,11 +129,11 @@ impl BTree {
     /// new node to the right, with its first entry.
     fn split_leaf<'a>(
         &'a self,
-        leaf: &mut Locked<'a>,
+        leaf: &mut TreeNodeGuard<'a>,
         at: usize,
         head: u64,
-        entry: RecordRef<'a>,
-    ) -> (u64, RecordRef<'a>, NodeRef<'a>) {
+        entry: NodeRef<'a>,
+    ) -> (u64, NodeRef<'a>, TreeNodeRef<'a>) {
         let right = self.new_node(0);
         if at == SLOTS && leaf.node.right().is_none() {
             // An ascending key: the full node stays as it is.
@@ -147,9 +152,9 @@ impl BTree {
         (first_head, first, right)
     }
 
-    fn new_node(&self, level: usize) -> NodeRef<'_> {
+    fn new_node(&self, level: usize) -> TreeNodeRef<'_> {
         // SAFETY: made in this tree's arena.
-        unsafe { NodeRef::new(Node::allocate(&self.arena, level)) }
+        unsafe { TreeNodeRef::new(TreeNode::allocate(&self.arena, level)) }
     }
 
     /// Tells the level above of a node that was split off, whose first entry is `first`.
@@ -157,10 +162,10 @@ impl BTree {
         &'a self,
         level: usize,
         head: u64,
-        first: RecordRef<'a>,
-        child: NodeRef<'a>,
+        first: NodeRef<'a>,
+        child: TreeNodeRef<'a>,
     ) {
-        let target = Target { head, key: first.key(), seq: first.seq() };
+        let target = SearchTarget { head, key: first.key(), seq: first.seq() };
         if self.root().level() < level {
             self.grow(level);
         }
@@ -197,12 +202,16 @@ impl BTree {
     }
 
     /// The node of a level in which the target belongs, locked.
-    fn lock_for(&self, target: &Target<'_>, level: usize) -> Locked<'_> {
+    fn lock_for(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeGuard<'_> {
         self.lock_from(self.descend(target, level), target)
     }
 
     /// The node in which the target belongs: this one, or one to its right; locked.
-    fn lock_from<'a>(&'a self, mut node: NodeRef<'a>, target: &Target<'_>) -> Locked<'a> {
+    fn lock_from<'a>(
+        &'a self,
+        mut node: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+    ) -> TreeNodeGuard<'a> {
         loop {
             let locked = node.lock();
             // It may have been split since it was found.
@@ -215,7 +224,7 @@ impl BTree {
 
     /// The node of a level in which the target belongs, or one to the left of it.
     #[inline]
-    fn descend(&self, target: &Target<'_>, level: usize) -> NodeRef<'_> {
+    fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
         let mut node = self.root();
         while node.level() > level {
             // A node that has changed under the search is searched again.
@@ -229,7 +238,10 @@ impl BTree {
 
     /// The child, or the node to the right, in which to search on for the target.
     #[inline]
-    fn step_down<'a>(node: NodeRef<'a>, target: &Target<'_>) -> Result<NodeRef<'a>, Changed> {
+    fn step_down<'a>(
+        node: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+    ) -> Result<TreeNodeRef<'a>, NodeChanged> {
         let version = node.read_version();
         let next = if node.is_beyond(target) {
             node.right()
@@ -239,7 +251,7 @@ impl BTree {
             node.child(before + usize::from(node.is_at(before, target)))
         };
         node.check(version)?;
-        next.ok_or(Changed)
+        next.ok_or(NodeChanged)
     }
 
     /// The newest version of `key` that is not newer than `seq`.
@@ -251,21 +263,21 @@ impl BTree {
     /// As [`BTree::get`], where versions may have been forgotten: an error if the one that is asked
     /// for may have been. That one, and the version above those that were forgotten, were here
     /// before this was asked: so the two need not be read at one moment.
-    pub(crate) fn get_unless_forgotten(
+    pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
         seq: SeqNo,
-    ) -> Result<Option<RecordRef<'_>>, Overwritten> {
+    ) -> Result<Option<NodeRef<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let found = self.first_at_or_after(key, seq);
         let before = match found.map(|slot| slot.before(head_of(key))) {
             Some(Ok(before)) => before,
-            Some(Err(Changed)) | None => self.last_before(key, seq).map(|slot| slot.record),
+            Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(|slot| slot.record),
         };
         if let Some(newer) = before.filter(|newer| newer.key() == key) {
             // SAFETY: the layout says so.
             let older = unsafe { newer.versions() }.older();
-            if matches!(older, Older::Forgotten) {
+            if matches!(older, Older::Reclaimed) {
                 return Err(Overwritten);
             }
         }
@@ -283,97 +295,103 @@ impl BTree {
     }
 
     /// The first entry at or after `(key, seq)`.
-    fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<Slot<'_>> {
-        let target = Target::new(key, seq);
+    fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
+        let target = SearchTarget::new(key, seq);
         let mut leaf = self.descend(&target, 0);
         loop {
             match Self::seek_in(leaf, &target) {
-                Ok(Found::At(slot)) => return Some(slot),
-                Ok(Found::Right(right)) => leaf = right,
-                Ok(Found::Nothing) => return None,
-                Err(Changed) => {}
+                Ok(SearchStep::At(slot)) => return Some(slot),
+                Ok(SearchStep::Continue(right)) => leaf = right,
+                Ok(SearchStep::End) => return None,
+                Err(NodeChanged) => {}
             }
         }
     }
 
-    fn seek_in<'a>(leaf: NodeRef<'a>, target: &Target<'_>) -> Result<Found<'a>, Changed> {
+    fn seek_in<'a>(
+        leaf: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+    ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = leaf.read_version();
         let index = leaf.count_before(target);
         let found = match leaf.entry(index).filter(|_| index < leaf.len()) {
             Some(record) if !leaf.is_beyond(target) => {
-                Found::At(Slot { leaf, version, index, record })
+                SearchStep::At(LeafEntry { leaf, version, index, record })
             }
-            _ => leaf.right().map_or(Found::Nothing, Found::Right),
+            _ => leaf.right().map_or(SearchStep::End, SearchStep::Continue),
         };
         leaf.check(version)?;
         Ok(found)
     }
 
     /// The last entry before `(key, seq)`.
-    fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<Slot<'_>> {
-        let target = Target::new(key, seq);
+    fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
+        let target = SearchTarget::new(key, seq);
         let mut node = self.root();
         loop {
             match Self::step_before(node, &target) {
-                Ok(Found::At(slot)) => return Some(slot),
-                Ok(Found::Right(next)) => node = next,
-                Ok(Found::Nothing) => return None,
-                Err(Changed) => {}
+                Ok(SearchStep::At(slot)) => return Some(slot),
+                Ok(SearchStep::Continue(next)) => node = next,
+                Ok(SearchStep::End) => return None,
+                Err(NodeChanged) => {}
             }
         }
     }
 
     /// As a search for the target, but into the child whose first entry is before it: there, or to
     /// the right of there, is the last entry before it.
-    fn step_before<'a>(node: NodeRef<'a>, target: &Target<'_>) -> Result<Found<'a>, Changed> {
+    fn step_before<'a>(
+        node: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+    ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
         let before = node.count_before(target);
         // Beyond the high entry, and not that entry itself.
         let is_right = node.is_after_high(target);
         let found = if is_right {
-            node.right().map_or(Found::Nothing, Found::Right)
+            node.right().map_or(SearchStep::End, SearchStep::Continue)
         } else if node.level() > 0 {
-            node.child(before).map_or(Found::Nothing, Found::Right)
+            node.child(before).map_or(SearchStep::End, SearchStep::Continue)
         } else {
             let index = before.checked_sub(1);
             let slot = index.and_then(|index| {
-                node.entry(index).map(|record| Slot { leaf: node, version, index, record })
+                node.entry(index).map(|record| LeafEntry { leaf: node, version, index, record })
             });
-            slot.map_or(Found::Nothing, Found::At)
+            slot.map_or(SearchStep::End, SearchStep::At)
         };
         node.check(version)?;
         Ok(found)
     }
 
-    fn first(&self) -> Option<Slot<'_>> {
+    fn first(&self) -> Option<LeafEntry<'_>> {
         self.first_at_or_after(&[], MAX_SEQ)
     }
 
-    fn last(&self) -> Option<Slot<'_>> {
+    fn last(&self) -> Option<LeafEntry<'_>> {
         let mut node = self.root();
         loop {
             match Self::step_to_end(node) {
-                Ok(Found::At(slot)) => return Some(slot),
-                Ok(Found::Right(next)) => node = next,
-                Ok(Found::Nothing) => return None,
-                Err(Changed) => {}
+                Ok(SearchStep::At(slot)) => return Some(slot),
+                Ok(SearchStep::Continue(next)) => node = next,
+                Ok(SearchStep::End) => return None,
+                Err(NodeChanged) => {}
             }
         }
     }
 
-    fn step_to_end(node: NodeRef<'_>) -> Result<Found<'_>, Changed> {
+    fn step_to_end(node: TreeNodeRef<'_>) -> Result<SearchStep<'_>, NodeChanged> {
         let version = node.read_version();
         let len = node.len();
         let found = match (node.right(), node.level()) {
-            (Some(right), _) => Found::Right(right),
+            (Some(right), _) => SearchStep::Continue(right),
             (None, 0) => {
                 let index = len.checked_sub(1);
                 let slot = index.and_then(|index| {
-                    node.entry(index).map(|record| Slot { leaf: node, version, index, record })
+                    node.entry(index).map(|record| LeafEntry { leaf: node, version, index, record })
                 });
-                slot.map_or(Found::Nothing, Found::At)
+                slot.map_or(SearchStep::End, SearchStep::At)
             }
-            (None, _) => node.child(len).map_or(Found::Nothing, Found::Right),
+            (None, _) => node.child(len).map_or(SearchStep::End, SearchStep::Continue),
         };
         node.check(version)?;
         Ok(found)
@@ -381,9 +399,9 @@ impl BTree {
 }
 
 /// Where a step of a search has led.
-enum Found<'a> {
-    At(Slot<'a>),
+enum SearchStep<'a> {
+    At(LeafEntry<'a>),
     /// Another node, to the right or below, where to search on.
-    Right(NodeRef<'a>),
-    Nothing,
+    Continue(TreeNodeRef<'a>),
+    End,
 }

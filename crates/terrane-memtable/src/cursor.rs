@@ -4,14 +4,14 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::btree::Position as BTreePosition;
+use crate::btree::BTreePosition;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
-use crate::flodb::Position as FloDbPosition;
-use crate::hash::{HashPosition, Range};
+use crate::flodb::FloDbPosition;
+use crate::hash::{HashPosition, ReadBounds};
 use crate::memtable::{Kind, Memtable};
 use crate::ordered::ViewPosition;
 use crate::pinned::PinnedValue;
-use crate::skiplist::Position as SkipListPosition;
+use crate::skiplist::ListPosition;
 
 /// Walks a memtable in order: by key, and within a key from new to old.
 ///
@@ -22,14 +22,14 @@ pub struct Cursor {
     /// A position in this very memtable, by all the methods below.
     position: Position,
     /// What will be asked for.
-    range: Range,
+    range: ReadBounds,
     memtable: Arc<Memtable>,
 }
 
 /// A position in one of the kinds, or nowhere.
 enum Position {
     Nowhere,
-    SkipList(SkipListPosition),
+    SkipList(ListPosition),
     BTree(BTreePosition),
     Vector(ViewPosition),
     Hashed(HashPosition),
@@ -53,13 +53,13 @@ macro_rules! seek {
 
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
-        Self { position: Position::Nowhere, range: Range::default(), memtable }
+        Self { position: Position::Nowhere, range: ReadBounds::default(), memtable }
     }
 
     pub(crate) fn of_drained(memtable: Arc<Memtable>) -> Self {
         let mut cursor = Self::new(memtable);
         if let Kind::FloDb(flodb) = &cursor.memtable.kind {
-            cursor.position = Position::FloDb(FloDbPosition::of_drained(flodb));
+            cursor.position = Position::FloDb(FloDbPosition::drained_only(flodb));
         }
         cursor
     }
@@ -74,7 +74,7 @@ impl Cursor {
     /// bucket.
     pub fn limit_to(&mut self, first: Option<&[u8]>, end: Option<&[u8]>) {
         if let Kind::Hashed(_) = &self.memtable.kind {
-            self.range = Range { first: first.map(Into::into), end: end.map(Into::into) };
+            self.range = ReadBounds { first: first.map(Into::into), end: end.map(Into::into) };
         }
     }
 
@@ -118,7 +118,7 @@ impl Cursor {
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
         let from = self.in_flodb();
-        seek!(self, list => SkipListPosition::first(list), tree => BTreePosition::first(tree),
+        seek!(self, list => ListPosition::first(list), tree => BTreePosition::first(tree),
             vector => vector.first(), table => HashPosition::first(table),
             flodb => from.first(flodb));
     }
@@ -126,7 +126,7 @@ impl Cursor {
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
         let from = self.in_flodb();
-        seek!(self, list => SkipListPosition::last(list), tree => BTreePosition::last(tree),
+        seek!(self, list => ListPosition::last(list), tree => BTreePosition::last(tree),
             vector => vector.last(), table => HashPosition::last(table),
             flodb => from.last(flodb));
     }
@@ -135,7 +135,7 @@ impl Cursor {
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
         let from = self.in_flodb();
-        seek!(self, list => SkipListPosition::at_or_after(list, key, seq),
+        seek!(self, list => ListPosition::at_or_after(list, key, seq),
             tree => BTreePosition::at_or_after(tree, key, seq),
             vector => vector.at_or_after(key, seq),
             table => HashPosition::at_or_after(table, key, seq, &self.range),
@@ -145,7 +145,7 @@ impl Cursor {
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
         let from = self.in_flodb();
-        seek!(self, list => SkipListPosition::before(list, key, MAX_SEQ),
+        seek!(self, list => ListPosition::before(list, key, MAX_SEQ),
             tree => BTreePosition::before(tree, key, MAX_SEQ),
             vector => vector.before(key, MAX_SEQ),
             table => HashPosition::before(table, key, MAX_SEQ, &self.range),

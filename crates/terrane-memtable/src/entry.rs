@@ -46,6 +46,13 @@ pub struct Entry<'a> {
     pub value: &'a [u8],
 }
 
+impl Entry<'_> {
+    /// Bytes of key and value.
+    pub(crate) fn data_bytes(&self) -> usize {
+        self.key.len() + self.value.len()
+    }
+}
+
 /// Sequence number and kind in one word, in the order of sequence numbers.
 pub(crate) const fn pack(seq: SeqNo, kind: EntryKind) -> u64 {
     (seq << 8) | kind as u64

@@ -34,16 +34,16 @@ mod span;
 use std::sync::{Arc, OnceLock};
 
 pub use drain::DrainInsert;
-use drain::Which;
+use drain::DrainScope;
 use lower::Lower;
 pub use lower::LowerLevel;
-use membuffer::{Membuffer, Missed};
-pub(crate) use position::Position;
+use membuffer::{LookupMiss, Membuffer};
+pub(crate) use position::FloDbPosition;
 pub(crate) use span::KeySpan;
 
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
-use crate::skiplist::{Contents, NodeRef, Overwritten, Pin};
+use crate::skiplist::{NodeRef, Overwritten, Pin};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The settings of a FloDB memtable.
@@ -62,7 +62,7 @@ pub struct FloDbConfig {
 }
 
 /// So many keys tell where others lie: all but one of a thousand lie between them.
-const LEARNED_FROM: usize = if cfg!(miri) { 20 } else { 1000 };
+const SAMPLE_KEYS_MIN: usize = if cfg!(miri) { 20 } else { 1000 };
 
 /// What becomes of a version that no one asks for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +75,11 @@ pub enum Update {
 
 /// What has become of a write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Inserted {
+pub struct InsertOutcome {
     /// It completed in the Membuffer.
     pub is_in_membuffer: bool,
     /// Versions that it made superfluous, and that are no more.
-    pub forgotten: usize,
+    pub reclaimed: usize,
     /// The Membuffer had better be drained.
     pub wants_drain: bool,
 }
@@ -121,15 +121,15 @@ impl FloDb {
     }
 
     /// Whether there are enough keys to tell where the next ones will lie.
-    pub(crate) fn wants_to_learn(&self) -> bool {
+    pub(crate) fn wants_membuffer(&self) -> bool {
         self.buckets > 0
             && self.membuffer.get().is_none()
-            && self.entries.load(Ordering::Relaxed) >= LEARNED_FROM
+            && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
     }
 
     /// Begins to use the Membuffer; see [`crate::Memtable::learn`]. Answers the bytes of its table.
-    pub(crate) fn learn(&self) -> usize {
-        if !self.wants_to_learn() {
+    pub(crate) fn enable_membuffer(&self) -> usize {
+        if !self.wants_membuffer() {
             return 0;
         }
         let span = self.span();
@@ -156,25 +156,25 @@ impl FloDb {
     #[inline]
     pub(crate) fn insert(
         &self,
-        version: &Contents<'_>,
+        version: &Entry<'_>,
         horizon: impl FnOnce() -> SeqNo,
-    ) -> Inserted {
+    ) -> InsertOutcome {
         let Some(membuffer) = self.membuffer.get() else {
             self.lower.insert(version);
             self.entries.fetch_add(1, Ordering::Relaxed);
-            self.data_bytes.fetch_add(version.len(), Ordering::Relaxed);
-            return Inserted::default();
+            self.data_bytes.fetch_add(version.data_bytes(), Ordering::Relaxed);
+            return InsertOutcome::default();
         };
         let added = match self.update {
             Update::InPlace => membuffer.add(&self.lower, version, horizon),
             Update::Versions => membuffer.add(&self.lower, version, || 0),
         };
-        if !added.is_in {
+        if !added.is_stored {
             self.lower.insert(version);
         }
-        Inserted {
-            is_in_membuffer: added.is_in,
-            forgotten: added.forgotten,
+        InsertOutcome {
+            is_in_membuffer: added.is_stored,
+            reclaimed: added.reclaimed,
             wants_drain: added.wants_drain,
         }
     }
@@ -190,8 +190,8 @@ impl FloDb {
             match membuffer.get(&self.lower, key, seq) {
                 Ok(Some(found)) => return Ok(Some((found.node, found.pin))),
                 Ok(None) => {}
-                Err(Missed::Overwritten) => return Err(Overwritten),
-                Err(Missed::FarBack) => self.drain_for(membuffer, key),
+                Err(LookupMiss::Overwritten) => return Err(Overwritten),
+                Err(LookupMiss::DrainFirst) => self.drain_for(membuffer, key),
             }
         }
         let found = self.lower.get(key, seq)?;
@@ -201,14 +201,14 @@ impl FloDb {
     /// Drains what is where `key` is, so that a search finds what many steps would have to.
     #[cold]
     fn drain_for(&self, membuffer: &Membuffer, key: &[u8]) {
-        self.drain(membuffer, membuffer.partition_of(key), Which::All);
+        self.drain(membuffer, membuffer.partition_of(key), DrainScope::All);
     }
 
     /// As [`FloDb::get`], for as long as the memtable lives.
-    pub(crate) fn get_kept(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+    pub(crate) fn get_permanent(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let (node, _pin) = self.get(key, seq).ok().flatten()?;
         // SAFETY: nodes of this level have versions.
-        unsafe { node.versions() }.keep();
+        unsafe { node.versions() }.retain();
         Some(node.entry())
     }
 
@@ -220,9 +220,9 @@ impl FloDb {
         for (number, partition) in membuffer.partitions.iter().enumerate() {
             // Once at it, also what is soon due.
             if partition.dirty() * 4 > partition.slots() {
-                drained += self.drain(membuffer, number, Which::Cold);
+                drained += self.drain(membuffer, number, DrainScope::Cold);
                 if partition.dirty() * 4 > partition.slots() * 3 {
-                    drained += self.drain(membuffer, number, Which::All);
+                    drained += self.drain(membuffer, number, DrainScope::All);
                 }
             }
         }
@@ -239,13 +239,13 @@ impl FloDb {
     pub(crate) fn drain_all(&self) {
         if let Some(membuffer) = self.membuffer.get() {
             for number in 0..membuffer.partitions.len() {
-                self.drain(membuffer, number, Which::All);
+                self.drain(membuffer, number, DrainScope::All);
             }
         }
     }
 
-    fn drain(&self, membuffer: &Membuffer, partition: usize, which: Which) -> usize {
-        let drained = membuffer.drain(&self.lower, partition, which, self.insert);
+    fn drain(&self, membuffer: &Membuffer, partition: usize, scope: DrainScope) -> usize {
+        let drained = membuffer.drain(&self.lower, partition, scope, self.insert);
         if drained > 0 {
             self.drained.fetch_add(drained, Ordering::Relaxed);
         }

@@ -31,12 +31,12 @@ use std::sync::Arc;
 
 use crate::arena::{ALIGN, Arena};
 use crate::entry::{Entry, SeqNo};
-use crate::ordered::{Log, View};
+use crate::ordered::{EntryLog, SortedView};
 use crate::pool::Pool;
-use crate::skiplist::{Contents, Layout, List, Node, NodeRef, random_height};
+use crate::skiplist::{Layout, List, Node, NodeRef, random_height};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
-use chain::{Chain, STEPS_MAX, TooLong};
-pub(crate) use position::{HashPosition, Range};
+use chain::{Chain, ChainTooLong, STEPS_MAX};
+pub(crate) use position::{HashPosition, ReadBounds};
 use prefix::Prefix;
 
 /// What a hashed memtable reads where a range leaves a prefix.
@@ -51,25 +51,25 @@ pub enum HashView {
 
 /// The table of a hashed memtable.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct TableShape {
     /// Bytes of a key that choose its bucket.
     pub(crate) prefix: usize,
     pub(crate) buckets: usize,
-    pub(crate) form: Form,
+    pub(crate) form: BucketForm,
 }
 
 /// What is in a bucket.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum BucketForm {
     /// A sorted list.
-    List(Heights),
+    List(ListHeights),
     /// Entries in the order of arrival.
     Chain,
 }
 
 /// The lists of a hashed memtable.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Heights {
+pub(crate) struct ListHeights {
     /// The links of an empty list's head.
     pub(crate) head: usize,
     /// The largest height of a node.
@@ -87,30 +87,30 @@ const ORDERING: usize = 1;
 const ORDERED: usize = 2;
 
 /// A list, and how long it is.
-struct Bucket {
+struct ListBucket {
     list: List,
     /// Counted only where it decides about heights.
     len: AtomicUsize,
     all: WrittenOnce,
 }
 
-const _: () = assert!(align_of::<Bucket>() <= ALIGN);
+const _: () = assert!(align_of::<ListBucket>() <= ALIGN);
 
 /// A place for each bucket.
-enum Places {
+enum Buckets {
     /// A list is made when its first entry comes.
-    Lists(Box<[AtomicPtr<Bucket>]>, Heights),
+    Lists(Box<[AtomicPtr<ListBucket>]>, ListHeights),
     Chains(Box<[Chain]>),
 }
 
 /// Buckets with entries.
 pub(crate) struct Hashed {
     arena: Arena,
-    places: Places,
+    places: Buckets,
     prefix: usize,
     view: HashView,
     /// What was inserted since the order was made.
-    log: Log,
+    log: EntryLog,
     stage: AtomicUsize,
     /// Held while the order is made.
     ordering: Mutex<()>,
@@ -123,17 +123,17 @@ unsafe impl Send for Hashed {}
 unsafe impl Sync for Hashed {}
 
 impl Hashed {
-    pub(crate) fn new(shape: Shape, view: HashView, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(shape: TableShape, view: HashView, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
         let empty = || AtomicPtr::new(ptr::null_mut());
         let count = 0..shape.buckets.max(1);
         let places = match shape.form {
-            Form::List(heights) => Places::Lists(count.map(|_| empty()).collect(), heights),
-            Form::Chain => Places::Chains(count.map(|_| Chain::new()).collect()),
+            BucketForm::List(heights) => Buckets::Lists(count.map(|_| empty()).collect(), heights),
+            BucketForm::Chain => Buckets::Chains(count.map(|_| Chain::new()).collect()),
         };
         // SAFETY: nodes are made in the arena of this table, which cursors keep together with
         // their positions.
-        let log = unsafe { Log::new(0) };
+        let log = unsafe { EntryLog::new(0) };
         let stage = AtomicUsize::new(UNORDERED);
         let prefix = shape.prefix;
         Self { arena, places, prefix, view, log, stage, ordering: Mutex::new(()) }
@@ -150,8 +150,8 @@ impl Hashed {
     /// Bytes of the table of buckets.
     pub(crate) fn table_bytes(&self) -> usize {
         match &self.places {
-            Places::Lists(places, _) => size_of_val(&**places),
-            Places::Chains(chains) => size_of_val(&**chains),
+            Buckets::Lists(places, _) => size_of_val(&**places),
+            Buckets::Chains(chains) => size_of_val(&**chains),
         }
     }
 
@@ -164,28 +164,28 @@ impl Hashed {
         &places[self.prefix(key).bucket(places.len())]
     }
 
-    fn deref(&self, bucket: *mut Bucket) -> Option<&Bucket> {
+    fn deref(&self, bucket: *mut ListBucket) -> Option<&ListBucket> {
         // SAFETY: invariant 1.
-        let bucket: &Bucket = unsafe { bucket.as_ref() }?;
+        let bucket: &ListBucket = unsafe { bucket.as_ref() }?;
         bucket.all.read();
         Some(bucket)
     }
 
     /// The list at a place; none if nothing was put there.
-    fn list(&self, place: &AtomicPtr<Bucket>) -> Option<&List> {
+    fn list(&self, place: &AtomicPtr<ListBucket>) -> Option<&List> {
         // Acquire pairs with the release in `bucket_or_new`.
         self.deref(place.load(Ordering::Acquire)).map(|bucket| &bucket.list)
     }
 
-    fn bucket_or_new(&self, place: &AtomicPtr<Bucket>, heights: &Heights) -> &Bucket {
+    fn bucket_or_new(&self, place: &AtomicPtr<ListBucket>, heights: &ListHeights) -> &ListBucket {
         loop {
             if let Some(bucket) = self.deref(place.load(Ordering::Acquire)) {
                 return bucket;
             }
-            let new = self.arena.allocate(size_of::<Bucket>()).cast::<Bucket>();
+            let new = self.arena.allocate(size_of::<ListBucket>()).cast::<ListBucket>();
             // SAFETY: the arena is this table's, and so are all nodes of its lists.
             let list = unsafe { List::new(&self.arena, Layout::Plain, heights.head) };
-            let bucket = Bucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
+            let bucket = ListBucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
             bucket.all.write();
             // SAFETY: freshly allocated for a bucket, and aligned to 8.
             unsafe { new.write(bucket) };
@@ -201,11 +201,11 @@ impl Hashed {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+    pub(crate) fn insert(&self, contents: &Entry<'_>) {
         // Acquire pairs with the release in `kept_view`.
         let stage = self.stage.load(Ordering::Acquire);
         let node = match &self.places {
-            Places::Lists(places, heights) => {
+            Buckets::Lists(places, heights) => {
                 let bucket = self.bucket_or_new(self.place(places, contents.key), heights);
                 let node = self.insert_sorted(bucket, heights, contents);
                 // Pairs with the fence in `kept_view`: either the walk sees the link, or this sees
@@ -215,7 +215,7 @@ impl Hashed {
                 }
                 node
             }
-            Places::Chains(chains) => {
+            Buckets::Chains(chains) => {
                 let node = Node::allocate(&self.arena, Layout::Plain, 1, contents);
                 // SAFETY: just made in the arena of this table, with one link.
                 unsafe { self.place(chains, contents.key).push(node) };
@@ -229,11 +229,11 @@ impl Hashed {
 
     fn insert_sorted(
         &self,
-        bucket: &Bucket,
-        heights: &Heights,
-        contents: &Contents<'_>,
+        bucket: &ListBucket,
+        heights: &ListHeights,
+        contents: &Entry<'_>,
     ) -> NonNull<Node> {
-        let Contents { key, seq, .. } = *contents;
+        let Entry { key, seq, .. } = *contents;
         let height = heights.of(bucket, seq);
         let node = Node::allocate(&self.arena, Layout::Plain, height, contents);
         if height > 1 {
@@ -257,35 +257,35 @@ impl Hashed {
     /// All nodes, in no order.
     fn nodes(&self) -> Vec<NonNull<Node>> {
         match &self.places {
-            Places::Lists(places, _) => {
+            Buckets::Lists(places, _) => {
                 let firsts = places.iter().filter_map(|place| self.list(place)?.first());
                 let all = firsts.flat_map(|first| {
                     std::iter::successors(Some(first), |node| node.next()).map(NodeRef::as_ptr)
                 });
                 all.collect()
             }
-            Places::Chains(chains) => {
+            Buckets::Chains(chains) => {
                 chains.iter().flat_map(Chain::nodes).map(NodeRef::as_ptr).collect()
             }
         }
     }
 
     /// The entries of a chain that share the prefix of `key`, in order; as of now.
-    fn ordered_prefix(&self, chain: &Chain, key: &[u8]) -> Arc<View> {
+    fn ordered_prefix(&self, chain: &Chain, key: &[u8]) -> Arc<SortedView> {
         let prefix = self.prefix(key);
         let nodes = chain.nodes().filter(|node| prefix.is_of(node.key()));
         self.log.sorted(nodes.map(NodeRef::as_ptr))
     }
 
     /// An order of all entries that were inserted before.
-    fn ordered(&self) -> Arc<View> {
+    fn ordered(&self) -> Arc<SortedView> {
         match self.view {
             HashView::Copy => self.log.sorted(self.nodes().into_iter()),
             HashView::Kept => self.kept_view(),
         }
     }
 
-    fn kept_view(&self) -> Arc<View> {
+    fn kept_view(&self) -> Arc<SortedView> {
         if self.stage.load(Ordering::Acquire) != ORDERED {
             let _ordering = lock(&self.ordering);
             if self.stage.load(Ordering::Acquire) != ORDERED {
@@ -311,27 +311,28 @@ impl Hashed {
     /// The newest version of `key` that is not newer than `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.places {
-            Places::Lists(places, _) => {
+            Buckets::Lists(places, _) => {
                 let list = self.list(self.place(places, key))?;
                 let node = list.first_at_or_after(key, seq)?;
                 (node.key() == key).then(|| node.entry())
             }
-            Places::Chains(chains) => match self.place(chains, key).get(key, seq, self.steps_max())
-            {
-                Ok(node) => node.map(NodeRef::entry),
-                Err(TooLong) => {
-                    let slot = self.ordered().get(key, seq)?;
-                    // SAFETY: the arena is this table's.
-                    let node: NodeRef<'_> = unsafe { slot.node() };
-                    Some(node.entry())
+            Buckets::Chains(chains) => {
+                match self.place(chains, key).get(key, seq, self.steps_max()) {
+                    Ok(node) => node.map(NodeRef::entry),
+                    Err(ChainTooLong) => {
+                        let slot = self.ordered().get(key, seq)?;
+                        // SAFETY: the arena is this table's.
+                        let node: NodeRef<'_> = unsafe { slot.node() };
+                        Some(node.entry())
+                    }
                 }
-            },
+            }
         }
     }
 }
 
-impl Heights {
-    fn of(&self, bucket: &Bucket, seq: SeqNo) -> usize {
+impl ListHeights {
+    fn of(&self, bucket: &ListBucket, seq: SeqNo) -> usize {
         // Relaxed: it decides about speed alone.
         if self.tall_from > 0 && bucket.len.fetch_add(1, Ordering::Relaxed) < self.tall_from {
             return 1;

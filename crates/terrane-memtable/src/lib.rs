@@ -51,7 +51,7 @@ mod vector;
 
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-pub use flodb::{DrainInsert, FloDbConfig, Inserted, LowerLevel, Update};
+pub use flodb::{DrainInsert, FloDbConfig, InsertOutcome, LowerLevel, Update};
 pub use hash::HashView;
 pub use head::head_of;
 pub use memory::MemoryUse;

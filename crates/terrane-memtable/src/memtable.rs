@@ -10,14 +10,14 @@ use std::sync::Arc;
 use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-use crate::flodb::{FloDb, FloDbConfig, Inserted, KeySpan};
-use crate::hash::{Form, HashView, Hashed, Heights, Shape};
+use crate::flodb::{FloDb, FloDbConfig, InsertOutcome, KeySpan};
+use crate::hash::{BucketForm, HashView, Hashed, ListHeights, TableShape};
 use crate::memory::MemoryUse;
 use crate::padded::Padded;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
-use crate::skiplist::{Contents, Layout, MAX_HEIGHT, Overwritten, SkipList};
+use crate::skiplist::{Layout, MAX_HEIGHT, Overwritten, SkipList};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::vector::{Vector, VectorQuery};
 
@@ -97,19 +97,19 @@ pub struct Memtable {
     pub(crate) kind: Kind,
     range_tombstones: RangeTombstones,
     /// Apart from what readers and writers only read.
-    counts: Padded<Counts>,
+    counts: Padded<EntryCounts>,
     /// What it used before anything was inserted, and what it took for its front level later.
     empty_bytes: AtomicUsize,
 }
 
 /// What every insert changes.
 #[derive(Debug)]
-struct Counts {
+struct EntryCounts {
     data_bytes: AtomicUsize,
     entries: AtomicUsize,
 }
 
-impl Counts {
+impl EntryCounts {
     fn new() -> Self {
         Self { data_bytes: AtomicUsize::new(0), entries: AtomicUsize::new(0) }
     }
@@ -172,18 +172,18 @@ impl Memtable {
             }
             Config::HashSkipList { prefix, buckets, height, view } => {
                 let max = usize::from(height).clamp(1, MAX_HEIGHT);
-                let heights = Heights { head: max.min(HEAD_HEIGHT), max, tall_from: 0 };
-                let shape = Shape { prefix, buckets, form: Form::List(heights) };
+                let heights = ListHeights { head: max.min(HEAD_HEIGHT), max, tall_from: 0 };
+                let shape = TableShape { prefix, buckets, form: BucketForm::List(heights) };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
             Config::HashLinkedList { prefix, buckets, threshold, view } => {
                 let max = if threshold == 0 { 1 } else { MAX_HEIGHT };
-                let heights = Heights { head: 1, max, tall_from: threshold };
-                let shape = Shape { prefix, buckets, form: Form::List(heights) };
+                let heights = ListHeights { head: 1, max, tall_from: threshold };
+                let shape = TableShape { prefix, buckets, form: BucketForm::List(heights) };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
             Config::HashVector { prefix, buckets, view } => {
-                let shape = Shape { prefix, buckets, form: Form::Chain };
+                let shape = TableShape { prefix, buckets, form: BucketForm::Chain };
                 Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
             }
             Config::FloDb(config) => Kind::FloDb(FloDb::new(config, span(), Arc::clone(pool))),
@@ -191,7 +191,7 @@ impl Memtable {
         let memtable = Self {
             kind,
             range_tombstones: RangeTombstones::new(),
-            counts: Padded(Counts::new()),
+            counts: Padded(EntryCounts::new()),
             empty_bytes: AtomicUsize::new(0),
         };
         let mut empty_bytes = memtable.memory().used_bytes();
@@ -227,22 +227,22 @@ impl Memtable {
         kind: EntryKind,
         value: &[u8],
         horizon: impl FnOnce() -> SeqNo,
-    ) -> Inserted {
+    ) -> InsertOutcome {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
         match &self.kind {
-            Kind::SkipList(list) => list.insert(&Contents { key, seq, kind, value }),
-            Kind::BTree(tree) => tree.insert(&Contents { key, seq, kind, value }),
-            Kind::Vector(vector) => vector.insert(&Contents { key, seq, kind, value }),
-            Kind::Hashed(table) => table.insert(&Contents { key, seq, kind, value }),
+            Kind::SkipList(list) => list.insert(&Entry { key, seq, kind, value }),
+            Kind::BTree(tree) => tree.insert(&Entry { key, seq, kind, value }),
+            Kind::Vector(vector) => vector.insert(&Entry { key, seq, kind, value }),
+            Kind::Hashed(table) => table.insert(&Entry { key, seq, kind, value }),
             Kind::FloDb(flodb) => {
                 // It counts itself.
-                return flodb.insert(&Contents { key, seq, kind, value }, horizon);
+                return flodb.insert(&Entry { key, seq, kind, value }, horizon);
             }
         }
         // Relaxed: counters order nothing.
         self.counts.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
         self.counts.entries.fetch_add(1, Ordering::Relaxed);
-        Inserted::default()
+        InsertOutcome::default()
     }
 
     /// Whether [`Memtable::insert_all`] is cheaper than one insert after the other.
@@ -275,7 +275,7 @@ impl Memtable {
     /// Whether [`Memtable::learn`] would be of use by now.
     pub fn wants_to_learn(&self) -> bool {
         match &self.kind {
-            Kind::FloDb(flodb) => flodb.wants_to_learn(),
+            Kind::FloDb(flodb) => flodb.wants_membuffer(),
             Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => false,
         }
     }
@@ -285,7 +285,7 @@ impl Memtable {
     /// above those that are there; others may read meanwhile, below those that come later.
     pub fn learn(&self) {
         if let Kind::FloDb(flodb) = &self.kind {
-            self.empty_bytes.fetch_add(flodb.learn(), Ordering::Relaxed);
+            self.empty_bytes.fetch_add(flodb.enable_membuffer(), Ordering::Relaxed);
         }
     }
 
@@ -375,7 +375,7 @@ impl Memtable {
             Kind::BTree(tree) => tree.get(key, seq),
             Kind::Vector(vector) => vector.get(key, seq),
             Kind::Hashed(table) => table.get(key, seq),
-            Kind::FloDb(flodb) => flodb.get_kept(key, seq),
+            Kind::FloDb(flodb) => flodb.get_permanent(key, seq),
         }
     }
 

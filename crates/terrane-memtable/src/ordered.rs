@@ -24,12 +24,12 @@ use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicUsize, Mutex, Ordering, RwLock, lock, read, write};
 pub(crate) use position::ViewPosition;
 use tags::{BLOCK, Tags, tag_of};
-use view::Run;
-pub(crate) use view::{Slot, View};
+use view::SortedRun;
+pub(crate) use view::{RunSlot, SortedView};
 
 /// What was appended and is in no view yet.
 #[derive(Default)]
-struct Fresh {
+struct FreshNodes {
     nodes: Vec<NonNull<Node>>,
     /// Nodes that a view may have already.
     doubtful: Vec<NonNull<Node>>,
@@ -39,7 +39,7 @@ struct Fresh {
     drained: usize,
 }
 
-impl Fresh {
+impl FreshNodes {
     fn len(&self) -> usize {
         self.nodes.len() + self.doubtful.len()
     }
@@ -54,13 +54,13 @@ impl Fresh {
 }
 
 /// A growing list of nodes, and the order of those that were there when it was last asked for.
-pub(crate) struct Log {
-    fresh: Mutex<Fresh>,
+pub(crate) struct EntryLog {
+    fresh: Mutex<FreshNodes>,
     /// The length of `fresh`; changed under its lock, as are the other two.
     fresh_len: AtomicUsize,
     fresh_used: AtomicUsize,
     fresh_allocated: AtomicUsize,
-    view: RwLock<Arc<View>>,
+    view: RwLock<Arc<SortedView>>,
     /// Held while `view` is brought up to date.
     sorting: Mutex<()>,
     /// Bytes of all runs that are alive, those of older views included.
@@ -72,11 +72,11 @@ pub(crate) struct Log {
 }
 
 // SAFETY: pointers are only followed while the arena lives (invariant 1), and nodes are `Sync`.
-unsafe impl Send for Log {}
+unsafe impl Send for EntryLog {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Log {}
+unsafe impl Sync for EntryLog {}
 
-impl Log {
+impl EntryLog {
     /// An empty log with room for `capacity` nodes.
     ///
     /// # Safety
@@ -89,7 +89,7 @@ impl Log {
     /// An empty log that lookups can [search](Self::search).
     ///
     /// # Safety
-    /// As for [`Log::new`].
+    /// As for [`EntryLog::new`].
     pub(crate) unsafe fn searchable(capacity: usize) -> Self {
         // SAFETY: passed on.
         unsafe { Self::with_tags(capacity, true) }
@@ -101,7 +101,7 @@ impl Log {
         // Written once, so that no append has to wait for a page.
         nodes.resize(capacity, NonNull::dangling());
         nodes.clear();
-        let fresh = Fresh { nodes, doubtful: Vec::new(), tags, drained: 0 };
+        let fresh = FreshNodes { nodes, doubtful: Vec::new(), tags, drained: 0 };
         Self {
             fresh_len: AtomicUsize::new(0),
             fresh_used: AtomicUsize::new(0),
@@ -137,7 +137,7 @@ impl Log {
         self.count(&fresh);
     }
 
-    fn count(&self, fresh: &Fresh) {
+    fn count(&self, fresh: &FreshNodes) {
         // Release pairs with the acquire in `view`: who sees that nothing is fresh sees the view
         // that has it.
         self.fresh_len.store(fresh.len(), Ordering::Release);
@@ -148,7 +148,7 @@ impl Log {
     }
 
     /// Everything that was appended before, in order.
-    pub(crate) fn view(&self) -> Arc<View> {
+    pub(crate) fn view(&self) -> Arc<SortedView> {
         if self.fresh_len.load(Ordering::Acquire) > 0 {
             self.refresh();
         }
@@ -166,7 +166,7 @@ impl Log {
         Some(unsafe { slot.node() })
     }
 
-    /// As [`Log::get`], without an order of what is fresh: all of it is searched, from new to old.
+    /// As [`EntryLog::get`], without an order of what is fresh: all of it is searched, from new to old.
     /// The log is searchable.
     pub(crate) fn search<'a>(&'a self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'a>> {
         let tag = tag_of(key);
@@ -198,7 +198,7 @@ impl Log {
     }
 
     /// A copy of everything that was appended before, sorted for this once.
-    pub(crate) fn copy(&self) -> Arc<View> {
+    pub(crate) fn copy(&self) -> Arc<SortedView> {
         // With the lock, so that nothing is on its way from one part to the other.
         let _sorting = lock(&self.sorting);
         let nodes = lock(&self.fresh).nodes.clone();
@@ -207,18 +207,18 @@ impl Log {
     }
 
     /// An order of these nodes, which is not kept.
-    pub(crate) fn sorted(&self, nodes: impl Iterator<Item = NonNull<Node>>) -> Arc<View> {
+    pub(crate) fn sorted(&self, nodes: impl Iterator<Item = NonNull<Node>>) -> Arc<SortedView> {
         // SAFETY: invariant 1.
-        let slots = nodes.map(|node| unsafe { Slot::new(node) }).collect();
-        Arc::new(View::of(Run::sorted(slots, &self.run_bytes)))
+        let slots = nodes.map(|node| unsafe { RunSlot::new(node) }).collect();
+        Arc::new(SortedView::of(SortedRun::sorted(slots, &self.run_bytes)))
     }
 
     /// Adds nodes of which none was appended, except as doubtful.
     pub(crate) fn install(&self, nodes: impl Iterator<Item = NonNull<Node>>) {
         let _sorting = lock(&self.sorting);
         // SAFETY: invariant 1.
-        let slots = nodes.map(|node| unsafe { Slot::new(node) }).collect();
-        let next = read(&self.view).with(Run::sorted(slots, &self.run_bytes));
+        let slots = nodes.map(|node| unsafe { RunSlot::new(node) }).collect();
+        let next = read(&self.view).with(SortedRun::sorted(slots, &self.run_bytes));
         *write(&self.view) = Arc::new(next);
     }
 
@@ -236,11 +236,11 @@ impl Log {
         let (count, doubtful_count) = (nodes.len(), doubtful.len());
         let view = Arc::clone(&read(&self.view));
         // SAFETY: invariant 1.
-        let doubtful = doubtful.into_iter().map(|node| unsafe { Slot::new(node) });
+        let doubtful = doubtful.into_iter().map(|node| unsafe { RunSlot::new(node) });
         let missing = doubtful.filter(|slot| !view.contains(slot));
         // SAFETY: invariant 1.
-        let slots = nodes.into_iter().map(|node| unsafe { Slot::new(node) });
-        let run = Run::sorted(slots.chain(missing).collect(), &self.run_bytes);
+        let slots = nodes.into_iter().map(|node| unsafe { RunSlot::new(node) });
+        let run = SortedRun::sorted(slots.chain(missing).collect(), &self.run_bytes);
         let next = Arc::new(view.with(run));
         drop(view);
         // In this order, by invariant 3.

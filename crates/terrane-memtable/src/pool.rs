@@ -20,15 +20,15 @@ pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Memory taken from the allocator, uninitialised or holding what was there before.
-pub(crate) struct Block {
+pub(crate) struct MemoryBlock {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 // SAFETY: a block owns its memory, and nothing in it is tied to a thread.
-unsafe impl Send for Block {}
+unsafe impl Send for MemoryBlock {}
 
-impl Block {
+impl MemoryBlock {
     pub(crate) fn allocate(bytes: usize) -> Self {
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { crate::arena::ALIGN };
         // Sizes are at most a value and a key, far below where a layout is refused.
@@ -64,7 +64,7 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for MemoryBlock {
     fn drop(&mut self) {
         // SAFETY: allocated in `allocate` with this layout.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
@@ -86,13 +86,13 @@ fn ask_for_huge_pages(_start: NonNull<u8>, _bytes: usize) {}
 /// Blocks that memtables left behind.
 #[derive(Debug)]
 pub struct Pool {
-    free: Mutex<Vec<Block>>,
+    free: Mutex<Vec<MemoryBlock>>,
     blocks_max: usize,
 }
 
-impl std::fmt::Debug for Block {
+impl std::fmt::Debug for MemoryBlock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Block({} bytes)", self.len())
+        write!(f, "MemoryBlock({} bytes)", self.len())
     }
 }
 
@@ -117,18 +117,18 @@ impl Pool {
     /// who write, whom a fresh page would hold up.
     pub fn prepare(&self) {
         if self.blocks_max > 0 && lock(&self.free).is_empty() {
-            let mut block = Block::allocate(LARGEST_BYTES);
+            let mut block = MemoryBlock::allocate(LARGEST_BYTES);
             block.touch();
             self.give(block);
         }
     }
 
-    pub(crate) fn take(&self, bytes: usize) -> Block {
+    pub(crate) fn take(&self, bytes: usize) -> MemoryBlock {
         let kept = if bytes == LARGEST_BYTES { lock(&self.free).pop() } else { None };
-        kept.unwrap_or_else(|| Block::allocate(bytes))
+        kept.unwrap_or_else(|| MemoryBlock::allocate(bytes))
     }
 
-    pub(crate) fn give(&self, block: Block) {
+    pub(crate) fn give(&self, block: MemoryBlock) {
         if block.len() == LARGEST_BYTES {
             let mut free = lock(&self.free);
             if free.len() < self.blocks_max {
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn large_blocks_are_kept_up_to_the_bound() {
         let pool = Pool::new(2 * LARGEST_BYTES);
-        let blocks: Vec<Block> = (0..3).map(|_| pool.take(LARGEST_BYTES)).collect();
+        let blocks: Vec<MemoryBlock> = (0..3).map(|_| pool.take(LARGEST_BYTES)).collect();
         let first = blocks[0].start();
         blocks.into_iter().for_each(|block| pool.give(block));
-        pool.give(Block::allocate(100));
+        pool.give(MemoryBlock::allocate(100));
         assert_eq!(pool.free_bytes(), 2 * LARGEST_BYTES);
         pool.take(LARGEST_BYTES);
         assert_eq!(pool.take(LARGEST_BYTES).start(), first);
-        pool.give(Block::allocate(LARGEST_BYTES));
+        pool.give(MemoryBlock::allocate(LARGEST_BYTES));
         pool.clear();
         assert_eq!(pool.free_bytes(), 0);
         // One is ready, however often it is asked for.

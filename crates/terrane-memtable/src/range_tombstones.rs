@@ -54,7 +54,7 @@ fn newest_visible(seqs: &[SeqNo], seq: SeqNo) -> Option<SeqNo> {
 /// A growing set of range tombstones; safe for many threads.
 #[derive(Debug, Default)]
 pub struct RangeTombstones {
-    fragments: RwLock<BTreeMap<Box<[u8]>, Covered>>,
+    fragments: RwLock<BTreeMap<Box<[u8]>, FragmentBody>>,
     /// Number of fragments, so that reads of a set without any cost one load.
     count: AtomicUsize,
     /// Estimated bytes of all fragments.
@@ -63,7 +63,7 @@ pub struct RangeTombstones {
 
 /// All of a fragment but its start, which is its key in the map.
 #[derive(Debug, Clone)]
-struct Covered {
+struct FragmentBody {
     end: Option<Box<[u8]>>,
     /// Oldest first: the next one comes to the end, and moves none of the others.
     rising: Vec<SeqNo>,
@@ -170,16 +170,16 @@ impl RangeTombstones {
         chosen.filter(|fragment| !fragment.seqs.is_empty()).collect()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Box<[u8]>, Covered>> {
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Box<[u8]>, FragmentBody>> {
         self.fragments.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Box<[u8]>, Covered>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Box<[u8]>, FragmentBody>> {
         self.fragments.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Covered {
+impl FragmentBody {
     fn ends_by(&self, key: &[u8]) -> bool {
         self.end.as_ref().is_some_and(|end| **end <= *key)
     }
@@ -207,14 +207,18 @@ impl Covered {
 }
 
 /// The bytes of the fragments that begin from `from` on and not after `end`.
-fn bytes_between(map: &BTreeMap<Box<[u8]>, Covered>, from: &[u8], end: Option<&[u8]>) -> usize {
+fn bytes_between(
+    map: &BTreeMap<Box<[u8]>, FragmentBody>,
+    from: &[u8],
+    end: Option<&[u8]>,
+) -> usize {
     let upper = end.map_or(Unbounded, Included);
     let fragments = map.range::<[u8], _>((Included(from), upper));
     fragments.map(|(start, covered)| covered.bytes(start)).sum()
 }
 
 /// Cuts the fragment that holds `key` into one before it and one from it on.
-fn split_at(map: &mut BTreeMap<Box<[u8]>, Covered>, key: &[u8]) {
+fn split_at(map: &mut BTreeMap<Box<[u8]>, FragmentBody>, key: &[u8]) {
     let Some((_, covered)) = map.range_mut::<[u8], _>((Unbounded, Excluded(key))).next_back()
     else {
         return;
@@ -222,30 +226,30 @@ fn split_at(map: &mut BTreeMap<Box<[u8]>, Covered>, key: &[u8]) {
     if covered.ends_by(key) {
         return;
     }
-    let upper = Covered { end: covered.end.take(), rising: covered.rising.clone() };
+    let upper = FragmentBody { end: covered.end.take(), rising: covered.rising.clone() };
     covered.end = Some(key.into());
     map.insert(key.into(), upper);
 }
 
 /// The start and the end of a range that no fragment covers.
-type Gap = (Box<[u8]>, Option<Box<[u8]>>);
+type UncoveredRange = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// Adds `seq` to all fragments of `[start, end)`, fills its gaps with new ones, and makes one of
 /// neighbours that have become the same.
 ///
 /// No fragment reaches across `start` or `end`.
 fn cover(
-    map: &mut BTreeMap<Box<[u8]>, Covered>,
+    map: &mut BTreeMap<Box<[u8]>, FragmentBody>,
     start: &[u8],
     end: Option<&[u8]>,
     seq: SeqNo,
     first: SeqNo,
 ) {
     for (start, end) in gaps(map, start, end) {
-        map.insert(start, Covered { end, rising: Vec::with_capacity(1) });
+        map.insert(start, FragmentBody { end, rising: Vec::with_capacity(1) });
     }
     let mut joined: Vec<Box<[u8]>> = Vec::new();
-    let mut before: Option<&mut Covered> = None;
+    let mut before: Option<&mut FragmentBody> = None;
     let upper = end.map_or(Unbounded, Excluded);
     for (from, covered) in map.range_mut::<[u8], _>((Included(start), upper)) {
         covered.add(seq, first);
@@ -264,8 +268,12 @@ fn cover(
 }
 
 /// The parts of `[start, end)` that no fragment covers.
-fn gaps(map: &BTreeMap<Box<[u8]>, Covered>, start: &[u8], end: Option<&[u8]>) -> Vec<Gap> {
-    let mut gaps: Vec<Gap> = Vec::new();
+fn gaps(
+    map: &BTreeMap<Box<[u8]>, FragmentBody>,
+    start: &[u8],
+    end: Option<&[u8]>,
+) -> Vec<UncoveredRange> {
+    let mut gaps: Vec<UncoveredRange> = Vec::new();
     let mut at: Option<&[u8]> = Some(start);
     let upper = end.map_or(Unbounded, Excluded);
     for (from, covered) in map.range::<[u8], _>((Included(start), upper)) {

@@ -14,8 +14,8 @@
 //! Left out on purpose: removal, and with it every scheme to reclaim nodes.
 
 mod list;
+mod multi_insert;
 mod node;
-mod path;
 mod position;
 mod versions;
 
@@ -29,9 +29,9 @@ use crate::pool::Pool;
 use crate::sync::{AtomicPtr, Ordering};
 use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
-pub(crate) use node::{Contents, Layout, Node, NodeRef};
-pub(crate) use position::Position;
-pub(crate) use versions::{Older, Pin, Temper, Versions, versions_of};
+pub(crate) use node::{Layout, Node, NodeRef};
+pub(crate) use position::ListPosition;
+pub(crate) use versions::{Older, Pin, Temperature, Versions, versions_of};
 
 /// The concurrent skip-list.
 pub(crate) struct SkipList {
@@ -75,13 +75,13 @@ impl SkipList {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+    pub(crate) fn insert(&self, contents: &Entry<'_>) {
         // SAFETY: made for this list, and linked once.
         unsafe { self.link(self.allocate(contents)) };
     }
 
     /// A node that is not in the list yet. Its height follows from the sequence number.
-    pub(crate) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Node> {
+    pub(crate) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
         let height = random_height(contents.seq, self.branching, self.max_height);
         Node::allocate(&self.arena, self.layout, height, contents)
     }
@@ -91,7 +91,7 @@ impl SkipList {
     /// # Safety
     /// The node was made by [`SkipList::allocate`], no one else reads it, and it has room for the
     /// contents.
-    pub(crate) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Contents<'_>) {
+    pub(crate) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Entry<'_>) {
         // SAFETY: passed on.
         unsafe { Node::fill(node, self.layout, contents) };
     }
@@ -131,7 +131,7 @@ impl SkipList {
 
     /// As [`SkipList::get`], where versions may have been forgotten: an error if the one that is
     /// asked for may have been.
-    pub(crate) fn get_unless_forgotten(
+    pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
         seq: SeqNo,
@@ -141,7 +141,7 @@ impl SkipList {
         // SAFETY: the layout says so.
         let older = unsafe { previous.versions() }.older();
         // The next newer version, if there is one.
-        if matches!(older, Older::Forgotten) && previous.key() == key {
+        if matches!(older, Older::Reclaimed) && previous.key() == key {
             return Err(Overwritten);
         }
         Ok(next.filter(|node| node.key() == key))

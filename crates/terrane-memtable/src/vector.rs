@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
-use crate::ordered::{Log, View, ViewPosition};
+use crate::ordered::{EntryLog, SortedView, ViewPosition};
 use crate::pool::Pool;
-use crate::skiplist::{Contents, Layout, Node, NodeRef};
+use crate::skiplist::{Layout, Node, NodeRef};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// How reads of a vector find their order.
@@ -40,7 +40,7 @@ const SHARE_OF_POINTERS: usize = 8;
 /// The array.
 pub(crate) struct Vector {
     /// Before the arena, which it points into.
-    log: Log,
+    log: EntryLog,
     arena: Arena,
     query: VectorQuery,
     /// 1 once no more entries come.
@@ -56,15 +56,15 @@ impl Vector {
         let log = match query {
             // SAFETY: nodes are made in the arena, which is dropped after the log and which cursors
             // keep together with their positions.
-            VectorQuery::Resort | VectorQuery::Copy => unsafe { Log::new(capacity) },
+            VectorQuery::Resort | VectorQuery::Copy => unsafe { EntryLog::new(capacity) },
             // SAFETY: as above.
-            VectorQuery::Scan => unsafe { Log::searchable(capacity) },
+            VectorQuery::Scan => unsafe { EntryLog::searchable(capacity) },
         };
         Self { log, arena, query, is_frozen: AtomicUsize::new(0) }
     }
 
     /// Adds a version.
-    pub(crate) fn insert(&self, contents: &Contents<'_>) {
+    pub(crate) fn insert(&self, contents: &Entry<'_>) {
         self.log.push(Node::allocate(&self.arena, Layout::Plain, 0, contents));
     }
 
@@ -93,7 +93,7 @@ impl Vector {
         self.query == VectorQuery::Copy && self.is_frozen.load(Ordering::Relaxed) == 0
     }
 
-    fn view(&self) -> Arc<View> {
+    fn view(&self) -> Arc<SortedView> {
         if self.copies() { self.log.copy() } else { self.log.view() }
     }
 

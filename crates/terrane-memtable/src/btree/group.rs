@@ -3,12 +3,11 @@
 //! A search waits at each node for memory, and nothing else can be done meanwhile: where to go next
 //! is in that memory. Searches of several keys know nothing of each other, so that all of them wait
 //! for the memory of a level at the same time. Nearby keys are not needed for that, as they are for
-//! [`super::path`].
+//! [`super::multi_insert`].
 
-use super::node::{NodeRef, Target};
-use super::{BTree, RecordRef};
+use super::node::{SearchTarget, TreeNodeRef};
+use super::{BTree, NodeRef};
 use crate::entry::Entry;
-use crate::skiplist::Contents;
 
 /// As many searches as processors wait for lines at a time.
 pub(crate) const GROUP: usize = 12;
@@ -24,18 +23,18 @@ impl BTree {
 
     fn insert_group(&self, group: &[Entry<'_>]) {
         let root = self.root();
-        let mut searches = [(Target { head: 0, key: &[], seq: 0 }, root); GROUP];
+        let mut searches = [(SearchTarget { head: 0, key: &[], seq: 0 }, root); GROUP];
         for (search, entry) in searches.iter_mut().zip(group) {
-            search.0 = Target::new(entry.key, entry.seq);
+            search.0 = SearchTarget::new(entry.key, entry.seq);
         }
         let searches = &mut searches[..group.len()];
         while step_all(searches) {}
         for ((target, leaf), entry) in searches.iter().zip(group) {
             let &Entry { key, seq, kind, value } = entry;
-            let record = self.allocate(&Contents { key, seq, kind, value });
+            let record = self.allocate(&Entry { key, seq, kind, value });
             leaf.prefetch_entry(target.head);
             // SAFETY: made in this tree's arena.
-            let entry = unsafe { RecordRef::new(record) };
+            let entry = unsafe { NodeRef::new(record) };
             // An entry before it in the group may have split the leaf: it is found to the right.
             self.insert_into(self.lock_from(*leaf, target), target, entry);
         }
@@ -43,7 +42,7 @@ impl BTree {
 }
 
 /// Goes a level down, or to the right, with each search that is not at a leaf; false once all are.
-fn step_all(searches: &mut [(Target<'_>, NodeRef<'_>)]) -> bool {
+fn step_all(searches: &mut [(SearchTarget<'_>, TreeNodeRef<'_>)]) -> bool {
     let mut has_moved = false;
     for (target, node) in searches {
         let level = node.level();

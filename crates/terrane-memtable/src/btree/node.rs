@@ -26,7 +26,7 @@ use crate::arena::Arena;
 use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::{LINE_BYTES, prefetch};
-use crate::skiplist::{Node as Record, NodeRef as RecordRef};
+use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 
 /// Entries in a node.
@@ -38,44 +38,44 @@ pub(super) const SLOTS: usize = 3;
 
 /// A node; an inner one is followed by its children.
 #[repr(C)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     /// Twice the number of changes, plus one while it is being changed.
     version: AtomicU64,
     len: AtomicUsize,
     /// The node to the right; null for the last one.
-    right: AtomicPtr<Node>,
+    right: AtomicPtr<TreeNode>,
     /// The first entry of the node to the right; null for the last one.
-    high: AtomicPtr<Record>,
+    high: AtomicPtr<Node>,
     high_head: AtomicU64,
     /// 0 for a leaf.
     level: usize,
     heads: [AtomicU64; SLOTS],
-    entries: [AtomicPtr<Record>; SLOTS],
+    entries: [AtomicPtr<Node>; SLOTS],
 }
 
 /// An inner node.
 #[repr(C)]
-struct Inner {
-    node: Node,
-    children: [AtomicPtr<Node>; SLOTS + 1],
+struct InnerNode {
+    node: TreeNode,
+    children: [AtomicPtr<TreeNode>; SLOTS + 1],
 }
 
 /// What is sought: a place in the order of entries.
 #[derive(Clone, Copy)]
-pub(super) struct Target<'k> {
+pub(super) struct SearchTarget<'k> {
     pub(super) head: u64,
     pub(super) key: &'k [u8],
     pub(super) seq: SeqNo,
 }
 
-impl<'k> Target<'k> {
+impl<'k> SearchTarget<'k> {
     #[inline]
     pub(super) fn new(key: &'k [u8], seq: SeqNo) -> Self {
         Self { head: head_of(key), key, seq }
     }
 }
 
-impl Node {
+impl TreeNode {
     fn new(level: usize) -> Self {
         Self {
             version: AtomicU64::new(0),
@@ -90,46 +90,46 @@ impl Node {
     }
 
     /// A node without entries.
-    pub(super) fn allocate(arena: &Arena, level: usize) -> NonNull<Node> {
+    pub(super) fn allocate(arena: &Arena, level: usize) -> NonNull<TreeNode> {
         if level == 0 {
-            let node = arena.allocate(size_of::<Node>()).cast::<Node>();
+            let node = arena.allocate(size_of::<TreeNode>()).cast::<TreeNode>();
             // SAFETY: freshly allocated for a node, and aligned to 8.
-            unsafe { node.write(Node::new(0)) };
+            unsafe { node.write(TreeNode::new(0)) };
             return node;
         }
-        let inner = arena.allocate(size_of::<Inner>()).cast::<Inner>();
+        let inner = arena.allocate(size_of::<InnerNode>()).cast::<InnerNode>();
         let children = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         // SAFETY: freshly allocated for an inner node, and aligned to 8.
-        unsafe { inner.write(Inner { node: Node::new(level), children }) };
+        unsafe { inner.write(InnerNode { node: TreeNode::new(level), children }) };
         inner.cast()
     }
 }
 
 /// A node of a tree whose arena lives for `'a`.
 #[derive(Clone, Copy)]
-pub(super) struct NodeRef<'a> {
-    node: NonNull<Node>,
+pub(super) struct TreeNodeRef<'a> {
+    node: NonNull<TreeNode>,
     arena: PhantomData<&'a Arena>,
 }
 
 /// A node was changed while it was read; what was read is worth nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Changed;
+pub(super) struct NodeChanged;
 
 /// Where a search in a leaf has come to.
 #[derive(Clone, Copy)]
-pub(super) struct Slot<'a> {
-    pub(super) leaf: NodeRef<'a>,
+pub(super) struct LeafEntry<'a> {
+    pub(super) leaf: TreeNodeRef<'a>,
     pub(super) version: u64,
     pub(super) index: usize,
-    pub(super) record: RecordRef<'a>,
+    pub(super) record: NodeRef<'a>,
 }
 
-impl<'a> Slot<'a> {
+impl<'a> LeafEntry<'a> {
     /// The entry before this one, unless its head is another than `head`. An error if it is in
     /// another leaf, or if this leaf has changed.
-    pub(super) fn before(self, head: u64) -> Result<Option<RecordRef<'a>>, Changed> {
-        let before = self.index.checked_sub(1).ok_or(Changed)?;
+    pub(super) fn before(self, head: u64) -> Result<Option<NodeRef<'a>>, NodeChanged> {
+        let before = self.index.checked_sub(1).ok_or(NodeChanged)?;
         let is_other = self.leaf.head(before) != head;
         let entry = if is_other { None } else { self.leaf.entry(before) };
         self.leaf.check(self.version)?;
@@ -137,21 +137,21 @@ impl<'a> Slot<'a> {
     }
 }
 
-impl<'a> NodeRef<'a> {
+impl<'a> TreeNodeRef<'a> {
     /// # Safety
-    /// `node` was made by [`Node::allocate`] in an arena that lives for `'a`.
+    /// `node` was made by [`TreeNode::allocate`] in an arena that lives for `'a`.
     #[inline]
-    pub(super) unsafe fn new(node: NonNull<Node>) -> Self {
+    pub(super) unsafe fn new(node: NonNull<TreeNode>) -> Self {
         Self { node, arena: PhantomData }
     }
 
     #[inline]
-    pub(super) fn as_ptr(self) -> NonNull<Node> {
+    pub(super) fn as_ptr(self) -> NonNull<TreeNode> {
         self.node
     }
 
     #[inline]
-    fn node(self) -> &'a Node {
+    fn node(self) -> &'a TreeNode {
         // SAFETY: by `new`, and nodes change only through their atomics.
         unsafe { self.node.as_ref() }
     }
@@ -162,10 +162,10 @@ impl<'a> NodeRef<'a> {
     }
 
     #[inline]
-    fn children(self) -> &'a [AtomicPtr<Node>; SLOTS + 1] {
+    fn children(self) -> &'a [AtomicPtr<TreeNode>; SLOTS + 1] {
         debug_assert!(self.level() > 0);
         // SAFETY: `allocate` makes nodes above level 0 as inner ones.
-        let inner: &'a Inner = unsafe { self.node.cast::<Inner>().as_ref() };
+        let inner: &'a InnerNode = unsafe { self.node.cast::<InnerNode>().as_ref() };
         &inner.children
     }
 
@@ -174,7 +174,7 @@ impl<'a> NodeRef<'a> {
     pub(super) fn prefetch(self) {
         // Nodes lie anywhere in lines: what begins in one ends in the next.
         let node = self.node.as_ptr().cast::<u8>().cast_const();
-        for line in 0..=offset_of!(Node, entries) / LINE_BYTES {
+        for line in 0..=offset_of!(TreeNode, entries) / LINE_BYTES {
             prefetch(node.wrapping_add(line * LINE_BYTES));
         }
     }
@@ -183,7 +183,9 @@ impl<'a> NodeRef<'a> {
     #[inline]
     pub(super) fn prefetch_entries(self) {
         let node = self.node.as_ptr().cast::<u8>().cast_const();
-        for line in offset_of!(Node, entries) / LINE_BYTES + 1..=size_of::<Node>() / LINE_BYTES {
+        for line in
+            offset_of!(TreeNode, entries) / LINE_BYTES + 1..=size_of::<TreeNode>() / LINE_BYTES
+        {
             prefetch(node.wrapping_add(line * LINE_BYTES));
         }
     }
@@ -219,15 +221,15 @@ impl<'a> NodeRef<'a> {
 
     /// Whether what was read since the counter was `version` holds.
     #[inline]
-    pub(super) fn check(self, version: u64) -> Result<(), Changed> {
+    pub(super) fn check(self, version: u64) -> Result<(), NodeChanged> {
         // The reads before must be done before the counter is read again.
         fence(Ordering::Acquire);
         let now = self.node().version.load(Ordering::Relaxed);
-        if now == version { Ok(()) } else { Err(Changed) }
+        if now == version { Ok(()) } else { Err(NodeChanged) }
     }
 
     /// Locks the node. Whoever reads it meanwhile will read again.
-    pub(super) fn lock(self) -> Locked<'a> {
+    pub(super) fn lock(self) -> TreeNodeGuard<'a> {
         let version = &self.node().version;
         let mut tries = 0;
         loop {
@@ -243,7 +245,7 @@ impl<'a> NodeRef<'a> {
             if current.is_multiple_of(2) && lock().is_ok() {
                 // No change may be seen before the odd counter is.
                 fence(Ordering::Release);
-                return Locked { node: self, version: current, has_changed: false };
+                return TreeNodeGuard { node: self, version: current, has_changed: false };
             }
             relax(&mut tries);
         }
@@ -256,36 +258,36 @@ impl<'a> NodeRef<'a> {
     }
 
     #[inline]
-    fn record(self, slot: &AtomicPtr<Record>) -> Option<RecordRef<'a>> {
+    fn record(self, slot: &AtomicPtr<Node>) -> Option<NodeRef<'a>> {
         // Acquire pairs with the release that put the record there.
         let record = NonNull::new(slot.load(Ordering::Acquire))?;
         // SAFETY: invariant 2.
-        Some(unsafe { RecordRef::new(record) })
+        Some(unsafe { NodeRef::new(record) })
     }
 
     #[inline]
-    pub(super) fn entry(self, index: usize) -> Option<RecordRef<'a>> {
+    pub(super) fn entry(self, index: usize) -> Option<NodeRef<'a>> {
         self.record(self.node().entries.get(index)?)
     }
 
     #[inline]
-    pub(super) fn right(self) -> Option<NodeRef<'a>> {
+    pub(super) fn right(self) -> Option<TreeNodeRef<'a>> {
         let right = NonNull::new(self.node().right.load(Ordering::Acquire))?;
         // SAFETY: invariant 2.
-        Some(unsafe { NodeRef::new(right) })
+        Some(unsafe { TreeNodeRef::new(right) })
     }
 
     /// The child of an inner node that is behind `index` entries.
     #[inline]
-    pub(super) fn child(self, index: usize) -> Option<NodeRef<'a>> {
+    pub(super) fn child(self, index: usize) -> Option<TreeNodeRef<'a>> {
         let child = NonNull::new(self.children().get(index)?.load(Ordering::Acquire))?;
         // SAFETY: invariant 2.
-        Some(unsafe { NodeRef::new(child) })
+        Some(unsafe { TreeNodeRef::new(child) })
     }
 
     /// Whether the target is at or beyond the high entry: then it belongs to the right.
     #[inline]
-    pub(super) fn is_beyond(self, target: &Target<'_>) -> bool {
+    pub(super) fn is_beyond(self, target: &SearchTarget<'_>) -> bool {
         let node = self.node();
         let head = node.high_head.load(Ordering::Relaxed);
         if target.head < head {
@@ -299,14 +301,14 @@ impl<'a> NodeRef<'a> {
 
     /// Whether the target is beyond the high entry, and not that entry itself.
     #[inline]
-    pub(super) fn is_after_high(self, target: &Target<'_>) -> bool {
+    pub(super) fn is_after_high(self, target: &SearchTarget<'_>) -> bool {
         let high = self.record(&self.node().high);
         high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
     }
 
     /// Whether the entry at `index` is the target. Most are told by their head, which is near.
     #[inline]
-    pub(super) fn is_at(self, index: usize, target: &Target<'_>) -> bool {
+    pub(super) fn is_at(self, index: usize, target: &SearchTarget<'_>) -> bool {
         index < self.len()
             && self.head(index) == target.head
             && self.entry(index).is_some_and(|entry| entry.compare(target.key, target.seq).is_eq())
@@ -314,7 +316,7 @@ impl<'a> NodeRef<'a> {
 
     /// How many entries are before the target.
     #[inline]
-    pub(super) fn count_before(self, target: &Target<'_>) -> usize {
+    pub(super) fn count_before(self, target: &SearchTarget<'_>) -> usize {
         let mut at = self.lower_bound(target.head);
         let len = self.len();
         // Among equal heads the entries decide; there are rarely more than one.
@@ -347,20 +349,20 @@ impl<'a> NodeRef<'a> {
 }
 
 /// A node that is locked by this thread. Unlocked when it is dropped.
-pub(super) struct Locked<'a> {
-    pub(super) node: NodeRef<'a>,
+pub(super) struct TreeNodeGuard<'a> {
+    pub(super) node: TreeNodeRef<'a>,
     version: u64,
     has_changed: bool,
 }
 
-impl<'a> Locked<'a> {
+impl<'a> TreeNodeGuard<'a> {
     /// Puts an entry at `index`, and in an inner node a child behind it.
     pub(super) fn insert(
         &mut self,
         index: usize,
         head: u64,
-        record: NonNull<Record>,
-        child: Option<NodeRef<'a>>,
+        record: NonNull<Node>,
+        child: Option<TreeNodeRef<'a>>,
     ) {
         self.has_changed = true;
         let node = self.node.node();
@@ -384,7 +386,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Copies an entry of this node to a slot of `to`.
-    fn copy_slot(&self, from: usize, to: NodeRef<'a>, at: usize) {
+    fn copy_slot(&self, from: usize, to: TreeNodeRef<'a>, at: usize) {
         let (source, target) = (self.node.node(), to.node());
         target.heads[at].store(self.node.head(from), Ordering::Relaxed);
         let record = source.entries[from].load(Ordering::Relaxed);
@@ -399,8 +401,8 @@ impl<'a> Locked<'a> {
     pub(super) fn split(
         &mut self,
         middle: usize,
-        right: NodeRef<'a>,
-    ) -> Option<(u64, RecordRef<'a>)> {
+        right: TreeNodeRef<'a>,
+    ) -> Option<(u64, NodeRef<'a>)> {
         self.has_changed = true;
         let (len, is_inner) = (self.node.len(), self.node.level() > 0);
         let (head, high) = (self.node.head(middle), self.node.entry(middle)?);
@@ -422,7 +424,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Links `right`, whose first entry is `high`, between this node and the one to its right.
-    pub(super) fn link(&mut self, right: NodeRef<'a>, head: u64, high: RecordRef<'a>) {
+    pub(super) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
         self.has_changed = true;
         let (node, new) = (self.node.node(), right.node());
         new.right.store(node.right.load(Ordering::Relaxed), Ordering::Release);
@@ -434,13 +436,13 @@ impl<'a> Locked<'a> {
     }
 
     /// Sets the first child of an inner node that no one else knows yet.
-    pub(super) fn set_first_child(&mut self, child: NodeRef<'a>) {
+    pub(super) fn set_first_child(&mut self, child: TreeNodeRef<'a>) {
         self.has_changed = true;
         self.node.children()[0].store(child.as_ptr().as_ptr(), Ordering::Release);
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for TreeNodeGuard<'_> {
     fn drop(&mut self) {
         let version = if self.has_changed { self.version + 2 } else { self.version };
         // Release: the changes are seen by who sees the even counter.

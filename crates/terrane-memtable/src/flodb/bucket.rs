@@ -26,7 +26,7 @@ const LOCKED: u64 = 1 << 63;
 
 /// Tags and dirty bits of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Meta(u64);
+pub(super) struct BucketMeta(u64);
 
 #[repr(C, align(64))]
 pub(super) struct Bucket {
@@ -45,7 +45,7 @@ pub(super) fn tag_of(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
 }
 
-impl Meta {
+impl BucketMeta {
     #[inline]
     pub(super) fn tag(self, slot: usize) -> u8 {
         (self.0 >> (8 * slot)) as u8
@@ -98,10 +98,10 @@ impl Bucket {
 
     /// What the tags are now.
     #[inline]
-    pub(super) fn meta(&self) -> Meta {
+    pub(super) fn meta(&self) -> BucketMeta {
         // Acquire pairs with the release of the lock: who finds no tag for a key finds in the lower
         // level what was there before.
-        Meta(self.meta.load(Ordering::Acquire) & !LOCKED)
+        BucketMeta(self.meta.load(Ordering::Acquire) & !LOCKED)
     }
 
     #[inline]
@@ -118,7 +118,7 @@ impl Bucket {
         }
     }
 
-    pub(super) fn lock(&self) -> Locked<'_> {
+    pub(super) fn lock(&self) -> BucketGuard<'_> {
         let mut tries = 0;
         loop {
             let meta = self.meta.load(Ordering::Relaxed);
@@ -130,7 +130,7 @@ impl Bucket {
                     Ordering::Relaxed,
                 );
                 if locked.is_ok() {
-                    return Locked { bucket: self, meta: Meta(meta) };
+                    return BucketGuard { bucket: self, meta: BucketMeta(meta) };
                 }
             }
             relax(&mut tries);
@@ -139,13 +139,13 @@ impl Bucket {
 }
 
 /// A bucket that no one else changes.
-pub(super) struct Locked<'a> {
+pub(super) struct BucketGuard<'a> {
     bucket: &'a Bucket,
-    meta: Meta,
+    meta: BucketMeta,
 }
 
-impl Locked<'_> {
-    pub(super) fn meta(&self) -> Meta {
+impl BucketGuard<'_> {
+    pub(super) fn meta(&self) -> BucketMeta {
         self.meta
     }
 
@@ -182,7 +182,7 @@ impl Locked<'_> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for BucketGuard<'_> {
     fn drop(&mut self) {
         self.bucket.meta.store(self.meta.0, Ordering::Release);
     }

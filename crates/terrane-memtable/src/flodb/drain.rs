@@ -12,7 +12,7 @@
 
 use super::lower::Lower;
 use super::membuffer::Membuffer;
-use super::partition::Drained;
+use super::partition::DrainItem;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
 use crate::skiplist::{NodeRef, Older, versions_of};
@@ -20,7 +20,7 @@ use crate::sync::lock;
 
 /// What to drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum DrainScope {
     /// Everything that is there.
     All,
     /// What was not replaced since the last time.
@@ -50,7 +50,7 @@ impl Membuffer {
         &self,
         lower: &Lower,
         partition: usize,
-        which: Which,
+        scope: DrainScope,
         insert: DrainInsert,
     ) -> usize {
         let part = &self.partitions[partition];
@@ -59,9 +59,9 @@ impl Membuffer {
         }
         let mut moving = lock(&part.draining);
         moving.clear();
-        let before = moving.capacity() * size_of::<Drained>();
-        self.mark(partition, which, &mut moving);
-        part.count_list(before, moving.capacity() * size_of::<Drained>());
+        let before = moving.capacity() * size_of::<DrainItem>();
+        self.mark(partition, scope, &mut moving);
+        part.count_list(before, moving.capacity() * size_of::<DrainItem>());
         if insert == DrainInsert::Multi {
             moving.sort_unstable_by(|a, b| {
                 a.head.cmp(&b.head).then_with(|| {
@@ -75,7 +75,7 @@ impl Membuffer {
         moving.len()
     }
 
-    fn mark(&self, partition: usize, which: Which, moving: &mut Vec<Drained>) {
+    fn mark(&self, partition: usize, scope: DrainScope, moving: &mut Vec<DrainItem>) {
         let buckets = self.buckets_of(partition);
         for (number, bucket) in buckets.iter().enumerate() {
             if let Some(later) = buckets.get(number + AHEAD) {
@@ -88,8 +88,8 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let mut version = std::ptr::NonNull::new(locked.head(slot));
-                if which == Which::Cold
-                    // SAFETY: slots name nodes of the lower level, which have versions.
+                if scope == DrainScope::Cold
+                    // SAFETY: slots name nodes of the lower level, scope have versions.
                     && version.is_some_and(|node| unsafe { versions_of(node) }.take_hot())
                 {
                     continue;
@@ -103,10 +103,10 @@ impl Membuffer {
                     versions.set_moving();
                     // SAFETY: as above.
                     let head = head_of(unsafe { NodeRef::new(node) }.key());
-                    moving.push(Drained { head, node });
+                    moving.push(DrainItem { head, node });
                     version = match versions.older() {
                         Older::Node(older) => Some(older),
-                        Older::None | Older::Forgotten => None,
+                        Older::None | Older::Reclaimed => None,
                     };
                 }
             }
@@ -128,7 +128,7 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = std::ptr::NonNull::new(locked.head(slot)) else { continue };
-                // SAFETY: slots name nodes of the lower level, which have versions.
+                // SAFETY: slots name nodes of the lower level, scope have versions.
                 if unsafe { versions_of(node) }.is_linked() {
                     locked.set_clean(slot);
                     cleaned += 1;
@@ -139,12 +139,12 @@ impl Membuffer {
     }
 }
 
-fn node_of(drained: &Drained) -> NodeRef<'_> {
-    // SAFETY: a node of the lower level, which outlives what is drained into it.
+fn node_of(drained: &DrainItem) -> NodeRef<'_> {
+    // SAFETY: a node of the lower level, scope outlives what is drained into it.
     unsafe { NodeRef::new(drained.node) }
 }
 
-fn link(lower: &Lower, moving: &[Drained], insert: DrainInsert) {
+fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert) {
     // SAFETY: it was made with versions.
     let is_linked = |node| unsafe { versions_of(node) }.set_linked();
     let nodes = moving.iter().enumerate().map(|(number, drained)| {

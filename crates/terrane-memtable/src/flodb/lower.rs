@@ -3,14 +3,12 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::btree::{BTree, Position as BTreePosition};
+use crate::btree::{BTree, BTreePosition};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
-use crate::skiplist::{
-    Contents, Layout, Node, NodeRef, Overwritten, Position as ListPosition, SkipList,
-};
+use crate::skiplist::{Layout, ListPosition, Node, NodeRef, Overwritten, SkipList};
 
-/// Which structure the lower level is.
+/// DrainScope structure the lower level is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LowerLevel {
     /// The concurrent B-link tree.
@@ -40,7 +38,7 @@ impl Lower {
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
-    pub(super) fn insert(&self, contents: &Contents<'_>) {
+    pub(super) fn insert(&self, contents: &Entry<'_>) {
         match self {
             Self::BTree(tree) => tree.insert(contents),
             Self::SkipList(list) => list.insert(contents),
@@ -49,7 +47,7 @@ impl Lower {
 
     /// A node that is not linked yet.
     #[inline]
-    pub(super) fn allocate(&self, contents: &Contents<'_>) -> NonNull<Node> {
+    pub(super) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
         match self {
             Self::BTree(tree) => tree.allocate(contents),
             Self::SkipList(list) => list.allocate(contents),
@@ -61,7 +59,7 @@ impl Lower {
     /// # Safety
     /// The node was made by [`Lower::allocate`], no one else reads it, and it has room for the
     /// contents.
-    pub(super) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Contents<'_>) {
+    pub(super) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Entry<'_>) {
         match self {
             // SAFETY: passed on.
             Self::BTree(tree) => unsafe { tree.rewrite(node, contents) },
@@ -96,7 +94,7 @@ impl Lower {
     ) {
         match self {
             Self::BTree(tree) => {
-                let mut path = tree.path();
+                let mut path = tree.multi_insert();
                 for node in nodes {
                     // SAFETY: passed on.
                     unsafe { path.link(node) };
@@ -104,7 +102,7 @@ impl Lower {
                 }
             }
             Self::SkipList(list) => {
-                let mut path = list.path();
+                let mut path = list.multi_insert();
                 for node in nodes {
                     // SAFETY: passed on.
                     unsafe { path.link(node) };
@@ -118,8 +116,8 @@ impl Lower {
     /// forgotten.
     pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<NodeRef<'_>>, Overwritten> {
         match self {
-            Self::BTree(tree) => tree.get_unless_forgotten(key, seq),
-            Self::SkipList(list) => list.get_unless_forgotten(key, seq),
+            Self::BTree(tree) => tree.get_unless_reclaimed(key, seq),
+            Self::SkipList(list) => list.get_unless_reclaimed(key, seq),
         }
     }
 
@@ -148,14 +146,14 @@ impl Lower {
 
 /// An entry of the lower level, or no entry.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Place {
+pub(super) enum LowerPosition {
     #[default]
     Nowhere,
     BTree(BTreePosition),
     SkipList(ListPosition),
 }
 
-impl Place {
+impl LowerPosition {
     pub(super) fn first(lower: &Lower) -> Self {
         match lower {
             Lower::BTree(tree) => Self::BTree(BTreePosition::first(tree)),

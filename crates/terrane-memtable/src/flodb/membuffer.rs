@@ -12,7 +12,7 @@
 //!
 //! Invariants:
 //! 1. All versions of a key that are not reached from its slot are in the lower level, and are
-//!    older than all that are, or were forgotten; [`Older::Forgotten`] says so below the oldest
+//!    older than all that are, or were forgotten; [`Older::Reclaimed`] says so below the oldest
 //!    that is left.
 //! 2. Below a permanent version of a slot all are permanent.
 //! 3. A slot that is not dirty has permanent versions only, all of them linked.
@@ -22,26 +22,26 @@
 
 use std::ptr::NonNull;
 
-use super::bucket::{Bucket, Locked, SLOTS, tag_of};
+use super::bucket::{Bucket, BucketGuard, SLOTS, tag_of};
 use super::hash::hash_of;
 use super::lower::Lower;
 use super::partition::Partition;
 use super::span::KeySpan;
-use crate::entry::SeqNo;
+use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
-use crate::skiplist::{Contents, Node, NodeRef, Older, Pin, Temper, versions_of};
+use crate::skiplist::{Node, NodeRef, Older, Pin, Temperature, versions_of};
 
 /// Versions that no reader is done with yet, and that a writer goes back by to find what may be
-/// forgotten. There are more where a snapshot is held and a key is written again and again: then
-/// nothing is forgotten, rather than each write going through all that are kept.
-const KEPT_MAX: usize = 32;
+/// reclaimed. There are more where a snapshot is held and a key is written again and again: then
+/// nothing is reclaimed, rather than each write going through all that are kept.
+const VISIBLE_MAX: usize = 32;
 
 /// Versions that a lookup goes back by before it leaves the rest to the lower level, where that has
 /// them.
-const BACK_MAX: usize = if cfg!(miri) { 8 } else { 64 };
+const STEPS_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
 /// Versions that it goes back by before it has them drained: as many as take as long as a drain.
-const BACK_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
+const STEPS_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
 
 /// The front level.
 pub(super) struct Membuffer {
@@ -53,28 +53,28 @@ pub(super) struct Membuffer {
 
 /// What became of a version. It is counted, wherever it goes.
 #[derive(Debug, Default)]
-pub(super) struct Added {
+pub(super) struct AddOutcome {
     /// It found a place; otherwise it is for the lower level.
-    pub(super) is_in: bool,
+    pub(super) is_stored: bool,
     /// Versions that were forgotten for it, and their bytes of keys and values.
-    pub(super) forgotten: usize,
-    pub(super) forgotten_bytes: usize,
+    pub(super) reclaimed: usize,
+    pub(super) reclaimed_bytes: usize,
     /// The partition would have more room if it were drained.
     pub(super) wants_drain: bool,
 }
 
 /// Why a version was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missed {
+pub(super) enum LookupMiss {
     /// It may have been overwritten.
     Overwritten,
     /// So many newer ones are before it that it is better looked for in the lower level, once its
     /// partition is drained.
-    FarBack,
+    DrainFirst,
 }
 
 /// A version that was found; it stays as it is while it is pinned.
-pub(super) struct FoundVersion<'a> {
+pub(super) struct PinnedVersion<'a> {
     pub(super) node: NodeRef<'a>,
     pub(super) pin: Pin,
 }
@@ -103,7 +103,7 @@ impl Membuffer {
 
     #[inline]
     pub(super) fn partition_of(&self, key: &[u8]) -> usize {
-        self.span.part(key, self.partitions.len())
+        self.span.partition(key, self.partitions.len())
     }
 
     /// The buckets of a partition.
@@ -112,7 +112,7 @@ impl Membuffer {
     }
 
     #[inline]
-    fn place_of(&self, key: &[u8]) -> (&Partition, &Bucket, u8) {
+    fn locate(&self, key: &[u8]) -> (&Partition, &Bucket, u8) {
         let hash = hash_of(key);
         let partition = self.partition_of(key);
         let bucket = ((hash & 0xffff_ffff) as usize * self.buckets_each) >> 32;
@@ -120,7 +120,7 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
-    /// Versions that were added and not forgotten, and their bytes of keys and values.
+    /// Versions that were added and not reclaimed, and their bytes of keys and values.
     pub(super) fn counts(&self) -> (usize, usize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())
@@ -129,7 +129,7 @@ impl Membuffer {
     /// Asks for the newest version of a key, whose bucket was asked for before.
     #[inline]
     pub(super) fn prefetch_version(&self, key: &[u8]) {
-        let (_, bucket, tag) = self.place_of(key);
+        let (_, bucket, tag) = self.locate(key);
         if let Some(slot) = bucket.meta().matches(tag).next() {
             prefetch(bucket.head(slot).cast());
         }
@@ -138,7 +138,7 @@ impl Membuffer {
     /// Asks for the bucket of a key that is about to be added or looked up.
     #[inline]
     pub(super) fn prefetch(&self, key: &[u8]) {
-        prefetch(std::ptr::from_ref(self.place_of(key).1).cast());
+        prefetch(std::ptr::from_ref(self.locate(key).1).cast());
     }
 
     /// The newest version of `key` that is not newer than `seq`, if it is here; `None` leaves it to
@@ -148,8 +148,8 @@ impl Membuffer {
         _lower: &'a Lower,
         key: &[u8],
         seq: SeqNo,
-    ) -> Result<Option<FoundVersion<'a>>, Missed> {
-        let (partition, bucket, tag) = self.place_of(key);
+    ) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
+        let (partition, bucket, tag) = self.locate(key);
         for slot in bucket.meta().matches(tag) {
             // SAFETY: slots name nodes of the lower level, which has versions and lives for `'a`.
             let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
@@ -162,29 +162,29 @@ impl Membuffer {
 
     /// Adds a version, unless there is no place for it. `horizon` is a sequence number below which
     /// no one begins to read any more, nor reads at; versions of the same key that are hidden from
-    /// there on may be forgotten.
+    /// there on may be reclaimed.
     pub(super) fn add(
         &self,
         lower: &Lower,
-        version: &Contents<'_>,
+        version: &Entry<'_>,
         horizon: impl FnOnce() -> SeqNo,
-    ) -> Added {
-        let (partition, bucket, tag) = self.place_of(version.key);
-        let mut place = Place { lower, partition, bucket: bucket.lock(), tag };
-        let mut added = Added::default();
-        let own = place.bucket.meta().matches(tag).find_map(|slot| {
-            let head = place.head(slot)?;
+    ) -> AddOutcome {
+        let (partition, bucket, tag) = self.locate(version.key);
+        let mut writer = BucketWriter { lower, partition, bucket: bucket.lock(), tag };
+        let mut added = AddOutcome::default();
+        let own = writer.bucket.meta().matches(tag).find_map(|slot| {
+            let head = writer.head(slot)?;
             (head.key() == version.key).then_some((slot, head))
         });
         match own {
             Some((slot, head)) if head.seq() < version.seq => {
-                place.replace(slot, head, version, horizon, &mut added);
+                writer.replace(slot, head, version, horizon, &mut added);
             }
-            Some((_, head)) => added.is_in = place.insert_below(head, version),
-            None => place.begin(version, &mut added),
+            Some((_, head)) => added.is_stored = writer.insert_below(head, version),
+            None => writer.start_slot(version, &mut added),
         }
-        partition.count(version.len(), added.forgotten, added.forgotten_bytes);
-        drop(place);
+        partition.count(version.data_bytes(), added.reclaimed, added.reclaimed_bytes);
+        drop(writer);
         added.wants_drain = partition.wants_drain();
         added
     }
@@ -195,14 +195,14 @@ impl Membuffer {
 /// # Safety
 /// The nodes of the bucket live for `'a`, and have versions.
 #[inline]
-unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<FoundVersion<'a>> {
+unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<PinnedVersion<'a>> {
     loop {
         let node = NonNull::new(bucket.head(slot))?;
         // SAFETY: by the caller.
         let pin = unsafe { Pin::new(node, || bucket.head(slot) == node.as_ptr()) };
         if let Some(pin) = pin {
             // SAFETY: as above.
-            return Some(FoundVersion { node: unsafe { NodeRef::new(node) }, pin });
+            return Some(PinnedVersion { node: unsafe { NodeRef::new(node) }, pin });
         }
     }
 }
@@ -211,36 +211,36 @@ unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<FoundVersion<'a>>
 /// level.
 #[inline]
 fn find_version<'a>(
-    newest: FoundVersion<'a>,
+    newest: PinnedVersion<'a>,
     seq: SeqNo,
     partition: &Partition,
-) -> Result<Option<FoundVersion<'a>>, Missed> {
+) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
     let mut version = newest;
     let mut steps = 0;
     while version.node.seq() > seq {
         // SAFETY: slots name nodes that have versions, and so do these.
         let links = unsafe { version.node.versions() };
         steps += 1;
-        if steps > BACK_MAX {
+        if steps > STEPS_MAX {
             // The older ones were drained with it or before it: if that is over, all are there.
             if links.is_linked() && partition.draining.try_lock().is_ok() {
                 return Ok(None);
             }
-            if steps > BACK_UNDRAINED_MAX && !links.is_permanent() {
-                return Err(Missed::FarBack);
+            if steps > STEPS_UNDRAINED_MAX && !links.is_permanent() {
+                return Err(LookupMiss::DrainFirst);
             }
         }
         version = loop {
             let older = match links.older() {
                 Older::None => return Ok(None),
-                Older::Forgotten => return Err(Missed::Overwritten),
+                Older::Reclaimed => return Err(LookupMiss::Overwritten),
                 Older::Node(older) => older,
             };
             let is_there = || matches!(links.older(), Older::Node(node) if node == older);
             // SAFETY: a version of the same key, and so a node of the lower level.
             if let Some(pin) = unsafe { Pin::new(older, is_there) } {
                 // SAFETY: as above.
-                break FoundVersion { node: unsafe { NodeRef::new(older) }, pin };
+                break PinnedVersion { node: unsafe { NodeRef::new(older) }, pin };
             }
         };
     }
@@ -248,14 +248,14 @@ fn find_version<'a>(
 }
 
 /// A bucket that is being changed, and what belongs to it.
-struct Place<'a> {
+struct BucketWriter<'a> {
     lower: &'a Lower,
     partition: &'a Partition,
-    bucket: Locked<'a>,
+    bucket: BucketGuard<'a>,
     tag: u8,
 }
 
-impl<'a> Place<'a> {
+impl<'a> BucketWriter<'a> {
     /// The newest version of a slot. It needs no pin: versions are forgotten under the lock.
     #[inline]
     fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
@@ -268,12 +268,12 @@ impl<'a> Place<'a> {
         &mut self,
         slot: usize,
         head: NodeRef<'_>,
-        version: &Contents<'_>,
+        version: &Entry<'_>,
         horizon: impl FnOnce() -> SeqNo,
-        added: &mut Added,
+        added: &mut AddOutcome,
     ) {
-        let mut free = self.forget(head, horizon, added);
-        let node = match free.take_if(|node| has_room(*node, version)) {
+        let mut free = self.reclaim(head, horizon, added);
+        let node = match free.take_if(|node| fits(*node, version)) {
             Some(node) => {
                 // SAFETY: it was taken from the slot, and no one reads it.
                 unsafe { self.lower.rewrite(node, version) };
@@ -282,20 +282,20 @@ impl<'a> Place<'a> {
             None => self.partition.allocate(self.lower, version),
         };
         if let Some(node) = free {
-            self.partition.give(node);
+            self.partition.push_free(node);
         }
         // SAFETY: made with versions.
-        unsafe { versions_of(node) }.begin(Older::Node(head.as_ptr()), Temper::Hot);
-        self.put(slot, node, version.seq, added);
+        unsafe { versions_of(node) }.init(Older::Node(head.as_ptr()), Temperature::Hot);
+        self.set_head(slot, node, version.seq, added);
     }
 
     /// Forgets what no one needs of the versions before `head`. Answers one whose memory may be
     /// used.
-    fn forget(
+    fn reclaim(
         &self,
         head: NodeRef<'_>,
         horizon: impl FnOnce() -> SeqNo,
-        added: &mut Added,
+        added: &mut AddOutcome,
     ) -> Option<NonNull<Node>> {
         // SAFETY: nodes of slots have versions.
         let Older::Node(second) = (unsafe { head.versions() }).older() else { return None };
@@ -308,7 +308,7 @@ impl<'a> Place<'a> {
         let mut steps = 0;
         while kept.seq() > horizon {
             steps += 1;
-            if steps > KEPT_MAX {
+            if steps > VISIBLE_MAX {
                 return None;
             }
             // SAFETY: as above.
@@ -323,20 +323,20 @@ impl<'a> Place<'a> {
             return None;
         }
         // SAFETY: as above.
-        unsafe { kept.versions() }.set_older(Older::Forgotten);
+        unsafe { kept.versions() }.set_older(Older::Reclaimed);
         let mut free = None;
         loop {
             // SAFETY: as above.
-            let forgotten = unsafe { NodeRef::new(node) };
-            added.forgotten += 1;
-            added.forgotten_bytes += forgotten.key().len() + forgotten.value().len();
+            let reclaimed = unsafe { NodeRef::new(node) };
+            added.reclaimed += 1;
+            added.reclaimed_bytes += reclaimed.key().len() + reclaimed.value().len();
             // SAFETY: as above.
             let versions = unsafe { versions_of(node) };
             let next = match versions.older() {
                 // SAFETY: as above.
                 Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => {
                     // Who has pinned it must not go on from here to what may be written anew.
-                    versions.set_older(Older::Forgotten);
+                    versions.set_older(Older::Reclaimed);
                     Some(older)
                 }
                 // There is nothing that would be.
@@ -345,7 +345,7 @@ impl<'a> Place<'a> {
             if free.is_none() && versions.is_free() {
                 free = Some(node);
             } else {
-                self.partition.give(node);
+                self.partition.push_free(node);
             }
             let Some(older) = next else { return free };
             node = older;
@@ -354,7 +354,7 @@ impl<'a> Place<'a> {
 
     /// A version of a key that has a slot, older than the newest: false if it is for the lower
     /// level.
-    fn insert_below(&mut self, head: NodeRef<'_>, version: &Contents<'_>) -> bool {
+    fn insert_below(&mut self, head: NodeRef<'_>, version: &Entry<'_>) -> bool {
         let mut newer = head;
         let older = loop {
             // SAFETY: nodes of slots have versions.
@@ -368,8 +368,8 @@ impl<'a> Place<'a> {
                     newer = older_node;
                 }
                 Older::None => break Older::None,
-                // No one asks for what is older than what was forgotten.
-                Older::Forgotten => return false,
+                // No one asks for what is older than what was reclaimed.
+                Older::Reclaimed => return false,
             }
         };
         // SAFETY: as above.
@@ -377,7 +377,7 @@ impl<'a> Place<'a> {
         let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
         let versions = unsafe { versions_of(node) };
-        versions.begin(older, Temper::Cold);
+        versions.init(older, Temperature::Cold);
         if newer.is_permanent() {
             // Below it no one looks for what must be drained.
             versions.set_moving();
@@ -390,7 +390,7 @@ impl<'a> Place<'a> {
     }
 
     /// The first version of a key that has no slot.
-    fn begin(&mut self, version: &Contents<'_>, added: &mut Added) {
+    fn start_slot(&mut self, version: &Entry<'_>, added: &mut AddOutcome) {
         if version.seq < self.bucket.floor() {
             return;
         }
@@ -407,24 +407,24 @@ impl<'a> Place<'a> {
         };
         let node = self.partition.allocate(self.lower, version);
         // SAFETY: made with versions.
-        unsafe { versions_of(node) }.begin(Older::None, Temper::Cold);
-        self.put(slot, node, version.seq, added);
+        unsafe { versions_of(node) }.init(Older::None, Temperature::Cold);
+        self.set_head(slot, node, version.seq, added);
     }
 
-    fn put(&mut self, slot: usize, node: NonNull<Node>, seq: SeqNo, added: &mut Added) {
+    fn set_head(&mut self, slot: usize, node: NonNull<Node>, seq: SeqNo, added: &mut AddOutcome) {
         self.bucket.set(slot, self.tag, node.as_ptr());
         self.bucket.raise_floor(seq);
         if self.bucket.set_dirty(slot) {
             self.partition.add_dirty();
         }
-        added.is_in = true;
+        added.is_stored = true;
     }
 }
 
 /// Whether a node can take a version without wasting much.
-pub(super) fn has_room(node: NonNull<Node>, version: &Contents<'_>) -> bool {
+pub(super) fn fits(node: NonNull<Node>, version: &Entry<'_>) -> bool {
     // SAFETY: only nodes with versions are in a Membuffer.
-    let room = unsafe { versions_of(node) }.room();
-    let needed = version.len();
+    let room = unsafe { versions_of(node) }.capacity();
+    let needed = version.data_bytes();
     needed <= room && room <= 2 * needed + 64
 }

@@ -3,12 +3,13 @@
 use std::ptr::NonNull;
 
 use super::lower::Lower;
-use super::membuffer::has_room;
-use crate::skiplist::{Contents, Node, versions_of};
+use super::membuffer::fits;
+use crate::entry::Entry;
+use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// So many of the nodes that were given back last are looked at for one of the right size.
-const LOOK_AT: usize = 4;
+const FREE_PROBES_MAX: usize = 4;
 
 /// More are not kept.
 const FREE_MAX: usize = 1024;
@@ -28,13 +29,13 @@ pub(super) struct Partition {
     /// Nodes that no one can find any more; some may still be read.
     free: Mutex<Vec<FreeNode>>,
     /// Held by who drains, with the room for what is drained.
-    pub(super) draining: Mutex<Vec<Drained>>,
+    pub(super) draining: Mutex<Vec<DrainItem>>,
 }
 
 struct FreeNode(NonNull<Node>);
 
 /// A version on its way to the lower level, with the head of its key.
-pub(super) struct Drained {
+pub(super) struct DrainItem {
     pub(super) head: u64,
     pub(super) node: NonNull<Node>,
 }
@@ -43,7 +44,7 @@ pub(super) struct Drained {
 // versions allow.
 unsafe impl Send for FreeNode {}
 // SAFETY: as above.
-unsafe impl Send for Drained {}
+unsafe impl Send for DrainItem {}
 
 impl Partition {
     pub(super) fn new(slots: usize) -> Self {
@@ -61,9 +62,9 @@ impl Partition {
     }
 
     /// A node with a version: one that is free, or a new one.
-    pub(super) fn allocate(&self, lower: &Lower, version: &Contents<'_>) -> NonNull<Node> {
+    pub(super) fn allocate(&self, lower: &Lower, version: &Entry<'_>) -> NonNull<Node> {
         if self.free_count.load(Ordering::Relaxed) > 0
-            && let Some(node) = self.take(version)
+            && let Some(node) = self.pop_free(version)
         {
             // SAFETY: no one can find it, no one reads it, and it has room.
             unsafe { lower.rewrite(node, version) };
@@ -72,30 +73,30 @@ impl Partition {
         lower.allocate(version)
     }
 
-    fn take(&self, version: &Contents<'_>) -> Option<NonNull<Node>> {
+    fn pop_free(&self, version: &Entry<'_>) -> Option<NonNull<Node>> {
         let mut free = lock(&self.free);
         // SAFETY: nodes of a Membuffer have versions.
         let is_free = |node| unsafe { versions_of(node) }.is_free();
-        let mut last = free.iter().enumerate().rev().take(LOOK_AT);
-        let (at, _) = last.find(|(_, node)| has_room(node.0, version) && is_free(node.0))?;
+        let mut last = free.iter().enumerate().rev().take(FREE_PROBES_MAX);
+        let (at, _) = last.find(|(_, node)| fits(node.0, version) && is_free(node.0))?;
         let FreeNode(node) = free.swap_remove(at);
         self.free_count.store(free.len(), Ordering::Relaxed);
         // SAFETY: as above.
-        let room = unsafe { versions_of(node) }.room();
+        let room = unsafe { versions_of(node) }.capacity();
         self.free_bytes.fetch_sub(room, Ordering::Relaxed);
         Some(node)
     }
 
     /// A version came, of so many bytes, and others were forgotten for it.
     #[inline]
-    pub(super) fn count(&self, bytes: usize, forgotten: usize, forgotten_bytes: usize) {
+    pub(super) fn count(&self, bytes: usize, reclaimed: usize, reclaimed_bytes: usize) {
         // Differences, which are mostly none where one version takes the place of another. What is
         // forgotten was counted before: its bucket was locked for both.
-        if forgotten != 1 {
-            self.entries.fetch_add(1_usize.wrapping_sub(forgotten), Ordering::Relaxed);
+        if reclaimed != 1 {
+            self.entries.fetch_add(1_usize.wrapping_sub(reclaimed), Ordering::Relaxed);
         }
-        if forgotten_bytes != bytes {
-            self.data_bytes.fetch_add(bytes.wrapping_sub(forgotten_bytes), Ordering::Relaxed);
+        if reclaimed_bytes != bytes {
+            self.data_bytes.fetch_add(bytes.wrapping_sub(reclaimed_bytes), Ordering::Relaxed);
         }
     }
 
@@ -120,7 +121,7 @@ impl Partition {
     }
 
     /// Takes a node that was forgotten.
-    pub(super) fn give(&self, node: NonNull<Node>) {
+    pub(super) fn push_free(&self, node: NonNull<Node>) {
         let mut free = lock(&self.free);
         if free.len() < FREE_MAX {
             let before = free.capacity() * size_of::<FreeNode>();
@@ -128,7 +129,7 @@ impl Partition {
             self.count_list(before, free.capacity() * size_of::<FreeNode>());
             self.free_count.store(free.len(), Ordering::Relaxed);
             // SAFETY: nodes of a Membuffer have versions.
-            let room = unsafe { versions_of(node) }.room();
+            let room = unsafe { versions_of(node) }.capacity();
             self.free_bytes.fetch_add(room, Ordering::Relaxed);
         }
     }

@@ -6,51 +6,53 @@
 //!
 //! Invariant: the place is within the partitions that were drained, or on no entry.
 
-use super::drain::Which;
-use super::lower::{Lower, Place};
+use super::drain::DrainScope;
+use super::lower::{Lower, LowerPosition};
 use super::{FloDb, Membuffer};
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
 
 /// A node of the lower level, or no node.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Position {
-    place: Place,
+pub(crate) struct FloDbPosition {
+    place: LowerPosition,
     /// The partitions that were drained: from the first to before the second.
     drained: (u32, u32),
     /// Whether partitions are as good as drained whatever comes.
-    is_of_drained: bool,
+    is_drained_only: bool,
 }
 
-impl Position {
+impl FloDbPosition {
     /// On no entry, and never to drain anything.
-    pub(crate) fn of_drained(memtable: &FloDb) -> Self {
+    pub(crate) fn drained_only(memtable: &FloDb) -> Self {
         let partitions = memtable.membuffer.get().map_or(0, |front| front.partitions.len());
         // Partitions fit: there are at most 65536.
-        Self { drained: (0, partitions as u32), is_of_drained: true, ..Self::default() }
+        Self { drained: (0, partitions as u32), is_drained_only: true, ..Self::default() }
     }
 
     /// On no entry. What was drained before may have got new entries since.
     fn anew(self) -> Self {
-        if self.is_of_drained { self } else { Self::default() }
+        if self.is_drained_only { self } else { Self::default() }
     }
 
     pub(crate) fn first(self, memtable: &FloDb) -> Self {
-        self.anew().forward(memtable, 0, Place::first)
+        self.anew().forward(memtable, 0, LowerPosition::first)
     }
 
     pub(crate) fn last(self, memtable: &FloDb) -> Self {
         let last = memtable.membuffer.get().map_or(1, |front| front.partitions.len()) - 1;
-        self.anew().backward(memtable, last, Place::last)
+        self.anew().backward(memtable, last, LowerPosition::last)
     }
 
     pub(crate) fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
-        self.anew().forward(memtable, partition, |lower| Place::at_or_after(lower, key, seq))
+        self.anew()
+            .forward(memtable, partition, |lower| LowerPosition::at_or_after(lower, key, seq))
     }
 
     pub(crate) fn before(self, memtable: &FloDb, key: &[u8]) -> Self {
         let partition = memtable.partition_of(key);
-        self.anew().backward(memtable, partition, |lower| Place::before(lower, key, MAX_SEQ))
+        self.anew()
+            .backward(memtable, partition, |lower| LowerPosition::before(lower, key, MAX_SEQ))
     }
 
     pub(crate) fn is_valid(self) -> bool {
@@ -101,7 +103,7 @@ impl Position {
         mut self,
         memtable: &FloDb,
         partition: usize,
-        look: impl Fn(&Lower) -> Place,
+        look: impl Fn(&Lower) -> LowerPosition,
     ) -> Self {
         let lower = &memtable.lower;
         let Some(membuffer) = memtable.membuffer.get() else {
@@ -132,7 +134,7 @@ impl Position {
         mut self,
         memtable: &FloDb,
         partition: usize,
-        look: impl Fn(&Lower) -> Place,
+        look: impl Fn(&Lower) -> LowerPosition,
     ) -> Self {
         let lower = &memtable.lower;
         let Some(membuffer) = memtable.membuffer.get() else {
@@ -174,7 +176,7 @@ impl Position {
     fn extend_forward(&mut self, memtable: &FloDb, membuffer: &Membuffer, last: usize) {
         let mut moved = 0;
         while moved == 0 && self.drained.1 as usize <= last {
-            moved = memtable.drain(membuffer, self.drained.1 as usize, Which::All);
+            moved = memtable.drain(membuffer, self.drained.1 as usize, DrainScope::All);
             self.drained.1 += 1;
         }
     }
@@ -184,7 +186,7 @@ impl Position {
         let mut moved = 0;
         while moved == 0 && self.drained.0 as usize > first {
             self.drained.0 -= 1;
-            moved = memtable.drain(membuffer, self.drained.0 as usize, Which::All);
+            moved = memtable.drain(membuffer, self.drained.0 as usize, DrainScope::All);
         }
     }
 }

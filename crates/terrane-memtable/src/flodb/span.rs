@@ -1,4 +1,4 @@
-//! Which part of a Membuffer a key belongs to.
+//! DrainScope part of a Membuffer a key belongs to.
 //!
 //! A partition is a range of keys, so that what is drained together lies close together in the
 //! list, and a scan drains only what it comes across. FloDB takes the most significant bits of a
@@ -48,7 +48,7 @@ impl KeySpan {
 
     /// The place of `key` among `parts` of equal width.
     #[inline]
-    pub(crate) fn part(&self, key: &[u8], parts: usize) -> usize {
+    pub(crate) fn partition(&self, key: &[u8], parts: usize) -> usize {
         let prefix = &self.prefix[..];
         let head = match key.split_at_checked(prefix.len()) {
             // Short prefixes are compared faster here than by a call.
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn parts_are_the_most_significant_bits_of_any_keys() {
         let span = KeySpan::all();
-        assert_eq!(span.part(b"", 4), 0);
-        assert_eq!(span.part(&[0x3f, 0xff], 4), 0);
-        assert_eq!(span.part(&[0x40], 4), 1);
-        assert_eq!(span.part(&[0xbf], 4), 2);
-        assert_eq!(span.part(&[0xff; 20], 4), 3);
-        assert_eq!(span.part(b"anything", 1), 0);
+        assert_eq!(span.partition(b"", 4), 0);
+        assert_eq!(span.partition(&[0x3f, 0xff], 4), 0);
+        assert_eq!(span.partition(&[0x40], 4), 1);
+        assert_eq!(span.partition(&[0xbf], 4), 2);
+        assert_eq!(span.partition(&[0xff; 20], 4), 3);
+        assert_eq!(span.partition(b"anything", 1), 0);
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         let span = KeySpan::between(&key(0), &key(9_999_999));
         let mut counts = [0; 8];
         for number in (0..10_000_000).step_by(1000) {
-            counts[span.part(&key(number), 8)] += 1;
+            counts[span.partition(&key(number), 8)] += 1;
         }
         assert!(counts.iter().all(|count| (800..=2500).contains(count)), "{counts:?}");
     }
@@ -108,7 +108,7 @@ mod tests {
             let (first, last) = (rng.index(20), rng.index(20));
             let span = KeySpan::between(&keys[first.min(last)], &keys[first.max(last)]);
             let parts = 1 << rng.index(7);
-            let of_keys: Vec<usize> = keys.iter().map(|key| span.part(key, parts)).collect();
+            let of_keys: Vec<usize> = keys.iter().map(|key| span.partition(key, parts)).collect();
             assert!(of_keys.is_sorted(), "{span:?} {parts} {keys:?} {of_keys:?}");
             assert!(of_keys.iter().all(|part| *part < parts));
         }

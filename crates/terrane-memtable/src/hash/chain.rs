@@ -24,7 +24,7 @@ pub(super) struct Chain {
 
 /// The chain is too long to be followed to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(super) struct ChainTooLong;
 
 impl Chain {
     pub(super) fn new() -> Self {
@@ -78,11 +78,11 @@ impl Chain {
         key: &[u8],
         seq: SeqNo,
         steps_max: usize,
-    ) -> Result<Option<NodeRef<'_>>, TooLong> {
+    ) -> Result<Option<NodeRef<'_>>, ChainTooLong> {
         let mut found: Option<NodeRef<'_>> = None;
         for (step, node) in self.nodes().enumerate() {
             if step == steps_max {
-                return Err(TooLong);
+                return Err(ChainTooLong);
             }
             let is_newer = found.is_none_or(|found| found.seq() < node.seq());
             if node.seq() <= seq && is_newer && node.key() == key {

@@ -2,14 +2,14 @@
 
 use std::ptr::NonNull;
 
-use super::{Hashed, Places};
+use super::{Buckets, Hashed};
 use crate::entry::{Entry, SeqNo};
 use crate::ordered::ViewPosition;
 use crate::skiplist::{Node, NodeRef};
 
 /// The keys that a reader will ask for; without an end, all.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Range {
+pub(crate) struct ReadBounds {
     /// None before this.
     pub(crate) first: Option<Box<[u8]>>,
     /// None from this on.
@@ -24,7 +24,7 @@ pub(crate) enum HashPosition {
     #[default]
     Nothing,
     /// In the list of its prefix.
-    Bucket(NonNull<Node>),
+    ListBucket(NonNull<Node>),
     /// In an order of the entries of one prefix, as of a while ago.
     Prefix(ViewPosition),
     /// In an order of all entries, as of a while ago.
@@ -46,14 +46,14 @@ impl HashPosition {
     }
 
     /// The first entry at or after `(key, seq)`.
-    pub(crate) fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, range: &Range) -> Self {
+    pub(crate) fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
         let found = match &table.places {
-            Places::Lists(places, _) => {
+            Buckets::Lists(places, _) => {
                 let list = table.list(table.place(places, key));
                 let found = list.and_then(|list| list.first_at_or_after(key, seq));
                 Self::in_prefix(table, found, key)
             }
-            Places::Chains(chains) => {
+            Buckets::Chains(chains) => {
                 let prefix = table.ordered_prefix(table.place(chains, key), key);
                 Self::in_view(ViewPosition::at_or_after(prefix, key, seq))
             }
@@ -67,14 +67,14 @@ impl HashPosition {
     }
 
     /// The last entry before `(key, seq)`.
-    pub(crate) fn before(table: &Hashed, key: &[u8], seq: SeqNo, range: &Range) -> Self {
+    pub(crate) fn before(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
         let found = match &table.places {
-            Places::Lists(places, _) => {
+            Buckets::Lists(places, _) => {
                 let list = table.list(table.place(places, key));
                 let found = list.and_then(|list| list.last_before(key, seq));
                 Self::in_prefix(table, found, key)
             }
-            Places::Chains(chains) => {
+            Buckets::Chains(chains) => {
                 let prefix = table.ordered_prefix(table.place(chains, key), key);
                 Self::in_view(ViewPosition::before(prefix, key, seq))
             }
@@ -90,7 +90,7 @@ impl HashPosition {
     /// The node, if it has the prefix of `key`.
     fn in_prefix(table: &Hashed, node: Option<NodeRef<'_>>, key: &[u8]) -> Option<Self> {
         let node = node.filter(|node| table.prefix(key).is_of(node.key()))?;
-        Some(Self::Bucket(node.as_ptr()))
+        Some(Self::ListBucket(node.as_ptr()))
     }
 
     /// A place in an order of one prefix, if there is an entry.
@@ -102,7 +102,7 @@ impl HashPosition {
     pub(crate) fn is_valid(&self) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Bucket(_) | Self::Prefix(_) => true,
+            Self::ListBucket(_) | Self::Prefix(_) => true,
             Self::Ordered(position) => position.is_valid(),
         }
     }
@@ -117,7 +117,7 @@ impl HashPosition {
         match self {
             Self::Nothing => None,
             // SAFETY: nodes live as long as their table.
-            Self::Bucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
+            Self::ListBucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
             Self::Ordered(position) | Self::Prefix(position) => position.entry(),
         }
     }
@@ -127,7 +127,7 @@ impl HashPosition {
     /// # Safety
     /// `table` is the one that the position was made with.
     #[inline]
-    pub(crate) unsafe fn next(&mut self, table: &Hashed, range: &Range) {
+    pub(crate) unsafe fn next(&mut self, table: &Hashed, range: &ReadBounds) {
         match self {
             Self::Nothing => {}
             Self::Ordered(position) => position.next(),
@@ -139,7 +139,7 @@ impl HashPosition {
                     *self = Self::after_prefix(table, unsafe { here.node() }, range);
                 }
             }
-            Self::Bucket(node) => {
+            Self::ListBucket(node) => {
                 // SAFETY: nodes live as long as their table.
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
                 *self = Self::in_prefix(table, node.next(), node.key())
@@ -150,7 +150,7 @@ impl HashPosition {
 
     /// The entry after `node`, which is the last one of its prefix.
     #[cold]
-    fn after_prefix(table: &Hashed, node: NodeRef<'_>, range: &Range) -> Self {
+    fn after_prefix(table: &Hashed, node: NodeRef<'_>, range: &ReadBounds) -> Self {
         if table.prefix(node.key()).is_last_before(range.end.as_deref()) {
             return Self::Nothing;
         }
@@ -166,7 +166,7 @@ impl HashPosition {
     ///
     /// # Safety
     /// `table` is the one that the position was made with.
-    pub(crate) unsafe fn previous(&mut self, table: &Hashed, range: &Range) {
+    pub(crate) unsafe fn previous(&mut self, table: &Hashed, range: &ReadBounds) {
         match self {
             Self::Nothing => {}
             Self::Ordered(position) => position.previous(),
@@ -179,7 +179,7 @@ impl HashPosition {
                     *self = Self::before(table, here.key(), here.seq(), range);
                 }
             }
-            Self::Bucket(node) => {
+            Self::ListBucket(node) => {
                 // SAFETY: nodes live as long as their table.
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
                 *self = Self::before(table, node.key(), node.seq(), range);

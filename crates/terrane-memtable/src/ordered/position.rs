@@ -3,13 +3,13 @@
 use std::cmp::Ordering::{Greater, Less};
 use std::sync::Arc;
 
-use super::view::{Slot, View};
+use super::view::{RunSlot, SortedView};
 use crate::entry::{Entry, SeqNo};
 use crate::head::head_of;
 
 /// An entry of a view, or no entry.
 pub(crate) struct ViewPosition {
-    view: Arc<View>,
+    view: Arc<SortedView>,
     /// For each run, how many of its entries are before this place.
     before: Box<[usize]>,
     /// The run whose entry is here.
@@ -17,18 +17,18 @@ pub(crate) struct ViewPosition {
 }
 
 impl ViewPosition {
-    fn at(view: Arc<View>, before: Box<[usize]>) -> Self {
+    fn at(view: Arc<SortedView>, before: Box<[usize]>) -> Self {
         let mut position = Self { view, before, run: None };
         position.run = position.first_ahead();
         position
     }
 
-    pub(crate) fn first(view: Arc<View>) -> Self {
+    pub(crate) fn first(view: Arc<SortedView>) -> Self {
         let before = view.runs.iter().map(|_| 0).collect();
         Self::at(view, before)
     }
 
-    pub(crate) fn last(view: Arc<View>) -> Self {
+    pub(crate) fn last(view: Arc<SortedView>) -> Self {
         let before = view.runs.iter().map(|run| run.len()).collect();
         let mut position = Self { view, before, run: None };
         position.step_back();
@@ -36,14 +36,14 @@ impl ViewPosition {
     }
 
     /// The first entry at or after `(key, seq)`.
-    pub(crate) fn at_or_after(view: Arc<View>, key: &[u8], seq: SeqNo) -> Self {
+    pub(crate) fn at_or_after(view: Arc<SortedView>, key: &[u8], seq: SeqNo) -> Self {
         let head = head_of(key);
         let before = view.runs.iter().map(|run| run.count_before(head, key, seq)).collect();
         Self::at(view, before)
     }
 
     /// The last entry before `(key, seq)`.
-    pub(crate) fn before(view: Arc<View>, key: &[u8], seq: SeqNo) -> Self {
+    pub(crate) fn before(view: Arc<SortedView>, key: &[u8], seq: SeqNo) -> Self {
         let mut position = Self::at_or_after(view, key, seq);
         position.step_back();
         position
@@ -52,7 +52,7 @@ impl ViewPosition {
     /// The run whose next entry is the first of all.
     #[inline]
     fn first_ahead(&self) -> Option<usize> {
-        let mut first: Option<(usize, &Slot)> = None;
+        let mut first: Option<(usize, &RunSlot)> = None;
         for (index, (run, &before)) in self.view.runs.iter().zip(&*self.before).enumerate() {
             let Some(slot) = run.slot(before) else { continue };
             if first.is_none_or(|(_, first)| slot.compare_to(first) == Less) {
@@ -68,7 +68,7 @@ impl ViewPosition {
     }
 
     /// What is here.
-    pub(crate) fn slot(&self) -> Option<Slot> {
+    pub(crate) fn slot(&self) -> Option<RunSlot> {
         let run = self.run?;
         self.view.runs[run].slot(self.before[run]).copied()
     }
@@ -98,7 +98,7 @@ impl ViewPosition {
 
     /// To the last entry that is before this place.
     fn step_back(&mut self) {
-        let mut last: Option<(usize, &Slot)> = None;
+        let mut last: Option<(usize, &RunSlot)> = None;
         for (index, (run, &before)) in self.view.runs.iter().zip(&*self.before).enumerate() {
             let Some(slot) = before.checked_sub(1).and_then(|before| run.slot(before)) else {
                 continue;

@@ -15,17 +15,17 @@ const RUN_RATIO: usize = 4;
 
 /// A node with the head of its key.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot {
+pub(crate) struct RunSlot {
     head: u64,
     node: NonNull<Node>,
 }
 
-// SAFETY: the arena outlives the slot (see `Slot::new`), and nodes are `Send` and `Sync`.
-unsafe impl Send for Slot {}
+// SAFETY: the arena outlives the slot (see `RunSlot::new`), and nodes are `Send` and `Sync`.
+unsafe impl Send for RunSlot {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Slot {}
+unsafe impl Sync for RunSlot {}
 
-impl Slot {
+impl RunSlot {
     /// # Safety
     /// The node lies in an arena that outlives the slot and its copies.
     pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
@@ -54,7 +54,7 @@ impl Slot {
     }
 
     #[inline]
-    pub(super) fn compare_to(&self, other: &Slot) -> Order {
+    pub(super) fn compare_to(&self, other: &RunSlot) -> Order {
         self.head.cmp(&other.head).then_with(|| {
             // SAFETY: the arena outlives the slot.
             let other: NodeRef<'_> = unsafe { other.node() };
@@ -66,19 +66,19 @@ impl Slot {
 }
 
 /// Slots in order.
-pub(super) struct Run {
-    slots: Box<[Slot]>,
+pub(super) struct SortedRun {
+    slots: Box<[RunSlot]>,
     /// Where the bytes of all runs are counted.
     bytes: Arc<AtomicUsize>,
 }
 
-impl Run {
-    pub(super) fn sorted(mut slots: Vec<Slot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
-        slots.sort_unstable_by(Slot::compare_to);
+impl SortedRun {
+    pub(super) fn sorted(mut slots: Vec<RunSlot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
+        slots.sort_unstable_by(RunSlot::compare_to);
         Self::of(slots, bytes)
     }
 
-    fn of(slots: Vec<Slot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
+    fn of(slots: Vec<RunSlot>, bytes: &Arc<AtomicUsize>) -> Arc<Self> {
         let run = Self { slots: slots.into_boxed_slice(), bytes: Arc::clone(bytes) };
         run.bytes.fetch_add(run.size(), Ordering::Relaxed);
         Arc::new(run)
@@ -119,12 +119,12 @@ impl Run {
     }
 
     #[inline]
-    pub(super) fn slot(&self, index: usize) -> Option<&Slot> {
+    pub(super) fn slot(&self, index: usize) -> Option<&RunSlot> {
         self.slots.get(index)
     }
 }
 
-impl Drop for Run {
+impl Drop for SortedRun {
     fn drop(&mut self) {
         self.bytes.fetch_sub(self.size(), Ordering::Relaxed);
     }
@@ -132,17 +132,17 @@ impl Drop for Run {
 
 /// Runs that together are an order of entries, the oldest and largest first.
 #[derive(Default)]
-pub(crate) struct View {
-    pub(super) runs: Vec<Arc<Run>>,
+pub(crate) struct SortedView {
+    pub(super) runs: Vec<Arc<SortedRun>>,
 }
 
-impl View {
-    pub(super) fn of(run: Arc<Run>) -> Self {
+impl SortedView {
+    pub(super) fn of(run: Arc<SortedRun>) -> Self {
         Self { runs: vec![run] }
     }
 
     /// This, and another run.
-    pub(super) fn with(&self, run: Arc<Run>) -> Self {
+    pub(super) fn with(&self, run: Arc<SortedRun>) -> Self {
         let mut runs = self.runs.clone();
         let mut last = run;
         while let Some(before) = runs.pop_if(|before| before.len() < RUN_RATIO * last.len()) {
@@ -158,9 +158,9 @@ impl View {
     }
 
     /// The newest version of `key` that is not newer than `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Slot> {
+    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<RunSlot> {
         let head = head_of(key);
-        let mut newest: Option<(SeqNo, Slot)> = None;
+        let mut newest: Option<(SeqNo, RunSlot)> = None;
         for run in &self.runs {
             let Some(slot) = run.slot(run.count_before(head, key, seq)) else { continue };
             if slot.head != head {
@@ -177,7 +177,7 @@ impl View {
     }
 
     /// Whether this very entry is in one of the runs.
-    pub(super) fn contains(&self, slot: &Slot) -> bool {
+    pub(super) fn contains(&self, slot: &RunSlot) -> bool {
         // SAFETY: the arena outlives the slot.
         let node: NodeRef<'_> = unsafe { slot.node() };
         self.runs.iter().any(|run| {

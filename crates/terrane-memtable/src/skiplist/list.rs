@@ -12,9 +12,9 @@
 use std::cmp::Ordering::Less;
 use std::ptr::{self, NonNull};
 
-use super::node::{Contents, Layout, Node, NodeRef};
+use super::node::{Layout, Node, NodeRef};
 use crate::arena::Arena;
-use crate::entry::{EntryKind, SeqNo};
+use crate::entry::{Entry, EntryKind, SeqNo};
 use crate::head::head_of;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -22,8 +22,7 @@ use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 pub(crate) const MAX_HEIGHT: usize = 20;
 
 /// What a head holds.
-const NOTHING: Contents<'static> =
-    Contents { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
+const NOTHING: Entry<'static> = Entry { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
 
 /// A sorted list.
 pub(crate) struct List {

@@ -19,7 +19,7 @@ use std::cmp::Ordering::{self, Equal};
 use std::ptr::{self, NonNull};
 
 use crate::arena::{ALIGN, Arena};
-use crate::entry::{Entry, EntryKind, SeqNo, kind_of, pack, seq_of};
+use crate::entry::{Entry, SeqNo, kind_of, pack, seq_of};
 use crate::skiplist::versions::Versions;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory, WrittenOnce};
 
@@ -101,31 +101,15 @@ impl Layout {
     }
 }
 
-/// What a node is to hold.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Contents<'a> {
-    pub(crate) key: &'a [u8],
-    pub(crate) seq: SeqNo,
-    pub(crate) kind: EntryKind,
-    pub(crate) value: &'a [u8],
-}
-
-impl Contents<'_> {
-    /// Bytes of key and value.
-    pub(crate) fn len(&self) -> usize {
-        self.key.len() + self.value.len()
-    }
-}
-
 impl Node {
     /// A node with all links at their end, linked to nothing.
     pub(crate) fn allocate(
         arena: &Arena,
         layout: Layout,
         height: usize,
-        contents: &Contents<'_>,
+        contents: &Entry<'_>,
     ) -> NonNull<Node> {
-        let room = contents.len().next_multiple_of(ALIGN);
+        let room = contents.data_bytes().next_multiple_of(ALIGN);
         let size = HEADER_BYTES + layout.bytes() + height * LINK_BYTES + room;
         let start = arena.allocate(size);
         for level in 0..height {
@@ -161,8 +145,8 @@ impl Node {
     /// # Safety
     /// No one else reads or writes these parts of `node`, which has this layout and room for the
     /// contents.
-    pub(crate) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Contents<'_>) {
-        let Contents { key, seq, kind, value } = *contents;
+    pub(crate) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Entry<'_>) {
+        let Entry { key, seq, kind, value } = *contents;
         let start = node.as_ptr();
         // SAFETY: the header was written in `allocate`; no one else reads it now.
         let lengths = unsafe { (*start).height_and_key_len } & !KEY_LEN_MASK;

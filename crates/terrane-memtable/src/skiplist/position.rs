@@ -9,14 +9,14 @@ use crate::entry::{Entry, SeqNo};
 ///
 /// All methods take the list that the position was made with, which is what keeps the node alive.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Position(Option<NonNull<Node>>);
+pub(crate) struct ListPosition(Option<NonNull<Node>>);
 
 // SAFETY: a position is used only together with its list, which is `Send` and `Sync`.
-unsafe impl Send for Position {}
+unsafe impl Send for ListPosition {}
 // SAFETY: as for `Send`.
-unsafe impl Sync for Position {}
+unsafe impl Sync for ListPosition {}
 
-impl Position {
+impl ListPosition {
     fn of(node: Option<NodeRef<'_>>) -> Self {
         Self(node.map(NodeRef::as_ptr))
     }

@@ -29,9 +29,9 @@ const LINKED: u64 = 1 << (FLAGS_SHIFT + 1);
 /// It replaced a version since it was last passed by a drain.
 const HOT: u64 = 1 << (FLAGS_SHIFT + 2);
 /// Someone holds a reference to it that is not counted.
-const KEPT: u64 = 1 << (FLAGS_SHIFT + 3);
+const RETAINED: u64 = 1 << (FLAGS_SHIFT + 3);
 /// The bytes that it has for key and value.
-const ROOM_SHIFT: u32 = 32;
+const CAPACITY_SHIFT: u32 = 32;
 
 /// The version before a node, as seen from it.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(crate) enum Older {
     /// None that is not in the list.
     None,
     /// Versions were forgotten: who wants one of before finds none.
-    Forgotten,
+    Reclaimed,
     /// This one.
     Node(NonNull<Node>),
 }
@@ -53,12 +53,12 @@ pub(crate) struct Versions {
 
 /// Whether a version replaces another: then it is passed over once by a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Temper {
+pub(crate) enum Temperature {
     Cold,
     Hot,
 }
 
-fn forgotten() -> *mut Node {
+fn reclaimed_marker() -> *mut Node {
     // An address that no node has.
     std::ptr::without_provenance_mut(1)
 }
@@ -66,21 +66,21 @@ fn forgotten() -> *mut Node {
 fn address_of(older: Older) -> *mut Node {
     match older {
         Older::None => std::ptr::null_mut(),
-        Older::Forgotten => forgotten(),
+        Older::Reclaimed => reclaimed_marker(),
         Older::Node(node) => node.as_ptr(),
     }
 }
 
 impl Versions {
-    pub(super) fn new(room: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         // Keys and values together are less than 4 GiB.
-        let state = (room as u64) << ROOM_SHIFT;
+        let state = (capacity as u64) << CAPACITY_SHIFT;
         Self { older: AtomicPtr::new(std::ptr::null_mut()), state: AtomicU64::new(state) }
     }
 
     /// The bytes that the node has for key and value.
-    pub(crate) fn room(&self) -> usize {
-        (self.state.load(Ordering::Relaxed) >> ROOM_SHIFT) as usize
+    pub(crate) fn capacity(&self) -> usize {
+        (self.state.load(Ordering::Relaxed) >> CAPACITY_SHIFT) as usize
     }
 
     #[inline]
@@ -89,7 +89,7 @@ impl Versions {
         let older = self.older.load(Ordering::SeqCst);
         match NonNull::new(older) {
             None => Older::None,
-            Some(_) if older == forgotten() => Older::Forgotten,
+            Some(_) if older == reclaimed_marker() => Older::Reclaimed,
             Some(node) => Older::Node(node),
         }
     }
@@ -131,26 +131,26 @@ impl Versions {
     pub(crate) fn is_free(&self) -> bool {
         // Sequentially consistent with `pin`; acquires what readers did before they let go.
         pin_fence();
-        self.state.load(Ordering::SeqCst) & (PINS | KEPT | MOVING | LINKED) == 0
+        self.state.load(Ordering::SeqCst) & (PINS | RETAINED | MOVING | LINKED) == 0
     }
 
     /// It begins anew, behind `older`; where it is hot, in its place. No one can find it yet.
     #[inline]
-    pub(crate) fn begin(&self, older: Older, temper: Temper) {
+    pub(crate) fn init(&self, older: Older, temperature: Temperature) {
         let is_hot = self.state.load(Ordering::Relaxed) & HOT != 0;
         // Exchanged, as others may still pin it, in vain.
-        match temper {
-            Temper::Hot if !is_hot => _ = self.state.fetch_or(HOT, Ordering::Relaxed),
-            Temper::Cold if is_hot => _ = self.state.fetch_and(!HOT, Ordering::Relaxed),
-            Temper::Hot | Temper::Cold => {}
+        match temperature {
+            Temperature::Hot if !is_hot => _ = self.state.fetch_or(HOT, Ordering::Relaxed),
+            Temperature::Cold if is_hot => _ = self.state.fetch_and(!HOT, Ordering::Relaxed),
+            Temperature::Hot | Temperature::Cold => {}
         }
         // Relaxed: who finds the node finds it by what is stored later.
         self.older.store(address_of(older), Ordering::Relaxed);
     }
 
     /// A reference to the node is given away that is not counted.
-    pub(crate) fn keep(&self) {
-        self.state.fetch_or(KEPT, Ordering::SeqCst);
+    pub(crate) fn retain(&self) {
+        self.state.fetch_or(RETAINED, Ordering::SeqCst);
     }
 }
 
@@ -169,12 +169,12 @@ impl Pin {
     #[inline]
     pub(crate) unsafe fn new(
         node: NonNull<Node>,
-        is_still_there: impl FnOnce() -> bool,
+        is_still_reachable: impl FnOnce() -> bool,
     ) -> Option<Self> {
         // SAFETY: versions are never written but through atomics.
         let versions = unsafe { versions_of(node) };
         if versions.is_permanent() {
-            return is_still_there().then_some(Self::NONE);
+            return is_still_reachable().then_some(Self::NONE);
         }
         // Sequentially consistent: either who takes the node away sees this pin, or it is seen
         // here that the node is no longer there.
@@ -183,11 +183,11 @@ impl Pin {
         // Not made from the reference: who has the pin may go on from there to key and value.
         // SAFETY: they lie right behind the header.
         let pin = Self(Some(unsafe { node.add(1) }.cast::<Versions>()));
-        if !is_still_there() {
+        if !is_still_reachable() {
             return None;
         }
         if before & PINS >= PINS_MAX {
-            versions.keep();
+            versions.retain();
             return Some(Self::NONE);
         }
         Some(pin)
@@ -216,7 +216,7 @@ impl Clone for Pin {
         let Some(versions) = self.versions() else { return Self::NONE };
         // Relaxed: it is pinned already.
         if versions.state.fetch_add(1, Ordering::Relaxed) & PINS >= PINS_MAX {
-            versions.keep();
+            versions.retain();
             versions.state.fetch_sub(1, Ordering::Release);
             return Self::NONE;
         }

@@ -7,7 +7,7 @@ pub(crate) mod stall;
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use terrane_memtable::{Entry, Inserted, Memtable};
+use terrane_memtable::{Entry, InsertOutcome, Memtable};
 
 use crate::batch::{Batch, Op, Ops};
 use crate::durability::Durability;
@@ -356,13 +356,13 @@ pub(crate) fn insert_one(
     seq: SeqNo,
     first: SeqNo,
     horizon: impl FnOnce() -> SeqNo,
-) -> Inserted {
+) -> InsertOutcome {
     match *op {
         Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, horizon),
         Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], horizon),
         Op::DeleteRange { start, end } => {
             memtable.insert_range_tombstone(start, end, seq, first);
-            Inserted::default()
+            InsertOutcome::default()
         }
     }
 }

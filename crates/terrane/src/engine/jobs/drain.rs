@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use terrane_memtable::{DrainInsert, FloDbConfig, Inserted, LowerLevel, Memtable, Update};
+use terrane_memtable::{DrainInsert, FloDbConfig, InsertOutcome, LowerLevel, Memtable, Update};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{self, FloDb};
 
@@ -181,12 +181,12 @@ impl Engine {
     }
 
     /// Counts a write into a FloDB memtable, and has the threads drain it if need be.
-    pub(crate) fn count_inserted(&self, inserted: Inserted) {
+    pub(crate) fn count_inserted(&self, inserted: InsertOutcome) {
         if inserted.is_in_membuffer {
             self.counters.add(Counter::MembufferWrites, 1);
         }
-        if inserted.forgotten > 0 {
-            self.counters.add(Counter::UpdatesInPlace, inserted.forgotten as u64);
+        if inserted.reclaimed > 0 {
+            self.counters.add(Counter::UpdatesInPlace, inserted.reclaimed as u64);
         }
         if inserted.wants_drain {
             self.drains.wake();

@@ -18,19 +18,19 @@ use crate::entry::SeqNo;
 use crate::head::head_of;
 
 /// Where the last insert went.
-pub(crate) struct Path<'a> {
+pub(crate) struct ListMultiInsert<'a> {
     list: &'a SkipList,
     splice: Option<Splice>,
 }
 
 impl SkipList {
     /// A place to insert from, one node after the other.
-    pub(crate) fn path(&self) -> Path<'_> {
-        Path { list: self, splice: None }
+    pub(crate) fn multi_insert(&self) -> ListMultiInsert<'_> {
+        ListMultiInsert { list: self, splice: None }
     }
 }
 
-impl Path<'_> {
+impl ListMultiInsert<'_> {
     /// Puts a node into the list, which comes after all that this path has inserted.
     ///
     /// # Safety

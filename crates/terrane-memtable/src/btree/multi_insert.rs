@@ -8,31 +8,31 @@
 
 use std::ptr::NonNull;
 
-use super::node::{Changed, NodeRef, Target};
-use super::{BTree, Record, RecordRef};
+use super::node::{NodeChanged, SearchTarget, TreeNodeRef};
+use super::{BTree, Node, NodeRef};
 
 /// The leaf that the last entry went to, or one to its left.
-pub(crate) struct Path<'a> {
+pub(crate) struct TreeMultiInsert<'a> {
     tree: &'a BTree,
-    leaf: Option<NodeRef<'a>>,
+    leaf: Option<TreeNodeRef<'a>>,
 }
 
 impl BTree {
     /// A place to insert from, one entry after the other.
-    pub(crate) fn path(&self) -> Path<'_> {
-        Path { tree: self, leaf: None }
+    pub(crate) fn multi_insert(&self) -> TreeMultiInsert<'_> {
+        TreeMultiInsert { tree: self, leaf: None }
     }
 }
 
-impl<'a> Path<'a> {
+impl<'a> TreeMultiInsert<'a> {
     /// Puts an entry into the tree, which comes after all that this path has inserted.
     ///
     /// # Safety
     /// It was made by [`BTree::allocate`] of this tree, and is linked for the first time.
-    pub(crate) unsafe fn link(&mut self, record: NonNull<Record>) {
+    pub(crate) unsafe fn link(&mut self, record: NonNull<Node>) {
         // SAFETY: made in this tree's arena.
-        let entry: RecordRef<'a> = unsafe { RecordRef::new(record) };
-        let target = Target::new(entry.key(), entry.seq());
+        let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
+        let target = SearchTarget::new(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
         let leaf = near.unwrap_or_else(|| {
             let leaf = self.tree.descend(&target, 0);
@@ -47,8 +47,8 @@ impl<'a> Path<'a> {
 
 /// The leaf of a target that belongs to a leaf or to its right, if it is not further than the next
 /// one.
-fn near<'a>(leaf: NodeRef<'a>, target: &Target<'_>) -> Option<NodeRef<'a>> {
-    let is_beyond = |leaf: NodeRef<'a>| -> Result<bool, Changed> {
+fn near<'a>(leaf: TreeNodeRef<'a>, target: &SearchTarget<'_>) -> Option<TreeNodeRef<'a>> {
+    let is_beyond = |leaf: TreeNodeRef<'a>| -> Result<bool, NodeChanged> {
         let version = leaf.read_version();
         let is_beyond = leaf.is_beyond(target);
         leaf.check(version)?;
