@@ -1,9 +1,12 @@
-//! Shared by the tests of all crates: text-driven cases, seeded randomness, limits on waiting.
+//! Shared by the tests of all crates: text-driven cases, seeded randomness, limits on waiting, the
+//! layers of a crate.
 #![forbid(unsafe_code)]
 
 pub mod datadriven;
 mod hang_guard;
+pub mod layers;
 mod rng;
+pub mod source;
 
 pub use hang_guard::{HANG_LIMIT, HangGuard, run_guarded, wait_until};
 pub use rng::{Rng, seed_from_env};
