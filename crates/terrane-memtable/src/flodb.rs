@@ -1,25 +1,26 @@
-//! FloDB's memtable (Balmau et al., EuroSys 2017): a Membuffer in front of a skip-list.
+//! FloDB's memtable (Balmau et al., EuroSys 2017): a Membuffer in front of an ordered lower level.
 //!
-//! A write goes to the Membuffer, a hash table, and from there to the lower level later; if it
-//! finds no place it goes to the lower level at once. A read looks into the Membuffer, then into
-//! the lower level: the first version found is the newest. What is in the way of the papers' simple
-//! scheme is that our writes have their sequence number before they are inserted, are inserted in
-//! any order, and are visible later; and that snapshots are exact. So:
+//! A write goes to the Membuffer, a hash table, and later from there to the lower level; if no slot
+//! is free, it goes to the lower level at once. A read looks into the Membuffer, then into the
+//! lower level; the first version it finds is the newest. The paper's simple scheme does not
+//! suffice here, because our writes get their sequence number before they are inserted, are
+//! inserted in any order and become visible later, and because snapshots are exact. So:
 //!
-//! - a bucket knows how new the keys are that it sent to the lower level, and lets no older ones in
-//!   ([`bucket`]);
-//! - versions of a key stay linked to the newest one for as long as someone may ask for them. An
-//!   update is in place where no one does: the memory of a version that is hidden from all readers
-//!   is used for the next one ([`membuffer`]). A reader that is not registered anywhere and comes
-//!   too late for its version is told so, and looks again with a newer sequence number;
-//! - keys are parted by where those of the memtable before lay. One that has none before it takes
-//!   writes in the lower level only, until there are enough to learn that from ([`FloDb::learn`]);
-//! - the lower level is what cursors walk. Before a cursor enters a range of keys the partition of
-//!   the Membuffer for it is drained ([`position`], [`drain`]): what is written later is newer than
-//!   what a scan looks for. So scans neither block writers nor restart, and small ones drain
-//!   little.
+//! - a bucket records how new the versions are that it sent to the lower level, and admits no older
+//!   ones ([`bucket`]);
+//! - versions of a key stay linked to the newest one while a reader may need them. An update is in
+//!   place when none does: a version that is hidden from all readers is reclaimed, and its memory
+//!   takes the next one ([`membuffer`]). A reader that is not counted in the horizon and comes too
+//!   late for its version gets an error, and retries with a newer sequence number;
+//! - partitions follow from the span of keys in the previous memtable. A memtable without
+//!   predecessor writes to the lower level only, until it has enough keys to learn the span from
+//!   ([`FloDb::enable_membuffer`]);
+//! - cursors walk the lower level. Before a cursor enters a range of keys, it drains the
+//!   Membuffer's partition of that range ([`position`], [`drain`]); versions written later are
+//!   newer than the ones the scan looks for. So scans neither block writers nor restart, and short
+//!   ones drain little.
 //!
-//! The paper's scans drain everything, restart when they meet something newer, and block writers
+//! The paper's scans drain everything, restart when they meet a newer version, and block writers
 //! after some restarts; its updates swap the value of an entry in the lower level.
 
 mod bucket;
@@ -49,58 +50,60 @@ use crate::sync::{AtomicUsize, Ordering};
 /// The settings of a FloDB memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FloDbConfig {
-    /// Cache lines of the Membuffer, each with room for six keys; 0 for no Membuffer.
+    /// Buckets of the Membuffer, one cache line and six keys each; 0 for no Membuffer.
     pub buckets: usize,
     /// The Membuffer has two to the power of this many partitions; at most 16.
     pub partition_bits: u8,
-    /// What the Membuffer is drained into.
+    /// The structure that the Membuffer is drained into.
     pub lower: LowerLevel,
-    /// How versions are moved there.
+    /// How a drain inserts versions there.
     pub insert: DrainInsert,
-    /// Whether versions that no one asks for are forgotten.
+    /// Whether versions that no reader needs are reclaimed.
     pub update: Update,
 }
 
-/// So many keys tell where others lie: all but one of a thousand lie between them.
+/// Keys from which the span is learned: all but one in a thousand lie between the extremes of this
+/// many.
 const SAMPLE_KEYS_MIN: usize = if cfg!(miri) { 20 } else { 1000 };
 
-/// What becomes of a version that no one asks for any more.
+/// What happens to a version that no reader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
-    /// Its memory is used for the next one of its key.
+    /// Its memory is refilled with the next version of a key.
     InPlace,
     /// It stays.
     Versions,
 }
 
-/// What has become of a write.
+/// What an insert did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InsertOutcome {
-    /// It completed in the Membuffer.
+    /// The version is in the Membuffer.
     pub is_in_membuffer: bool,
-    /// Versions that it made superfluous, and that are no more.
+    /// The number of older versions that were reclaimed.
     pub reclaimed: usize,
-    /// The Membuffer had better be drained.
+    /// The Membuffer should be drained.
     pub wants_drain: bool,
 }
 
-/// A Membuffer and the lower level.
+/// A Membuffer in front of a lower level.
 pub(crate) struct FloDb {
     lower: Lower,
-    /// Set at once, or by [`FloDb::learn`], or never.
+    /// Set on creation, by [`FloDb::enable_membuffer`], or never.
     membuffer: OnceLock<Membuffer>,
     buckets: usize,
     partitions: usize,
     insert: DrainInsert,
     update: Update,
-    /// Versions, and their bytes of keys and values, that there was no Membuffer to count for.
+    /// Versions inserted while there was no Membuffer to count them, and their bytes of keys and
+    /// values.
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
     drained: AtomicUsize,
 }
 
 impl FloDb {
-    /// Without a span there is no Membuffer until it has learned one.
+    /// Creates a memtable. Without a span, it has no Membuffer until it has learned one.
     pub(crate) fn new(config: FloDbConfig, span: Option<KeySpan>, pool: Arc<Pool>) -> Self {
         let partitions = 1 << config.partition_bits.min(16);
         let membuffer = OnceLock::new();
@@ -120,14 +123,15 @@ impl FloDb {
         }
     }
 
-    /// Whether there are enough keys to tell where the next ones will lie.
+    /// Whether the Membuffer is not in use yet, and there are enough keys to learn the span from.
     pub(crate) fn wants_membuffer(&self) -> bool {
         self.buckets > 0
             && self.membuffer.get().is_none()
             && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
     }
 
-    /// Begins to use the Membuffer; see [`crate::Memtable::learn`]. Answers the bytes of its table.
+    /// Learns the span and begins to use the Membuffer; see [`crate::Memtable::learn`]. Returns the
+    /// bytes of its table.
     pub(crate) fn enable_membuffer(&self) -> usize {
         if !self.wants_membuffer() {
             return 0;
@@ -136,7 +140,7 @@ impl FloDb {
         self.membuffer.get_or_init(|| Membuffer::new(self.buckets, self.partitions, span)).bytes()
     }
 
-    /// Asks for what adding a version of this key begins with.
+    /// Prefetches the memory that adding a version of this key starts with.
     #[inline]
     pub(crate) fn prefetch(&self, key: &[u8]) {
         if let Some(membuffer) = self.membuffer.get() {
@@ -144,7 +148,7 @@ impl FloDb {
         }
     }
 
-    /// Asks for what it goes on with, once that has come.
+    /// Prefetches the memory that adding a version continues with, once the first has arrived.
     #[inline]
     pub(crate) fn prefetch_version(&self, key: &[u8]) {
         if let Some(membuffer) = self.membuffer.get() {
@@ -179,7 +183,8 @@ impl FloDb {
         }
     }
 
-    /// The newest version of `key` that is not newer than `seq`, and what keeps it as it is.
+    /// Returns the newest version of `key` at or below `seq`, with a pin that keeps it from being
+    /// refilled.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -198,27 +203,28 @@ impl FloDb {
         Ok(found.map(|node| (node, Pin::NONE)))
     }
 
-    /// Drains what is where `key` is, so that a search finds what many steps would have to.
+    /// Drains the partition of `key`, so that a search finds a version that is many steps back in
+    /// its chain.
     #[cold]
     fn drain_for(&self, membuffer: &Membuffer, key: &[u8]) {
         self.drain(membuffer, membuffer.partition_of(key), DrainScope::All);
     }
 
-    /// As [`FloDb::get`], for as long as the memtable lives.
+    /// As [`FloDb::get`], but the entry is never refilled.
     pub(crate) fn get_permanent(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let (node, _pin) = self.get(key, seq).ok().flatten()?;
-        // SAFETY: nodes of this level have versions.
+        // SAFETY: the lower level allocates nodes with versions.
         unsafe { node.versions() }.retain();
         Some(node.entry())
     }
 
-    /// Drains what is full, leaving out what is hot unless that does not suffice. Answers how many
-    /// versions were moved.
+    /// Drains partitions that are filling up; leaves hot versions in the Membuffer unless that does
+    /// not suffice. Returns how many versions it moved.
     pub(crate) fn drain_some(&self) -> usize {
         let Some(membuffer) = self.membuffer.get() else { return 0 };
         let mut drained = 0;
         for (number, partition) in membuffer.partitions.iter().enumerate() {
-            // Once at it, also what is soon due.
+            // A quarter: includes partitions that will be due soon.
             if partition.dirty() * 4 > partition.slots() {
                 drained += self.drain(membuffer, number, DrainScope::Cold);
                 if partition.dirty() * 4 > partition.slots() * 3 {
@@ -235,7 +241,7 @@ impl FloDb {
             .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
     }
 
-    /// Drains everything.
+    /// Drains all partitions.
     pub(crate) fn drain_all(&self) {
         if let Some(membuffer) = self.membuffer.get() {
             for number in 0..membuffer.partitions.len() {
@@ -252,7 +258,7 @@ impl FloDb {
         drained
     }
 
-    /// Where the keys lie that it holds, for the memtable after it.
+    /// The span of the keys in this memtable, for its successor.
     pub(crate) fn span(&self) -> KeySpan {
         match (self.lower.first_key(), self.lower.last_key()) {
             (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
@@ -260,7 +266,8 @@ impl FloDb {
         }
     }
 
-    /// Versions that were added and not forgotten, and their bytes of keys and values.
+    /// The number of versions that were added and not reclaimed, and their bytes of keys and
+    /// values.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let (entries, bytes) = self.membuffer.get().map_or((0, 0), Membuffer::counts);
         (
@@ -269,12 +276,12 @@ impl FloDb {
         )
     }
 
-    /// Versions that were moved to the lower level.
+    /// The number of versions that drains have moved to the lower level.
     pub(crate) fn drained(&self) -> usize {
         self.drained.load(Ordering::Relaxed)
     }
 
-    /// Bytes in use, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes allocated.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.lower.usage();
         let Some(membuffer) = self.membuffer.get() else { return (used, allocated) };

@@ -1,17 +1,17 @@
 //! A concurrent skip-list (Pugh 1990) that only grows.
 //!
-//! Each link carries, beside the next node, the head of that node's key. A search follows a link
-//! only when the heads cannot tell, so most nodes that it does not pass cost no cache miss. With
-//! links this rich a small branching factor costs memory, a large one steps.
+//! Each link carries the next node and the head of that node's key. A search follows a link only
+//! when the heads cannot decide, so most nodes that it does not pass cost no cache miss. With links
+//! this large, a small branching factor costs memory and a large one costs steps.
 //!
-//! Writers link a node from height 0 up, each with one compare-and-exchange; a reader that comes
-//! from above may miss a node on an upper height and find it on a lower one. A node counts as
+//! Writers link a node from height 0 up, each height with one compare-and-exchange. A search that
+//! comes from above may miss a node on an upper height and find it on a lower one. A node counts as
 //! inserted once it is linked at height 0.
 //!
-//! Ascending keys, as in a bulk load, do not search: the last node of every height is remembered
-//! as a hint, and a key beyond the last one is appended there.
+//! Ascending keys, as in a bulk load, need no search: the list keeps the last node of every height
+//! as a hint, and appends a key beyond the last one there.
 //!
-//! Left out on purpose: removal, and with it every scheme to reclaim nodes.
+//! Left out on purpose: removal, and with it every scheme to reclaim linked nodes.
 
 mod list;
 mod multi_insert;
@@ -37,27 +37,31 @@ pub(crate) use versions::{Older, Pin, Temperature, Versions, versions_of};
 pub(crate) struct SkipList {
     arena: Arena,
     list: List,
-    /// For each height, a node near its end: a hint for appending.
+    /// For each height, a linked node near its end: a hint for appending.
     last: [AtomicPtr<Node>; MAX_HEIGHT],
     branching: u64,
     max_height: usize,
     layout: Layout,
 }
 
-// SAFETY: nodes live in the arena, which the list owns, and change only through atomics.
+// SAFETY: the list owns the arena of its nodes (crate rule 1); nodes are filled before they are
+// published (crate rule 2) and linked by atomic operations.
 unsafe impl Send for SkipList {}
-// SAFETY: as for `Send`.
+// SAFETY: shared access links nodes by atomic operations only, and a linked node is not refilled
+// (list invariant 3).
 unsafe impl Sync for SkipList {}
 
-/// The version that was asked for is gone, and a newer one is there.
+/// The requested version was reclaimed, and a newer one exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overwritten;
 
 impl SkipList {
-    /// An empty list in which one in `branching` nodes of a height has the next one too.
+    /// Creates an empty list in which one in `branching` nodes of a height also has the next
+    /// height.
     pub(crate) fn new(branching: u8, max_height: u8, layout: Layout, pool: Arc<Pool>) -> Self {
         let arena = Arena::new(pool);
-        // SAFETY: the arena is dropped with the list, whose nodes are made in it.
+        // SAFETY: the list owns the arena and all its nodes are allocated there with `layout`. The
+        // contracts of `link` and `multi_insert` keep linked nodes from being refilled.
         let list = unsafe { List::new(&arena, layout, MAX_HEIGHT) };
         Self {
             arena,
@@ -76,32 +80,36 @@ impl SkipList {
 
     /// Adds a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, contents: &Entry<'_>) {
-        // SAFETY: made for this list, and linked once.
+        // SAFETY: `allocate` made the node in this list's arena; it is linked once, and no one else
+        // knows it, so it is never refilled.
         unsafe { self.link(self.allocate(contents)) };
     }
 
-    /// A node that is not in the list yet. Its height follows from the sequence number.
+    /// Allocates a node that is not linked. Its height follows from the sequence number.
     pub(crate) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
         let height = random_height(contents.seq, self.branching, self.max_height);
         Node::allocate(&self.arena, self.layout, height, contents)
     }
 
-    /// Writes a node anew that is not in the list.
+    /// Refills a node that is not linked.
     ///
     /// # Safety
-    /// The node was made by [`SkipList::allocate`], no one else reads it, and it has room for the
-    /// contents.
+    /// The node was allocated by [`SkipList::allocate`] of this list, no other thread reads it
+    /// (crate rule 2), and it has room for the contents.
     pub(crate) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Entry<'_>) {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees exclusive access and room, and all nodes of this list have
+        // its layout.
         unsafe { Node::fill(node, self.layout, contents) };
     }
 
-    /// Puts a node into the list.
+    /// Links a node.
     ///
     /// # Safety
-    /// The node was made by [`SkipList::allocate`], and is linked for the first time.
+    /// The node was allocated by [`SkipList::allocate`] of this list, has no versions or is
+    /// permanent, and is linked for the first time.
     pub(crate) unsafe fn link(&self, node: NonNull<Node>) {
-        // SAFETY: made in this list's arena.
+        // SAFETY: the caller guarantees that the node lies in this list's arena and is not refilled
+        // any more.
         let inserted = unsafe { NodeRef::new(node) };
         let (key, seq) = (inserted.key(), inserted.seq());
         self.list.grow(&self.arena, inserted.height());
@@ -112,12 +120,13 @@ impl SkipList {
         self.link_at(inserted, &mut splice);
     }
 
-    /// Puts a node, for which the list has grown, where `splice` says or after it.
+    /// Links a node, for which the list has grown, at `splice` or after it.
     fn link_at(&self, inserted: NodeRef<'_>, splice: &mut Splice) {
         let (node, height) = (inserted.as_ptr(), inserted.height());
         self.list.link(node, height, inserted.key(), inserted.seq(), splice);
         for (next, hint) in splice.next.iter().zip(&self.last).take(height) {
             if next.is_null() {
+                // Release pairs with the acquires in `splice_at_end`: the node is seen filled.
                 hint.store(node.as_ptr(), Ordering::Release);
             }
         }
@@ -129,8 +138,8 @@ impl SkipList {
         (node.key() == key).then(|| node.entry())
     }
 
-    /// As [`SkipList::get`], where versions may have been forgotten: an error if the one that is
-    /// asked for may have been.
+    /// As [`SkipList::get`], for nodes with versions. Returns an error if the requested version may
+    /// have been reclaimed.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
@@ -138,39 +147,40 @@ impl SkipList {
     ) -> Result<Option<NodeRef<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let (previous, next) = self.list.around(key, seq);
-        // SAFETY: the layout says so.
+        // SAFETY: all nodes of this list and its head have its layout, which is versioned.
         let older = unsafe { previous.versions() }.older();
-        // The next newer version, if there is one.
+        // `previous` is the next newer version if it has the same key.
         if matches!(older, Older::Reclaimed) && previous.key() == key {
             return Err(Overwritten);
         }
         Ok(next.filter(|node| node.key() == key))
     }
 
-    /// The first key of all.
+    /// The smallest key.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         self.list.first().map(NodeRef::key)
     }
 
-    /// The last key of all.
+    /// The largest key.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.list.last().map(NodeRef::key)
     }
 
-    /// The splice of a key beyond all others, by the hints; `None` if it is not, or if the hints
-    /// are behind.
+    /// Returns the splice of a key beyond all others from the hints, or `None` if the key is not
+    /// beyond them or the hints are outdated.
     ///
-    /// The hints are read before the last node is seen to have none after it: so all of them were
-    /// in the list when that node was its end, and none of them is beyond `key`. One that is
-    /// behind makes inserting fail at that height, which then searches on from it.
+    /// The hints are loaded before the last node is seen to have no successor, so all of them were
+    /// linked when that node was the end, and none is beyond `key`. At a height whose hint is
+    /// outdated, linking fails and searches on from the hint.
     fn splice_at_end(&self, key: &[u8], seq: SeqNo) -> Option<Splice> {
+        // Acquire, here and below, pairs with the release in `link_at`.
         let last = self.list.deref(self.last[0].load(Ordering::Acquire))?;
         if last.compare(key, seq) != Less {
             return None;
         }
         let mut previous = [last.as_ptr(); MAX_HEIGHT];
         for (level, (previous, hint)) in previous.iter_mut().zip(&self.last).enumerate().skip(1) {
-            // A height without a hint has no nodes, or none that is known of.
+            // A height without a hint has no nodes that this thread knows of.
             *previous = NonNull::new(hint.load(Ordering::Acquire))
                 .unwrap_or_else(|| self.list.head_of_level(level));
         }
@@ -179,8 +189,8 @@ impl SkipList {
     }
 }
 
-/// A height that follows from the sequence number, so that a run can be repeated: one in
-/// `branching` nodes of a height has the next one too.
+/// Derives a height from the sequence number, so that runs are repeatable: one in `branching` nodes
+/// of a height also has the next height.
 pub(crate) fn random_height(seq: SeqNo, branching: u64, max_height: usize) -> usize {
     let mut bits = mix(seq);
     let mut height = 1;

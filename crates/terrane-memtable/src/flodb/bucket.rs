@@ -7,18 +7,18 @@
 //! +------+-------+--------+-----+--------+
 //! ```
 //!
-//! A slot names the newest version of a key, from which the older ones are reached. `meta` has a
-//! byte of the key's hash for each slot, a bit for each slot whose versions are not all in the
-//! lower level, and a bit for the lock. `floor` is the largest sequence number of any version that
-//! was in this bucket, or found no place in it: an older one that comes late begins no slot, as it
-//! might hide a newer one of its key that is in the lower level. That may be one of another key;
-//! then it goes to the lower level without need, which is rare and does no harm.
+//! A slot names the newest version of a key, and through it the older ones. `meta` has a byte of
+//! the key's hash for each slot, a dirty bit for each slot, and the lock bit. `floor` is the
+//! largest sequence number of any version that was in this bucket or found no free slot in it. A
+//! late version below the floor does not start a chain, because it might hide a newer version of
+//! its key that is in the lower level. The floor may come from another key; then the version goes
+//! to the lower level needlessly, which is rare and harmless.
 
 use crate::prefetch::prefetch;
 use crate::skiplist::Node;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, relax};
 
-/// The keys of a bucket.
+/// Slots of a bucket.
 pub(super) const SLOTS: usize = 6;
 
 const DIRTY_SHIFT: usize = 8 * SLOTS;
@@ -31,7 +31,7 @@ pub(super) struct BucketMeta(u64);
 #[repr(C, align(64))]
 pub(super) struct Bucket {
     meta: AtomicU64,
-    /// Used by the holder of the lock only.
+    /// Accessed only by the holder of the lock.
     floor: AtomicU64,
     slots: [AtomicPtr<Node>; SLOTS],
 }
@@ -39,7 +39,7 @@ pub(super) struct Bucket {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket>() == 64);
 
-/// The tag of a hash; never 0, which is that of a slot never used.
+/// The tag of a hash; never 0, which marks a slot that was never used.
 #[inline]
 pub(super) fn tag_of(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
@@ -61,14 +61,15 @@ impl BucketMeta {
         self.0 >> DIRTY_SHIFT & ((1 << SLOTS) - 1) != 0
     }
 
-    /// The slots with a tag.
+    /// The slots with this tag, and rarely one with another tag.
     #[inline]
     pub(super) fn matches(self, tag: u8) -> impl Iterator<Item = usize> {
         const ONES: u64 = 0x0101_0101_0101;
         const HIGHS: u64 = 0x8080_8080_8080;
         let tags = self.0 & ((1 << DIRTY_SHIFT) - 1);
         let differs = tags ^ (ONES * u64::from(tag));
-        // The usual test for a zero byte; what it takes for one wrongly is compared with the key.
+        // The usual test for a zero byte. It may report a byte above a zero one falsely; callers
+        // compare keys.
         let mut found = differs.wrapping_sub(ONES) & !differs & HIGHS;
         std::iter::from_fn(move || {
             let slot = (found != 0).then(|| found.trailing_zeros() as usize / 8)?;
@@ -96,33 +97,38 @@ impl Bucket {
         }
     }
 
-    /// What the tags are now.
+    /// Loads tags and dirty bits.
     #[inline]
     pub(super) fn meta(&self) -> BucketMeta {
-        // Acquire pairs with the release of the lock: who finds no tag for a key finds in the lower
-        // level what was there before.
+        // Acquire pairs with the release in `BucketGuard::drop`: a reader that finds no tag for a
+        // key sees the links of its older versions in the lower level.
         BucketMeta(self.meta.load(Ordering::Acquire) & !LOCKED)
     }
 
     #[inline]
     pub(super) fn head(&self, slot: usize) -> *mut Node {
-        // Sequentially consistent: see `Pin::new`.
+        // SeqCst: a reader's second step of invariant 3 of `Versions`. As an acquire, it pairs with
+        // the store in `BucketGuard::set`, so that the node is seen filled.
         self.slots[slot].load(Ordering::SeqCst)
     }
 
-    /// Asks for the memory of what would be drained.
+    /// Prefetches the versions that a drain would mark.
     pub(super) fn prefetch(&self) {
         let meta = self.meta();
         for slot in (0..SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+            // Relaxed: the pointer is only a hint and is not followed.
             prefetch(self.slots[slot].load(Ordering::Relaxed).cast());
         }
     }
 
+    /// Locks the bucket against other writers and drains.
     pub(super) fn lock(&self) -> BucketGuard<'_> {
         let mut tries = 0;
         loop {
             let meta = self.meta.load(Ordering::Relaxed);
             if meta & LOCKED == 0 {
+                // Acquire pairs with the release in `BucketGuard::drop`: all changes of earlier
+                // holders are seen.
                 let locked = self.meta.compare_exchange_weak(
                     meta,
                     meta | LOCKED,
@@ -138,7 +144,7 @@ impl Bucket {
     }
 }
 
-/// A bucket that no one else changes.
+/// Exclusive right to change a bucket, released on drop.
 pub(super) struct BucketGuard<'a> {
     bucket: &'a Bucket,
     meta: BucketMeta,
@@ -151,16 +157,19 @@ impl BucketGuard<'_> {
 
     #[inline]
     pub(super) fn head(&self, slot: usize) -> *mut Node {
+        // Relaxed: slots change only under the lock, whose acquire orders earlier changes before.
         self.bucket.slots[slot].load(Ordering::Relaxed)
     }
 
-    /// Puts another head into a slot, and the tag of its key.
+    /// Makes `head` the newest version of a slot, and `tag` the tag of its key.
     pub(super) fn set(&mut self, slot: usize, tag: u8, head: *mut Node) {
+        // SeqCst: publishes `head` and overwrites the pointer to the previous head (invariant 3 of
+        // `Versions`). As a release, it pairs with the load in `Bucket::head`.
         self.bucket.slots[slot].store(head, Ordering::SeqCst);
         self.meta = self.meta.with_tag(slot, tag);
     }
 
-    /// The slot has versions that are not in the lower level; false if it had before.
+    /// Marks the slot dirty, and returns whether it was clean.
     pub(super) fn set_dirty(&mut self, slot: usize) -> bool {
         let was_clean = !self.meta.is_dirty(slot);
         self.meta = self.meta.with_dirty(slot, 1);
@@ -172,6 +181,7 @@ impl BucketGuard<'_> {
     }
 
     pub(super) fn floor(&self) -> u64 {
+        // Relaxed, here and in `raise_floor`: only the holder of the lock accesses the floor.
         self.bucket.floor.load(Ordering::Relaxed)
     }
 
@@ -184,6 +194,7 @@ impl BucketGuard<'_> {
 
 impl Drop for BucketGuard<'_> {
     fn drop(&mut self) {
+        // Release pairs with the acquires in `Bucket::lock` and `Bucket::meta`.
         self.bucket.meta.store(self.meta.0, Ordering::Release);
     }
 }

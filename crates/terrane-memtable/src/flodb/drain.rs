@@ -1,14 +1,15 @@
 //! Draining: versions go from the Membuffer into the lower level (FloDB paper, §4.2).
 //!
-//! Under the lock of each bucket its versions are marked as moving; then, sorted, they are linked
-//! into the lower level, each from where the one before went; then those of them that are still the
-//! newest of their slot make the slot clean. A version that is replaced meanwhile leaves its slot
-//! dirty. Writers and readers go on all the time; those who drain the same partition take turns.
+//! A drain marks the versions of each bucket as moving, under the lock of the bucket. It then sorts
+//! them and links them into the lower level, each searched for from the place of the one before.
+//! Last, it cleans the slots whose newest version is linked. A version that was replaced meanwhile
+//! leaves its slot dirty. Writers and readers continue throughout; drains of the same partition
+//! take turns.
 //!
-//! Versions are drained before they are needed elsewhere, so that there are slots for new keys. A
-//! key that is written again and again would then leave a version in the lower level each time: one
-//! that replaced another since the last time is passed over once (as the clock algorithm does for
-//! pages), so that what is hot stays.
+//! Drains run ahead of need, so that slots are free for new keys. A key that is written repeatedly
+//! would then leave a version in the lower level each time. So a version that replaced another one
+//! since the last drain is passed over once, as the clock algorithm does with pages, and hot keys
+//! stay in the Membuffer.
 
 use super::lower::Lower;
 use super::membuffer::Membuffer;
@@ -18,34 +19,34 @@ use crate::prefetch::prefetch;
 use crate::skiplist::{NodeRef, Older, versions_of};
 use crate::sync::lock;
 
-/// What to drain.
+/// Which versions a drain links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrainScope {
-    /// Everything that is there.
+    /// All versions.
     All,
-    /// What was not replaced since the last time.
+    /// Slots whose newest version has not replaced another one since the last drain.
     Cold,
 }
 
-/// How versions are put into the lower level.
+/// How a drain inserts versions into the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainInsert {
-    /// Each by a search from the top.
+    /// Searches from the top for each version.
     Single,
-    /// Sorted, each from where the one before went.
+    /// Sorts the versions and searches for each from the place of the one before.
     Multi,
 }
 
-/// So many buckets ahead the nodes are asked for that will be marked.
+/// How many buckets ahead their versions are prefetched for marking.
 const AHEAD: usize = 2;
 
-/// So many versions ahead they are asked for when they are linked. By then what was read of them
-/// for marking is no longer near.
+/// How many versions ahead they are prefetched for linking; the lines read for marking have left
+/// the cache by then.
 const LINKED_AHEAD: usize = 8;
 
 impl Membuffer {
-    /// Drains a partition. Everything that was added to it before, and is asked for, is in the
-    /// lower level when this returns. Answers how many versions were moved.
+    /// Drains a partition: versions that were added before the call and match `scope` are linked in
+    /// the lower level when it returns. Returns how many versions it moved.
     pub(super) fn drain(
         &self,
         lower: &Lower,
@@ -89,19 +90,22 @@ impl Membuffer {
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let mut version = std::ptr::NonNull::new(locked.head(slot));
                 if scope == DrainScope::Cold
-                    // SAFETY: slots name nodes of the lower level, scope have versions.
+                    // SAFETY: slots name nodes of the lower level, which have versions and outlive
+                    // the drain.
                     && version.is_some_and(|node| unsafe { versions_of(node) }.take_hot())
                 {
                     continue;
                 }
                 while let Some(node) = version {
-                    // SAFETY: as above.
+                    // SAFETY: chains consist of nodes of the lower level, which have versions and
+                    // outlive the drain.
                     let versions = unsafe { versions_of(node) };
                     if versions.is_permanent() {
                         break;
                     }
                     versions.set_moving();
-                    // SAFETY: as above.
+                    // SAFETY: the node was just made permanent, so it is not refilled any more
+                    // (invariant 1 of `Versions`).
                     let head = head_of(unsafe { NodeRef::new(node) }.key());
                     moving.push(DrainItem { head, node });
                     version = match versions.older() {
@@ -113,7 +117,8 @@ impl Membuffer {
         }
     }
 
-    /// Slots whose newest version is in the lower level are clean.
+    /// Marks slots whose newest version is linked as clean. The caller holds `draining` and has
+    /// linked everything it marked (invariant 3 of `Membuffer`).
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;
         let buckets = self.buckets_of(partition);
@@ -128,7 +133,8 @@ impl Membuffer {
             let meta = locked.meta();
             for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = std::ptr::NonNull::new(locked.head(slot)) else { continue };
-                // SAFETY: slots name nodes of the lower level, scope have versions.
+                // SAFETY: slots name nodes of the lower level, which have versions and outlive the
+                // drain.
                 if unsafe { versions_of(node) }.is_linked() {
                     locked.set_clean(slot);
                     cleaned += 1;
@@ -140,12 +146,13 @@ impl Membuffer {
 }
 
 fn node_of(drained: &DrainItem) -> NodeRef<'_> {
-    // SAFETY: a node of the lower level, scope outlives what is drained into it.
+    // SAFETY: the version is permanent, so it is not refilled (invariant 1 of `Versions`), and the
+    // lower level outlives the drain.
     unsafe { NodeRef::new(drained.node) }
 }
 
 fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert) {
-    // SAFETY: it was made with versions.
+    // SAFETY: `mark` collects nodes of the lower level, which have versions.
     let is_linked = |node| unsafe { versions_of(node) }.set_linked();
     let nodes = moving.iter().enumerate().map(|(number, drained)| {
         if let Some(later) = moving.get(number + LINKED_AHEAD) {
@@ -155,11 +162,13 @@ fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert) {
     });
     match insert {
         DrainInsert::Single => nodes.for_each(|node| {
-            // SAFETY: it was made for the lower level, and marked as moving once, by who links it.
+            // SAFETY: `lower` allocated the node. It is permanent, and linked once: only the thread
+            // that set MOVING on it, under the bucket lock, links it.
             unsafe { lower.link(node) };
             is_linked(node);
         }),
-        // SAFETY: as above, and they are sorted.
+        // SAFETY: `lower` allocated the nodes, and the caller sorted them. They are permanent, and
+        // linked once: only the thread that set MOVING on a node, under the bucket lock, links it.
         DrainInsert::Multi => unsafe { lower.link_in_order(nodes, is_linked) },
     }
 }

@@ -1,12 +1,12 @@
-//! A hash of keys, for places in a table only: it keeps no one from making keys that collide, which
-//! costs them the use of the Membuffer and nothing else.
+//! A hash of keys for the Membuffer. It does not resist chosen keys; keys that collide bypass the
+//! Membuffer, and nothing worse.
 
 use crate::head::head_of;
 
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// The two halves of a product, together.
+/// Multiplies, and combines the two halves of the product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

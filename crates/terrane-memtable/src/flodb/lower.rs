@@ -1,4 +1,9 @@
-//! The lower level: what the Membuffer is drained into, and cursors walk.
+//! The lower level: the ordered structure that the Membuffer is drained into and cursors walk.
+//!
+//! Invariants:
+//! 1. All nodes lie in the arena of the level, and have versions.
+//! 2. A linked node is not refilled. `link` and `link_in_order` require that it is permanent, and a
+//!    node that `insert` made is in no Membuffer (invariants 1 and 4 of `Versions`).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -8,7 +13,7 @@ use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
 use crate::skiplist::{Layout, ListPosition, Node, NodeRef, Overwritten, SkipList};
 
-/// DrainScope structure the lower level is.
+/// The structure of the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LowerLevel {
     /// The concurrent B-link tree.
@@ -21,7 +26,7 @@ pub enum LowerLevel {
 const BRANCHING: u8 = 4;
 const HEIGHT: u8 = 12;
 
-/// The lower level. Its nodes have versions, so that they can wait in the Membuffer.
+/// The lower level, whose nodes have versions so that they can wait in the Membuffer.
 pub(super) enum Lower {
     BTree(BTree),
     SkipList(SkipList),
@@ -37,7 +42,7 @@ impl Lower {
         }
     }
 
-    /// Adds a version. No two versions of a key may have the same sequence number.
+    /// Inserts a version. No two versions of a key may have the same sequence number.
     pub(super) fn insert(&self, contents: &Entry<'_>) {
         match self {
             Self::BTree(tree) => tree.insert(contents),
@@ -45,7 +50,7 @@ impl Lower {
         }
     }
 
-    /// A node that is not linked yet.
+    /// Allocates a node that is not linked.
     #[inline]
     pub(super) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
         match self {
@@ -54,39 +59,42 @@ impl Lower {
         }
     }
 
-    /// Writes a node anew that is not linked.
+    /// Refills a node that is not linked.
     ///
     /// # Safety
-    /// The node was made by [`Lower::allocate`], no one else reads it, and it has room for the
-    /// contents.
+    /// The node was allocated by [`Lower::allocate`] of this level, no other thread reads it (crate
+    /// rule 2), and it has room for the contents.
     pub(super) unsafe fn rewrite(&self, node: NonNull<Node>, contents: &Entry<'_>) {
         match self {
-            // SAFETY: passed on.
+            // SAFETY: this level allocated the node in `tree`; the caller guarantees exclusive
+            // access and room.
             Self::BTree(tree) => unsafe { tree.rewrite(node, contents) },
-            // SAFETY: passed on.
+            // SAFETY: this level allocated the node in `list`; the caller guarantees exclusive
+            // access and room.
             Self::SkipList(list) => unsafe { list.rewrite(node, contents) },
         }
     }
 
-    /// Puts a node where it belongs.
+    /// Links a node.
     ///
     /// # Safety
-    /// The node was made by [`Lower::allocate`] of this level, and is linked for the first time.
+    /// The node was allocated by [`Lower::allocate`] of this level, is permanent, and is linked for
+    /// the first time.
     pub(super) unsafe fn link(&self, node: NonNull<Node>) {
         match self {
-            // SAFETY: passed on.
+            // SAFETY: this level allocated the node in `tree`; the caller guarantees the rest.
             Self::BTree(tree) => unsafe { tree.link(node) },
-            // SAFETY: passed on.
+            // SAFETY: this level allocated the node in `list`; the caller guarantees the rest.
             Self::SkipList(list) => unsafe { list.link(node) },
         }
     }
 
-    /// Puts nodes where they belong, each searched for from where the one before went, and tells of
-    /// each once it is there.
+    /// Links nodes in order, each searched for from the place of the one before, and calls
+    /// `is_linked` for each once it is linked.
     ///
     /// # Safety
-    /// The nodes were made by [`Lower::allocate`] of this level, are linked for the first time, and
-    /// come in order.
+    /// The nodes were allocated by [`Lower::allocate`] of this level, are permanent, are linked for
+    /// the first time, and come in ascending order.
     pub(super) unsafe fn link_in_order(
         &self,
         nodes: impl Iterator<Item = NonNull<Node>>,
@@ -96,7 +104,8 @@ impl Lower {
             Self::BTree(tree) => {
                 let mut path = tree.multi_insert();
                 for node in nodes {
-                    // SAFETY: passed on.
+                    // SAFETY: this level allocated the node in `tree`; the caller guarantees order
+                    // and the rest.
                     unsafe { path.link(node) };
                     is_linked(node);
                 }
@@ -104,7 +113,8 @@ impl Lower {
             Self::SkipList(list) => {
                 let mut path = list.multi_insert();
                 for node in nodes {
-                    // SAFETY: passed on.
+                    // SAFETY: this level allocated the node in `list`; the caller guarantees order
+                    // and the rest.
                     unsafe { path.link(node) };
                     is_linked(node);
                 }
@@ -112,8 +122,8 @@ impl Lower {
         }
     }
 
-    /// The newest version of `key` that is not newer than `seq`; an error if it may have been
-    /// forgotten.
+    /// Returns the newest version of `key` at or below `seq`, or an error if it may have been
+    /// reclaimed.
     pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<NodeRef<'_>>, Overwritten> {
         match self {
             Self::BTree(tree) => tree.get_unless_reclaimed(key, seq),
@@ -144,7 +154,7 @@ impl Lower {
     }
 }
 
-/// An entry of the lower level, or no entry.
+/// A position in the lower level: on an entry, or on none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum LowerPosition {
     #[default]
@@ -191,27 +201,27 @@ impl LowerPosition {
     }
 
     /// # Safety
-    /// `lower` is what the place was made with.
+    /// `lower` is the level that the position was created with.
     pub(super) unsafe fn entry(self, lower: &Lower) -> Option<Entry<'_>> {
         match (self, lower) {
-            // SAFETY: passed on.
+            // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
             (Self::BTree(position), Lower::BTree(tree)) => unsafe { position.entry(tree) },
-            // SAFETY: passed on.
+            // SAFETY: the caller passes the level of the position, whose only list is `list`.
             (Self::SkipList(position), Lower::SkipList(list)) => unsafe { position.entry(list) },
             _ => None,
         }
     }
 
     /// # Safety
-    /// `lower` is what the place was made with.
+    /// `lower` is the level that the position was created with.
     pub(super) unsafe fn next(self, lower: &Lower) -> Self {
         match (self, lower) {
             (Self::BTree(position), Lower::BTree(tree)) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
                 Self::BTree(unsafe { position.next(tree) })
             }
             (Self::SkipList(position), Lower::SkipList(list)) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller passes the level of the position, whose only list is `list`.
                 Self::SkipList(unsafe { position.next(list) })
             }
             _ => Self::Nowhere,
@@ -219,15 +229,15 @@ impl LowerPosition {
     }
 
     /// # Safety
-    /// `lower` is what the place was made with.
+    /// `lower` is the level that the position was created with.
     pub(super) unsafe fn previous(self, lower: &Lower) -> Self {
         match (self, lower) {
             (Self::BTree(position), Lower::BTree(tree)) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
                 Self::BTree(unsafe { position.previous(tree) })
             }
             (Self::SkipList(position), Lower::SkipList(list)) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller passes the level of the position, whose only list is `list`.
                 Self::SkipList(unsafe { position.previous(list) })
             }
             _ => Self::Nowhere,

@@ -1,24 +1,38 @@
-//! The Membuffer: a concurrent hash table of fixed size that takes writes before the lower level
-//! does.
+//! The Membuffer: a concurrent hash table of fixed size that takes writes before the lower level.
 //!
-//! A key belongs to one bucket: its place among all keys says which partition, a hash which bucket
-//! of it. A bucket names, for each of its keys, the newest version, and that names the one before,
-//! and so on (see [`crate::skiplist::Versions`]). Versions are nodes of the lower level that are
-//! not linked yet: draining moves no bytes.
+//! The position of a key among all keys selects a partition, and a hash selects one bucket of it. A
+//! slot of the bucket names the newest version of a key, each version names the next older one (see
+//! [`crate::skiplist::Versions`]), and together they are the *chain* of the slot. Versions are
+//! nodes of the lower level that are not linked yet, so draining them moves no bytes.
 //!
-//! Writers of a bucket take turns; readers take no lock. Versions that are in the lower level stay
-//! in their slot until the slot is wanted for another key: a slot is *dirty* while it has versions
-//! that are not in the lower level, and only dirty slots are ever drained.
+//! Writers of a bucket take its lock; readers take none. Versions that are linked into the lower
+//! level stay in their slot until another key needs the slot. A slot is *dirty* while its chain has
+//! versions that are not linked, and only dirty slots are drained.
 //!
-//! Invariants:
-//! 1. All versions of a key that are not reached from its slot are in the lower level, and are
-//!    older than all that are, or were forgotten; [`Older::Reclaimed`] says so below the oldest
-//!    that is left.
-//! 2. Below a permanent version of a slot all are permanent.
-//! 3. A slot that is not dirty has permanent versions only, all of them linked.
-//! 4. A version that is forgotten is older than one that is not newer than what the horizon was
-//!    under the lock of the bucket: no one asks for it, but who began before it was passed, and
-//!    will then find that it was overwritten.
+//! Invariants, which hold because chains change only under the bucket lock:
+//! 1. A version of a key that is not in the chain of its slot is linked in the lower level and
+//!    older than the whole chain, or it was reclaimed. The last version of the chain names
+//!    [`Older::Reclaimed`] if versions below it were reclaimed. A late version that is older than
+//!    those goes to the lower level, where `Lower::get` finds the mark above it.
+//! 2. All versions below a permanent one are permanent, because a drain marks a chain from the
+//!    newest version down to the first permanent one, and `insert_below` links a version that it
+//!    puts below a permanent one.
+//! 3. The chain of a clean slot is linked, because `clean` looks at a slot only after everything
+//!    that drains have marked is linked, which the `draining` mutex of the partition guarantees,
+//!    and cleans it only if the newest version is linked (invariant 2).
+//! 4. A version is reclaimed only if it is not permanent and a newer version of its key is at or
+//!    below the horizon, which is read under the bucket lock. Readers that are counted in the
+//!    horizon read at or above it and find the newer version. Any other reader that needs the
+//!    reclaimed one finds [`Older::Reclaimed`] and retries with a newer sequence number.
+//! 5. A version that is not permanent is reachable through exactly one pointer: its slot if it is
+//!    the newest, otherwise `older` of the next newer version. `set_head` and `set_older` publish
+//!    it with one SeqCst store.
+//! 6. `reclaim` overwrites the one pointer to a version before it looks for pins on it, as
+//!    invariants 2 and 3 of [`crate::skiplist::Versions`] require. It goes from newer to older
+//!    versions, so a reader that holds a pin on a reclaimed version cannot follow it to an older
+//!    one that may be refilled.
+//! 7. The holder of the bucket lock reads versions of its chains without pins, because only the
+//!    holder reclaims them. It does not touch a version after it put it on the free list.
 
 use std::ptr::NonNull;
 
@@ -31,16 +45,16 @@ use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
 use crate::skiplist::{Node, NodeRef, Older, Pin, Temperature, versions_of};
 
-/// Versions that no reader is done with yet, and that a writer goes back by to find what may be
-/// reclaimed. There are more where a snapshot is held and a key is written again and again: then
-/// nothing is reclaimed, rather than each write going through all that are kept.
+/// Visible versions that a writer passes, at most, to find the ones it can reclaim. There are more
+/// when a snapshot is open and a key is written repeatedly; then the writer reclaims nothing, so
+/// that writes do not walk ever longer chains.
 const VISIBLE_MAX: usize = 32;
 
-/// Versions that a lookup goes back by before it leaves the rest to the lower level, where that has
-/// them.
+/// Versions that a lookup passes before it turns to the lower level, if the rest is linked there.
 const STEPS_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// Versions that it goes back by before it has them drained: as many as take as long as a drain.
+/// Versions that a lookup passes before it drains the partition: passing them takes as long as a
+/// drain.
 const STEPS_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
 
 /// The front level.
@@ -51,29 +65,28 @@ pub(super) struct Membuffer {
     buckets_each: usize,
 }
 
-/// What became of a version. It is counted, wherever it goes.
+/// What adding a version did. The partition counts the version wherever it goes.
 #[derive(Debug, Default)]
 pub(super) struct AddOutcome {
-    /// It found a place; otherwise it is for the lower level.
+    /// The version is in the Membuffer; otherwise the caller inserts it into the lower level.
     pub(super) is_stored: bool,
-    /// Versions that were forgotten for it, and their bytes of keys and values.
+    /// Versions that were reclaimed, and their bytes of keys and values.
     pub(super) reclaimed: usize,
     pub(super) reclaimed_bytes: usize,
-    /// The partition would have more room if it were drained.
+    /// The partition should be drained, to free slots.
     pub(super) wants_drain: bool,
 }
 
-/// Why a version was not found.
+/// Why a lookup ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookupMiss {
-    /// It may have been overwritten.
+    /// The version may have been reclaimed.
     Overwritten,
-    /// So many newer ones are before it that it is better looked for in the lower level, once its
-    /// partition is drained.
+    /// Too many newer versions precede it: drain the partition, then search the lower level.
     DrainFirst,
 }
 
-/// A version that was found; it stays as it is while it is pinned.
+/// A version, and the pin that keeps it from being refilled.
 pub(super) struct PinnedVersion<'a> {
     pub(super) node: NodeRef<'a>,
     pub(super) pin: Pin,
@@ -91,7 +104,7 @@ impl Membuffer {
         }
     }
 
-    /// What the table takes, without the versions.
+    /// Bytes of the table, without the versions.
     pub(super) fn bytes(&self) -> usize {
         let lists: usize = self.partitions.iter().map(Partition::list_bytes).sum();
         size_of_val(&*self.buckets) + size_of_val(&*self.partitions) + lists
@@ -120,13 +133,14 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
-    /// Versions that were added and not reclaimed, and their bytes of keys and values.
+    /// The number of versions that were added and not reclaimed, and their bytes of keys and
+    /// values.
     pub(super) fn counts(&self) -> (usize, usize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())
     }
 
-    /// Asks for the newest version of a key, whose bucket was asked for before.
+    /// Prefetches the newest version of a key whose bucket was prefetched before.
     #[inline]
     pub(super) fn prefetch_version(&self, key: &[u8]) {
         let (_, bucket, tag) = self.locate(key);
@@ -135,14 +149,14 @@ impl Membuffer {
         }
     }
 
-    /// Asks for the bucket of a key that is about to be added or looked up.
+    /// Prefetches the bucket of a key that is about to be added or looked up.
     #[inline]
     pub(super) fn prefetch(&self, key: &[u8]) {
         prefetch(std::ptr::from_ref(self.locate(key).1).cast());
     }
 
-    /// The newest version of `key` that is not newer than `seq`, if it is here; `None` leaves it to
-    /// the lower level.
+    /// Returns the newest version of `key` at or below `seq` if it is here; `None` refers the
+    /// caller to the lower level.
     pub(super) fn get<'a>(
         &'a self,
         _lower: &'a Lower,
@@ -151,7 +165,8 @@ impl Membuffer {
     ) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
         let (partition, bucket, tag) = self.locate(key);
         for slot in bucket.meta().matches(tag) {
-            // SAFETY: slots name nodes of the lower level, which has versions and lives for `'a`.
+            // SAFETY: slots name nodes of the lower level, which are allocated with versions in an
+            // arena that `_lower` keeps for `'a`.
             let Some(newest) = (unsafe { pin_head(bucket, slot) }) else { continue };
             if newest.node.key() == key {
                 return find_version(newest, seq, partition);
@@ -160,9 +175,10 @@ impl Membuffer {
         Ok(None)
     }
 
-    /// Adds a version, unless there is no place for it. `horizon` is a sequence number below which
-    /// no one begins to read any more, nor reads at; versions of the same key that are hidden from
-    /// there on may be reclaimed.
+    /// Adds a version, unless no slot is free for it. No reader reads below the sequence number
+    /// that `horizon` returns, now or later, except readers that expect
+    /// [`LookupMiss::Overwritten`]; versions of this key that are hidden from that number on may be
+    /// reclaimed.
     pub(super) fn add(
         &self,
         lower: &Lower,
@@ -193,22 +209,24 @@ impl Membuffer {
 /// Pins the newest version of a slot.
 ///
 /// # Safety
-/// The nodes of the bucket live for `'a`, and have versions.
+/// The nodes of the bucket have versions, and their arena lives for `'a`.
 #[inline]
 unsafe fn pin_head<'a>(bucket: &Bucket, slot: usize) -> Option<PinnedVersion<'a>> {
     loop {
         let node = NonNull::new(bucket.head(slot))?;
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees versions and arena. The slot is the only pointer to its
+        // newest version (invariant 5), and `Bucket::head` loads it with SeqCst.
         let pin = unsafe { Pin::new(node, || bucket.head(slot) == node.as_ptr()) };
         if let Some(pin) = pin {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the arena, and the pin keeps the node from being
+            // refilled.
             return Some(PinnedVersion { node: unsafe { NodeRef::new(node) }, pin });
         }
     }
 }
 
-/// From the newest version of a key, the one that is seen at `seq`; `None` leaves it to the lower
-/// level.
+/// Walks from the newest version of a key to the one visible at `seq`; `None` refers the caller to
+/// the lower level.
 #[inline]
 fn find_version<'a>(
     newest: PinnedVersion<'a>,
@@ -218,11 +236,12 @@ fn find_version<'a>(
     let mut version = newest;
     let mut steps = 0;
     while version.node.seq() > seq {
-        // SAFETY: slots name nodes that have versions, and so do these.
+        // SAFETY: chains consist of nodes of the lower level, which have versions.
         let links = unsafe { version.node.versions() };
         steps += 1;
         if steps > STEPS_MAX {
-            // The older ones were drained with it or before it: if that is over, all are there.
+            // Older versions were drained with this one or before it (invariant 2). If that drain
+            // is over, the lower level has all of them.
             if links.is_linked() && partition.draining.try_lock().is_ok() {
                 return Ok(None);
             }
@@ -237,9 +256,11 @@ fn find_version<'a>(
                 Older::Node(older) => older,
             };
             let is_there = || matches!(links.older(), Older::Node(node) if node == older);
-            // SAFETY: a version of the same key, and so a node of the lower level.
+            // SAFETY: `older` is a node of the lower level, which has versions and lives for `'a`.
+            // `links` belongs to a pinned node, and its `older` is the only pointer to the next
+            // version (invariant 5), which `Versions::older` loads with SeqCst.
             if let Some(pin) = unsafe { Pin::new(older, is_there) } {
-                // SAFETY: as above.
+                // SAFETY: the arena lives for `'a`, and the pin keeps the node from being refilled.
                 break PinnedVersion { node: unsafe { NodeRef::new(older) }, pin };
             }
         };
@@ -247,7 +268,7 @@ fn find_version<'a>(
     Ok(Some(version))
 }
 
-/// A bucket that is being changed, and what belongs to it.
+/// A locked bucket, with the structures that a change to it needs.
 struct BucketWriter<'a> {
     lower: &'a Lower,
     partition: &'a Partition,
@@ -256,14 +277,15 @@ struct BucketWriter<'a> {
 }
 
 impl<'a> BucketWriter<'a> {
-    /// The newest version of a slot. It needs no pin: versions are forgotten under the lock.
+    /// The newest version of a slot.
     #[inline]
     fn head(&self, slot: usize) -> Option<NodeRef<'a>> {
-        // SAFETY: slots name nodes of the lower level, which lives for `'a`.
+        // SAFETY: slots name nodes of the lower level, which lives for `'a`; the bucket is locked
+        // (invariant 7).
         NonNull::new(self.bucket.head(slot)).map(|node| unsafe { NodeRef::new(node) })
     }
 
-    /// A newer version of a key that has a slot.
+    /// Makes `version` the newest of a slot.
     fn replace(
         &mut self,
         slot: usize,
@@ -275,7 +297,9 @@ impl<'a> BucketWriter<'a> {
         let mut free = self.reclaim(head, horizon, added);
         let node = match free.take_if(|node| fits(*node, version)) {
             Some(node) => {
-                // SAFETY: it was taken from the slot, and no one reads it.
+                // SAFETY: `reclaim` returned the node, so this thread made it unreachable and saw
+                // `is_free` after that (invariant 2 of `Versions`), and `fits` saw that the version
+                // has room.
                 unsafe { self.lower.rewrite(node, version) };
                 node
             }
@@ -284,22 +308,22 @@ impl<'a> BucketWriter<'a> {
         if let Some(node) = free {
             self.partition.push_free(node);
         }
-        // SAFETY: made with versions.
+        // SAFETY: the lower level allocates nodes with versions.
         unsafe { versions_of(node) }.init(Older::Node(head.as_ptr()), Temperature::Hot);
         self.set_head(slot, node, version.seq, added);
     }
 
-    /// Forgets what no one needs of the versions before `head`. Answers one whose memory may be
-    /// used.
+    /// Reclaims the versions below `head` that the horizon hides (invariant 4). Returns one that
+    /// may be refilled, and puts the others on the free list.
     fn reclaim(
         &self,
         head: NodeRef<'_>,
         horizon: impl FnOnce() -> SeqNo,
         added: &mut AddOutcome,
     ) -> Option<NonNull<Node>> {
-        // SAFETY: nodes of slots have versions.
+        // SAFETY: chains consist of nodes of the lower level, which have versions.
         let Older::Node(second) = (unsafe { head.versions() }).older() else { return None };
-        // SAFETY: as above.
+        // SAFETY: `second` is in the chain, so it is a node with versions, in the arena of `lower`.
         if unsafe { versions_of(second) }.is_permanent() {
             return None;
         }
@@ -311,35 +335,39 @@ impl<'a> BucketWriter<'a> {
             if steps > VISIBLE_MAX {
                 return None;
             }
-            // SAFETY: as above.
+            // SAFETY: chains consist of nodes of the lower level, which have versions.
             let Older::Node(older) = (unsafe { kept.versions() }).older() else { return None };
-            // SAFETY: versions of a slot are nodes of the lower level.
+            // SAFETY: `older` is in the chain of a locked bucket (invariant 7), in the arena of
+            // `lower`.
             kept = unsafe { NodeRef::new(older) };
         }
-        // SAFETY: as above.
+        // SAFETY: chains consist of nodes of the lower level, which have versions.
         let Older::Node(mut node) = (unsafe { kept.versions() }).older() else { return None };
-        // SAFETY: as above.
+        // SAFETY: `node` is in the chain, so it is a node with versions, in the arena of `lower`.
         if unsafe { versions_of(node) }.is_permanent() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: chains consist of nodes of the lower level, which have versions.
         unsafe { kept.versions() }.set_older(Older::Reclaimed);
         let mut free = None;
         loop {
-            // SAFETY: as above.
+            // SAFETY: the bucket is locked, and `node` is not on the free list yet (invariant 7).
             let reclaimed = unsafe { NodeRef::new(node) };
             added.reclaimed += 1;
             added.reclaimed_bytes += reclaimed.key().len() + reclaimed.value().len();
-            // SAFETY: as above.
+            // SAFETY: `node` was in the chain, so it is a node with versions, in the arena of
+            // `lower`.
             let versions = unsafe { versions_of(node) };
             let next = match versions.older() {
-                // SAFETY: as above.
+                // SAFETY: `older` was in the chain, so it is a node with versions, in the arena of
+                // `lower`.
                 Older::Node(older) if !unsafe { versions_of(older) }.is_permanent() => {
-                    // Who has pinned it must not go on from here to what may be written anew.
+                    // A reader with a pin on this version must not follow it to one that may be
+                    // refilled (invariant 6).
                     versions.set_older(Older::Reclaimed);
                     Some(older)
                 }
-                // There is nothing that would be.
+                // Permanent versions are never refilled, so readers may follow `older` to them.
                 _ => None,
             };
             if free.is_none() && versions.is_free() {
@@ -352,15 +380,16 @@ impl<'a> BucketWriter<'a> {
         }
     }
 
-    /// A version of a key that has a slot, older than the newest: false if it is for the lower
+    /// Puts `version` below the newest one of its key. Returns false if it belongs into the lower
     /// level.
     fn insert_below(&mut self, head: NodeRef<'_>, version: &Entry<'_>) -> bool {
         let mut newer = head;
         let older = loop {
-            // SAFETY: nodes of slots have versions.
+            // SAFETY: chains consist of nodes of the lower level, which have versions.
             match (unsafe { newer.versions() }).older() {
                 Older::Node(older) => {
-                    // SAFETY: versions of a slot are nodes of the lower level.
+                    // SAFETY: `older` is in the chain of a locked bucket (invariant 7), in the
+                    // arena of `lower`.
                     let older_node = unsafe { NodeRef::new(older) };
                     if older_node.seq() < version.seq {
                         break Older::Node(older);
@@ -368,20 +397,21 @@ impl<'a> BucketWriter<'a> {
                     newer = older_node;
                 }
                 Older::None => break Older::None,
-                // No one asks for what is older than what was reclaimed.
+                // The version is older than the reclaimed ones (invariant 1).
                 Older::Reclaimed => return false,
             }
         };
-        // SAFETY: as above.
+        // SAFETY: chains consist of nodes of the lower level, which have versions.
         let newer = unsafe { newer.versions() };
         let node = self.partition.allocate(self.lower, version);
-        // SAFETY: made with versions.
+        // SAFETY: the lower level allocates nodes with versions.
         let versions = unsafe { versions_of(node) };
         versions.init(older, Temperature::Cold);
         if newer.is_permanent() {
-            // Below it no one looks for what must be drained.
+            // A drain stops at `newer`, so this version is linked here (invariant 2).
             versions.set_moving();
-            // SAFETY: it was made for the lower level, and is linked here only.
+            // SAFETY: `lower` allocated the node, it is permanent, and no drain can link it because
+            // it is not reachable yet.
             unsafe { self.lower.link(node) };
             versions.set_linked();
         }
@@ -389,7 +419,7 @@ impl<'a> BucketWriter<'a> {
         true
     }
 
-    /// The first version of a key that has no slot.
+    /// Starts a chain for a key that has no slot, if a slot is free.
     fn start_slot(&mut self, version: &Entry<'_>, added: &mut AddOutcome) {
         if version.seq < self.bucket.floor() {
             return;
@@ -397,7 +427,7 @@ impl<'a> BucketWriter<'a> {
         let meta = self.bucket.meta();
         let unused = (0..SLOTS).find(|slot| meta.tag(*slot) == 0);
         let slot = unused.or_else(|| {
-            // Any of those that are in the lower level; not always the same.
+            // Any clean slot, and not always the same one. Its chain is linked (invariant 3).
             let first = version.seq as usize % SLOTS;
             (first..SLOTS).chain(0..first).find(|slot| !meta.is_dirty(*slot))
         });
@@ -406,7 +436,7 @@ impl<'a> BucketWriter<'a> {
             return;
         };
         let node = self.partition.allocate(self.lower, version);
-        // SAFETY: made with versions.
+        // SAFETY: the lower level allocates nodes with versions.
         unsafe { versions_of(node) }.init(Older::None, Temperature::Cold);
         self.set_head(slot, node, version.seq, added);
     }
@@ -421,9 +451,10 @@ impl<'a> BucketWriter<'a> {
     }
 }
 
-/// Whether a node can take a version without wasting much.
+/// Whether a node has the capacity for a version, and not much more.
 pub(super) fn fits(node: NonNull<Node>, version: &Entry<'_>) -> bool {
-    // SAFETY: only nodes with versions are in a Membuffer.
+    // SAFETY: callers pass nodes that were in a Membuffer, which have versions; the arena outlives
+    // the Membuffer's use of them.
     let room = unsafe { versions_of(node) }.capacity();
     let needed = version.data_bytes();
     needed <= room && room <= 2 * needed + 64

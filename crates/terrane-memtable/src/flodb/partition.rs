@@ -1,4 +1,7 @@
-//! What the buckets of a partition share: how much of it is dirty, and memory to be used again.
+//! What the buckets of a partition share: counts of its versions and dirty slots, and free nodes.
+//!
+//! Invariant 1: a node on the free list is unreachable, because `Membuffer` reclaimed it (invariant
+//! 6 there). It may still be pinned, so it is refilled only once `is_free` says otherwise.
 
 use std::ptr::NonNull;
 
@@ -8,42 +11,44 @@ use crate::entry::Entry;
 use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// So many of the nodes that were given back last are looked at for one of the right size.
+/// How many free nodes are probed for one of the right size, starting with the last one freed.
 const FREE_PROBES_MAX: usize = 4;
 
-/// More are not kept.
+/// The longest free list; a node beyond it stays unused until the memtable is dropped.
 const FREE_MAX: usize = 1024;
 
 #[repr(align(64))]
 pub(super) struct Partition {
     dirty: AtomicUsize,
     slots: usize,
-    /// Versions that were added and not forgotten, and their bytes of keys and values. Counted here,
-    /// and not for the memtable as a whole, as writers would only wait for each other there.
+    /// Versions that were added and not reclaimed, and their bytes of keys and values. Counted per
+    /// partition, because writers would contend for a counter of the memtable.
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
     free_count: AtomicUsize,
     free_bytes: AtomicUsize,
-    /// What the lower levels below take.
+    /// Bytes allocated by the lists below.
     list_bytes: AtomicUsize,
-    /// Nodes that no one can find any more; some may still be read.
+    /// Unreachable nodes; some may still be pinned.
     free: Mutex<Vec<FreeNode>>,
-    /// Held by who drains, with the room for what is drained.
+    /// Held while the partition is drained; owns the list of versions to link.
     pub(super) draining: Mutex<Vec<DrainItem>>,
 }
 
+/// An unreachable node.
 struct FreeNode(NonNull<Node>);
 
-/// A version on its way to the lower level, with the head of its key.
+/// A version to be linked into the lower level, with the head of its key.
 pub(super) struct DrainItem {
     pub(super) head: u64,
     pub(super) node: NonNull<Node>,
 }
 
-// SAFETY: nodes belong to the lower level that the Membuffer is used with, and change only as its
-// versions allow.
+// SAFETY: the node lies in the arena of the lower level, which outlives the Membuffer's use of it
+// and is not tied to a thread; invariants 2 and 3 of `Versions` say who may access it.
 unsafe impl Send for FreeNode {}
-// SAFETY: as above.
+// SAFETY: a drained version is permanent, so it is only read (invariant 1 of `Versions`), and its
+// arena outlives the drain.
 unsafe impl Send for DrainItem {}
 
 impl Partition {
@@ -61,37 +66,41 @@ impl Partition {
         }
     }
 
-    /// A node with a version: one that is free, or a new one.
+    /// Returns a node filled with `version`: a refilled free one, or a new one.
     pub(super) fn allocate(&self, lower: &Lower, version: &Entry<'_>) -> NonNull<Node> {
+        // Relaxed: an outdated count only costs an allocation or a futile probe.
         if self.free_count.load(Ordering::Relaxed) > 0
             && let Some(node) = self.pop_free(version)
         {
-            // SAFETY: no one can find it, no one reads it, and it has room.
+            // SAFETY: `pop_free` returned the node, so it is unreachable, was seen free, and is on
+            // no list any more (invariant 2 of `Versions`); `fits` saw that the version has room.
             unsafe { lower.rewrite(node, version) };
             return node;
         }
         lower.allocate(version)
     }
 
+    /// Takes a node off the free list that has room for `version` and no pins.
     fn pop_free(&self, version: &Entry<'_>) -> Option<NonNull<Node>> {
         let mut free = lock(&self.free);
-        // SAFETY: nodes of a Membuffer have versions.
+        // SAFETY: only nodes with versions get on the free list, and their arena outlives it.
         let is_free = |node| unsafe { versions_of(node) }.is_free();
         let mut last = free.iter().enumerate().rev().take(FREE_PROBES_MAX);
         let (at, _) = last.find(|(_, node)| fits(node.0, version) && is_free(node.0))?;
         let FreeNode(node) = free.swap_remove(at);
         self.free_count.store(free.len(), Ordering::Relaxed);
-        // SAFETY: as above.
+        // SAFETY: only nodes with versions get on the free list, and their arena outlives it.
         let room = unsafe { versions_of(node) }.capacity();
         self.free_bytes.fetch_sub(room, Ordering::Relaxed);
         Some(node)
     }
 
-    /// A version came, of so many bytes, and others were forgotten for it.
+    /// Counts a version of `bytes` bytes and the versions that were reclaimed for it.
     #[inline]
     pub(super) fn count(&self, bytes: usize, reclaimed: usize, reclaimed_bytes: usize) {
-        // Differences, which are mostly none where one version takes the place of another. What is
-        // forgotten was counted before: its bucket was locked for both.
+        // Only differences are added; there is none when a version replaces one of the same size.
+        // The reclaimed versions were counted before, because that happens under the same bucket
+        // lock. Relaxed, for all counters here: they order nothing.
         if reclaimed != 1 {
             self.entries.fetch_add(1_usize.wrapping_sub(reclaimed), Ordering::Relaxed);
         }
@@ -100,27 +109,27 @@ impl Partition {
         }
     }
 
-    /// Versions that were added and not forgotten.
+    /// The number of versions that were added and not reclaimed.
     pub(super) fn entries(&self) -> usize {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Their bytes of keys and values.
+    /// Bytes of keys and values of those versions.
     pub(super) fn data_bytes(&self) -> usize {
         self.data_bytes.load(Ordering::Relaxed)
     }
 
-    /// A list has grown from one capacity to another, in bytes.
+    /// Counts the growth of a list, in bytes of capacity.
     pub(super) fn count_list(&self, before: usize, after: usize) {
         self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// What the lower levels of nodes take.
+    /// Bytes allocated by the lists of this partition.
     pub(super) fn list_bytes(&self) -> usize {
         self.list_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes a node that was forgotten.
+    /// Puts a reclaimed node on the free list.
     pub(super) fn push_free(&self, node: NonNull<Node>) {
         let mut free = lock(&self.free);
         if free.len() < FREE_MAX {
@@ -128,20 +137,22 @@ impl Partition {
             free.push(FreeNode(node));
             self.count_list(before, free.capacity() * size_of::<FreeNode>());
             self.free_count.store(free.len(), Ordering::Relaxed);
-            // SAFETY: nodes of a Membuffer have versions.
+            // SAFETY: reclaimed nodes have versions, and their arena outlives the free list.
             let room = unsafe { versions_of(node) }.capacity();
             self.free_bytes.fetch_add(room, Ordering::Relaxed);
         }
     }
 
-    /// Room for keys and values in nodes that wait to be used again.
+    /// Bytes for keys and values in the nodes on the free list.
     pub(super) fn free_bytes(&self) -> usize {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Slots with versions that are not in the lower level. Acquires what those did who drained.
+    /// The number of dirty slots.
     #[inline]
     pub(super) fn dirty(&self) -> usize {
+        // Acquire pairs with the release in `remove_dirty`: a thread that sees no dirty slots sees
+        // the links that made them clean.
         self.dirty.load(Ordering::Acquire)
     }
 
@@ -150,14 +161,17 @@ impl Partition {
     }
 
     pub(super) fn add_dirty(&self) {
+        // Relaxed: the write that dirtied the slot is visible to a scan only after it returned,
+        // which orders this addition before.
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn remove_dirty(&self, count: usize) {
+        // Release pairs with the acquire in `dirty`.
         self.dirty.fetch_sub(count, Ordering::Release);
     }
 
-    /// Whether it is worth to be drained: half of it is dirty.
+    /// Whether more than half of the slots are dirty.
     #[inline]
     pub(super) fn wants_drain(&self) -> bool {
         self.dirty.load(Ordering::Relaxed) * 2 > self.slots

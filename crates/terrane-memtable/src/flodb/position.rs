@@ -1,35 +1,37 @@
-//! A place in the lower level of a FloDB memtable, and what was drained for it.
+//! A position in a FloDB memtable: an entry of the lower level, and the partitions drained for it.
 //!
-//! A cursor walks the lower level. It may go where the partitions of the Membuffer were drained
-//! since the cursor was last sought; where it comes to the end of those, it drains the next one and
-//! looks again for where it goes: there may be something before that now.
+//! A cursor walks the lower level. It may move within the partitions that were drained since it was
+//! last sought. At the end of those it drains the next partition and searches again, because the
+//! drain may have inserted a nearer entry.
 //!
-//! Invariant: the place is within the partitions that were drained, or on no entry.
+//! Invariants:
+//! 1. The position is on an entry of a drained partition, or on no entry.
+//! 2. The entry is linked in the lower level of the memtable, so it is not refilled.
 
 use super::drain::DrainScope;
 use super::lower::{Lower, LowerPosition};
 use super::{FloDb, Membuffer};
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
 
-/// A node of the lower level, or no node.
+/// A position in a FloDB memtable.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FloDbPosition {
     place: LowerPosition,
-    /// The partitions that were drained: from the first to before the second.
+    /// The drained partitions: from the first number to before the second.
     drained: (u32, u32),
-    /// Whether partitions are as good as drained whatever comes.
+    /// Whether the cursor walks only what was drained before, and drains nothing.
     is_drained_only: bool,
 }
 
 impl FloDbPosition {
-    /// On no entry, and never to drain anything.
+    /// A position on no entry, for a cursor that drains nothing.
     pub(crate) fn drained_only(memtable: &FloDb) -> Self {
         let partitions = memtable.membuffer.get().map_or(0, |front| front.partitions.len());
-        // Partitions fit: there are at most 65536.
+        // Partition numbers fit in 32 bits, because there are at most 65536.
         Self { drained: (0, partitions as u32), is_drained_only: true, ..Self::default() }
     }
 
-    /// On no entry. What was drained before may have got new entries since.
+    /// Forgets the drained partitions before a new seek, because they may have new entries since.
     fn anew(self) -> Self {
         if self.is_drained_only { self } else { Self::default() }
     }
@@ -60,35 +62,35 @@ impl FloDbPosition {
     }
 
     /// # Safety
-    /// `memtable` is the one that the position was made with.
+    /// `memtable` is the one that the position was created with.
     pub(crate) unsafe fn entry(self, memtable: &FloDb) -> Option<Entry<'_>> {
-        // SAFETY: passed on.
+        // SAFETY: the caller passes the memtable of the position, which owns its lower level.
         unsafe { self.place.entry(&memtable.lower) }
     }
 
     /// # Safety
-    /// `memtable` is the one that the position was made with.
+    /// `memtable` is the one that the position was created with.
     #[inline]
     pub(crate) unsafe fn next(self, memtable: &FloDb) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller passes the memtable of the position.
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.1.wrapping_sub(1));
-        // SAFETY: passed on.
+        // SAFETY: the caller passes the memtable of the position, and `forward` its lower level.
         self.forward(memtable, partition, |lower| unsafe { self.place.next(lower) })
     }
 
     /// # Safety
-    /// `memtable` is the one that the position was made with.
+    /// `memtable` is the one that the position was created with.
     pub(crate) unsafe fn previous(self, memtable: &FloDb) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller passes the memtable of the position.
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.0);
-        // SAFETY: passed on.
+        // SAFETY: the caller passes the memtable of the position, and `backward` its lower level.
         self.backward(memtable, partition, |lower| unsafe { self.place.previous(lower) })
     }
 
-    /// The partition that `key` is in. It is one of those that were drained, and if there is only
-    /// one, need not be looked for.
+    /// The partition of `key`, which is a drained one. If there is only one, it need not be
+    /// computed.
     #[inline]
     fn partition_at(self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
         if self.drained.1 - self.drained.0 == 1 {
@@ -97,7 +99,7 @@ impl FloDbPosition {
         memtable.partition_of(key)
     }
 
-    /// The place that `look` finds, at or after the start of a partition.
+    /// Moves to the entry that `look` finds at or after the start of a partition.
     #[inline]
     fn forward(
         mut self,
@@ -115,7 +117,7 @@ impl FloDbPosition {
             if self.drained == (0, membuffer.partitions.len() as u32) {
                 return Self { place, ..self };
             }
-            // SAFETY: made with this level.
+            // SAFETY: `look` searched this level.
             let there = unsafe { place.entry(lower) };
             let last = match there {
                 Some(entry) => membuffer.partition_of(entry.key),
@@ -124,11 +126,13 @@ impl FloDbPosition {
             if last < self.drained.1 as usize {
                 return Self { place, ..self };
             }
-            // What lies before the place that was found, in partitions that were not drained.
+            // Partitions up to that of the found entry are not all drained, and may have a nearer
+            // entry.
             self.extend_forward(memtable, membuffer, last);
         }
     }
 
+    /// Moves to the entry that `look` finds at or before the end of a partition.
     #[inline]
     fn backward(
         mut self,
@@ -153,14 +157,14 @@ impl FloDbPosition {
         }
     }
 
-    /// Has a partition among those that were drained.
+    /// Makes `partition` one of the drained ones.
     #[inline]
     fn drain_to(&mut self, memtable: &FloDb, membuffer: &Membuffer, partition: usize) {
         let (first, end) = (self.drained.0 as usize, self.drained.1 as usize);
         if (first..end).contains(&partition) {
             return;
         }
-        // Partitions fit: there are at most 65536.
+        // Partition numbers fit in 32 bits, because there are at most 65536.
         if first == end || partition + 1 < first || partition > end {
             self.drained = (partition as u32, partition as u32);
         }
@@ -171,8 +175,8 @@ impl FloDbPosition {
         }
     }
 
-    /// Drains up to `last`, but stops behind the first that had anything: there may be something
-    /// nearer now.
+    /// Drains partitions up to `last`, but stops after the first that had versions, because one of
+    /// them may be nearer.
     fn extend_forward(&mut self, memtable: &FloDb, membuffer: &Membuffer, last: usize) {
         let mut moved = 0;
         while moved == 0 && self.drained.1 as usize <= last {

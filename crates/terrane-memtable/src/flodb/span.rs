@@ -1,38 +1,39 @@
-//! DrainScope part of a Membuffer a key belongs to.
+//! The partition of a Membuffer that a key belongs to.
 //!
-//! A partition is a range of keys, so that what is drained together lies close together in the
-//! list, and a scan drains only what it comes across. FloDB takes the most significant bits of a
-//! key, which parts evenly what is evenly spread over all keys. Keys of people are not: they begin
-//! alike, and use few of all bytes. So the bits are those of the key's place between the first and
-//! the last key of the memtable before, behind what all of its keys begin with. The first
-//! memtable of a tree learns them from its own first keys; one that is used alone takes the most
-//! significant bits.
+//! A partition is a range of keys, so that versions that are drained together lie close together in
+//! the lower level, and a scan drains only what it comes across. The paper's implementation takes
+//! the most significant bits of a key, which divides keys evenly if they are spread evenly over all
+//! byte strings. Most keys are not: they share a prefix and use few byte values. So the partition
+//! follows from the position of a key between the smallest and the largest key of the previous
+//! memtable, after their common prefix. The first memtable of a tree learns the span from its own
+//! first keys; a memtable that is used alone takes the most significant bits.
 //!
-//! Invariant: of two keys the larger one never has the smaller partition.
+//! Invariant: of two keys, the larger one never has the smaller partition, because both steps of
+//! [`KeySpan::partition`], clamping and scaling, are monotonic in the key.
 
 use crate::head::head_of;
 
-/// The keys that are expected.
+/// The range in which keys are expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeySpan {
-    /// What they begin with.
+    /// The common prefix of the expected keys.
     prefix: Vec<u8>,
-    /// The heads of the first and the last one, behind that.
+    /// The heads of the smallest and the largest key, after the prefix.
     low: u64,
     high: u64,
-    /// By how many bits the width between them falls short of 64.
+    /// The leading zeros of the distance between them.
     shift: u32,
-    /// 2^64 by the upper half of the width, once it is shifted by that; rounded down.
+    /// 2^64 divided by the upper half of the shifted distance plus one, rounded down.
     scale: u64,
 }
 
 impl KeySpan {
-    /// Any keys.
+    /// The span of all keys.
     pub(crate) fn all() -> Self {
         Self::new(Vec::new(), 0, u64::MAX)
     }
 
-    /// The keys from `first` to `last`.
+    /// The span of the keys from `first` to `last`.
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Self {
         let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let (low, high) = (head_of(&first[shared..]), head_of(&last[shared..]));
@@ -46,12 +47,12 @@ impl KeySpan {
         Self { prefix, low, high, shift, scale }
     }
 
-    /// The place of `key` among `parts` of equal width.
+    /// Returns which of `parts` equal partitions of the span `key` belongs to.
     #[inline]
     pub(crate) fn partition(&self, key: &[u8], parts: usize) -> usize {
         let prefix = &self.prefix[..];
         let head = match key.split_at_checked(prefix.len()) {
-            // Short prefixes are compared faster here than by a call.
+            // A short prefix is compared faster inline than by a call.
             Some((start, rest)) if start.iter().eq(prefix) => head_of(rest),
             _ if key < prefix => return 0,
             _ => return parts - 1,
@@ -62,8 +63,8 @@ impl KeySpan {
         if head >= self.high {
             return parts - 1;
         }
-        // Of the width, as a fraction of 2^64: the upper half of the place is below that of the
-        // width plus one, so that the product fits.
+        // The position as a fraction of 2^64. The upper half of the shifted offset is below the
+        // divisor of `scale`, so the product fits.
         let place = (((head - self.low) << self.shift) >> 32) * self.scale;
         ((u128::from(place) * parts as u128) >> 64) as usize
     }

@@ -1,13 +1,13 @@
-//! Many inserts one after the other (multi-insert: FloDB paper, §4.3, Algorithm 1).
+//! Multi-insert (FloDB paper, §4.3, Algorithm 1): inserts nodes in order, each searched for from
+//! the place of the one before.
 //!
-//! Nodes that come in order are each searched for from where the one before went: up from the
-//! lowest height until a link passes the key, and down from there. The nearer the keys, the fewer
-//! steps. Inserts of others go on meanwhile; since nothing is ever removed, a node that was before
-//! a key once is so for ever, and a path that others have overtaken only takes more steps.
+//! The search goes up from the lowest height until a link passes the key, and down from there. The
+//! nearer the keys, the fewer steps. Other threads insert meanwhile. Because no node is ever
+//! removed, a node that precedes a key keeps preceding it, so an outdated splice only costs steps.
 //!
-//! As printed, the algorithm tries an exchange that failed again with a new place, but leaves the
-//! node's own link at the old one, which drops what others put in between; and it leaves the loop
-//! over the heights after the first of them. Here every try sets the node's link first.
+//! As printed, the algorithm retries a failed exchange at a new place but leaves the node's own
+//! link at the old one, which drops nodes that others inserted in between; and it leaves the loop
+//! over the heights after the first of them. Here every retry sets the node's link first.
 
 use std::cmp::Ordering::Less;
 use std::ptr::NonNull;
@@ -17,26 +17,28 @@ use super::{Node, NodeRef, SkipList};
 use crate::entry::SeqNo;
 use crate::head::head_of;
 
-/// Where the last insert went.
+/// Inserts nodes in ascending order, and remembers the place of the last one.
 pub(crate) struct ListMultiInsert<'a> {
     list: &'a SkipList,
     splice: Option<Splice>,
 }
 
 impl SkipList {
-    /// A place to insert from, one node after the other.
+    /// Starts a multi-insert.
     pub(crate) fn multi_insert(&self) -> ListMultiInsert<'_> {
         ListMultiInsert { list: self, splice: None }
     }
 }
 
 impl ListMultiInsert<'_> {
-    /// Puts a node into the list, which comes after all that this path has inserted.
+    /// Links a node that comes after all nodes this multi-insert has linked.
     ///
     /// # Safety
-    /// The node was made by [`SkipList::allocate`] of this list, and is linked for the first time.
+    /// The node was allocated by [`SkipList::allocate`] of this list, has no versions or is
+    /// permanent, and is linked for the first time.
     pub(crate) unsafe fn link(&mut self, node: NonNull<Node>) {
-        // SAFETY: made in this list's arena.
+        // SAFETY: the caller guarantees that the node lies in this list's arena and is not refilled
+        // any more.
         let inserted = unsafe { NodeRef::new(node) };
         let (key, seq) = (inserted.key(), inserted.seq());
         let head = head_of(key);
@@ -54,14 +56,14 @@ impl ListMultiInsert<'_> {
 }
 
 impl List {
-    /// The splice of `(key, seq)`, from that of an entry before it; of a list whose head has all
-    /// links.
+    /// Moves the splice of an earlier entry to `(key, seq)`. The head of the list has all links.
     fn follow(&self, mut splice: Splice, key: &[u8], seq: SeqNo, head: u64) -> Splice {
         debug_assert!(self.head_of_level(MAX_HEIGHT - 1) == self.head_of_level(0));
         let height = self.height();
         let mut top = 0;
         while top < height {
-            // SAFETY: the splice holds nodes of this list.
+            // SAFETY: the splice holds linked nodes or the head of this list (list invariants 1 and
+            // 3).
             let previous = unsafe { NodeRef::new(splice.previous[top]) };
             let (next, bound) = previous.link(top).load();
             if bound > head {
@@ -77,14 +79,16 @@ impl List {
         }
         let mut above: Option<NodeRef<'_>> = None;
         for level in (0..=top.min(height - 1)).rev() {
-            // SAFETY: as above.
+            // SAFETY: the splice holds linked nodes or the head of this list (list invariants 1 and
+            // 3).
             let own = unsafe { NodeRef::new(splice.previous[level]) };
-            // The further of the two: where the height above has come to, if it has moved, may be
-            // beyond where this one was.
+            // Start from the further of the two: the node reached on the level above, if the search
+            // moved there, may be beyond the old place on this level.
             let start = above.filter(|above| self.is_after(*above, own)).unwrap_or(own);
             let (before, next) = self.advance(start, level, key, seq, head);
             let has_moved = before != own.as_ptr();
-            // SAFETY: `advance` returns nodes of this list.
+            // SAFETY: `advance` returns a linked node or the head of this list (list invariants 1
+            // and 3).
             above = has_moved.then(|| unsafe { NodeRef::new(before) });
             splice.previous[level] = before;
             splice.next[level] = next;
@@ -92,7 +96,7 @@ impl List {
         splice
     }
 
-    /// Whether a node comes after another; the head comes before all.
+    /// Whether `node` comes after `other`; the head comes before all.
     fn is_after(&self, node: NodeRef<'_>, other: NodeRef<'_>) -> bool {
         !self.is_head(node)
             && (self.is_head(other) || other.compare(node.key(), node.seq()) == Less)

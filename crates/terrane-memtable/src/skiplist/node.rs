@@ -10,10 +10,15 @@
 //!                             ^ a node's address
 //! ```
 //!
-//! A search reads a link and the key of most nodes that it visits: with the links in front both
-//! mostly share a cache line. The height is kept in the upper bits of the key length, which needs
-//! 17 bits; one of the bits between says whether [`Versions`] lie between header and key, as in
-//! lists whose nodes may wait in a Membuffer before they are linked.
+//! A search reads a link and the key of most nodes it visits. With the links in front of the
+//! header, both usually share a cache line. The upper bits of the key length hold the height (the
+//! length needs 17 bits), and a bit between them says whether [`Versions`] lie between header and
+//! key, as they do in a FloDB memtable.
+//!
+//! Invariants:
+//! 1. A node is laid out as above within one allocation, and its height and layout never change.
+//! 2. Header, key and value are written only by [`Node::fill`], while no other thread can read them
+//!    (crate rule 2).
 
 use std::cmp::Ordering::{self, Equal};
 use std::ptr::{self, NonNull};
@@ -31,7 +36,7 @@ const LINK_BYTES: usize = size_of::<Link>();
 
 // A header behind any number of links is aligned.
 const _: () = assert!(align_of::<Node>() <= ALIGN && LINK_BYTES.is_multiple_of(ALIGN));
-// So are versions behind a header.
+// Versions behind a header are aligned.
 const _: () = assert!(align_of::<Versions>() <= ALIGN && HEADER_BYTES.is_multiple_of(ALIGN));
 
 const _: () = assert!(crate::entry::MAX_KEY_LEN < KEY_LEN_MASK as usize);
@@ -47,10 +52,10 @@ pub(crate) struct Node {
     all: WrittenOnce,
 }
 
-/// A link to the next node of a height, with a bound of that node's head.
+/// A link to the next node of a height, with a lower bound of that node's head.
 ///
-/// `head` is never above the head of the node that `next` names: it is lowered before a smaller
-/// node is linked. So a search whose key has a smaller head than the link needs not follow it.
+/// `head` is never above the head of the node that `next` names, because it is lowered before a
+/// smaller node is linked. A search for a key whose head is smaller need not follow the link.
 #[repr(C)]
 pub(crate) struct Link {
     pub(crate) next: AtomicPtr<Node>,
@@ -62,20 +67,23 @@ impl Link {
         Self { next: AtomicPtr::new(ptr::null_mut()), head: AtomicU64::new(u64::MAX) }
     }
 
-    /// The next node and a bound of its head.
+    /// Returns the next node and a lower bound of its head.
     ///
-    /// The head is read after the node: what is read is then the bound of that node, or of one
-    /// linked before it since, which is smaller.
+    /// The head is loaded after the node, so it is the bound of that node or of one that was linked
+    /// before it since, which is smaller.
     #[inline]
     pub(crate) fn load(&self) -> (*mut Node, u64) {
+        // Acquire pairs with the release in `insert`: the node is seen filled, and its bound set.
+        // Relaxed for the head: the bound only falls, and a smaller one is still a lower bound.
         let next = self.next.load(Memory::Acquire);
         (next, self.head.load(Memory::Relaxed))
     }
 
-    /// Puts `node`, whose head is `head`, between this link and `next`. Fails if another node came
-    /// in between.
+    /// Links `node`, whose head is `head`, between this link and `next`. Returns false if another
+    /// node was linked there meanwhile.
     pub(crate) fn insert(&self, next: *mut Node, node: NonNull<Node>, head: u64) -> bool {
-        // Before the node can be seen; release orders it before the exchange below.
+        // Lowered before the node can be found. Relaxed, because the release of the exchange below
+        // orders it before the link; that release pairs with the acquire in `load`.
         self.head.fetch_min(head, Memory::Relaxed);
         let link =
             self.next.compare_exchange(next, node.as_ptr(), Memory::Release, Memory::Relaxed);
@@ -83,12 +91,12 @@ impl Link {
     }
 }
 
-/// Whether the nodes of a list have [`Versions`].
+/// Whether nodes have [`Versions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// They have not.
+    /// Nodes without versions, which are never refilled.
     Plain,
-    /// They have.
+    /// Nodes with versions, which FloDB reclaims and refills before they are linked.
     Versioned,
 }
 
@@ -102,7 +110,7 @@ impl Layout {
 }
 
 impl Node {
-    /// A node with all links at their end, linked to nothing.
+    /// Allocates and fills a node whose links name no node.
     pub(crate) fn allocate(
         arena: &Arena,
         layout: Layout,
@@ -113,12 +121,14 @@ impl Node {
         let size = HEADER_BYTES + layout.bytes() + height * LINK_BYTES + room;
         let start = arena.allocate(size);
         for level in 0..height {
-            // SAFETY: the links are the first part of the allocation, which is aligned to 8.
+            // SAFETY: `size` covers `height` links at the start of the allocation, which is aligned
+            // to 8.
             let link = unsafe { start.cast::<Link>().add(level) };
-            // SAFETY: as above.
+            // SAFETY: the allocation is new, so no other thread knows this address; it has room for
+            // the link.
             unsafe { link.write(Link::end()) };
         }
-        // SAFETY: the header lies behind the links, within the allocation.
+        // SAFETY: the header lies behind the links, within the `size` bytes (invariant 1).
         let node = unsafe { start.cast::<Link>().add(height) }.cast::<Node>();
         let flag = if layout == Layout::Versioned { VERSIONED } else { 0 };
         let header = Node {
@@ -127,52 +137,59 @@ impl Node {
             value_len: 0,
             all: WrittenOnce::new(),
         };
-        // SAFETY: freshly allocated for a node of this size, and aligned to 8.
+        // SAFETY: the allocation is new, has room for the header here, and is aligned to 8.
         unsafe { node.write(header) };
         if layout == Layout::Versioned {
-            // SAFETY: versions lie behind the header, within the allocation.
+            // SAFETY: `size` covers the versions behind the header.
             let versions = unsafe { node.add(1) }.cast::<Versions>();
-            // SAFETY: as above; aligned by the assertions of this module.
+            // SAFETY: the allocation is new; the assertions of this module show that the address is
+            // aligned.
             unsafe { versions.write(Versions::new(room)) };
         }
-        // SAFETY: no one else knows of the node, and the allocation has room for the contents.
+        // SAFETY: no other thread knows the address yet, and `size` covers `room` bytes for the
+        // contents.
         unsafe { Self::fill(node, layout, contents) };
         node
     }
 
-    /// Writes what a node holds: its sequence number, kind, key and value. Its height stays.
+    /// Writes sequence number, kind, key and value of a node. Its height and layout stay.
     ///
     /// # Safety
-    /// No one else reads or writes these parts of `node`, which has this layout and room for the
-    /// contents.
+    /// No other thread reads or writes these parts of `node` (crate rule 2), and `node` has this
+    /// layout and room for the contents.
     pub(crate) unsafe fn fill(node: NonNull<Node>, layout: Layout, contents: &Entry<'_>) {
         let Entry { key, seq, kind, value } = *contents;
         let start = node.as_ptr();
-        // SAFETY: the header was written in `allocate`; no one else reads it now.
+        // SAFETY: `allocate` wrote the header, and the caller guarantees that no other thread
+        // writes it.
         let lengths = unsafe { (*start).height_and_key_len } & !KEY_LEN_MASK;
-        // SAFETY: as above, and so for the next two.
+        // SAFETY: the caller guarantees that no other thread accesses the header.
         unsafe { (*start).packed = pack(seq, kind) };
-        // Lengths are checked where a memtable is entered; they fit 17 and 32 bits.
-        // SAFETY: as above.
+        // `Memtable` checks lengths on entry; they fit 17 and 32 bits. SAFETY: the caller
+        // guarantees that no other thread accesses the header.
         unsafe { (*start).height_and_key_len = lengths | key.len() as u32 };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that no other thread accesses the header.
         unsafe { (*start).value_len = value.len() as u32 };
-        // SAFETY: what lies behind the header is within the allocation.
+        // SAFETY: the end of the header is within the allocation (invariant 1).
         let behind = unsafe { node.add(1) }.cast::<u8>();
-        // SAFETY: the key lies behind the versions, within the allocation.
+        // SAFETY: `layout` is that of the node, so its versions end within the allocation
+        // (invariant 1).
         let key_start = unsafe { behind.add(layout.bytes()) };
-        // SAFETY: `key.len()` bytes are there, and no one reads them.
+        // SAFETY: the caller guarantees room for the key, which no other thread accesses; `key` is
+        // not in the node, because the node is not in use.
         unsafe { ptr::copy_nonoverlapping(key.as_ptr(), key_start.as_ptr(), key.len()) };
-        // SAFETY: the value lies behind the key, within the allocation.
+        // SAFETY: the caller guarantees room for key and value, so the end of the key is in the
+        // allocation.
         let value_start = unsafe { key_start.add(key.len()) };
-        // SAFETY: `value.len()` bytes are there, and no one reads them.
+        // SAFETY: the caller guarantees room for the value, which no other thread accesses; `value`
+        // is not in the node, because the node is not in use.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), value_start.as_ptr(), value.len()) };
-        // SAFETY: the header was just written.
+        // SAFETY: the header is initialized, and no other thread writes it.
         unsafe { node.as_ref() }.all.write();
     }
 }
 
-/// A node of a list whose arena is alive for `'a`.
+/// A readable node whose arena lives for `'a`.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeRef<'a> {
     node: NonNull<Node>,
@@ -181,7 +198,9 @@ pub(crate) struct NodeRef<'a> {
 
 impl<'a> NodeRef<'a> {
     /// # Safety
-    /// `node` was made by [`Node::allocate`] in an arena that lives for `'a`.
+    /// `node` was allocated by [`Node::allocate`] in an arena that lives for `'a`, and is not
+    /// refilled while the reference or anything borrowed from it is in use (crate rule 2): it has
+    /// no versions, is permanent or pinned, or its bucket is locked by the caller.
     #[inline]
     pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
         Self { node, list: std::marker::PhantomData }
@@ -194,13 +213,14 @@ impl<'a> NodeRef<'a> {
 
     #[inline]
     fn header(self) -> &'a Node {
-        // SAFETY: by `new`, and headers are never written again (rule 2 of the crate).
+        // SAFETY: by the contract of `new` the arena lives for `'a`, and the node is not refilled
+        // while this reference is in use.
         let header: &'a Node = unsafe { self.node.as_ref() };
         header.all.read();
         header
     }
 
-    /// Whether it has [`Versions`].
+    /// The layout the node was allocated with.
     pub(super) fn layout(self) -> Layout {
         let has_versions = self.header().height_and_key_len & VERSIONED != 0;
         if has_versions { Layout::Versioned } else { Layout::Plain }
@@ -214,16 +234,18 @@ impl<'a> NodeRef<'a> {
     #[inline]
     pub(crate) fn link(self, level: usize) -> &'a Link {
         debug_assert!(level < self.height());
-        // SAFETY: a node has a link before it for each level below its height.
+        // SAFETY: links lie in front of the header, one for each level below the height (invariant
+        // 1).
         let link = unsafe { self.node.cast::<Link>().sub(level + 1) };
-        // SAFETY: written in `allocate`, and changed only through its atomics.
+        // SAFETY: `allocate` wrote the link, which changes only by atomic operations.
         unsafe { link.as_ref() }
     }
 
-    /// The node after it in the list of all.
+    /// The next node at height 0.
     #[inline]
     pub(crate) fn next(self) -> Option<Self> {
-        // SAFETY: links name nodes of the same arena, or nothing.
+        // SAFETY: links name nodes of the same arena, or are null. A linked node has no versions or
+        // is permanent, so it is not refilled (crate rule 2).
         NonNull::new(self.link(0).load().0).map(|node| unsafe { Self::new(node) })
     }
 
@@ -231,11 +253,12 @@ impl<'a> NodeRef<'a> {
     fn bytes(self, start: usize, len: usize) -> &'a [u8] {
         let has_versions = self.header().height_and_key_len & VERSIONED != 0;
         let before = if has_versions { size_of::<Versions>() } else { 0 };
-        // SAFETY: key and value lie behind header and versions, within the allocation.
+        // SAFETY: the end of the header is within the allocation (invariant 1).
         let payload = unsafe { self.node.add(1) }.cast::<u8>();
-        // SAFETY: as above.
+        // SAFETY: callers pass a range within key and value, which lie behind header and versions.
         let start = unsafe { payload.add(before + start) };
-        // SAFETY: `len` bytes there were written in `allocate`, and never again.
+        // SAFETY: `fill` wrote `len` bytes there, and by the contract of `new` they are not written
+        // again while the reference is in use.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
@@ -265,7 +288,7 @@ impl<'a> NodeRef<'a> {
         Entry { key: self.key(), seq: self.seq(), kind, value: self.value() }
     }
 
-    /// The order of this node against `(key, seq)`: by key, then newer first.
+    /// Compares this node with `(key, seq)`: by key, then newer first.
     #[inline]
     pub(crate) fn compare(self, key: &[u8], seq: SeqNo) -> Ordering {
         match self.key().cmp(key) {

@@ -1,19 +1,21 @@
-//! A place in a skip-list, without the list.
+//! A position in a skip-list that does not borrow the list.
 
 use std::ptr::NonNull;
 
 use super::{Node, NodeRef, SkipList};
 use crate::entry::{Entry, SeqNo};
 
-/// A node of some skip-list, or no node.
+/// A linked node of a skip-list, or none. All methods take the list it was created with, which
+/// keeps the node alive.
 ///
-/// All methods take the list that the position was made with, which is what keeps the node alive.
+/// Invariant 1: the node is linked in that list, so it is not refilled (invariant 3 of
+/// [`super::list`]).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListPosition(Option<NonNull<Node>>);
 
-// SAFETY: a position is used only together with its list, which is `Send` and `Sync`.
+// SAFETY: the pointer is followed only by methods that borrow the list, which is `Send` and `Sync`.
 unsafe impl Send for ListPosition {}
-// SAFETY: as for `Send`.
+// SAFETY: the pointer is followed only by methods that borrow the list, which is `Send` and `Sync`.
 unsafe impl Sync for ListPosition {}
 
 impl ListPosition {
@@ -41,40 +43,41 @@ impl ListPosition {
         self.0.is_some()
     }
 
-    /// The node, for as long as the list lives.
+    /// The node, borrowed from the list.
     ///
     /// # Safety
-    /// `list` is the list that the position was made with.
+    /// `list` is the list that the position was created with.
     unsafe fn node(self, _list: &SkipList) -> Option<NodeRef<'_>> {
-        // SAFETY: nodes live as long as their list.
+        // SAFETY: the caller passes the list of the node, which owns its arena; invariant 1 of this
+        // type.
         self.0.map(|node| unsafe { NodeRef::new(node) })
     }
 
-    /// The entry here.
+    /// Returns the entry at the position.
     ///
     /// # Safety
-    /// `list` is the list that the position was made with.
+    /// `list` is the list that the position was created with.
     pub(crate) unsafe fn entry(self, list: &SkipList) -> Option<Entry<'_>> {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that `list` is the list of the position.
         unsafe { self.node(list) }.map(NodeRef::entry)
     }
 
-    /// The next node.
+    /// Returns the position of the next node.
     ///
     /// # Safety
-    /// `list` is the list that the position was made with.
+    /// `list` is the list that the position was created with.
     pub(crate) unsafe fn next(self, list: &SkipList) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that `list` is the list of the position.
         let node = unsafe { self.node(list) };
         Self::of(node.and_then(NodeRef::next))
     }
 
-    /// The node before, by a search from the top.
+    /// Returns the position of the previous node, by a search from the top.
     ///
     /// # Safety
-    /// `list` is the list that the position was made with.
+    /// `list` is the list that the position was created with.
     pub(crate) unsafe fn previous(self, list: &SkipList) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that `list` is the list of the position.
         let node = unsafe { self.node(list) };
         Self::of(node.and_then(|node| list.list.last_before(node.key(), node.seq())))
     }

@@ -1,15 +1,30 @@
-//! What a node has that may wait in a Membuffer: the version before it, and who reads it.
+//! The version part of a FloDB node: the link to the next older version of its key, and a state
+//! word that counts pins.
 //!
-//! Such a node may be written anew once no one can find it and no one reads it. So who reads one
-//! that is not on its way into a list pins it first, and then looks whether it is still where it
-//! was found; who takes one away first takes it from where it is found, then looks for pins. The
-//! memory of nodes is never used for anything else, so that pinning one that was taken away does
-//! no harm.
+//! A node waits in the Membuffer before it is linked into the lower level. While it waits, a writer
+//! may reclaim it and refill its memory with a newer version. A reader therefore pins a node and
+//! then checks that the pointer it followed still names the node. A writer that reclaims a node
+//! overwrites that pointer and then looks for pins. A late pin on a reclaimed node is harmless
+//! because the memory of a node only ever holds nodes of the same layout, and the state word
+//! changes only by atomic operations.
+//!
+//! A node is *permanent* once it is in the lower level or on its way there. It is *reachable*
+//! through a slot of a bucket, or through `older` of the next newer version.
 //!
 //! Invariants:
-//! 1. A node that is [`Versions::is_permanent`] stays so, and is not written again.
-//! 2. A node is written only by who took it from all places where it could be found and saw no pin
-//!    since.
+//! 1. A permanent node is never refilled, because MOVING and LINKED are never cleared, and
+//!    `Membuffer` reclaims only nodes that are not permanent, under the bucket lock that setting
+//!    MOVING on a reachable node also needs.
+//! 2. A node is refilled only by a thread that made it unreachable, or took it from a free list of
+//!    such nodes, and saw [`Versions::is_free`] after that.
+//! 3. A pin that [`Pin::new`] returns keeps its node from being refilled until it is dropped. The
+//!    reader adds the pin, then loads the pointer; the writer overwrites the pointer, then loads
+//!    the state. All four operations are sequentially consistent, so either the writer sees the pin
+//!    and does not refill the node, or the reader sees the overwritten pointer and gives up the
+//!    pin. A pointer that names the node again names it refilled and published anew, which the load
+//!    acquires.
+//! 4. A node that was inserted into the lower level directly is never refilled, because it was
+//!    never in the Membuffer.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -17,41 +32,41 @@ use std::ptr::NonNull;
 use super::node::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, pin_fence};
 
-/// Pins are counted below this bit.
+/// The state word holds the number of pins in the bits below this one.
 const FLAGS_SHIFT: u32 = 28;
 const PINS: u64 = (1 << FLAGS_SHIFT) - 1;
-/// More pins than this, and a node is kept for good.
+/// With more pins than this, a node is retained for good, so that the count cannot overflow.
 const PINS_MAX: u64 = 1 << (FLAGS_SHIFT - 1);
-/// It is being linked into the list.
+/// The node is being linked into the lower level.
 const MOVING: u64 = 1 << FLAGS_SHIFT;
-/// It is linked into the list.
+/// The node is linked into the lower level.
 const LINKED: u64 = 1 << (FLAGS_SHIFT + 1);
-/// It replaced a version since it was last passed by a drain.
+/// The node replaced a version, and no drain has passed it over since.
 const HOT: u64 = 1 << (FLAGS_SHIFT + 2);
-/// Someone holds a reference to it that is not counted.
+/// A reference without a pin exists, so the node is never refilled.
 const RETAINED: u64 = 1 << (FLAGS_SHIFT + 3);
-/// The bytes that it has for key and value.
+/// The bits above hold the bytes allocated for key and value.
 const CAPACITY_SHIFT: u32 = 32;
 
-/// The version before a node, as seen from it.
+/// The next older version, as a node records it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Older {
-    /// None that is not in the list.
+    /// Older versions, if any, are all in the lower level.
     None,
-    /// Versions were forgotten: who wants one of before finds none.
+    /// Older versions were reclaimed: a lookup that needs one fails with [`super::Overwritten`].
     Reclaimed,
-    /// This one.
+    /// This node.
     Node(NonNull<Node>),
 }
 
-/// Lies between the header of a node and its key.
+/// The version part; it lies between the header of a node and its key.
 #[repr(C)]
 pub(crate) struct Versions {
     older: AtomicPtr<Node>,
     state: AtomicU64,
 }
 
-/// Whether a version replaces another: then it is passed over once by a drain.
+/// Whether a version replaced another one. A drain of cold slots passes over a hot version once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Temperature {
     Cold,
@@ -59,7 +74,7 @@ pub(crate) enum Temperature {
 }
 
 fn reclaimed_marker() -> *mut Node {
-    // An address that no node has.
+    // No node has this address, because nodes are aligned to 8.
     std::ptr::without_provenance_mut(1)
 }
 
@@ -73,19 +88,20 @@ fn address_of(older: Older) -> *mut Node {
 
 impl Versions {
     pub(super) fn new(capacity: usize) -> Self {
-        // Keys and values together are less than 4 GiB.
+        // `MAX_KEY_LEN + MAX_VALUE_LEN` is below 4 GiB.
         let state = (capacity as u64) << CAPACITY_SHIFT;
         Self { older: AtomicPtr::new(std::ptr::null_mut()), state: AtomicU64::new(state) }
     }
 
-    /// The bytes that the node has for key and value.
+    /// The bytes allocated for key and value.
     pub(crate) fn capacity(&self) -> usize {
         (self.state.load(Ordering::Relaxed) >> CAPACITY_SHIFT) as usize
     }
 
     #[inline]
     pub(crate) fn older(&self) -> Older {
-        // Sequentially consistent with `set_older`: see `pin`.
+        // SeqCst: this is the reader's second step of invariant 3. As an acquire, it pairs with the
+        // store in `set_older` that published the node.
         let older = self.older.load(Ordering::SeqCst);
         match NonNull::new(older) {
             None => Older::None,
@@ -94,94 +110,114 @@ impl Versions {
         }
     }
 
+    /// Publishes `older`, or makes the node that was named before unreachable.
     pub(crate) fn set_older(&self, older: Older) {
+        // SeqCst: this is the writer's first step of invariant 3. As a release, it pairs with the
+        // load in `older`, so that a reader sees the named node filled.
         self.older.store(address_of(older), Ordering::SeqCst);
     }
 
-    /// Whether the node is in the list, or on its way there: then it stays as it is.
+    /// Whether the node is permanent: in the lower level or on its way there (invariant 1).
     #[inline]
     pub(crate) fn is_permanent(&self) -> bool {
-        // Acquire pairs with the release of who links it.
+        // Acquire pairs with the release in `set_moving`: the caller sees the node filled, and
+        // reads it without a pin.
         self.state.load(Ordering::Acquire) & (MOVING | LINKED) != 0
     }
 
+    /// Whether a search of the lower level finds the node.
     #[inline]
     pub(crate) fn is_linked(&self) -> bool {
+        // Acquire pairs with the release in `set_linked`: the caller sees the links to the node.
         self.state.load(Ordering::Acquire) & LINKED != 0
     }
 
-    /// It is being linked; under the lock of its bucket.
+    /// Makes the node permanent before it is linked. The caller holds the lock of its bucket, or
+    /// the node is not reachable yet.
     pub(crate) fn set_moving(&self) {
-        // Release: who sees it may read the node without a pin.
+        // Release pairs with the acquire in `is_permanent`.
         self.state.fetch_or(MOVING, Ordering::Release);
     }
 
-    /// It is linked: who sees this finds it in the list.
+    /// Records that the node is linked into the lower level.
     pub(crate) fn set_linked(&self) {
+        // Release pairs with the acquire in `is_linked`.
         self.state.fetch_or(LINKED, Ordering::Release);
     }
 
-    /// Whether it was hot; it no longer is.
+    /// Clears HOT, and returns whether it was set.
     pub(crate) fn take_hot(&self) -> bool {
+        // Relaxed: HOT only influences what a drain passes over.
         self.state.load(Ordering::Relaxed) & HOT != 0
             && self.state.fetch_and(!HOT, Ordering::Relaxed) & HOT != 0
     }
 
-    /// Whether a node that no one can find any more may be written.
+    /// Whether an unreachable node may be refilled: it has no pins, is not retained and is not
+    /// permanent.
     pub(crate) fn is_free(&self) -> bool {
-        // Sequentially consistent with `pin`; acquires what readers did before they let go.
+        // SeqCst: this is the writer's second step of invariant 3. As an acquire, it pairs with the
+        // releases in `Pin::drop`, so that the reads of past pin holders happen before the refill.
         pin_fence();
         self.state.load(Ordering::SeqCst) & (PINS | RETAINED | MOVING | LINKED) == 0
     }
 
-    /// It begins anew, behind `older`; where it is hot, in its place. No one can find it yet.
+    /// Initializes a node that is not reachable: `older` is its next older version.
     #[inline]
     pub(crate) fn init(&self, older: Older, temperature: Temperature) {
         let is_hot = self.state.load(Ordering::Relaxed) & HOT != 0;
-        // Exchanged, as others may still pin it, in vain.
+        // Read-modify-write, because readers with an outdated pointer may add and drop pins
+        // meanwhile. Relaxed: HOT orders nothing.
         match temperature {
             Temperature::Hot if !is_hot => _ = self.state.fetch_or(HOT, Ordering::Relaxed),
             Temperature::Cold if is_hot => _ = self.state.fetch_and(!HOT, Ordering::Relaxed),
             Temperature::Hot | Temperature::Cold => {}
         }
-        // Relaxed: who finds the node finds it by what is stored later.
+        // Relaxed: a later SeqCst store publishes the node, and readers load `older` only after
+        // they found it by that store.
         self.older.store(address_of(older), Ordering::Relaxed);
     }
 
-    /// A reference to the node is given away that is not counted.
+    /// Keeps the node from ever being refilled. The caller holds a pin.
     pub(crate) fn retain(&self) {
+        // Any ordering will do: the caller drops its pin later, so in the modification order of the
+        // state `is_free` meets RETAINED before it meets a count of zero.
         self.state.fetch_or(RETAINED, Ordering::SeqCst);
     }
 }
 
-/// Keeps a node as it is, where that is needed.
+/// Keeps a node from being refilled while it exists (invariant 3).
 #[derive(Debug)]
 pub(crate) struct Pin(Option<NonNull<Versions>>);
 
 impl Pin {
-    /// For what never changes.
+    /// For a node that is never refilled.
     pub(crate) const NONE: Self = Self(None);
 
-    /// Pins a node that was found somewhere; `None` if it is no longer there.
+    /// Pins a node that the caller reached through a pointer; `is_still_reachable` loads that
+    /// pointer again. Returns `None` if it no longer names the node.
     ///
     /// # Safety
-    /// The node was made with versions, and its arena outlives the pin.
+    /// The node was allocated with [`super::Layout::Versioned`] and its arena outlives the pin.
+    /// `is_still_reachable` loads, with SeqCst, the only pointer to the node, or a pointer to it if
+    /// it is permanent.
     #[inline]
     pub(crate) unsafe fn new(
         node: NonNull<Node>,
         is_still_reachable: impl FnOnce() -> bool,
     ) -> Option<Self> {
-        // SAFETY: versions are never written but through atomics.
+        // SAFETY: the caller guarantees the layout and the arena. The node may have been reclaimed,
+        // which does not matter because its versions change only by atomic operations.
         let versions = unsafe { versions_of(node) };
         if versions.is_permanent() {
             return is_still_reachable().then_some(Self::NONE);
         }
-        // Sequentially consistent: either who takes the node away sees this pin, or it is seen
-        // here that the node is no longer there.
+        // SeqCst: this is the reader's first step of invariant 3, and `is_still_reachable` the
+        // second.
         let before = versions.state.fetch_add(1, Ordering::SeqCst);
         pin_fence();
-        // Not made from the reference: who has the pin may go on from there to key and value.
-        // SAFETY: they lie right behind the header.
+        // Derived from the pointer to the node, not from the reference to its versions, because the
+        // holder of the pin goes on from here to key and value. SAFETY: the versions lie right
+        // behind the header, within the allocation of the node.
         let pin = Self(Some(unsafe { node.add(1) }.cast::<Versions>()));
         if !is_still_reachable() {
             return None;
@@ -193,20 +229,22 @@ impl Pin {
         Some(pin)
     }
 
-    /// Leaves the node pinned; to be given to [`Pin::from_raw`]. What is pinned lies in the node,
-    /// and may be used to reach its key and value.
+    /// Gives up the pin without unpinning the node, for [`Pin::from_raw`]. The pointer may be used
+    /// to reach the key and the value of the node.
     pub(crate) fn into_raw(self) -> Option<NonNull<Versions>> {
         ManuallyDrop::new(self).0
     }
 
     /// # Safety
-    /// It came from [`Pin::into_raw`], and the arena of the node outlives the pin.
+    /// `versions` came from [`Pin::into_raw`], is turned into a pin once, and the arena of the node
+    /// outlives the pin.
     pub(crate) unsafe fn from_raw(versions: Option<NonNull<Versions>>) -> Self {
         Self(versions)
     }
 
     fn versions(&self) -> Option<&Versions> {
-        // SAFETY: the arena outlives the pin, by `new`.
+        // SAFETY: `new` and `from_raw` require that the arena outlives the pin, and versions change
+        // only by atomic operations.
         self.0.map(|versions| unsafe { versions.as_ref() })
     }
 }
@@ -214,9 +252,10 @@ impl Pin {
 impl Clone for Pin {
     fn clone(&self) -> Self {
         let Some(versions) = self.versions() else { return Self::NONE };
-        // Relaxed: it is pinned already.
+        // Relaxed: this pin keeps the count above zero until the new one is counted.
         if versions.state.fetch_add(1, Ordering::Relaxed) & PINS >= PINS_MAX {
             versions.retain();
+            // Release pairs with the acquire in `is_free`, as in `drop`.
             versions.state.fetch_sub(1, Ordering::Release);
             return Self::NONE;
         }
@@ -227,30 +266,33 @@ impl Clone for Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         if let Some(versions) = self.versions() {
-            // Release: what was read is read.
+            // Release pairs with the acquire in `is_free`: reads through this pin happen before a
+            // refill.
             versions.state.fetch_sub(1, Ordering::Release);
         }
     }
 }
 
-/// The versions of a node, which may be taken away meanwhile.
+/// Returns the versions of a node that may be reclaimed meanwhile.
 ///
 /// # Safety
-/// The node was made with versions in an arena that lives for `'a`.
+/// The node was allocated with [`super::Layout::Versioned`] in an arena that lives for `'a`.
 #[inline]
 pub(crate) unsafe fn versions_of<'a>(node: NonNull<Node>) -> &'a Versions {
-    // SAFETY: they lie right behind the header.
+    // SAFETY: the versions lie right behind the header, within the allocation.
     let versions = unsafe { node.add(1) }.cast::<Versions>();
-    // SAFETY: written in `Node::allocate`, and changed only through atomics.
+    // SAFETY: `Node::allocate` wrote the versions, which change only by atomic operations, and the
+    // caller guarantees that the arena lives for `'a` (crate rule 1).
     unsafe { versions.as_ref() }
 }
 
 impl<'a> NodeRef<'a> {
     /// # Safety
-    /// The node was made with versions.
+    /// The node was allocated with [`super::Layout::Versioned`].
     #[inline]
     pub(crate) unsafe fn versions(self) -> &'a Versions {
-        // SAFETY: passed on; the arena lives for `'a`.
+        // SAFETY: the caller guarantees the layout, and `NodeRef::new` that the arena lives for
+        // `'a`.
         unsafe { versions_of(self.as_ptr()) }
     }
 }
