@@ -30,6 +30,7 @@
 //! | [`units`] | byte sizes and times as text |
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod admission;
 pub mod advice;
 pub mod allocation;
@@ -52,6 +53,7 @@ pub mod strategy;
 mod text;
 pub mod units;
 
+pub use access::{Access, Accesses};
 pub use admission::{Admission, Pressure, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{
@@ -62,7 +64,7 @@ pub use error::ParseError;
 pub use flush::{Apart, FlushPlan};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{Access, Accesses, Cursors, PickInput, manual, next_due_micros, pick, refilled};
+pub use pick::{Cursors, PickInput, manual, next_due_micros, pick, refilled};
 pub use scheduler::{Merge, Scheduler, allocate};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 pub use strategy::{

@@ -24,7 +24,6 @@
 //! to none: each moves data down, or leaves fewer runs, fewer tombstones or younger tables. The
 //! property tests hold it to both.
 
-mod access;
 mod assemble;
 mod candidate;
 mod cursors;
@@ -39,7 +38,6 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-pub use access::{Access, Accesses};
 pub use cursors::Cursors;
 pub use due::next_due_micros;
 pub use input::PickInput;

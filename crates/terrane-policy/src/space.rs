@@ -7,30 +7,16 @@
 //! would multiply it without end, so each has one value here.
 
 use crate::design::Design;
-use crate::strategy::{Eagerness, Granularity, Movement, Strategy, Trigger};
+use crate::strategy::{Eagerness, Granularity, Movement, Scope, Strategy, Trigger, TriggerKind};
 
 /// Eagerness by the text of a design that has it.
 const EAGERNESS: [&str; 5] =
     ["leveling", "1-leveling", "tiering", "lazy-leveling", "hybrid runs=T-1,4,last:2"];
 
-/// Triggers, each with a usual setting, in the order of precedence that strategies have them in.
-const TRIGGERS: [&str; 10] = [
-    "tombstone-ttl(1h)",
-    "tombstone-density(50)",
-    "file-staleness(1d)",
-    "read-triggered(16KiB)",
-    "space-amplification(200)",
-    "level-saturation",
-    "file-count",
-    "run-count",
-    "prefix(1GiB,5)",
-    "concurrent(3,10)",
-];
-
 /// Every strategy of the space that makes sense, as its four primitives.
 pub fn strategies() -> impl Iterator<Item = Strategy> {
     let bases = EAGERNESS.iter().filter_map(|text| text.parse::<Design>().ok());
-    let all_triggers: Vec<Trigger> = TRIGGERS.iter().filter_map(|text| text.parse().ok()).collect();
+    let all_triggers = triggers();
     let rules = movements();
     bases.flat_map(move |base| {
         let (rules, all_triggers) = (rules.clone(), all_triggers.clone());
@@ -75,18 +61,27 @@ fn with_triggers(base: &Strategy, triggers: &[Trigger], rules: &[Vec<Movement>])
     found
 }
 
+/// Every trigger that can fire, with its usual settings, in the order in which strategies rank them.
+fn triggers() -> Vec<Trigger> {
+    let kinds = TriggerKind::ALL.iter().map(|kind| kind.info());
+    let firing = kinds.filter(|info| info.scope != Scope::Nothing);
+    firing.filter_map(|info| info.usual.parse().ok()).collect()
+}
+
+/// Every list of rules: one that ranks all tables, after any of the others in any order.
 fn movements() -> Vec<Vec<Movement>> {
-    use Movement::{ExpiredTtl, MostTombstones};
-    let before: [&[Movement]; 5] = [
-        &[],
-        &[MostTombstones],
-        &[ExpiredTtl],
-        &[MostTombstones, ExpiredTtl],
-        &[ExpiredTtl, MostTombstones],
-    ];
-    let last = Movement::ALL.iter().map(|(rule, _)| *rule).filter(|rule| rule.ranks_all());
-    let with = |last: Movement| before.map(|rules| [rules, &[last]].concat());
-    last.flat_map(with).collect()
+    let (last, partial): (Vec<Movement>, Vec<Movement>) =
+        Movement::ALL.iter().partition(|rule| rule.ranks_all());
+    let mut before: Vec<Vec<Movement>> = vec![Vec::new()];
+    let mut at = 0;
+    while let Some(rules) = before.get(at).cloned() {
+        let unused = partial.iter().filter(|rule| !rules.contains(rule));
+        before.extend(unused.map(|rule| [&rules[..], &[*rule]].concat()));
+        at += 1;
+    }
+    let with =
+        |last: &Movement| before.iter().map(|rules| [&rules[..], &[*last]].concat()).collect();
+    last.iter().flat_map(|last| -> Vec<Vec<Movement>> { with(last) }).collect()
 }
 
 /// The name of an eagerness in the space.

@@ -23,10 +23,16 @@ pub use eagerness::Eagerness;
 pub use granularity::Granularity;
 pub use growth::{Growth, bush_ratio};
 pub use intake::Intake;
-pub use movement::Movement;
-pub use runs::{RunCount, Runs};
-pub use size_tiered::{Concurrent, Prefix, SizeRatio, SizeTiered, SizedRun};
-pub use trigger::{Trigger, TriggerKind};
+pub(crate) use movement::rule::{MovementContext, TableChoice};
+pub use movement::{Movement, MovementInfo};
+pub use runs::{RunLimit, Runs};
+pub use size_tiered::{SizeRatio, SizeTiered, SizedRun};
+pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
+pub use trigger::{
+    Concurrent, FileCount, FileStaleness, Finding, LevelSaturation, Manual, Prefix, ReadTriggered,
+    RunCount, Scope, SpaceAmplification, TombstoneDensity, TombstoneTtl, Trigger, TriggerInfo,
+    TriggerKind,
+};
 
 use crate::allocation::ttl_deadlines;
 use crate::design::PerLevel;
@@ -65,7 +71,7 @@ impl Strategy {
             level0_runs: eagerness.default_level0_runs(size_ratio),
             base_bytes: None,
             intake: Intake::All,
-            triggers: PerLevel::all(vec![Trigger::LevelSaturation, Trigger::RunCount]),
+            triggers: PerLevel::all(vec![LevelSaturation.into(), RunCount.into()]),
             granularity: PerLevel::all(eagerness.default_granularity()),
             movement: PerLevel::all(vec![Movement::LeastOverlap]),
             eagerness,
@@ -139,26 +145,24 @@ impl Strategy {
         ]
     }
 
-    /// The policy by which runs of like size are merged wherever they are, if it is one of those.
-    pub fn size_tiered(&self) -> Option<&SizeTiered> {
-        self.triggers.at(0).iter().find_map(|trigger| match trigger {
-            Trigger::SizeTiered(policy) => Some(policy),
-            _ => None,
-        })
+    /// The size-tiered policy, if the strategy has one: it merges runs of similar size whatever
+    /// their levels.
+    pub fn size_tiered(&self) -> Option<&dyn SizeTiered> {
+        self.triggers.at(0).iter().find_map(|trigger| trigger.rule().size_tiered())
     }
 
     /// Whether decisions depend on how tables were read.
     pub fn looks_at_accesses(&self) -> bool {
         let rules = self.movement.values().iter().flatten();
         let triggers = self.triggers.values().iter().flatten();
-        rules.into_iter().any(|rule| *rule == Movement::Coldest)
-            || triggers.into_iter().any(|trigger| matches!(trigger, Trigger::ReadTriggered(_)))
+        rules.into_iter().any(|rule| rule.info().looks_at_accesses)
+            || triggers.into_iter().any(|trigger| trigger.kind().info().looks_at_accesses)
     }
 
     /// Whether decisions depend on the time.
     pub fn looks_at_time(&self) -> bool {
-        let ages = |kind| matches!(kind, TriggerKind::FileStaleness | TriggerKind::TombstoneTtl);
-        self.triggers.values().iter().flatten().any(|trigger| ages(trigger.kind()))
+        let mut triggers = self.triggers.values().iter().flatten();
+        triggers.any(|trigger| trigger.kind().info().looks_at_time)
     }
 
     /// The age at which tombstones have to leave each level but for the last one where that is a

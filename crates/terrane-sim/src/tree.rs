@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use terrane_policy::compaction::Group;
 use terrane_policy::shape::ShapeError;
+use terrane_policy::strategy::Scope;
 use terrane_policy::{
     Compaction, Design, KeyRange, Placement, Run, RunId, TableId, TableInfo, TreeShape, TriggerKind,
 };
@@ -65,17 +66,8 @@ fn width(start: u64, end: u64) -> f64 {
 /// Whether a design only ever takes whole runs, so that where they are cut is no one's concern.
 fn takes_whole_runs(design: &Design) -> bool {
     let strategy = &design.strategy;
-    let counts_tables = |kind| {
-        !matches!(
-            kind,
-            TriggerKind::LevelSaturation
-                | TriggerKind::RunCount
-                | TriggerKind::SpaceAmplification
-                | TriggerKind::Prefix
-                | TriggerKind::Concurrent
-                | TriggerKind::Manual
-        )
-    };
+    let counts_tables =
+        |kind: TriggerKind| kind == TriggerKind::FileCount || kind.info().scope == Scope::Table;
     strategy.granularity.values().iter().all(|granularity| granularity.tables().is_none())
         && !strategy.triggers.values().iter().flatten().any(|trigger| counts_tables(trigger.kind()))
 }

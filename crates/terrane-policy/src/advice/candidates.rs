@@ -6,7 +6,7 @@
 
 use crate::catalogue;
 use crate::design::{Design, FilterAllocation, PerLevel};
-use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunCount, Runs, Strategy};
+use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunLimit, Runs, Strategy};
 
 use super::words::brief;
 
@@ -104,14 +104,14 @@ fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
 
 /// Layouts from the fewest runs to the most.
 fn layouts() -> Vec<Eagerness> {
-    let (few, last) = (RunCount::Fixed(2), Some(RunCount::Fixed(1)));
+    let (few, last) = (RunLimit::Fixed(2), Some(RunLimit::Fixed(1)));
     vec![
         Eagerness::Leveling,
         Eagerness::OneLeveling,
         Eagerness::Hybrid(Runs::new(few, [], last)),
-        Eagerness::Hybrid(Runs::new(RunCount::Fixed(4), [], last)),
+        Eagerness::Hybrid(Runs::new(RunLimit::Fixed(4), [], last)),
         Eagerness::LazyLeveling,
-        Eagerness::Hybrid(Runs::new(RunCount::Tiered, [], Some(few))),
+        Eagerness::Hybrid(Runs::new(RunLimit::Tiered, [], Some(few))),
         Eagerness::Tiering,
     ]
 }

@@ -19,7 +19,7 @@
 
 use super::{Data, blocked_false_positive_rate};
 use crate::design::{Design, FlushMode};
-use crate::strategy::Trigger;
+use crate::strategy::Scope;
 
 /// No tree is deeper.
 const LEVELS_MAX: usize = 40;
@@ -187,7 +187,13 @@ impl Place<'_> {
 
     /// Whether the level acts by its size where it gathers runs.
     fn goes_by_size(&self) -> bool {
-        !self.design.strategy.triggers.at(self.level).contains(&Trigger::RunCount)
+        !self
+            .design
+            .strategy
+            .triggers
+            .at(self.level)
+            .iter()
+            .any(|one| one.has_scope(Scope::LevelRuns))
     }
 
     fn level0(&self, from: Chunk) -> Filled {

@@ -11,7 +11,7 @@
 //! compactions are parted by key as they are everywhere else.
 
 use crate::error::ParseError;
-use crate::strategy::{Eagerness, Growth, RunCount, Runs, Strategy};
+use crate::strategy::{Eagerness, Growth, RunLimit, Runs, Strategy};
 
 #[derive(Debug, Clone, Copy)]
 struct Word {
@@ -25,7 +25,7 @@ pub(super) fn apply(strategy: &mut Strategy, text: &str) -> Result<(), ParseErro
     let words = text.split(',').map(|word| parse(word.trim()));
     let words = words.collect::<Result<Vec<Word>, ParseError>>()?;
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return Ok(()) };
-    let runs_of = |word: &Word| RunCount::Fixed(word.threshold.saturating_sub(1).max(1));
+    let runs_of = |word: &Word| RunLimit::Fixed(word.threshold.saturating_sub(1).max(1));
     let deeper = words.get(1).unwrap_or(last);
     strategy.eagerness =
         Eagerness::Hybrid(Runs::new(runs_of(deeper), words.iter().skip(2).map(runs_of), None));

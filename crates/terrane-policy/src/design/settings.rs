@@ -10,7 +10,7 @@ use super::{
 };
 use crate::catalogue;
 use crate::error::ParseError;
-use crate::strategy::{Eagerness, Growth, Intake, RunCount, Runs};
+use crate::strategy::{Eagerness, Growth, Intake, RunLimit, Runs};
 use crate::text::split_outside;
 use crate::units::{self, format_bytes, parse_count};
 
@@ -166,7 +166,7 @@ fn named(name: &str) -> Result<Design, ParseError> {
 /// The usual design of an eagerness.
 fn eager(name: &str) -> Result<Design, ParseError> {
     if name == "hybrid" {
-        return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunCount::Tiered))));
+        return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunLimit::Tiered))));
     }
     name.parse::<Eagerness>().map(Design::new)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalogue;
-use crate::strategy::{Granularity, Movement, Trigger};
+use crate::strategy::{Granularity, Movement, RunCount, Trigger};
 
 #[test]
 fn catalogue_designs_print_and_parse_back() {
@@ -21,7 +21,7 @@ fn settings_override_the_named_design() {
     let design: Design = text.parse().unwrap();
     assert_eq!(design.strategy.size_ratio, 4);
     assert_eq!(design.strategy.base_bytes, Some(1 << 20));
-    assert_eq!(design.strategy.triggers.values(), [[Trigger::RunCount]]);
+    assert_eq!(design.strategy.triggers.values(), [[Trigger::from(RunCount)]]);
     assert_eq!(design.strategy.granularity, Granularity::Level.into());
     assert_eq!(design.strategy.movement.values(), [[Movement::RoundRobin, Movement::LeastOverlap]]);
     assert_eq!(design.memtable, MemtableKind::SkipList { branching: 2, height: 16 });

@@ -1,20 +1,21 @@
-//! When time alone will make something due.
+//! When time alone makes a compaction due.
 
 use super::input::PickInput;
 use super::marked::marks;
 use crate::design::PerLevel;
-use crate::strategy::{Trigger, TriggerKind};
+use crate::strategy::{Scope, TombstoneTtl, Trigger};
 
-/// The next time at which a table becomes too old for its level, by itself or by its tombstones,
-/// in microseconds since the Unix epoch. What is due already is not counted.
+/// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, in
+/// microseconds since the Unix epoch. Tables that are due already do not count.
 pub fn next_due_micros(input: &PickInput<'_>) -> Option<u64> {
-    let ages = |kind| matches!(kind, TriggerKind::FileStaleness | TriggerKind::TombstoneTtl);
-    let promised =
-        input.delete_persistence_micros.map(|micros| Trigger::TombstoneTtl(PerLevel::all(micros)));
+    let looks_at_time =
+        |trigger: &&Trigger| trigger.has_scope(Scope::Table) && trigger.kind().info().looks_at_time;
+    let promised: Option<Trigger> =
+        input.delete_persistence_micros.map(|micros| TombstoneTtl(PerLevel::all(micros)).into());
     let mut due: Option<u64> = None;
     for level in 0..input.shape.levels.len() {
         let triggers = input.design.strategy.triggers.at(level).iter();
-        for trigger in triggers.chain(&promised).filter(|trigger| ages(trigger.kind())) {
+        for trigger in triggers.chain(&promised).filter(looks_at_time) {
             for mark in marks(input, level, trigger, &|age, threshold| age < threshold) {
                 let left = mark.measure.1 - mark.measure.0;
                 let at = input.now_micros.saturating_add(left);

@@ -1,7 +1,7 @@
 //! What a decision depends on.
 
-use super::access::Accesses;
 use super::cursors::Cursors;
+use crate::access::Accesses;
 use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::shape::{SeqNo, TreeShape};

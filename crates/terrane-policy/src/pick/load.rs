@@ -5,11 +5,11 @@ use super::input::PickInput;
 use super::sized;
 use crate::admission::pressure::run_pressure;
 use crate::compaction::Reason;
-use crate::design::{FlushMode, PerLevel};
+use crate::design::FlushMode;
 use crate::shape::{Level, TableInfo};
-use crate::strategy::{Intake, Trigger, TriggerKind};
+use crate::strategy::{Intake, LevelContext, Manual, Scope, Trigger, TriggerKind};
 
-/// What stays in a level, without what jobs in progress are taking away from it.
+/// The contents of a level that no running job takes away from it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
     runs: u64,
@@ -25,8 +25,8 @@ pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
     found
 }
 
-/// Whatever the triggers, writers must not be held up for what no one would ever merge: a level
-/// whose runs would delay them acts, after everything else.
+/// Writers must not stall because of runs that no trigger would ever merge: a level whose runs would
+/// delay them acts, after all other candidates.
 fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     if input.design.strategy.size_tiered().is_some() {
         return sized::relief(input);
@@ -38,7 +38,7 @@ fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     let staying_runs = |level: usize| staying(input, level, input.shape.level(level)).runs;
     let level = match pressure.level {
         Some(level) => level,
-        // What goes on may lift it.
+        // A running compaction may relieve the pressure.
         None if input.is_compacting() => return None,
         None => {
             let above_last = 0..input.last_level();
@@ -61,39 +61,49 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     let last = input.last_level();
     let triggers = strategy.triggers.at(level);
     let load = staying(input, level, content);
-    if triggers == &[Trigger::Manual] || load.runs == 0 || strategy.size_tiered().is_some() {
+    if triggers == &[Trigger::from(Manual)] || load.runs == 0 || strategy.size_tiered().is_some() {
         return Vec::new();
     }
-    // Flushes that merge leave one run, however much they have brought.
+    // Merging flushes leave one run, whatever its size.
     let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
     // Levels that gather runs act by their number, unless the strategy goes by size alone.
-    let by_size = is_merged || !triggers.contains(&Trigger::RunCount);
+    let has = |scope| triggers.iter().any(|trigger| trigger.has_scope(scope));
+    let by_size = is_merged || !has(Scope::LevelRuns);
     let allowed = u64::from(strategy.runs_allowed(level, last));
     let gathers = level == 0 || allowed > 1;
-    // A level of one run never has too many: without a size that it grows to, nothing would ever go
-    // below it, and every merge into it would rewrite all of it.
-    let sized = |one: &Trigger| matches!(one, Trigger::LevelSaturation | Trigger::FileCount(_));
-    let has_size = triggers.iter().any(sized);
+    // A level of one run never has too many runs. Without a size limit nothing would ever move below
+    // it, and every merge into it would rewrite all of it.
+    let has_size = has(Scope::LevelSize);
+    let capacity_bytes = input.design.capacity_bytes(level, last);
+    let context = LevelContext {
+        level,
+        bytes: load.bytes,
+        tables: load.tables,
+        capacity_bytes,
+        table_bytes: input.design.table_bytes,
+        ratio: &|deeper| strategy.ratio(deeper, last),
+    };
     let mut found = Vec::new();
     for (rank, trigger) in ranked(input, level) {
         let counts_runs = gathers && !(is_merged && !has_size && load.runs <= allowed);
-        let by_bytes = (load.bytes, input.design.capacity_bytes(level, last));
-        let (kind, (measured, threshold)) = match trigger {
-            Trigger::RunCount if counts_runs => (trigger.kind(), (load.runs, allowed + 1)),
-            Trigger::LevelSaturation if !gathers || by_size => (trigger.kind(), by_bytes),
-            Trigger::RunCount if !has_size => (TriggerKind::LevelSaturation, by_bytes),
-            Trigger::FileCount(counts) if !gathers || by_size => {
-                (trigger.kind(), (load.tables, tables_allowed(input, level, counts.as_ref())))
+        let (kind, (measured, threshold)) = match trigger.kind().info().scope {
+            Scope::LevelRuns if counts_runs => (trigger.kind(), (load.runs, allowed + 1)),
+            Scope::LevelRuns if !has_size => {
+                (TriggerKind::LevelSaturation, (load.bytes, capacity_bytes))
+            }
+            Scope::LevelSize if !gathers || by_size => {
+                let Some(measure) = trigger.rule().measure_level(&context) else { continue };
+                (trigger.kind(), measure)
             }
             _ => continue,
         };
-        // A level of one run may be exactly full; a level that gathers acts when it is.
+        // A level of one run may be exactly full; a level that gathers runs acts when it is full.
         if if gathers { measured >= threshold } else { measured > threshold } {
             let measure = (measured, threshold);
             found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }
-    // What only passes through level 0 moves on, and what should be one run becomes one.
+    // Runs that only pass through level 0 move on, and levels that should be one run become one.
     if load.runs > allowed.max(1) && !gathers || level == 0 && allowed == 0 {
         let score = load.runs as f64 / allowed.max(1) as f64;
         let reason = Reason::Repair { level, runs: load.runs };
@@ -103,10 +113,10 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
     found
 }
 
-/// Whether what a level would give up has to wait, as the level below it is full. Where levels give
-/// up what makes them act and no more, a level of one run that is full moves on before it takes
-/// anything: what came into it would be merged with a run that grows beyond its capacity, again and
-/// again, as long as the level above is behind by more than it is.
+/// Whether a level has to wait because the level below it is full. With [`Intake::Exact`], a full
+/// level of one run moves on before it takes more: otherwise every batch that comes into it would be
+/// merged with a run that grows beyond its capacity, for as long as the level above is further
+/// behind.
 pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candidate) -> bool {
     let target = one.level + 1;
     let strategy = &input.design.strategy;
@@ -122,20 +132,6 @@ pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candida
         && strategy.granularity.at(target).tables().is_none()
         && strategy.is_single_run(target, input.last_level())
         && all.iter().any(is_full)
-}
-
-/// Tables that a level may hold: as many as fit its capacity, or as given. Below the last level
-/// that is given, the number grows as capacities do, so that there is room for everything.
-fn tables_allowed(input: &PickInput<'_>, level: usize, counts: Option<&PerLevel<u32>>) -> u64 {
-    let last = input.last_level();
-    let Some(counts) = counts else {
-        let capacity = input.design.capacity_bytes(level, last);
-        return capacity.div_ceil(input.design.table_bytes.max(1)).max(1);
-    };
-    let given = counts.values().len();
-    let below = given.max(1)..=level;
-    let ratios = below.map(|deeper| input.design.strategy.ratio(deeper, last));
-    ratios.fold(u64::from(counts.get(level)), u64::saturating_mul)
 }
 
 fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> Load {

@@ -1,4 +1,4 @@
-//! Tables that are marked for compaction by what they hold, how old they are, or how they are read.
+//! Tables that are marked for compaction by their contents, their age, or how they are read.
 
 use std::sync::Arc;
 
@@ -6,10 +6,7 @@ use super::candidate::{Candidate, Extent, ranked};
 use super::input::PickInput;
 use crate::design::PerLevel;
 use crate::shape::{RunId, TableInfo, TreeShape};
-use crate::strategy::{Trigger, TriggerKind};
-
-/// Reads that a table has free: LevelDB's least number of seeks before a compaction.
-const READS_FREE: u64 = 100;
+use crate::strategy::{Scope, TableContext, TombstoneTtl, Trigger};
 
 /// A table that a trigger marks, with the value that was measured and the threshold.
 #[derive(Debug, Clone)]
@@ -24,7 +21,7 @@ pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for level in 0..input.shape.levels.len() {
         if let Some(micros) = input.delete_persistence_micros {
-            let ttl = Trigger::TombstoneTtl(PerLevel::all(micros));
+            let ttl = TombstoneTtl(PerLevel::all(micros)).into();
             of_trigger(input, level, 0, &ttl, &mut found);
         }
         for (rank, trigger) in ranked(input, level) {
@@ -41,7 +38,7 @@ fn of_trigger(
     trigger: &Trigger,
     found: &mut Vec<Candidate>,
 ) {
-    if trigger.kind().is_load() || trigger.kind().is_size_tiered() {
+    if !trigger.has_scope(Scope::Table) {
         return;
     }
     let mut marks = marks(input, level, trigger, &|measured, threshold| measured >= threshold);
@@ -58,29 +55,34 @@ fn of_trigger(
     }
 }
 
-/// The tables of a level whose measured value is `enough` against their threshold, and for which
-/// something can be done.
+/// The tables of a level whose measured value and threshold satisfy `enough`, and that a compaction
+/// would do something for.
 pub(super) fn marks(
     input: &PickInput<'_>,
     level: usize,
     trigger: &Trigger,
     enough: &dyn Fn(u64, u64) -> bool,
 ) -> Vec<Mark> {
-    let deadlines = match trigger {
-        Trigger::TombstoneTtl(times) => {
-            input.design.strategy.tombstone_deadlines(times, input.last_level())
-        }
-        _ => PerLevel::all(0),
-    };
+    let strategy = &input.design.strategy;
+    let deadlines = |times| strategy.tombstone_deadlines(times, input.last_level());
+    let tombstone_deadline =
+        trigger.rule().tombstone_times().map(|times| deadlines(times).get(level));
     let mut found = Vec::new();
     for run in &input.shape.level(level).runs {
         for table in &run.tables {
-            let Some(measure) = measure(input, level, trigger, &deadlines, table) else { continue };
+            let context = TableContext {
+                level,
+                table,
+                now_micros: input.now_micros,
+                reads: input.accesses.get(table.id).reads,
+                tombstone_deadline,
+            };
+            let Some(measure) = trigger.rule().measure_table(&context) else { continue };
             if !enough(measure.0, measure.1) {
                 continue;
             }
             let is_lowest = is_lowest(input.shape, level, run.id, table);
-            if can_act(input, trigger.kind(), table, is_lowest) {
+            if can_act(input, trigger, table, is_lowest) {
                 found.push(Mark { table: Arc::clone(table), measure, is_lowest });
             }
         }
@@ -88,46 +90,13 @@ pub(super) fn marks(
     found
 }
 
-fn measure(
-    input: &PickInput<'_>,
-    level: usize,
-    trigger: &Trigger,
-    deadlines: &PerLevel<u64>,
-    table: &TableInfo,
-) -> Option<(u64, u64)> {
-    let age = |since: u64| input.now_micros.saturating_sub(since);
-    match trigger {
-        Trigger::FileStaleness(times) => Some((age(table.created_micros), times.get(level))),
-        Trigger::TombstoneTtl(_) if table.has_tombstones() => {
-            Some((age(table.oldest_tombstone_micros?), deadlines.get(level)))
-        }
-        Trigger::TombstoneDensity(percent) if table.has_tombstones() => {
-            Some((table.tombstone_percent(), u64::from(*percent)))
-        }
-        Trigger::ReadTriggered(bytes) => {
-            let threshold = (table.size_bytes / (*bytes).max(1)).max(READS_FREE);
-            Some((input.accesses.get(table.id).reads, threshold))
-        }
-        _ => None,
-    }
+/// Whether a compaction would gain anything: older data to merge with, or tombstones to drop.
+fn can_act(input: &PickInput<'_>, trigger: &Trigger, table: &TableInfo, is_lowest: bool) -> bool {
+    let is_pinned = input.oldest_snapshot.is_some_and(|oldest| table.largest_seq > oldest);
+    !is_lowest || trigger.kind().info().drops_tombstones && !is_pinned
 }
 
-/// Whether anything would be won: data below to be merged with, or tombstones that can go.
-fn can_act(
-    input: &PickInput<'_>,
-    trigger: TriggerKind,
-    table: &TableInfo,
-    is_lowest: bool,
-) -> bool {
-    match trigger {
-        TriggerKind::TombstoneTtl | TriggerKind::TombstoneDensity => {
-            !is_lowest || input.oldest_snapshot.is_none_or(|oldest| table.largest_seq <= oldest)
-        }
-        _ => !is_lowest,
-    }
-}
-
-/// Whether no table that is older shares keys with `table`.
+/// Whether no older table shares keys with `table`.
 fn is_lowest(shape: &TreeShape, level: usize, run: RunId, table: &TableInfo) -> bool {
     let own = shape.level(level).runs.iter().filter(|other| other.id < run);
     let deeper = shape.levels.iter().skip(level + 1).flat_map(|level| &level.runs);

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use terrane_testkit::datadriven::{self, Case};
 
 use super::*;
+use crate::access::{Access, Accesses};
 use crate::catalogue;
 use crate::design::Design;
 use crate::shape::{TableId, TableInfo, TreeShape};

@@ -1,24 +1,33 @@
-//! The merges with the least input left, of a limited number of trees.
+//! `greedy`, `greedy(2)`: the merges with the least input left, of a limited number of trees
+//! (performance-stability §5.1.4, Theorem 2).
 
-use super::merge::Merge;
+use super::merge::{MergeDemand, SchedulerInfo};
 
-/// Which trees run, and their smallest `most` merges, all at the same speed.
-pub(super) fn shares(merges: &[Merge], most: usize, places: usize) -> Vec<f64> {
-    let trees = running_trees(merges, places.max(1));
+pub(super) static INFO: SchedulerInfo = SchedulerInfo {
+    name: "greedy",
+    aliases: &[],
+    most: 64,
+    looks_at_levels: false,
+    changes_with_progress: |merges| merges > 1,
+    shares,
+};
+
+/// The smallest `most` merges of each running tree get equal shares.
+fn shares(merges: &[MergeDemand], most: u32, slots: usize) -> Vec<f64> {
     let mut chosen: Vec<u64> = Vec::new();
-    for tree in trees {
-        let mut own: Vec<&Merge> = merges.iter().filter(|merge| merge.tree == tree).collect();
-        // Of two that have as much left, that which runs goes on: nothing is gained by a change.
+    for tree in running_trees(merges, slots.max(1)) {
+        let mut own: Vec<&MergeDemand> = merges.iter().filter(|merge| merge.tree == tree).collect();
+        // Of two merges with the same input left, the running one goes on: a switch gains nothing.
         own.sort_by_key(|merge| (merge.remaining_bytes, !merge.is_running, merge.id));
-        chosen.extend(own.iter().take(most).map(|merge| merge.id));
+        chosen.extend(own.iter().take(most.max(1) as usize).map(|merge| merge.id));
     }
     let share = 1.0 / chosen.len().max(1) as f64;
-    let of = |merge: &Merge| if chosen.contains(&merge.id) { share } else { 0.0 };
+    let of = |merge: &MergeDemand| if chosen.contains(&merge.id) { share } else { 0.0 };
     merges.iter().map(of).collect()
 }
 
-/// The trees that have a place: those that had one, and then those with the most merges.
-fn running_trees(merges: &[Merge], places: usize) -> Vec<u32> {
+/// The trees that have a slot: first those that run already, then those with the most merges.
+fn running_trees(merges: &[MergeDemand], slots: usize) -> Vec<u32> {
     let mut trees: Vec<(bool, usize, u64, u32)> = Vec::new();
     for merge in merges {
         match trees.iter_mut().find(|entry| entry.3 == merge.tree) {
@@ -31,5 +40,5 @@ fn running_trees(merges: &[Merge], places: usize) -> Vec<u32> {
         }
     }
     trees.sort_by_key(|(runs, count, first, _)| (!runs, usize::MAX - count, *first));
-    trees.iter().take(places).map(|entry| entry.3).collect()
+    trees.iter().take(slots).map(|entry| entry.3).collect()
 }

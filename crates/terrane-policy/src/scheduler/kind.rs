@@ -3,36 +3,91 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::merge::{MergeDemand, SchedulerInfo};
+use super::{fair, gear, greedy, single};
 use crate::error::ParseError;
 use crate::text::call;
 
-/// The most merges that `greedy(k)` may run at a time.
-const MERGES_MAX: u32 = 64;
+/// Generates [`Scheduler`] from a list of rules. The modules that they name hold their
+/// [`SchedulerInfo`].
+macro_rules! schedulers {
+    ($($(#[doc = $doc:literal])* $name:ident $({ $(#[doc = $about:literal])* $argument:ident: u32 = $usual:literal })? => $module:ident,)*) => {
+        /// The rule by which merges get bandwidth.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Scheduler {
+            $(
+                $(#[doc = $doc])*
+                $name $({
+                    $(#[doc = $about])*
+                    $argument: u32,
+                })?,
+            )*
+        }
 
-/// The rule by which bandwidth is given to merges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scheduler {
+        impl Scheduler {
+            /// All schedulers, with their usual arguments.
+            pub const ALL: &'static [Scheduler] = &[$(Self::$name $({ $argument: $usual })?),*];
+
+            /// The properties of the scheduler.
+            pub fn info(self) -> &'static SchedulerInfo {
+                match self {
+                    $(Self::$name { .. } => &$module::INFO,)*
+                }
+            }
+
+            /// The argument of a scheduler that has one.
+            fn argument(self) -> Option<u32> {
+                match self {
+                    $($(Self::$name { $argument } => Some($argument),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The scheduler with another argument; `None` for one without.
+            fn with_argument(self, value: u32) -> Option<Self> {
+                match self {
+                    $($(Self::$name { .. } => Some(Self::$name { $argument: value }),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+schedulers! {
     /// One merge at a time, in the order in which they were created.
-    Single,
-    /// All at the same speed.
-    Fair,
-    /// The merges with the least input left, at the same speed; the others rest.
+    Single => single,
+    /// All merges at the same speed.
+    Fair => fair,
+    /// The merges with the least input left, at the same speed; the others pause.
     Greedy {
-        /// How many of each tree; 1 in the paper.
-        merges: u32,
-    },
-    /// All at the speed at which their outputs are needed.
-    Gear,
+        /// How many merges of each tree run; 1 in the paper.
+        merges: u32 = 1
+    } => greedy,
+    /// All merges at the speed at which their outputs are needed.
+    Gear => gear,
+}
+
+impl Scheduler {
+    /// Whether shares change as merges progress; otherwise they change only when a merge begins or
+    /// ends.
+    pub fn changes_with_progress(self) -> bool {
+        (self.info().changes_with_progress)(self.argument().unwrap_or_default())
+    }
+
+    /// The share of the bandwidth of each of `merges`, where `slots` trees may run merges.
+    pub(super) fn shares(self, merges: &[MergeDemand], slots: usize) -> Vec<f64> {
+        (self.info().shares)(merges, self.argument().unwrap_or_default(), slots)
+    }
 }
 
 impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Single => f.write_str("single"),
-            Self::Fair => f.write_str("fair"),
-            Self::Greedy { merges: 1 } => f.write_str("greedy"),
-            Self::Greedy { merges } => write!(f, "greedy({merges})"),
-            Self::Gear => f.write_str("gear"),
+        f.write_str(self.info().name)?;
+        match self.argument() {
+            Some(argument) if !Self::ALL.contains(self) => write!(f, "({argument})"),
+            _ => Ok(()),
         }
     }
 }
@@ -41,18 +96,19 @@ impl FromStr for Scheduler {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let bad = || ParseError::new("scheduler", text, "single, fair, greedy, greedy(2) or gear");
-        match call(text)? {
-            ("single", None) => Ok(Self::Single),
-            ("fair", None) => Ok(Self::Fair),
-            ("greedy", None) => Ok(Self::Greedy { merges: 1 }),
-            ("gear" | "spring-and-gear", None) => Ok(Self::Gear),
-            ("greedy", Some(count)) => {
-                let merges = count.parse().map_err(|_| bad())?;
-                let fits = (1..=MERGES_MAX).contains(&merges);
-                fits.then_some(Self::Greedy { merges }).ok_or_else(bad)
-            }
-            _ => Err(bad()),
-        }
+        let bad = || {
+            let names: Vec<&str> = Self::ALL.iter().map(|one| one.info().name).collect();
+            let expected = format!("one of {}, or greedy(2)", names.join(", "));
+            ParseError::new("scheduler", text, expected)
+        };
+        let (name, argument) = call(text)?;
+        let is_called = |one: &&Scheduler| {
+            let info = one.info();
+            info.name == name || info.aliases.contains(&name)
+        };
+        let usual = *Self::ALL.iter().find(is_called).ok_or_else(bad)?;
+        let Some(argument) = argument else { return Ok(usual) };
+        let value = argument.parse().ok().filter(|value| (1..=usual.info().most).contains(value));
+        value.and_then(|value| usual.with_argument(value)).ok_or_else(bad)
     }
 }

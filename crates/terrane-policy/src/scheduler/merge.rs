@@ -1,21 +1,36 @@
 //! A merge as a scheduler sees it.
 
-use super::kind::Scheduler;
-
-/// A merge that has begun or could, as a scheduler sees it.
+/// A merge of one tree that could run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Merge {
-    /// Numbers of merges rise in the order in which they are created.
-    pub id: u64,
+pub(crate) struct MergeDemand {
+    /// Ids rise in the order in which merges are created.
+    pub(crate) id: u64,
     /// The tree that it belongs to.
-    pub tree: u32,
-    /// How its tree wants merges to be scheduled.
-    pub scheduler: Scheduler,
-    /// Input left, in bytes: what a merge still needs is not known before it ends (§5.1.5).
-    pub remaining_bytes: u64,
-    /// How far the level that it takes from is full again, as a part of what makes it act; see
-    /// [`refilled`](crate::pick::refilled).
-    pub refilled: f64,
-    /// Whether it had a share when this was last decided.
-    pub is_running: bool,
+    pub(crate) tree: u32,
+    /// Input left, in bytes.
+    pub(crate) remaining_bytes: u64,
+    /// How far the level that it takes from is full again, as a fraction of what makes it act.
+    pub(crate) refilled: f64,
+    /// Whether it had a share when shares were last allocated.
+    pub(crate) is_running: bool,
+}
+
+/// The properties of a scheduler. Each has a file, and a line in the list of [`super::Scheduler`].
+#[derive(Debug)]
+pub struct SchedulerInfo {
+    /// The name in text forms.
+    pub name: &'static str,
+    /// Other names that are understood.
+    pub aliases: &'static [&'static str],
+    /// The most that its argument may be.
+    pub most: u32,
+    /// Whether it depends on [`refilled`](crate::scheduler::Merge::refilled), which costs a look at
+    /// the tree.
+    pub looks_at_levels: bool,
+    /// Whether shares change as merges progress, for an argument; otherwise they change only when a
+    /// merge begins or ends.
+    pub(crate) changes_with_progress: fn(u32) -> bool,
+    /// The share of the bandwidth of each merge. The second argument is that of the scheduler, and
+    /// the third the number of trees that may run merges.
+    pub(crate) shares: fn(&[MergeDemand], u32, usize) -> Vec<f64>,
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Granularity, RunCount, Runs};
+use super::{Granularity, RunLimit, Runs};
 use crate::error::ParseError;
 
 /// The data layout that compactions keep up.
@@ -35,16 +35,16 @@ impl Eagerness {
     /// How many runs levels from level 1 on may hold.
     pub fn runs(&self) -> Runs {
         match self {
-            Self::Leveling | Self::OneLeveling => Runs::all(RunCount::Fixed(1)),
-            Self::Tiering => Runs::all(RunCount::Tiered),
-            Self::LazyLeveling => Runs::new(RunCount::Tiered, [], Some(RunCount::Fixed(1))),
+            Self::Leveling | Self::OneLeveling => Runs::all(RunLimit::Fixed(1)),
+            Self::Tiering => Runs::all(RunLimit::Tiered),
+            Self::LazyLeveling => Runs::new(RunLimit::Tiered, [], Some(RunLimit::Fixed(1))),
             Self::Hybrid(runs) => runs.clone(),
         }
     }
 
     /// Whether some level from level 1 on may hold several runs.
     pub fn gathers(&self) -> bool {
-        self.runs().values().any(|count| count != RunCount::Fixed(1))
+        self.runs().values().any(|count| count != RunLimit::Fixed(1))
     }
 
     pub(super) fn default_level0_runs(&self, size_ratio: u32) -> u32 {

@@ -1,8 +1,24 @@
 //! Data movement: which table a partial compaction takes (compaction paper §3.1.4).
 //!
 //! Rules are tried in order. Most of them rank all tables of a run; those about deletes rank only
-//! tables that have what they look for, and leave the choice to the next rule where there is none
-//! (Table 2, TSD and TSA). Where no rule is left, the table with the least overlap moves.
+//! tables with the tombstones they look for, and leave the choice to the next rule if there are none
+//! (Table 2, TSD and TSA). After the last rule, the table with the least overlap moves.
+//!
+//! A rule is a file with an order of tables, and an entry of the list below. Its name, its text form,
+//! its place in [`crate::space`] and in the property tests follow from the entry.
+
+mod coldest;
+mod coldest_update;
+mod expired_ttl;
+mod least_overlap;
+mod least_overlap_grandparent;
+mod most_tombstones;
+mod oldest;
+mod random;
+mod round_robin;
+pub(crate) mod rule;
+
+pub use rule::MovementInfo;
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,61 +26,88 @@ use std::str::FromStr;
 use crate::error::ParseError;
 use crate::text::call;
 
-/// A rule that picks a table of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Movement {
+/// Generates [`Movement`] from a list of rules. The modules that they name hold their
+/// [`MovementInfo`].
+macro_rules! movements {
+    ($($(#[doc = $doc:literal])* $name:ident $({ $seed:ident: u64 })? => $module:ident,)*) => {
+        /// A rule that picks a table of a run.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Movement {
+            $(
+                $(#[doc = $doc])*
+                $name $({
+                    /// What makes one sequence of choices differ from another.
+                    $seed: u64,
+                })?,
+            )*
+        }
+
+        impl Movement {
+            /// All rules; seeds are 0.
+            pub const ALL: &'static [Movement] = &[$(Self::$name $({ $seed: 0 })?),*];
+
+            /// The properties of the rule.
+            pub fn info(self) -> &'static MovementInfo {
+                match self {
+                    $(Self::$name { .. } => &$module::INFO,)*
+                }
+            }
+
+            /// The seed of a rule that has one.
+            pub(crate) fn seed(self) -> Option<u64> {
+                match self {
+                    $($(Self::$name { $seed } => Some($seed),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The rule with another seed; `None` for a rule without one.
+            fn with_seed(self, value: u64) -> Option<Self> {
+                match self {
+                    $($(Self::$name { .. } => Some(Self::$name { $seed: value }),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+movements! {
     /// The table after the one moved last, in key order, around and around.
-    RoundRobin,
+    RoundRobin => round_robin,
     /// Any table. Which one follows from the seed and the tables that the run has.
-    Random {
-        /// What makes one sequence of choices differ from another.
-        seed: u64,
-    },
+    Random { seed: u64 } => random,
     /// The table with the fewest overlapping bytes in the next level per byte of its own.
-    LeastOverlap,
+    LeastOverlap => least_overlap,
     /// The same for the level after the next; in the last two levels, the next.
-    LeastOverlapGrandparent,
+    LeastOverlapGrandparent => least_overlap_grandparent,
     /// The table that was read least recently.
-    Coldest,
-    /// The table whose newest entry is the oldest: what RocksDB takes for the coldest.
-    ColdestUpdate,
+    Coldest => coldest,
+    /// The table whose newest entry is the oldest: RocksDB's estimate of the coldest.
+    ColdestUpdate => coldest_update,
     /// The table with the oldest entry.
-    Oldest,
+    Oldest => oldest,
     /// The table with the most tombstones, of those that have any.
-    MostTombstones,
-    /// The table whose oldest tombstone is the furthest past its time, of those that have any.
-    ExpiredTtl,
+    MostTombstones => most_tombstones,
+    /// The table whose oldest tombstone is the furthest past its deadline, of those that have any.
+    ExpiredTtl => expired_ttl,
 }
 
 impl Movement {
-    /// All rules with their names; the seed of the random one is given in parentheses.
-    pub const ALL: [(Movement, &'static str); 9] = [
-        (Movement::RoundRobin, "round-robin"),
-        (Movement::Random { seed: 0 }, "random"),
-        (Movement::LeastOverlap, "least-overlap"),
-        (Movement::LeastOverlapGrandparent, "least-overlap-grandparent"),
-        (Movement::Coldest, "coldest"),
-        (Movement::ColdestUpdate, "coldest-update"),
-        (Movement::Oldest, "oldest"),
-        (Movement::MostTombstones, "most-tombstones"),
-        (Movement::ExpiredTtl, "expired-ttl"),
-    ];
-
-    /// Whether the rule ranks every table, so that none after it is ever asked.
+    /// Whether the rule ranks every table, so that rules after it are never consulted.
     pub fn ranks_all(self) -> bool {
-        !matches!(self, Self::MostTombstones | Self::ExpiredTtl)
+        self.info().ranks_all
     }
 }
 
 impl fmt::Display for Movement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Random { seed } = self
-            && *seed != 0
-        {
-            return write!(f, "random({seed})");
+        f.write_str(self.info().name)?;
+        match self.seed() {
+            Some(seed) if seed != 0 => write!(f, "({seed})"),
+            _ => Ok(()),
         }
-        let same = |rule: &Movement| std::mem::discriminant(rule) == std::mem::discriminant(self);
-        f.write_str(Self::ALL.iter().find(|(rule, _)| same(rule)).map_or("", |(_, name)| name))
     }
 }
 
@@ -73,20 +116,20 @@ impl FromStr for Movement {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let known = || {
-            let names: Vec<&str> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            let names: Vec<&str> = Self::ALL.iter().map(|rule| rule.info().name).collect();
             ParseError::new("movement", text, format!("one of {}", names.join(", ")))
         };
-        let (name, argument) = call(text)?;
-        match (name, argument) {
-            ("random", Some(seed)) => {
-                Ok(Self::Random { seed: seed.trim().parse().map_err(|_| known())? })
-            }
-            (_, Some(_)) => Err(known()),
-            ("least-overlap-parent", None) => Ok(Self::LeastOverlap),
-            ("tombstone-density", None) => Ok(Self::MostTombstones),
-            (name, None) => {
-                let found = Self::ALL.iter().find(|(_, known)| *known == name);
-                found.map(|(rule, _)| *rule).ok_or_else(known)
+        let (name, seed) = call(text)?;
+        let is_called = |rule: &&Movement| {
+            let info = rule.info();
+            info.name == name || info.aliases.contains(&name)
+        };
+        let rule = *Self::ALL.iter().find(is_called).ok_or_else(known)?;
+        match seed {
+            None => Ok(rule),
+            Some(seed) => {
+                let seed = seed.trim().parse().ok();
+                seed.and_then(|seed| rule.with_seed(seed)).ok_or_else(known)
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::error::ParseError;
 
 /// The number of runs that a level may hold at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RunCount {
+pub enum RunLimit {
     /// This many; at least 1.
     Fixed(u32),
     /// As many as runs of the level above fit, less one: the level is tiered.
@@ -24,23 +24,23 @@ pub enum RunCount {
 /// The number of runs of each level from level 1 on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Runs {
-    upper: Vec<RunCount>,
-    last: Option<RunCount>,
+    upper: Vec<RunLimit>,
+    last: Option<RunLimit>,
 }
 
 impl Runs {
     /// `first` for level 1 and so on; the last of `rest` holds for all deeper levels. The deepest
     /// level in use has `last`, if that is given.
     pub fn new(
-        first: RunCount,
-        rest: impl IntoIterator<Item = RunCount>,
-        last: Option<RunCount>,
+        first: RunLimit,
+        rest: impl IntoIterator<Item = RunLimit>,
+        last: Option<RunLimit>,
     ) -> Self {
         Self { upper: std::iter::once(first).chain(rest).collect(), last }
     }
 
     /// The same for all levels from level 1 on.
-    pub fn all(count: RunCount) -> Self {
+    pub fn all(count: RunLimit) -> Self {
         Self::new(count, [], None)
     }
 
@@ -48,21 +48,21 @@ impl Runs {
     /// `ratio`.
     pub(super) fn allowed(&self, level: usize, last_level: usize, ratio: u64) -> u32 {
         let index = level.saturating_sub(1).min(self.upper.len() - 1);
-        let upper = self.upper.get(index).copied().unwrap_or(RunCount::Fixed(1));
+        let upper = self.upper.get(index).copied().unwrap_or(RunLimit::Fixed(1));
         let count = self.last.filter(|_| level >= last_level.max(1)).unwrap_or(upper);
         match count {
-            RunCount::Fixed(runs) => runs.max(1),
-            RunCount::Tiered => u32::try_from(ratio).unwrap_or(u32::MAX).saturating_sub(1).max(1),
+            RunLimit::Fixed(runs) => runs.max(1),
+            RunLimit::Tiered => u32::try_from(ratio).unwrap_or(u32::MAX).saturating_sub(1).max(1),
         }
     }
 
     /// All values, the one of the deepest level included.
-    pub(crate) fn values(&self) -> impl Iterator<Item = RunCount> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = RunLimit> {
         self.upper.iter().copied().chain(self.last)
     }
 }
 
-impl fmt::Display for RunCount {
+impl fmt::Display for RunLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(runs) => write!(f, "{runs}"),
@@ -80,7 +80,7 @@ impl fmt::Display for Runs {
     }
 }
 
-impl FromStr for RunCount {
+impl FromStr for RunLimit {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {

@@ -4,7 +4,7 @@
 //! refused too, unless earlier versions wrote them into databases: least overlap and round-robin
 //! beside a granularity that leaves nothing to choose, and after one another.
 
-use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
+use super::{Eagerness, Granularity, Growth, Manual, Movement, Strategy, Trigger, TriggerKind};
 use crate::error::ParseError;
 
 impl Strategy {
@@ -122,7 +122,7 @@ impl Strategy {
                     format!("{earlier} before it always finds a table, so that it is never asked");
                 return Err(refuse(&found, &reason));
             }
-            let ages = |trigger: &Trigger| matches!(trigger, Trigger::TombstoneTtl(_));
+            let ages = |trigger: &Trigger| trigger.rule().tombstone_times().is_some();
             let expires = self.triggers.values().iter().flatten().any(ages);
             if *rule == Movement::ExpiredTtl && !expires {
                 return Err(refuse(&found, "nothing expires without trigger=tombstone-ttl(TIME)"));
@@ -133,7 +133,7 @@ impl Strategy {
 
     /// Whether no level acts but on request.
     pub fn is_manual(&self) -> bool {
-        let only = |triggers: &Vec<Trigger>| triggers == &[Trigger::Manual];
+        let only = |triggers: &Vec<Trigger>| triggers == &[Trigger::from(Manual)];
         self.triggers.values().iter().all(only)
     }
 }

@@ -1,60 +1,73 @@
-//! Size-tiered policies: one list of runs, of which neighbours of like size become one.
+//! Size-tiered policies: all runs form one list, and adjacent runs of similar size are merged.
 //!
-//! There are no levels to be full: all runs of the tree, in order of age, are the list, and what is
-//! merged takes the place of the oldest of its inputs. Flushes land in level 0, so that a tree that
-//! had such a policy from the beginning is level 0 alone; a tree that comes from another design is
-//! taken as it is.
+//! No level is ever full. The list holds all runs of the tree in order of age, and a merge puts its
+//! result in the place of its oldest input. Because flushes land in level 0, a tree that always had
+//! such a policy consists of level 0 alone; the runs of a tree that had another design before form the
+//! list as they are.
 //!
 //! | text | merges | source |
 //! |---|---|---|
-//! | `prefix(1GiB,5,1.2)` | neighbours that reach 1 GiB together, or 5 of the newest | [`Prefix`] |
-//! | `concurrent(3,10,1.2)` | 3 to 10 of the newest, as far back as sizes are alike | [`Concurrent`] |
+//! | `prefix(1GiB,5,1.2)` | adjacent runs that reach 1 GiB together, or 5 of the newest | [`Prefix`](super::Prefix) |
+//! | `concurrent(3,10,1.2)` | 3 to 10 of the newest runs, as far back as sizes are similar | [`Concurrent`](super::Concurrent) |
 //!
-//! A policy is asked with [`SizedRun`]s and answers which of them to merge: it knows no trees.
-
-mod concurrent;
-mod prefix;
-mod sized_run;
+//! A policy sees [`SizedRun`]s and chooses which of them to merge; it knows nothing of trees.
 
 use std::fmt;
 use std::ops::Range;
 
-pub use concurrent::Concurrent;
-pub use prefix::Prefix;
-pub use sized_run::{SizeRatio, SizedRun};
-
-/// A policy of this kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SizeTiered {
-    /// One merge at a time, of runs up to a size.
-    Prefix(Prefix),
-    /// Merges at the same time, of so many runs.
-    Concurrent(Concurrent),
+/// A run as a policy sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizedRun {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Whether no running merge has taken it.
+    pub is_free: bool,
 }
 
-impl SizeTiered {
-    /// Which of the runs, the newest first, to merge.
-    pub fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
-        match self {
-            Self::Prefix(prefix) => prefix.choose(runs),
-            Self::Concurrent(concurrent) => concurrent.choose(runs),
-        }
-    }
+/// A size-tiered policy.
+pub trait SizeTiered: fmt::Display {
+    /// Chooses the runs to merge, from a list with the newest run first.
+    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>>;
 
     /// Whether a run of this size will be merged again.
-    pub fn merges_again(&self, bytes: u64) -> bool {
-        match self {
-            Self::Prefix(prefix) => prefix.merges_again(bytes),
-            Self::Concurrent(_) => true,
-        }
+    fn merges_again(&self, bytes: u64) -> bool;
+}
+
+/// How much larger the oldest run of a merge may be than all its younger runs together: 1.2 keeps a
+/// large run from being rewritten for little gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SizeRatio {
+    percent: u32,
+}
+
+impl SizeRatio {
+    /// The usual one, 1.2.
+    pub const DEFAULT: Self = Self { percent: 120 };
+
+    /// Whether a run of `oldest` bytes may be merged with younger runs of `younger` bytes in all.
+    pub(crate) fn allows(self, oldest: u64, younger: u64) -> bool {
+        u128::from(oldest) * 100 <= u128::from(younger) * u128::from(self.percent)
+    }
+
+    /// Parses a ratio such as `1.2`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let ratio = text.parse::<f64>().ok().filter(|ratio| (0.01..=1000.0).contains(ratio))?;
+        Some(Self { percent: (ratio * 100.0).round() as u32 })
     }
 }
 
-impl fmt::Display for SizeTiered {
+impl fmt::Display for SizeRatio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prefix(prefix) => prefix.fmt(f),
-            Self::Concurrent(concurrent) => concurrent.fmt(f),
-        }
+        write!(f, "{}", f64::from(self.percent) / 100.0)
     }
+}
+
+pub(crate) fn bytes_of(runs: &[SizedRun]) -> u64 {
+    runs.iter().fold(0, |sum, run| sum.saturating_add(run.bytes))
+}
+
+/// Splits the arguments of a text and trims them; empty for none and for empty parentheses.
+pub(crate) fn arguments(given: Option<&str>) -> Vec<&str> {
+    let given = given.filter(|text| !text.trim().is_empty());
+    given.map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
 }

@@ -148,7 +148,7 @@ impl Simulation<'_> {
     pub(super) fn decide(&mut self) {
         self.is_undecided = false;
         let scheduler = self.setup.design.scheduler;
-        if scheduler == Scheduler::Gear {
+        if scheduler.info().looks_at_levels {
             let accesses = Accesses::default();
             let in_progress = self.taken();
             let input = self.input(&accesses, &in_progress);
@@ -161,14 +161,8 @@ impl Simulation<'_> {
         for (merge, share) in self.merges.iter_mut().zip(shares) {
             merge.share = share;
         }
-        // Other rules answer the same until a merge begins or ends.
-        let depends = match scheduler {
-            Scheduler::Gear => true,
-            Scheduler::Greedy { merges } => merges > 1,
-            Scheduler::Single | Scheduler::Fair => false,
-        };
         self.decide_at = f64::INFINITY;
-        if depends && self.merges.len() > 1 {
+        if scheduler.changes_with_progress() && self.merges.len() > 1 {
             let machine = &self.setup.machine;
             let rate = machine.budget.unwrap_or(machine.device.bytes_per_second);
             let least = self.setup.window_seconds * DECIDE_PART;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
-use terrane::policy::Trigger;
 use terrane::policy::design::PerLevel;
+use terrane::policy::strategy::{LevelSaturation, TombstoneDensity, TombstoneTtl};
 use terrane_workload::Distribution;
 
 use super::check::{Checks, mean_of, most};
@@ -149,7 +149,7 @@ fn design_for_deletes(setting: &Setting, name: &str) -> Result<Design> {
     let of = ["tsa", "tsd"].into_iter().find(|of| name.starts_with(of)).unwrap_or(name);
     let mut design = setting.design(of)?;
     if name == DENSE {
-        let triggers = vec![Trigger::TombstoneDensity(DENSE_PERCENT), Trigger::LevelSaturation];
+        let triggers = vec![TombstoneDensity(DENSE_PERCENT).into(), LevelSaturation.into()];
         design.strategy.triggers = PerLevel::all(triggers);
     }
     let time = setting.entries() as u64 * OPERATION_MICROS;
@@ -160,7 +160,7 @@ fn design_for_deletes(setting: &Setting, name: &str) -> Result<Design> {
         _ => None,
     };
     if let Some(ttl) = ttl {
-        let triggers = vec![Trigger::TombstoneTtl(PerLevel::all(ttl)), Trigger::LevelSaturation];
+        let triggers = vec![TombstoneTtl(PerLevel::all(ttl)).into(), LevelSaturation.into()];
         design.strategy.triggers = PerLevel::all(triggers);
     }
     Ok(design)

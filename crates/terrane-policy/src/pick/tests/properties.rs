@@ -9,7 +9,7 @@ use crate::compaction::Compaction;
 use crate::key_range::KeyRange;
 use crate::pick::{manual, next_due_micros};
 use crate::soundness;
-use crate::strategy::{Granularity, Intake, Trigger, TriggerKind};
+use crate::strategy::{Granularity, Intake, LevelSaturation, RunCount, Trigger, TriggerKind};
 
 /// More compactions than any tree of these sizes needs.
 const STEPS_MAX: usize = 4000;
@@ -112,14 +112,14 @@ fn assert_at_rest(tree: &Simulation, story: &str) {
         let allowed = strategy.runs_allowed(index, last) as usize;
         let by_size = strategy.size_tiered().is_some();
         let single_run = !by_size && strategy.is_single_run(index, last);
-        if triggers.contains(&Trigger::RunCount) || single_run {
+        if triggers.contains(&Trigger::from(RunCount)) || single_run {
             let runs = level.runs.len();
             assert!(
                 runs <= allowed.max(usize::from(index > 0)),
                 "level {index} of {shape} from {story}"
             );
         }
-        if single_run && triggers.contains(&Trigger::LevelSaturation) {
+        if single_run && triggers.contains(&Trigger::from(LevelSaturation)) {
             let capacity = design.fitted(shape).capacity_bytes(index, last);
             assert!(level.size_bytes() <= capacity, "level {index} of {shape} from {story}");
         }
@@ -127,7 +127,7 @@ fn assert_at_rest(tree: &Simulation, story: &str) {
         if tree.oldest_snapshot.is_none()
             && let Some(Trigger::TombstoneTtl(times)) = triggers.iter().find(is_ttl)
         {
-            let deadline = strategy.tombstone_deadlines(times, last).get(index);
+            let deadline = strategy.tombstone_deadlines(&times.0, last).get(index);
             for table in level.runs.iter().flat_map(|run| &run.tables) {
                 let since = table.oldest_tombstone_micros.unwrap_or(tree.now_micros);
                 assert!(

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use terrane_testkit::Rng;
 
 use super::simulate::Simulation;
+use crate::access::Access;
 use crate::catalogue;
 use crate::design::{Design, FlushMode, PerLevel};
 use crate::key_range::KeyRange;
-use crate::pick::Access;
+use crate::scheduler::Scheduler;
 use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
-use crate::strategy::{Movement, Trigger};
+use crate::strategy::{LevelSaturation, Movement, RunCount, Scope, Trigger, TriggerKind};
 
 /// The time on all clocks.
 pub(super) const NOW: u64 = 1_000_000;
@@ -82,7 +83,7 @@ pub(super) fn small(rng: &mut Rng, design: &mut Design) {
 /// How writers and merges get along.
 fn interaction(rng: &mut Rng, design: &mut Design) {
     design.scheduler =
-        rng.pick(&["single", "fair", "greedy", "greedy(2)", "gear"]).parse().unwrap();
+        if rng.percent(20) { Scheduler::Greedy { merges: 2 } } else { *rng.pick(Scheduler::ALL) };
     let limits = &mut design.constraint;
     limits.limit = rng
         .pick(&["level0", "local(2x)", "local(2)", "global(3x)", "global(3)", "global(50)"])
@@ -97,11 +98,10 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
 
 /// A policy that goes by sizes, with the triggers that may be beside it.
 fn size_tiered(rng: &mut Rng, design: &mut Design) {
-    let policies =
-        ["prefix(64KiB,3)", "prefix(1MiB,2,5)", "concurrent(2,4)", "concurrent(3,10,0.5)"];
+    let policies = small_triggers(|scope| scope == Scope::SizeTiered);
     let mut chosen: Vec<Trigger> = triggers(rng);
     chosen.retain(|trigger| !trigger.kind().is_load());
-    chosen.insert(rng.index(chosen.len() + 1), rng.pick(&policies).parse().unwrap());
+    chosen.insert(rng.index(chosen.len() + 1), rng.pick(&policies).clone());
     let strategy = &mut design.strategy;
     strategy.eagerness = crate::strategy::Eagerness::Tiering;
     strategy.triggers = chosen.into();
@@ -140,23 +140,14 @@ fn per_level<T>(rng: &mut Rng, mut make: impl FnMut(&mut Rng) -> T) -> PerLevel<
 }
 
 fn triggers(rng: &mut Rng) -> Vec<Trigger> {
-    let all = [
-        "tombstone-ttl(500ms)",
-        "tombstone-ttl(100ms,200ms,400ms)",
-        "tombstone-density(30)",
-        "file-staleness(300ms,600ms)",
-        "read-triggered(100)",
-        "space-amplification(50)",
-        "file-count",
-        "file-count(2,5)",
-    ];
+    let often = [Trigger::from(LevelSaturation), Trigger::from(RunCount)];
     let mut triggers: Vec<Trigger> = Vec::new();
-    for text in all {
-        if rng.percent(20) {
-            triggers.push(text.parse().unwrap());
+    for trigger in small_triggers(|scope| !matches!(scope, Scope::SizeTiered | Scope::Nothing)) {
+        if !often.contains(&trigger) && rng.percent(20) {
+            triggers.push(trigger);
         }
     }
-    for trigger in [Trigger::LevelSaturation, Trigger::RunCount] {
+    for trigger in often {
         if rng.percent(70) {
             triggers.insert(rng.index(triggers.len() + 1), trigger);
         }
@@ -167,18 +158,24 @@ fn triggers(rng: &mut Rng) -> Vec<Trigger> {
         seen.push(trigger.kind());
         is_new
     });
-    if triggers.is_empty() { vec![Trigger::LevelSaturation] } else { triggers }
+    if triggers.is_empty() { vec![LevelSaturation.into()] } else { triggers }
+}
+
+/// Every registered trigger of some scopes, with settings that fire on small trees.
+fn small_triggers(has: impl Fn(Scope) -> bool) -> Vec<Trigger> {
+    let infos = TriggerKind::ALL.iter().map(|kind| kind.info()).filter(|info| has(info.scope));
+    infos.flat_map(|info| info.small).map(|text| text.parse().unwrap()).collect()
 }
 
 fn movement(rng: &mut Rng) -> Vec<Movement> {
     let mut rules = Vec::new();
-    for rule in [Movement::MostTombstones, Movement::ExpiredTtl] {
+    for rule in Movement::ALL.iter().copied().filter(|rule| !rule.ranks_all()) {
         if rng.percent(20) {
             rules.push(rule);
         }
     }
     let always: Vec<Movement> =
-        Movement::ALL.iter().map(|(rule, _)| *rule).filter(|rule| rule.ranks_all()).collect();
+        Movement::ALL.iter().copied().filter(|rule| rule.ranks_all()).collect();
     if rules.is_empty() || rng.percent(70) {
         rules.push(*rng.pick(&always));
     }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::access::Accesses;
 use crate::compaction::{Compaction, MEMTABLE};
 use crate::design::Design;
 use crate::flush::{self, FlushPlan};
 use crate::forecast::Played;
 use crate::key_range::KeyRange;
-use crate::pick::{Accesses, Cursors, PickInput, pick};
+use crate::pick::{Cursors, PickInput, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 use crate::soundness::{self, Unsound};
 

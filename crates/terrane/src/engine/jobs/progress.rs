@@ -2,7 +2,7 @@
 
 use terrane_policy::forecast::Cost;
 use terrane_policy::refilled;
-use terrane_policy::{Compaction, Design, Merge, Scheduler, TableInfo, TreeShape};
+use terrane_policy::{Compaction, Design, Merge, TableInfo, TreeShape};
 
 use crate::engine::jobs::gate::{Pass, Progress, Stopped};
 use crate::engine::tree::TreeJobs;
@@ -50,7 +50,7 @@ impl<'a> Pace<'a> {
             total_bytes,
             total_entries: compaction.tables().map(entries).sum(),
             entries: 0,
-            looks_at_level: tree.design().scheduler == Scheduler::Gear,
+            looks_at_level: tree.design().scheduler.info().looks_at_levels,
             refilled: 0.0,
             looked_at_bytes: u64::MAX,
         }
@@ -96,7 +96,7 @@ impl Engine {
     /// that.
     fn refilled(&self, tree: &Tree, jobs: &TreeJobs, compaction: &Compaction) -> f64 {
         let design: &Design = &tree.design();
-        if design.scheduler != Scheduler::Gear {
+        if !design.scheduler.info().looks_at_levels {
             return 0.0;
         }
         let state = tree.state();

@@ -1,4 +1,4 @@
-//! How tables were read: what the engine counts, and rules about reads look at.
+//! How tables were read: the engine counts, and rules about reads look at the counts.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Accesses {
 
 impl Accesses {
     /// No table was read.
-    pub(super) const NONE: Self = Self { tables: BTreeMap::new() };
+    pub(crate) const NONE: Self = Self { tables: BTreeMap::new() };
 
     /// How a table was read.
     pub fn get(&self, table: TableId) -> Access {

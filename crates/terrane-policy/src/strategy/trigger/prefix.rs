@@ -1,36 +1,50 @@
-//! AsterixDB's `PrefixMergePolicy`: small runs gather until they are worth a merge, and what has
-//! become large rests for ever.
+//! `prefix(1GiB,5,1.2)`: AsterixDB's `PrefixMergePolicy`. Small runs gather until a merge is worth it,
+//! and large ones rest.
 //!
-//! Looked at from the oldest run on, the first sequence is merged that
-//! - reaches the size at which runs rest, and no more runs than that takes, or else
-//! - goes on to the newest run and has as many runs as are tolerated,
+//! Going from the oldest run to the newest, the policy merges the first sequence that
+//! - exceeds the size from which runs rest, with as few runs as that takes, or else
+//! - extends to the newest run and holds the tolerated number of runs,
 //!
-//! if its oldest run is not larger than the ratio allows. Runs that rest part sequences. There is
-//! one merge at a time. (Parameters `max-mergable-component-size` and
-//! `max-tolerance-component-count`; the ratio is a constant there.)
+//! if its oldest run is not larger than the ratio allows. Resting runs separate sequences. One merge
+//! runs at a time. (Parameters `max-mergable-component-size` and `max-tolerance-component-count`; the
+//! ratio is a constant there.)
 
 use std::fmt;
 use std::ops::Range;
 
-use super::sized_run::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use super::rule::{Scope, TriggerInfo, TriggerRule, describe_merge, runs, wrong};
 use crate::error::ParseError;
+use crate::strategy::size_tiered::{SizeRatio, SizeTiered, SizedRun, arguments, bytes_of};
 use crate::units::{format_bytes, parse_bytes};
 
-/// One merge at a time, of runs up to a size.
+/// Adjacent runs that exceed a size together, or many small ones; one merge at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
-    /// A run that is larger is not merged again.
+    /// Larger runs are not merged again.
     rests_from: u64,
-    /// So many runs merge even if they stay smaller.
+    /// The number of runs that are merged even if they stay smaller together.
     tolerated: u32,
     ratio: SizeRatio,
 }
 
-impl Prefix {
-    /// AsterixDB's: 1 GiB and 5 runs.
-    const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
+static INFO: TriggerInfo = TriggerInfo {
+    name: "prefix",
+    scope: Scope::SizeTiered,
+    usual: "prefix(1GiB,5)",
+    small: &["prefix(64KiB,3)", "prefix(1MiB,2,5)"],
+    looks_at_time: false,
+    looks_at_accesses: false,
+    drops_tombstones: false,
+    quantity: runs,
+    describe: describe_merge,
+};
 
-    pub(crate) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+impl TriggerRule for Prefix {
+    fn info() -> &'static TriggerInfo {
+        &INFO
+    }
+
+    fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
         let bad = || wrong(text, "bytes, 2 to 1000 runs and a ratio, as in 'prefix(1GiB,5,1.2)'");
         let mut prefix = Self::DEFAULT;
         let all = arguments(given);
@@ -50,22 +64,38 @@ impl Prefix {
         is_fine.then_some(prefix).ok_or_else(bad)
     }
 
-    pub(super) fn merges_again(&self, bytes: u64) -> bool {
+    fn argument(&self) -> Option<String> {
+        let Self { rests_from, tolerated, ratio } = self;
+        Some(format!("{},{tolerated},{ratio}", format_bytes(*rests_from)))
+    }
+
+    fn size_tiered(&self) -> Option<&dyn SizeTiered> {
+        Some(self)
+    }
+}
+
+impl SizeTiered for Prefix {
+    fn merges_again(&self, bytes: u64) -> bool {
         bytes <= self.rests_from
     }
 
-    pub(super) fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
         if runs.iter().any(|run| !run.is_free) {
             return None;
         }
         (1..runs.len()).rev().find_map(|oldest| self.from(runs, oldest))
     }
+}
 
-    /// The sequence that begins with a run as its oldest, if it is to be merged.
+impl Prefix {
+    /// AsterixDB's defaults: 1 GiB and 5 runs.
+    const DEFAULT: Self = Self { rests_from: 1 << 30, tolerated: 5, ratio: SizeRatio::DEFAULT };
+
+    /// The sequence whose oldest run is given, if it is to be merged.
     fn from(&self, runs: &[SizedRun], oldest: usize) -> Option<Range<usize>> {
         let own = runs[oldest].bytes;
         let rests = |run: &SizedRun| !self.merges_again(run.bytes);
-        // Younger runs as far as the next one that rests.
+        // Younger runs, up to the next one that rests.
         let newest = runs[..oldest].iter().rposition(rests).map_or(0, |at| at + 1);
         if rests(&runs[oldest]) || newest == oldest {
             return None;
@@ -85,8 +115,7 @@ impl Prefix {
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rests_from, tolerated, ratio } = self;
-        write!(f, "prefix({},{tolerated},{ratio})", format_bytes(*rests_from))
+        write!(f, "prefix({})", self.argument().unwrap_or_default())
     }
 }
 

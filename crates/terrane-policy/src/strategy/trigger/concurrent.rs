@@ -1,18 +1,20 @@
-//! AsterixDB's `ConcurrentMergePolicy`: the newest runs that no merge has taken yet are merged as
-//! far back as sizes are alike, so that small merges go on beside large ones.
+//! `concurrent(3,10,1.2)`: AsterixDB's `ConcurrentMergePolicy`. It merges the newest runs that no
+//! merge has taken yet, back to the oldest one of similar size, so that small merges run while large
+//! ones do.
 //!
-//! Of the newest runs that are free, the oldest one is looked for that is not larger than the ratio
-//! allows, against those before it; at most so many are merged, and at least so many have to be
-//! there. (Parameters `min-` and `max-merge-component-count` and `size-ratio`; its
-//! `max-component-count` is a limit of runs here, as `global(30)`.)
+//! Among the newest free runs, the policy looks for the oldest one that is not larger, compared to
+//! those before it, than the ratio allows. A merge takes at most a given number of runs, and waits
+//! until it has a least number of them. (Parameters `min-` and `max-merge-component-count` and
+//! `size-ratio`; its `max-component-count` is a limit of runs here, as `global(30)`.)
 
 use std::fmt;
 use std::ops::Range;
 
-use super::sized_run::{SizeRatio, SizedRun, arguments, bytes_of, wrong};
+use super::rule::{Scope, TriggerInfo, TriggerRule, describe_merge, runs, wrong};
 use crate::error::ParseError;
+use crate::strategy::size_tiered::{SizeRatio, SizeTiered, SizedRun, arguments, bytes_of};
 
-/// Merges at the same time, of so many runs.
+/// A number of the newest runs of similar size; merges run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Concurrent {
     least: u32,
@@ -20,11 +22,29 @@ pub struct Concurrent {
     ratio: SizeRatio,
 }
 
-impl Concurrent {
-    /// AsterixDB's: 3 to 10 runs.
-    const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT };
+static INFO: TriggerInfo = TriggerInfo {
+    name: "concurrent",
+    scope: Scope::SizeTiered,
+    usual: "concurrent(3,10)",
+    small: &["concurrent(2,4)", "concurrent(3,10,0.5)"],
+    looks_at_time: false,
+    looks_at_accesses: false,
+    drops_tombstones: false,
+    quantity: runs,
+    describe: describe_merge,
+};
 
-    pub(crate) fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
+impl Concurrent {
+    /// AsterixDB's defaults: 3 to 10 runs.
+    const DEFAULT: Self = Self { least: 3, most: 10, ratio: SizeRatio::DEFAULT };
+}
+
+impl TriggerRule for Concurrent {
+    fn info() -> &'static TriggerInfo {
+        &INFO
+    }
+
+    fn parse(given: Option<&str>, text: &str) -> Result<Self, ParseError> {
         let bad =
             || wrong(text, "2 to 1000 runs, as many or more, and a ratio: 'concurrent(3,10,1.2)'");
         let mut concurrent = Self::DEFAULT;
@@ -47,7 +67,21 @@ impl Concurrent {
         is_fine.then_some(concurrent).ok_or_else(bad)
     }
 
-    pub(super) fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
+    fn argument(&self) -> Option<String> {
+        Some(format!("{},{},{}", self.least, self.most, self.ratio))
+    }
+
+    fn size_tiered(&self) -> Option<&dyn SizeTiered> {
+        Some(self)
+    }
+}
+
+impl SizeTiered for Concurrent {
+    fn merges_again(&self, _bytes: u64) -> bool {
+        true
+    }
+
+    fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>> {
         let free = runs.iter().take_while(|run| run.is_free).count();
         let (least, most) = (self.least as usize, self.most as usize);
         (least - 1..free).rev().find_map(|oldest| {
@@ -60,7 +94,7 @@ impl Concurrent {
 
 impl fmt::Display for Concurrent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "concurrent({},{},{})", self.least, self.most, self.ratio)
+        write!(f, "concurrent({})", self.argument().unwrap_or_default())
     }
 }
 

@@ -1,0 +1,18 @@
+//! `single`: all bandwidth to the merge that was created first, until it ends (LevelDB;
+//! performance-stability §4.1).
+
+use super::merge::{MergeDemand, SchedulerInfo};
+
+pub(super) static INFO: SchedulerInfo = SchedulerInfo {
+    name: "single",
+    aliases: &[],
+    most: 0,
+    looks_at_levels: false,
+    changes_with_progress: |_| false,
+    shares,
+};
+
+fn shares(merges: &[MergeDemand], _argument: u32, _slots: usize) -> Vec<f64> {
+    let first = merges.iter().min_by_key(|merge| merge.id).map(|merge| merge.id);
+    merges.iter().map(|merge| f64::from(u8::from(Some(merge.id) == first))).collect()
+}

@@ -1,0 +1,42 @@
+//! What every movement rule provides, and what it sees.
+
+use std::sync::Arc;
+
+use crate::access::Accesses;
+use crate::shape::{Run, TableInfo, TreeShape};
+
+/// A table of a run, with its index there.
+pub(crate) type TableChoice<'a> = (usize, &'a Arc<TableInfo>);
+
+/// What a rule may look at.
+pub(crate) struct MovementContext<'a> {
+    pub(crate) shape: &'a TreeShape,
+    pub(crate) accesses: &'a Accesses,
+    /// The level that gives up a table.
+    pub(crate) level: usize,
+    /// The run that the table is chosen from.
+    pub(crate) run: &'a Run,
+    pub(crate) now_micros: u64,
+    /// The argument of the rule; 0 for rules without one.
+    pub(crate) seed: u64,
+    /// The age at which tombstones of the level expire, if a trigger says so.
+    pub(crate) tombstone_deadline: Option<u64>,
+    /// The percentage of tombstones at which a trigger marks a table of the level; 0 without one.
+    pub(crate) dense_percent: u64,
+}
+
+/// The properties of a rule. Each has a file, and a line in the list of [`super::Movement`].
+#[derive(Debug)]
+pub struct MovementInfo {
+    /// The name in text forms.
+    pub name: &'static str,
+    /// Other names that are understood.
+    pub aliases: &'static [&'static str],
+    /// Whether the rule ranks every table, so that rules after it are never consulted.
+    pub ranks_all: bool,
+    /// Whether it depends on how tables were read.
+    pub looks_at_accesses: bool,
+    /// Drops the tables that the rule does not rank, and puts the one to move first in front. The
+    /// order in which tables come is the order in which ties are broken.
+    pub(crate) order: fn(&MovementContext<'_>, &mut Vec<TableChoice<'_>>),
+}

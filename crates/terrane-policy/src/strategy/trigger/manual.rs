@@ -1,0 +1,30 @@
+//! `manual`: a level acts on request only.
+
+use super::rule::{Scope, TriggerInfo, TriggerRule, no_argument};
+use crate::error::ParseError;
+
+/// Never fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manual;
+
+static INFO: TriggerInfo = TriggerInfo {
+    name: "manual",
+    scope: Scope::Nothing,
+    usual: "manual",
+    small: &["manual"],
+    looks_at_time: false,
+    looks_at_accesses: false,
+    drops_tombstones: false,
+    quantity: |value| value.to_string(),
+    describe: |finding| format!("level {}", finding.level),
+};
+
+impl TriggerRule for Manual {
+    fn info() -> &'static TriggerInfo {
+        &INFO
+    }
+
+    fn parse(argument: Option<&str>, text: &str) -> Result<Self, ParseError> {
+        no_argument(argument, text, Self)
+    }
+}

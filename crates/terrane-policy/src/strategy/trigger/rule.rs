@@ -1,0 +1,198 @@
+//! What every trigger provides: a description of its kind, a text form and a measurement.
+
+use crate::design::PerLevel;
+use crate::error::ParseError;
+use crate::shape::TableInfo;
+use crate::strategy::size_tiered::SizeTiered;
+
+/// What a trigger looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The bytes or tables of one level.
+    LevelSize,
+    /// The number of runs of one level.
+    LevelRuns,
+    /// Single tables.
+    Table,
+    /// The tree as a whole.
+    Tree,
+    /// The sizes of runs, whatever their levels; see [`SizeTiered`].
+    SizeTiered,
+    /// Nothing: the trigger never fires.
+    Nothing,
+}
+
+/// What a trigger found when it fired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding {
+    /// The level that acts.
+    pub level: usize,
+    /// The measured value, in the unit of the trigger.
+    pub measured: u64,
+    /// The value that fires the trigger.
+    pub threshold: u64,
+}
+
+/// The properties of a kind of trigger.
+#[derive(Debug)]
+pub struct TriggerInfo {
+    /// The name in text forms.
+    pub name: &'static str,
+    /// What it looks at.
+    pub scope: Scope,
+    /// A text form with usual settings; [`crate::space`] enumerates these.
+    pub usual: &'static str,
+    /// Text forms that fire on trees of a few KiB within a second; property tests draw from these.
+    pub small: &'static [&'static str],
+    /// Whether the measured value is an age in microseconds, so that time alone makes it fire.
+    pub looks_at_time: bool,
+    /// Whether it depends on how often tables were read.
+    pub looks_at_accesses: bool,
+    /// Whether it fires in order to drop tombstones, and so rewrites a table in place if nothing
+    /// older lies below it.
+    pub drops_tombstones: bool,
+    /// A value with its unit.
+    pub quantity: fn(u64) -> String,
+    /// A finding as part of a sentence.
+    pub describe: fn(&Finding) -> String,
+}
+
+/// The measured value and the threshold of a trigger.
+pub(crate) type Measure = (u64, u64);
+
+/// A level, as [`Scope::LevelSize`] triggers see it. Tables that running compactions take away are
+/// not counted.
+pub(crate) struct LevelContext<'a> {
+    pub(crate) level: usize,
+    pub(crate) bytes: u64,
+    pub(crate) tables: u64,
+    pub(crate) capacity_bytes: u64,
+    pub(crate) table_bytes: u64,
+    /// The size ratio of a level to the level above.
+    pub(crate) ratio: &'a dyn Fn(usize) -> u64,
+}
+
+/// A table, as [`Scope::Table`] triggers see it.
+pub(crate) struct TableContext<'a> {
+    pub(crate) level: usize,
+    pub(crate) table: &'a TableInfo,
+    pub(crate) now_micros: u64,
+    /// Lookups that read the table.
+    pub(crate) reads: u64,
+    /// The age at which tombstones must leave the level, from [`TriggerRule::tombstone_times`].
+    pub(crate) tombstone_deadline: Option<u64>,
+}
+
+/// A tree, as [`Scope::Tree`] triggers see it.
+pub(crate) struct TreeContext {
+    /// Bytes of the oldest run.
+    pub(crate) oldest_bytes: u64,
+    /// Bytes of all other runs.
+    pub(crate) newer_bytes: u64,
+}
+
+/// A trigger. Each has a file, and a line in the list of [`super::Trigger`].
+pub(crate) trait TriggerRule {
+    /// The properties of the kind.
+    fn info() -> &'static TriggerInfo
+    where
+        Self: Sized;
+
+    /// Parses the text between the parentheses; `text` is the whole text, for messages.
+    fn parse(argument: Option<&str>, text: &str) -> Result<Self, ParseError>
+    where
+        Self: Sized;
+
+    /// The text between the parentheses; `None` to print the name alone.
+    fn argument(&self) -> Option<String> {
+        None
+    }
+
+    /// Measures a level.
+    fn measure_level(&self, _level: &LevelContext<'_>) -> Option<Measure> {
+        None
+    }
+
+    /// Measures a table; `None` if the trigger has no interest in it.
+    fn measure_table(&self, _table: &TableContext<'_>) -> Option<Measure> {
+        None
+    }
+
+    /// Measures a tree.
+    fn measure_tree(&self, _tree: &TreeContext) -> Option<Measure> {
+        None
+    }
+
+    /// The times by which the trigger wants tombstones gone, if it is about that.
+    fn tombstone_times(&self) -> Option<&PerLevel<u64>> {
+        None
+    }
+
+    /// The policy of a [`Scope::SizeTiered`] trigger.
+    fn size_tiered(&self) -> Option<&dyn SizeTiered> {
+        None
+    }
+}
+
+/// The error for `text` where `expected` was wanted.
+pub(super) fn wrong(text: &str, expected: &str) -> ParseError {
+    ParseError::new("trigger", text, expected)
+}
+
+/// Checks that a trigger without settings is given none.
+pub(super) fn no_argument<T>(
+    argument: Option<&str>,
+    text: &str,
+    trigger: T,
+) -> Result<T, ParseError> {
+    if argument.is_some() { Err(wrong(text, "no argument")) } else { Ok(trigger) }
+}
+
+/// `held of allowed`, for a level.
+pub(super) fn level_holds(finding: &Finding, quantity: fn(u64) -> String) -> String {
+    let Finding { level, measured, threshold } = finding;
+    format!("level {level} holds {measured} of {}", quantity(*threshold))
+}
+
+/// Parses rising times by level.
+pub(super) fn parse_times(argument: Option<&str>, text: &str) -> Result<PerLevel<u64>, ParseError> {
+    let Some(argument) = argument else {
+        return Err(wrong(text, "a time, as in 'tombstone-ttl(1h)'"));
+    };
+    let times = argument.split(',').map(crate::units::parse_micros);
+    let times = times.collect::<Result<Vec<u64>, _>>()?;
+    let bad = || wrong(text, "times above zero that do not fall from level to level");
+    if times.contains(&0) || !times.is_sorted() {
+        return Err(bad());
+    }
+    let mut times = times.into_iter();
+    times.next().map(|first| PerLevel::new(first, times)).ok_or_else(bad)
+}
+
+/// Prints times by level.
+pub(super) fn format_times(times: &PerLevel<u64>) -> String {
+    let words = times.values().iter().map(|&micros| crate::units::format_micros(micros));
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Parses a percentage from 1 to `most`.
+pub(super) fn parse_percent(argument: &str, most: u32, text: &str) -> Result<u32, ParseError> {
+    let number = argument.trim().trim_end_matches('%').trim_end().parse().ok();
+    let in_range = number.filter(|percent| (1..=most).contains(percent));
+    in_range.ok_or_else(|| wrong(text, &format!("1 to {most} percent")))
+}
+
+/// Prints a percentage.
+pub(super) fn percent(value: u64) -> String {
+    format!("{value} %")
+}
+
+/// Prints a number of runs.
+pub(super) fn runs(value: u64) -> String {
+    format!("{value} runs")
+}
+
+/// What a size-tiered policy found.
+pub(super) fn describe_merge(finding: &Finding) -> String {
+    format!("merges {} adjacent runs of {}", finding.measured, finding.threshold)
+}

@@ -1,0 +1,60 @@
+use super::*;
+
+#[test]
+fn triggers_print_as_they_parse() {
+    for text in [
+        "level-saturation",
+        "file-count",
+        "file-count(4,40)",
+        "run-count",
+        "file-staleness(1h,2d)",
+        "space-amplification(200)",
+        "tombstone-ttl(90s)",
+        "tombstone-density(50)",
+        "read-triggered(16KiB)",
+        "prefix(1GiB,5,1.2)",
+        "concurrent(3,10,1.2)",
+        "manual",
+    ] {
+        assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
+    }
+    assert_eq!("tombstone-density(5 %)".parse(), Ok(Trigger::from(TombstoneDensity(5))));
+}
+
+#[test]
+fn registered_examples_parse_to_their_kind_and_round_trip() {
+    for kind in TriggerKind::ALL {
+        let info = kind.info();
+        for text in info.small.iter().chain([&info.usual]) {
+            let trigger: Trigger = text.parse().unwrap();
+            assert_eq!(trigger.kind(), *kind, "{text}");
+            assert_eq!(trigger.to_string().parse(), Ok(trigger), "{text}");
+        }
+    }
+}
+
+#[test]
+fn triggers_without_sense_are_refused() {
+    for text in [
+        "",
+        "often",
+        "run-count(3)",
+        "file-count(0)",
+        "tombstone-ttl",
+        "tombstone-ttl(0s)",
+        "file-staleness(2d,1d)",
+        "tombstone-density(101)",
+        "space-amplification(0)",
+        "read-triggered(0)",
+        "level-saturation(",
+        "prefix(0)",
+        "prefix(1GiB,1)",
+        "prefix(1GiB,5,0)",
+        "prefix(1GiB,5,1.2,7)",
+        "concurrent(1)",
+        "concurrent(4,3)",
+        "concurrent(3,10,nan)",
+    ] {
+        assert!(text.parse::<Trigger>().is_err(), "{text}");
+    }
+}
