@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use terrane_policy::{Design, Forecast};
 
-use crate::db_stats::Stats;
 use crate::durability::Durability;
 use crate::engine::{Engine, Tree, Write};
 use crate::error::{Error, Result};
@@ -18,7 +17,7 @@ use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::options::{OpenMode, Options};
 use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
-use crate::stats::OperationCounts;
+use crate::stats::{OperationCounts, Stats};
 use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::{Key, Value};

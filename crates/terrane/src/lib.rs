@@ -48,13 +48,13 @@ mod checksum;
 mod clock;
 mod codec;
 mod db;
-mod db_stats;
 mod durability;
 mod engine;
 mod error;
 mod event;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod gather_stats;
 mod handle;
 mod held_snapshot;
 mod human;
@@ -87,7 +87,6 @@ mod write_options;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use db::Db;
-pub use db_stats::{CacheStats, HeldUp, LevelStats, MemoryStats, StallStats, Stats};
 pub use durability::Durability;
 pub use error::{Corruption, Error, ErrorKind, Invalid, IoFailure, Result};
 pub use event::{BackgroundWork, Event, FlushReason, LoggedEvent, StallEffect, WriteStall};
@@ -96,7 +95,10 @@ pub use iterator::Iter;
 pub use keyspace::{Keyspace, KeyspaceOptions};
 pub use options::{Background, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath};
 pub use snapshot::Snapshot;
-pub use stats::{OperationCounts, Times};
+pub use stats::{
+    CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, Metric, MetricKind,
+    MetricUnit, OperationCounts, StallStats, Stats, Times,
+};
 pub use table::CacheWarming;
 pub use terrane_policy as policy;
 pub use terrane_policy::Design;

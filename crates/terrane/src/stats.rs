@@ -1,259 +1,162 @@
-//! Counters of everything that a database does.
+//! Counters of a running database, and the report made of them.
 //!
-//! Counting must not cost what it measures: each thread adds to one of a few stripes, so that
-//! threads do not fight over a cache line, and reading sums the stripes up.
+//! | module | one line |
+//! |---|---|
+//! | `metrics` | every metric, declared once; the struct [`Stats`] |
+//! | `metric` | what a metric is, and the macro behind the declaration |
+//! | `counters` | counting in many threads |
+//! | `times` | a histogram of durations |
+//! | `operations` | operations by kind |
+//! | `show`, `open_metrics` | a report as text, for people and for monitoring |
+//!
+//! A database fills a [`Stats`] in `gather_stats.rs`.
 
+mod counters;
+mod metric;
+mod metrics;
+mod open_metrics;
 mod operations;
+mod show;
+#[cfg(test)]
+mod tests;
 mod times;
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
 
+use terrane_policy::{Pressure, StallCause};
+
+pub(crate) use counters::{CachePart, Counters, LEVELS_COUNTED, stripe_of_thread};
+pub(crate) use metric::MetricGroup;
+pub use metric::{Metric, MetricKind, MetricUnit};
+pub(crate) use metrics::Counter;
+pub use metrics::{CacheStats, MembufferStats, MemoryStats, StallStats, Stats};
 pub use operations::OperationCounts;
 pub use times::Times;
-pub(crate) use times::TimesCounter;
 
-/// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Counter {
-    /// Operations written, each of a batch.
-    Writes,
-    /// Keys and values written, in bytes.
-    UserBytesWritten,
-    /// Deletes of keys and of ranges among them.
-    Deletes,
-    /// Point lookups.
-    Gets,
-    /// Point lookups that found a value.
-    GetsFound,
-    /// Point lookups that were made again, as what they looked for was overwritten in place.
-    GetsRetried,
-    /// Operations that completed in a Membuffer.
-    MembufferWrites,
-    /// Versions that were overwritten in place.
-    UpdatesInPlace,
-    /// Versions that threads moved from a Membuffer to the list behind it.
-    Drained,
-    /// Time that they took for it, in microseconds.
-    DrainMicros,
-    /// Scans that began again, as they met something newer (`scan=restart`).
-    ScanRestarts,
-    /// Scans that did so too often, and stopped writers.
-    ScanFallbacks,
-    /// Scans that took the moment of another.
-    ScanPiggybacks,
-    /// Iterators and other scans begun.
-    Scans,
-    /// Entries that iterators went to.
-    ScanEntries,
-    /// Filters asked by point lookups.
-    FilterProbes,
-    /// Filters that said no.
-    FilterNegatives,
-    /// Filters that said maybe for a key that was not there.
-    FilterFalsePositives,
-    /// Data blocks found in the cache.
-    CacheDataHits,
-    /// Index blocks found in the cache.
-    CacheIndexHits,
-    /// Filters found in the cache.
-    CacheFilterHits,
-    /// Blocks that flushes and compactions put into the cache.
-    CacheWarmed,
-    /// Bytes of them.
-    CacheWarmedBytes,
-    /// Tables that were to be read or written around the page cache, and were not.
-    DirectRefused,
-    /// Bytes read from tables by readers; of mapped tables, bytes whose checksum was verified.
-    TableBytesRead,
-    /// Bytes written to the log.
-    LogBytesWritten,
-    /// Syncs of the log.
-    LogSyncs,
-    /// Bytes written to manifests.
-    ManifestBytesWritten,
-    /// Memtables flushed.
-    Flushes,
-    /// Bytes written by flushes.
-    FlushBytesWritten,
-    /// Flushes that merged with level 0, or went into a run of it.
-    FlushesMerged,
-    /// Flushes that made a new run where the design would rather have had them merge.
-    FlushesApart,
-    /// Compactions that rewrote something.
-    Compactions,
-    /// Compactions that only moved tables.
-    MoveCompactions,
-    /// Tables that moved without being rewritten.
-    TrivialMoves,
-    /// Bytes read by compactions, and by flushes that merge; of mapped tables, bytes of blocks that they went through.
-    CompactionBytesRead,
-    /// Bytes written by compactions.
-    CompactionBytesWritten,
-    /// Processor time of compactions, in microseconds.
-    CompactionCpuMicros,
-    /// Wall time of flushes, in microseconds.
-    FlushMicros,
-    /// Tables dropped unread because a range tombstone covered them.
-    TablesDropped,
-    /// Time that writers waited because of runs in level 0, in microseconds.
-    StallRunsMicros,
-    /// Time that writers waited because of runs in some level, in microseconds.
-    StallLevelRunsMicros,
-    /// Time that writers waited because of runs in all levels together, in microseconds.
-    StallTotalRunsMicros,
-    /// Time that writers waited because of full memtables, in microseconds.
-    StallMemtablesMicros,
-    /// Time writers waited for a tree that was out of shape.
-    StallShapeMicros,
-    /// Time by which writers were slowed down, in microseconds.
-    DelayMicros,
-    /// Writers that had to wait or slow down.
-    StalledWrites,
+/// Reads of the tables of one level, and compactions out of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelStats {
+    /// Data blocks searched by point lookups.
+    pub get_blocks: u64,
+    /// Cache misses for data blocks.
+    pub data_misses: u64,
+    /// Cache misses for index blocks.
+    pub index_misses: u64,
+    /// Cache misses for filters.
+    pub filter_misses: u64,
+    /// Compactions that rewrote data and whose newest input was in this level.
+    pub compactions: u64,
 }
 
-const COUNTERS: usize = Counter::StalledWrites as usize + 1;
-const STRIPES: usize = 16;
+impl LevelStats {
+    /// Each number with its name, as in JSON, and its meaning.
+    pub fn numbers(&self) -> [(&'static str, &'static str, u64); 5] {
+        let Self { get_blocks, data_misses, index_misses, filter_misses, compactions } = *self;
+        [
+            ("get_blocks", "Data blocks searched by point lookups, by level.", get_blocks),
+            ("cache_data_misses", "Cache misses for data blocks, by level.", data_misses),
+            ("cache_index_misses", "Cache misses for index blocks, by level.", index_misses),
+            ("cache_filter_misses", "Cache misses for filters, by level.", filter_misses),
+            ("compactions", "Compactions that rewrote data, by input level.", compactions),
+        ]
+    }
 
-/// Levels that are counted apart; the last one counts for all below it too.
-pub(crate) const LEVELS_COUNTED: usize = 8;
-
-#[repr(align(128))]
-#[derive(Debug)]
-struct Stripe {
-    counters: [AtomicU64; COUNTERS],
-    /// Data blocks looked into by point lookups, by level.
-    get_blocks: [AtomicU64; LEVELS_COUNTED],
-}
-
-/// What may be missing in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum CachePart {
-    Data,
-    Index,
-    Filter,
-}
-
-const CACHE_PARTS: usize = CachePart::Filter as usize + 1;
-
-/// All counters of a database.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    stripes: Box<[Stripe]>,
-    /// Misses of the cache by level. Not striped: each of them reads from storage.
-    cache_misses: [[AtomicU64; LEVELS_COUNTED]; CACHE_PARTS],
-    /// Compactions that rewrote something, by the level that they took from.
-    compactions: [AtomicU64; LEVELS_COUNTED],
-    /// Wall time of compactions that rewrote something.
-    pub(crate) compaction_times: TimesCounter,
-}
-
-fn zeros<const N: usize>() -> [AtomicU64; N] {
-    std::array::from_fn(|_| AtomicU64::new(0))
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        let stripe = |_| Stripe { counters: zeros(), get_blocks: zeros() };
+    /// The growth since `earlier`.
+    fn since(&self, earlier: &Self) -> Self {
         Self {
-            stripes: (0..STRIPES).map(stripe).collect(),
-            cache_misses: std::array::from_fn(|_| zeros()),
-            compactions: zeros(),
-            compaction_times: TimesCounter::default(),
+            get_blocks: self.get_blocks.saturating_sub(earlier.get_blocks),
+            data_misses: self.data_misses.saturating_sub(earlier.data_misses),
+            index_misses: self.index_misses.saturating_sub(earlier.index_misses),
+            filter_misses: self.filter_misses.saturating_sub(earlier.filter_misses),
+            compactions: self.compactions.saturating_sub(earlier.compactions),
         }
     }
 }
 
-impl Counters {
-    #[inline]
-    pub(crate) fn add(&self, counter: Counter, amount: u64) {
-        if let Some(Stripe { counters, .. }) = self.stripes.get(stripe_of_thread()) {
-            // Relaxed: counters order nothing.
-            counters[counter as usize].fetch_add(amount, Ordering::Relaxed);
+/// A stall that the writers of a keyspace are in now.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CurrentStall {
+    /// The keyspace.
+    pub keyspace: Arc<str>,
+    /// Whether writers stop once the memtable is full; otherwise they are delayed.
+    pub stops: bool,
+    /// The cause, the measured number, and the thresholds.
+    pub pressure: Pressure,
+    /// The time since the stall began.
+    pub since: Duration,
+}
+
+impl StallStats {
+    /// Returns the time that writers lost to stalls of all causes, in microseconds.
+    pub fn total_micros(&self) -> u64 {
+        self.runs_micros()
+            + self.immutable_memtables_micros
+            + self.compactions_due_micros
+            + self.delay_micros
+    }
+
+    /// Returns the time that writers were stopped because of too many runs, by any count of runs,
+    /// in microseconds.
+    pub fn runs_micros(&self) -> u64 {
+        self.level0_runs_micros + self.level_runs_micros + self.total_runs_micros
+    }
+
+    /// Returns the time that writers were stopped for `cause`, in microseconds.
+    pub fn micros(&self, cause: StallCause) -> u64 {
+        match cause {
+            StallCause::Level0Runs => self.level0_runs_micros,
+            StallCause::LevelRuns => self.level_runs_micros,
+            StallCause::TotalRuns => self.total_runs_micros,
+            StallCause::ImmutableMemtables => self.immutable_memtables_micros,
+            StallCause::CompactionsDue => self.compactions_due_micros,
         }
-    }
-
-    /// As [`Counters::add`], for what most often is nothing.
-    #[inline]
-    pub(crate) fn add_some(&self, counter: Counter, amount: u64) {
-        if amount > 0 {
-            self.add(counter, amount);
-        }
-    }
-
-    /// Counts a data block that a point lookup looks into, of a table of `level`.
-    #[inline]
-    pub(crate) fn add_get_block(&self, level: u8) {
-        if let Some(Stripe { get_blocks, .. }) = self.stripes.get(stripe_of_thread()) {
-            let level = usize::from(level).min(LEVELS_COUNTED - 1);
-            get_blocks[level].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a block of a table of `level` that the cache did not have.
-    #[cold]
-    pub(crate) fn add_cache_miss(&self, part: CachePart, level: u8) {
-        let level = usize::from(level).min(LEVELS_COUNTED - 1);
-        self.cache_misses[part as usize][level].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a compaction that rewrote something, out of `level`.
-    pub(crate) fn add_compaction(&self, level: usize) {
-        self.compactions[level.min(LEVELS_COUNTED - 1)].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Compactions that rewrote something, out of a level.
-    pub(crate) fn compactions(&self, level: usize) -> u64 {
-        self.compactions.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-
-    /// Data blocks that point lookups looked into in tables of a level.
-    pub(crate) fn get_blocks(&self, level: usize) -> u64 {
-        let values = self.stripes.iter().filter_map(|stripe| stripe.get_blocks.get(level));
-        values.map(|value| value.load(Ordering::Relaxed)).sum()
-    }
-
-    /// Blocks of tables of a level that the cache did not have.
-    pub(crate) fn cache_misses(&self, part: CachePart, level: usize) -> u64 {
-        let count = self.cache_misses[part as usize].get(level);
-        count.map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn get(&self, counter: Counter) -> u64 {
-        let values = self.stripes.iter().map(|stripe| &stripe.counters[counter as usize]);
-        values.map(|value| value.load(Ordering::Relaxed)).sum()
     }
 }
 
-#[inline]
-pub(crate) fn stripe_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+impl MemoryStats {
+    /// Returns the memory of all holders, in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.memtable_bytes + self.cache_bytes + self.pinned_bytes + self.job_bytes
     }
-    STRIPE.with(|stripe| {
-        if stripe.get() == usize::MAX {
-            stripe.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
-        }
-        stripe.get()
-    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_add_up() {
-        let counters = Counters::default();
-        std::thread::scope(|scope| {
-            for _ in 0..20 {
-                scope.spawn(|| (0..100).for_each(|_| counters.add(Counter::Gets, 2)));
-            }
-        });
-        assert_eq!(counters.get(Counter::Gets), 4000);
-        assert_eq!(counters.get(Counter::Writes), 0);
+impl Stats {
+    /// Returns the bytes written to storage: log, tables and manifests.
+    pub fn storage_bytes_written(&self) -> u64 {
+        self.log_bytes_written
+            + self.flush_bytes_written
+            + self.compaction_bytes_written
+            + self.manifest_bytes_written
     }
+
+    /// Returns the bytes of tables read from storage or the page cache.
+    pub fn storage_bytes_read(&self) -> u64 {
+        self.table_bytes_read + self.compaction_bytes_read
+    }
+
+    /// Returns the bytes written to tables, flushes included, per user byte written. The log is
+    /// not counted.
+    pub fn write_amplification(&self) -> f64 {
+        let tables = self.flush_bytes_written + self.compaction_bytes_written;
+        ratio(tables, self.user_bytes_written)
+    }
+
+    /// Returns the bytes written by compactions per user byte written. The compaction paper calls
+    /// this write amplification (§4.2).
+    pub fn rewrite_amplification(&self) -> f64 {
+        ratio(self.compaction_bytes_written, self.user_bytes_written)
+    }
+
+    /// Returns the data blocks searched per point lookup, cached or not. The compaction paper's read
+    /// amplification (§4.2) counts pages read instead: `table_bytes_read` over lookups.
+    pub fn read_amplification(&self) -> f64 {
+        ratio(self.get_blocks, self.gets)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -39,7 +39,10 @@ fn flushes_leave_one_run_and_the_answers_of_any_other_design() {
     assert_eq!((merged.flushes, merged.flushes_merged, merged.flushes_apart), (3, 2, 0));
     assert_eq!((apart.flushes, apart.flushes_merged, apart.flushes_apart), (3, 0, 0));
     assert!(merged.write_amplification() > apart.write_amplification());
-    assert!(merged.to_string().contains("2 merged with level 0, 0 could not be"), "{merged}");
+    assert!(
+        merged.to_string().contains("2 merged with level 0, 0 made a new run instead"),
+        "{merged}"
+    );
     let last = db.events().into_iter().rev().map(|event| event.event);
     let ended = last.into_iter().find(|event| matches!(event, Event::FlushEnded { .. })).unwrap();
     let Event::FlushEnded { merged_tables, read_bytes, apart, .. } = &ended else { panic!() };

@@ -37,29 +37,30 @@ pub(super) struct Misses {
 }
 
 impl TreeWork {
-    /// What came between two statistics.
+    /// The work between two reports.
     pub(super) fn between(before: &Stats, now: &Stats) -> Self {
-        let user_bytes = now.user_bytes_written - before.user_bytes_written;
-        let written = now.compaction_bytes_written - before.compaction_bytes_written;
+        let done = now.since(before);
+        let written = done.compaction_bytes_written;
+        let per_user_byte = written as f64 / done.user_bytes_written as f64;
         Self {
-            rewrite_amplification: (user_bytes > 0).then(|| written as f64 / user_bytes as f64),
-            compaction_bytes_read: now.compaction_bytes_read - before.compaction_bytes_read,
+            rewrite_amplification: (done.user_bytes_written > 0).then_some(per_user_byte),
+            compaction_bytes_read: done.compaction_bytes_read,
             compaction_bytes_written: written,
-            move_compactions: now.move_compactions - before.move_compactions,
-            compaction_times: now.compaction_times.since(&before.compaction_times),
-            compaction_cpu_micros: now.compaction_cpu_micros - before.compaction_cpu_micros,
+            move_compactions: done.move_compactions,
+            compaction_cpu_micros: done.compaction_cpu_micros,
             cache_misses: Misses {
-                data: now.cache.data_misses - before.cache.data_misses,
-                index: now.cache.index_misses - before.cache.index_misses,
-                filter: now.cache.filter_misses - before.cache.filter_misses,
+                data: done.cache.data_misses,
+                index: done.cache.index_misses,
+                filter: done.cache.filter_misses,
             },
-            by_level: by_level(&before.by_level, &now.by_level),
-            tombstones: now.table_tombstones + now.table_range_tombstones,
-            oldest_tombstone_micros: now.oldest_tombstone_micros,
-            levels: now.levels,
-            sorted_runs: now.sorted_runs,
-            tables: now.tables,
-            direct_refused: now.direct_refused - before.direct_refused,
+            tombstones: done.table_tombstones + done.table_range_tombstones,
+            oldest_tombstone_micros: done.oldest_tombstone_micros,
+            levels: done.levels,
+            sorted_runs: done.sorted_runs,
+            tables: done.tables,
+            direct_refused: done.direct_refused,
+            compaction_times: done.compaction_times,
+            by_level: done.by_level,
         }
     }
 
@@ -68,20 +69,6 @@ impl TreeWork {
         let micros = self.compaction_times.sum_micros();
         (micros > 0).then(|| self.compaction_cpu_micros as f64 / micros as f64)
     }
-}
-
-fn by_level(before: &[LevelStats], now: &[LevelStats]) -> Vec<LevelStats> {
-    let earlier = |level: usize| before.get(level).copied().unwrap_or_default();
-    let since = |(level, now): (usize, &LevelStats)| {
-        let (mut since, before) = (*now, earlier(level));
-        since.get_blocks -= before.get_blocks;
-        since.data_misses -= before.data_misses;
-        since.index_misses -= before.index_misses;
-        since.filter_misses -= before.filter_misses;
-        since.compactions -= before.compactions;
-        since
-    };
-    now.iter().enumerate().map(since).collect()
 }
 
 /// The same as programs get it.

@@ -1,11 +1,11 @@
-//! Statistics for people.
+//! A report as text: a summary, and every metric that is not zero.
 
 use std::fmt;
 
-use super::{HeldUp, LevelStats, Stats, ratio};
+use super::{CurrentStall, LevelStats, Metric, MetricUnit, Stats, ratio};
 use crate::human::human;
 
-impl fmt::Display for HeldUp {
+impl fmt::Display for CurrentStall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { keyspace, stops, pressure, since } = self;
         let how = if *stops { "stopped" } else { "delayed" };
@@ -20,12 +20,12 @@ impl Stats {
         write!(f, "flushes             {} ({})", self.flushes, human(self.flush_bytes_written))?;
         if self.flushes_merged + self.flushes_apart > 0 {
             let (merged, apart) = (self.flushes_merged, self.flushes_apart);
-            write!(f, ", {merged} merged with level 0, {apart} could not be")?;
+            write!(f, ", {merged} merged with level 0, {apart} made a new run instead")?;
         }
         writeln!(f)
     }
 
-    /// What compactions did, and what is in tables.
+    /// Compactions, tables and levels.
     fn write_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -69,7 +69,21 @@ impl Stats {
         Ok(())
     }
 
-    /// How long compactions took, if there were any.
+    fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let memory = &self.memory;
+        writeln!(
+            f,
+            "memory              {} of {}: memtables {}, cache {}, pinned {}, jobs {}",
+            human(memory.total_bytes()),
+            human(memory.budget_bytes),
+            human(memory.memtable_bytes),
+            human(memory.cache_bytes),
+            human(memory.pinned_bytes),
+            human(memory.job_bytes)
+        )
+    }
+
+    /// The distribution of compaction times, unless no compaction rewrote data.
     fn write_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = &self.compaction_times;
         if times.count() == 0 {
@@ -112,17 +126,7 @@ impl fmt::Display for Stats {
         )?;
         self.write_flushes(f)?;
         self.write_tables(f)?;
-        let memory = &self.memory;
-        writeln!(
-            f,
-            "memory              {} of {}: memtables {}, cache {}, pinned {}, jobs {}",
-            human(memory.total_bytes()),
-            human(memory.budget_bytes),
-            human(memory.memtable_bytes),
-            human(memory.cache_bytes),
-            human(memory.pinned_bytes),
-            human(memory.job_bytes)
-        )?;
+        self.write_memory(f)?;
         if self.cache.warmed > 0 {
             let bytes = human(self.cache.warmed_bytes);
             writeln!(f, "put into the cache  {} blocks ({bytes}) by jobs", self.cache.warmed)?;
@@ -160,6 +164,19 @@ impl fmt::Display for Stats {
         for cause in &stalls.now {
             write!(f, "\nnow                 {cause}")?;
         }
-        self.error.as_ref().map_or(Ok(()), |error| write!(f, "\nerror               {error}"))
+        if let Some(error) = &self.error {
+            write!(f, "\nerror               {error}")?;
+        }
+        self.metrics().iter().try_for_each(|metric| write_metric(f, metric))
+    }
+}
+
+/// A line for a metric that is not zero.
+fn write_metric(f: &mut fmt::Formatter<'_>, metric: &Metric) -> fmt::Result {
+    let name = metric.name;
+    match (metric.value, metric.unit) {
+        (None | Some(0), _) => Ok(()),
+        (Some(value), MetricUnit::Bytes) => write!(f, "\n{name:<32} {value} ({})", human(value)),
+        (Some(value), _) => write!(f, "\n{name:<32} {value}"),
     }
 }

@@ -1,0 +1,136 @@
+//! Fills a [`Stats`] from the counters and trees of an engine.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use terrane_policy::Admission;
+
+use crate::engine::{Engine, Opened, pressure_of};
+use crate::stats::{CachePart, LEVELS_COUNTED, MetricGroup};
+use crate::stats::{
+    CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
+};
+
+impl Stats {
+    /// The numbers of a running database.
+    pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
+        let counters = &engine.counters;
+        let totals = TableTotals::of(engine);
+        let by_level = levels_stats(engine, totals.levels);
+        Self {
+            durability: engine.durability(),
+            get_blocks: by_level.iter().map(|level| level.get_blocks).sum(),
+            cache: cache_stats(engine, &by_level),
+            membuffer: MembufferStats::counted(counters),
+            stalls: StallStats { now: current_stalls(engine), ..StallStats::counted(counters) },
+            memory: memory_stats(engine),
+            compaction_times: counters.compaction_times.times(),
+            table_bytes: totals.bytes,
+            table_entries: totals.entries,
+            table_tombstones: totals.tombstones,
+            table_range_tombstones: totals.range_tombstones,
+            oldest_tombstone_micros: totals
+                .oldest_tombstone
+                .map(|since| engine.clock.now_micros().saturating_sub(since)),
+            tables: totals.tables,
+            sorted_runs: totals.runs,
+            levels: totals.levels as u64,
+            by_level,
+            snapshots: engine.snapshots.list().len(),
+            replayed_writes: opened.replayed_batches,
+            dropped_log_records: opened.dropped_records,
+            error: engine.health.problem().or_else(|| engine.damage()),
+            ..Self::counted(counters)
+        }
+    }
+}
+
+/// Sums over the tables of all trees.
+#[derive(Debug, Default)]
+struct TableTotals {
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    range_tombstones: u64,
+    oldest_tombstone: Option<u64>,
+    tables: u64,
+    runs: u64,
+    levels: usize,
+}
+
+impl TableTotals {
+    fn of(engine: &Engine) -> Self {
+        let mut totals = Self::default();
+        for tree in engine.trees().values() {
+            let version = Arc::clone(&tree.state().version);
+            let shape = version.shape();
+            totals.runs += shape.run_count() as u64;
+            let last = shape.levels.iter().rposition(|level| level.table_count() > 0);
+            totals.levels = totals.levels.max(last.map_or(0, |last| last + 1));
+            for table in shape.tables() {
+                totals.tables += 1;
+                totals.bytes += table.size_bytes;
+                totals.entries += table.entries;
+                totals.tombstones += table.tombstones;
+                totals.range_tombstones += table.range_tombstones;
+                let oldest = [totals.oldest_tombstone, table.oldest_tombstone_micros];
+                totals.oldest_tombstone = oldest.into_iter().flatten().min();
+            }
+        }
+        totals
+    }
+}
+
+/// Levels with tables now, and deeper ones that were read or compacted before.
+fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
+    let counters = &engine.counters;
+    let of = |level| LevelStats {
+        get_blocks: counters.get_blocks(level),
+        data_misses: counters.cache_misses(CachePart::Data, level),
+        index_misses: counters.cache_misses(CachePart::Index, level),
+        filter_misses: counters.cache_misses(CachePart::Filter, level),
+        compactions: counters.compactions(level),
+    };
+    let mut all: Vec<_> = (0..LEVELS_COUNTED).map(of).collect();
+    let read = all.iter().rposition(|level| *level != LevelStats::default());
+    all.truncate(levels.max(read.map_or(0, |last| last + 1)));
+    all
+}
+
+fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
+    let sum = |misses: fn(&LevelStats) -> u64| by_level.iter().map(misses).sum();
+    CacheStats {
+        data_misses: sum(|level| level.data_misses),
+        index_misses: sum(|level| level.index_misses),
+        filter_misses: sum(|level| level.filter_misses),
+        ..CacheStats::counted(&engine.counters)
+    }
+}
+
+fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
+    let trees = engine.trees();
+    let stalls = trees.values().filter_map(|tree| {
+        let state = tree.state();
+        Some(CurrentStall {
+            keyspace: Arc::clone(&tree.name),
+            stops: matches!(state.admission, Admission::Stop(_)),
+            pressure: pressure_of(&state.admission)?,
+            since: state.held_since.map(|since| since.elapsed()).unwrap_or_default(),
+        })
+    });
+    stalls.collect()
+}
+
+fn memory_stats(engine: &Engine) -> MemoryStats {
+    let trees = engine.trees();
+    let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+    let blocks = engine.ledger.blocks.load(Ordering::Relaxed) as u64;
+    let cached = engine.tables.cache.used_bytes();
+    MemoryStats {
+        budget_bytes: engine.settings.memory_budget_bytes(),
+        memtable_bytes: (memtables + engine.pool.free_bytes()) as u64,
+        cache_bytes: cached,
+        pinned_bytes: blocks.saturating_sub(cached),
+        job_bytes: engine.ledger.jobs.load(Ordering::Relaxed) as u64,
+    }
+}

@@ -1,0 +1,175 @@
+//! What a metric is, and the macro that declares all of them.
+
+use super::counters::Counters;
+
+/// One number that a database reports about itself; see [`Stats::metrics`](crate::Stats::metrics).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// The name, as in JSON: unique, lower case, with the unit last or before a participle.
+    pub name: &'static str,
+    /// Whether it only grows.
+    pub kind: MetricKind,
+    /// The unit of the value.
+    pub unit: MetricUnit,
+    /// The meaning, in a sentence.
+    pub help: &'static str,
+    /// The value; `None` if it does not apply now, such as the age of the oldest tombstone in a
+    /// database without tombstones.
+    pub value: Option<u64>,
+}
+
+/// Whether a metric only grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetricKind {
+    /// Starts at zero when the database is opened, and only grows.
+    Counter,
+    /// A current value, which grows and shrinks.
+    Gauge,
+}
+
+/// The unit of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MetricUnit {
+    /// A number of things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Microseconds.
+    Micros,
+}
+
+/// A struct of metrics.
+pub(crate) trait MetricGroup {
+    /// The fields that are backed by a counter; the others have their default.
+    fn counted(counters: &Counters) -> Self;
+
+    /// Adds the metrics of this struct.
+    fn append_metrics(&self, metrics: &mut Vec<Metric>);
+
+    /// The same with the growth of each counter since `earlier`, and gauges as they are.
+    fn metrics_since(&self, earlier: &Self) -> Self;
+}
+
+/// The type of a field that holds a metric.
+pub(super) trait MetricValue: Copy {
+    /// The value as [`Metric`] has it.
+    fn value(self) -> Option<u64>;
+
+    /// The growth since `earlier`.
+    fn since(self, earlier: Self) -> Self;
+}
+
+impl MetricValue for u64 {
+    fn value(self) -> Option<u64> {
+        Some(self)
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        self.saturating_sub(earlier)
+    }
+}
+
+impl MetricValue for usize {
+    fn value(self) -> Option<u64> {
+        Some(self as u64)
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        self.saturating_sub(earlier)
+    }
+}
+
+impl MetricValue for Option<u64> {
+    fn value(self) -> Option<u64> {
+        self
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        Some(self?.saturating_sub(earlier.unwrap_or(0)))
+    }
+}
+
+/// Declares metrics: a line `field: type = kind(Counter) unit "name"` is a field of a struct, its
+/// documentation, its entry in [`Stats::metrics`](crate::Stats::metrics), its part of the
+/// difference of two structs and, with a `Counter`, the variant of the enum of that name.
+///
+/// The fields after `and` are not metrics.
+macro_rules! metrics {
+    ($(
+        $(#[$attribute:meta])*
+        $group:ident {
+            $(
+                $(#[doc = $help:literal])*
+                $field:ident: $type:ty = $kind:ident $(($counter:ident))? $unit:ident $name:literal;
+            )*
+        } and {
+            $(
+                $(#[$other_attribute:meta])*
+                $other:ident: $other_type:ty;
+            )*
+        }
+    )*) => {
+        /// A counter that threads increment.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(usize)]
+        pub(crate) enum Counter {
+            $($($($counter,)?)*)*
+        }
+
+        impl Counter {
+            /// The number of counters.
+            pub(crate) const COUNT: usize = [$($($(Self::$counter,)?)*)*].len();
+
+            /// All counters.
+            #[cfg(test)]
+            pub(super) const ALL: [Self; Self::COUNT] = [$($($(Self::$counter,)?)*)*];
+        }
+
+        $(
+            $(#[$attribute])*
+            #[derive(Debug, Clone, Default)]
+            #[non_exhaustive]
+            pub struct $group {
+                $(
+                    $(#[doc = $help])*
+                    pub $field: $type,
+                )*
+                $(
+                    $(#[$other_attribute])*
+                    pub $other: $other_type,
+                )*
+            }
+
+            impl MetricGroup for $group {
+                fn counted(counters: &Counters) -> Self {
+                    let mut counted = Self::default();
+                    $($(counted.$field = counters.get(Counter::$counter);)?)*
+                    let _ = (&mut counted, counters);
+                    counted
+                }
+
+                fn append_metrics(&self, metrics: &mut Vec<Metric>) {
+                    $(metrics.push(Metric {
+                        name: $name,
+                        kind: MetricKind::$kind,
+                        unit: MetricUnit::$unit,
+                        help: concat!($($help),*).trim_ascii(),
+                        value: self.$field.value(),
+                    });)*
+                }
+
+                fn metrics_since(&self, earlier: &Self) -> Self {
+                    let mut since = self.clone();
+                    $(if MetricKind::$kind == MetricKind::Counter {
+                        since.$field = self.$field.since(earlier.$field);
+                    })*
+                    since
+                }
+            }
+        )*
+    };
+}
+
+pub(super) use metrics;

@@ -1,0 +1,134 @@
+//! A report in the OpenMetrics text format, which Prometheus and its relatives scrape.
+//!
+//! Names follow that format: a prefix, base units (bytes, seconds) as suffix, and `_total` for
+//! counters. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
+
+use std::fmt::{self, Write};
+
+use super::{LevelStats, Metric, MetricKind, MetricUnit, Stats};
+
+const PREFIX: &str = "terrane";
+const QUANTILES: [(f64, &str); 3] = [(50.0, "0.5"), (90.0, "0.9"), (99.0, "0.99")];
+
+impl Stats {
+    /// Returns the report in the OpenMetrics text format, to be served with the content type
+    /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+    ///
+    /// It has every metric of [`Stats::metrics`], numbers by level, the distribution of compaction
+    /// times, current stalls, and whether there is an error.
+    pub fn open_metrics(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string does not fail.
+        let _ = self.write_open_metrics(&mut text);
+        text
+    }
+
+    fn write_open_metrics(&self, out: &mut String) -> fmt::Result {
+        for metric in self.metrics() {
+            write_metric(out, &metric)?;
+        }
+        self.write_levels(out)?;
+        self.write_compaction_times(out)?;
+        self.write_current_stalls(out)?;
+        let name = format!("{PREFIX}_failed");
+        write_head(out, &name, "gauge", "", "1 if an error stops writes or background work.")?;
+        writeln!(out, "{name} {}", u8::from(self.error.is_some()))?;
+        writeln!(out, "# EOF")
+    }
+
+    fn write_levels(&self, out: &mut String) -> fmt::Result {
+        for (number, (name, help, _)) in LevelStats::default().numbers().into_iter().enumerate() {
+            let name = format!("{PREFIX}_level_{name}");
+            write_head(out, &name, "counter", "", help)?;
+            for (level, stats) in self.by_level.iter().enumerate() {
+                let value = stats.numbers().get(number).map_or(0, |(_, _, value)| *value);
+                writeln!(out, "{name}_total{{level=\"{level}\"}} {value}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_compaction_times(&self, out: &mut String) -> fmt::Result {
+        let name = format!("{PREFIX}_compaction_duration_seconds");
+        let times = &self.compaction_times;
+        let help = "Wall time of each compaction that rewrote data.";
+        write_head(out, &name, "summary", "seconds", help)?;
+        for (percent, quantile) in QUANTILES {
+            let micros = times.percentile_micros(percent);
+            writeln!(out, "{name}{{quantile=\"{quantile}\"}} {}", Seconds(micros))?;
+        }
+        writeln!(out, "{name}_count {}", times.count())?;
+        writeln!(out, "{name}_sum {}", Seconds(times.sum_micros()))
+    }
+
+    fn write_current_stalls(&self, out: &mut String) -> fmt::Result {
+        let name = format!("{PREFIX}_current_stall_seconds");
+        write_head(out, &name, "gauge", "seconds", "Age of the current stall of a keyspace.")?;
+        for stall in &self.stalls.now {
+            let effect = if stall.stops { "stop" } else { "delay" };
+            let (keyspace, cause) = (escaped(&stall.keyspace), stall.pressure.cause);
+            let labels = format!("keyspace=\"{keyspace}\",cause=\"{cause}\",effect=\"{effect}\"");
+            let micros = u64::try_from(stall.since.as_micros()).unwrap_or(u64::MAX);
+            writeln!(out, "{name}{{{labels}}} {}", Seconds(micros))?;
+        }
+        Ok(())
+    }
+}
+
+impl Metric {
+    /// Returns the name of the metric's family in OpenMetrics; the sample of a counter has the
+    /// suffix `_total` as well.
+    pub fn open_metrics_name(&self) -> String {
+        let words = self.name.split('_').filter(|word| !matches!(*word, "bytes" | "micros"));
+        let words =
+            words.chain(Some(self.unit.open_metrics_name()).filter(|unit| !unit.is_empty()));
+        words.fold(PREFIX.to_owned(), |name, word| name + "_" + word)
+    }
+}
+
+impl MetricUnit {
+    /// The base unit, or nothing for plain counts.
+    fn open_metrics_name(self) -> &'static str {
+        match self {
+            Self::Count => "",
+            Self::Bytes => "bytes",
+            Self::Micros => "seconds",
+        }
+    }
+}
+
+/// Microseconds printed as seconds, exactly.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+fn write_metric(out: &mut String, metric: &Metric) -> fmt::Result {
+    let name = metric.open_metrics_name();
+    let (kind, suffix) = match metric.kind {
+        MetricKind::Counter => ("counter", "_total"),
+        MetricKind::Gauge => ("gauge", ""),
+    };
+    write_head(out, &name, kind, metric.unit.open_metrics_name(), metric.help)?;
+    match (metric.value, metric.unit) {
+        (None, _) => Ok(()),
+        (Some(micros), MetricUnit::Micros) => writeln!(out, "{name}{suffix} {}", Seconds(micros)),
+        (Some(value), _) => writeln!(out, "{name}{suffix} {value}"),
+    }
+}
+
+fn write_head(out: &mut String, name: &str, kind: &str, unit: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# TYPE {name} {kind}")?;
+    if !unit.is_empty() {
+        writeln!(out, "# UNIT {name} {unit}")?;
+    }
+    writeln!(out, "# HELP {name} {}", escaped(help))
+}
+
+/// Escapes help text and label values.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+}
