@@ -1,24 +1,26 @@
 //! The write-ahead log.
 //!
-//! One log serves all keyspaces of a database. It is a chain of segments: files of fixed length,
-//! made in advance and used again, that records are copied into. At any durability but `Sync` a
-//! write costs no system call; what was copied survives the death of the process.
+//! One log serves all keyspaces of a database. It is a chain of segments: preallocated, reused
+//! files of fixed length. Writers copy records into a memory map of the current segment, so a write
+//! costs no system call unless its durability is `Sync`, and a copied record survives the death of
+//! the process.
 //!
 //! A position in the log ([`Lsn`](crate::types::Lsn)) counts bytes from the first record ever
-//! written. Every memtable knows the position at which it began, and once it is flushed everything
-//! before the next one's is no longer needed; segments are freed when no keyspace needs them.
+//! written. Every memtable records the position at which it began. Once it is flushed, its keyspace
+//! no longer needs records before the start of the next memtable; a segment is freed when no
+//! keyspace needs it.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `format` | headers and records, byte by byte |
-//! | `writer` | the end of the log, with all that belongs to it |
-//! | `segment` | the segment that is being written |
-//! | `append` | encodes records into it |
-//! | `next_segment` | moves from segment to segment |
-//! | `spares` | files made in advance, freed, and written again |
-//! | `ahead` | what other threads do for it before it has to wait |
-//! | `sync` | makes the log durable for many writers at once |
-//! | `segment_reader`, `recover` | read it back, and decide where it ends |
+//! | `writer` | the end of the log and its state |
+//! | `segment` | the current segment |
+//! | `append` | encodes records into the current segment |
+//! | `next_segment` | switches from one segment to the next |
+//! | `spares` | preallocated and reused segment files |
+//! | `ahead` | work that background threads do so that the writer does not block |
+//! | `sync` | group commit: one sync for many writers |
+//! | `segment_reader`, `recover` | read the log back and decide where it ends |
 
 mod ahead;
 mod append;
@@ -35,14 +37,14 @@ mod sync;
 mod tests;
 mod writer;
 
-pub(crate) use ahead::{Ahead, HeaderSync, WantedClean, WantedPages, WantedSpare};
+pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
 pub(crate) use format::{RecordKind, clear_note};
 pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 
-/// The name of a log file. Its number is that of the file, not that of the segment in it.
+/// The name of a log file. The number identifies the file, not the segment that it holds.
 pub(crate) fn segment_file_name(number: u64) -> String {
     format!("{number:06}.log")
 }

@@ -1,7 +1,7 @@
-//! What other threads do for the log, so that no writer waits for it: files made in advance, files
-//! cleaned before they are written again, pages there before they are needed, headers made durable.
+//! Work that background threads do so that no writer blocks on it: creating spare files, syncing
+//! freed files before their reuse, preparing pages, and syncing headers.
 //!
-//! The writer of the log says what is wanted; who does it needs no lock of the log meanwhile.
+//! The log writer hands out requests; a thread carries them out without the lock of the log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, Result};
 use crate::storage::{Preparer, Storage, Syncer};
 
-/// A spare segment to be made, without holding up the log meanwhile.
+/// A request to create a spare segment file.
 #[derive(Debug)]
 pub(crate) struct WantedSpare {
     pub(super) path: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct WantedSpare {
 }
 
 impl WantedSpare {
-    /// Makes the file; its name is durable then.
+    /// Creates the file and makes its name durable.
     pub(crate) fn make(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
         let segment = storage.create_segment(&self.path, self.len);
         segment.map_err(|error| Error::io("create", &self.path, error))?;
@@ -27,44 +27,44 @@ impl WantedSpare {
     }
 }
 
-/// A segment that will be written again. What is left of its records in memory is written to disk
-/// first: it would be when its new header is made durable, and the writer would wait for that.
+/// A request to sync a freed segment before its reuse. Otherwise the sync of its new header would
+/// write back the dirty pages of old records, and a writer would wait for that.
 #[derive(Debug)]
 pub(crate) struct WantedClean {
     pub(super) path: PathBuf,
 }
 
 impl WantedClean {
-    /// Answers the path, to be given back.
+    /// Syncs the file and returns its path, to be given back to the log writer.
     ///
     /// # Errors
-    /// The file is no use any more.
+    /// The file cannot be reused.
     pub(crate) fn make(self, storage: &dyn Storage) -> std::io::Result<PathBuf> {
         storage.open_segment(&self.path)?.syncer().sync()?;
         Ok(self.path)
     }
 }
 
-/// Segments that are freed.
+/// The segments freed by a release.
 #[derive(Debug, Default)]
-pub(crate) struct Released {
-    /// To be cleaned, and given back by [`super::LogWriter::give_cleaned`].
+pub(crate) struct FreedSegments {
+    /// To be synced and given back with [`super::LogWriter::give_cleaned`].
     pub(crate) reused: Vec<WantedClean>,
     /// To be removed.
     pub(crate) removed: Vec<PathBuf>,
 }
 
-/// What another thread does for a segment that is being written, so that its writer need not wait.
+/// Requests for the current segment.
 #[derive(Debug)]
-pub(crate) struct Ahead {
-    /// A part of it that will be written to soon.
+pub(crate) struct SegmentRequests {
+    /// Pages to be prepared.
     pub(crate) pages: Option<WantedPages>,
-    /// Its header, where no one makes it durable yet.
+    /// The header to be synced, unless a thread has that request already.
     pub(crate) header: Option<Arc<HeaderSync>>,
 }
 
-/// A part of a segment that will be written to soon: pages that are made by another thread do not
-/// hold up the writer.
+/// A request to prepare pages that will be written to soon, so that the writer does not take their
+/// page faults.
 #[derive(Debug)]
 pub(crate) struct WantedPages {
     pub(super) preparer: Arc<dyn Preparer>,
@@ -73,15 +73,18 @@ pub(crate) struct WantedPages {
 }
 
 impl WantedPages {
-    /// Has them there.
+    /// Prepares the pages.
     pub(crate) fn make(self) {
         self.preparer.prepare(self.offset, self.len);
     }
 }
 
-/// The header of a segment on its way to the disk. It has to be there before the next segment's
-/// is, and before the segment in front of it goes: then the chain is whole after every crash.
-/// A segment whose header is lost had no record that was promised, as syncing those syncs it too.
+/// The sync of a segment's header.
+///
+/// 1. The header becomes durable before the next segment begins and before the previous segment's
+///    file is freed, so that the chain of segments is complete after every crash.
+/// 2. A segment whose header is lost has no acknowledged synced record, because a sync of a record
+///    syncs the whole file, header included.
 #[derive(Debug)]
 pub(crate) struct HeaderSync {
     path: PathBuf,
@@ -94,14 +97,18 @@ impl HeaderSync {
         Self { path, syncer, is_durable: AtomicBool::new(false) }
     }
 
-    /// Makes it durable; for [`super::LogSync::sync_header`], which does one sync at a time.
+    /// Makes the header durable. Only [`super::LogSync::sync_header`] calls this, which serializes
+    /// syncs.
     pub(super) fn sync(&self) -> Result<()> {
         self.syncer.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        // Release: pairs with the load in `is_durable`, so that a thread that sees the flag frees
+        // the previous segment only after the sync.
         self.is_durable.store(true, Ordering::Release);
         Ok(())
     }
 
     pub(super) fn is_durable(&self) -> bool {
+        // Acquire: pairs with the store in `sync`.
         self.is_durable.load(Ordering::Acquire)
     }
 }

@@ -1,24 +1,24 @@
-//! Encodes records into the segment that is being written.
+//! Encodes records into the current segment.
 
 use super::format::{HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, record_header};
 use super::next_segment::Ending;
-use super::segment::Current;
+use super::segment::CurrentSegment;
 use super::writer::LogWriter;
 use crate::batch::Op;
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
-/// Payloads up to this size are put together in memory, and written at once.
+/// Payloads up to this size are assembled in a buffer and written in one step.
 const COPIED_BYTES: usize = 16 << 10;
 
 impl LogWriter {
-    /// Adds the operations of a write, of which the first has sequence number `seq`; `is_synced`
-    /// if the writer will have it synced at once. Returns the position after it. Nothing is written
-    /// if it fails.
+    /// Appends the operations of a write, the first of which has sequence number `seq`. `is_synced`
+    /// means that the writer syncs the log right after. Returns the position after the record. On
+    /// failure the log has no new record.
     ///
     /// # Errors
-    /// There is no room for another segment.
+    /// The record cannot be written, or there is no space for another segment.
     pub(crate) fn append(
         &mut self,
         seq: SeqNo,
@@ -26,7 +26,7 @@ impl LogWriter {
         is_synced: bool,
     ) -> Result<Lsn> {
         let synced = self.sync.synced();
-        // Once something new is durable the log says so, for the next recovery to know.
+        // A `Synced` record tells the next recovery which records were durable.
         if synced > self.said_synced {
             let note = synced.0.to_le_bytes();
             let needed = record_bytes(note.len())
@@ -42,21 +42,21 @@ impl LogWriter {
         Ok(end)
     }
 
-    /// Whether the segment has room for so many bytes of records, and for its end.
+    /// Whether the segment has room for `bytes` of records and the `Continued` record.
     fn has_room(&self, bytes: usize) -> bool {
         self.current.offset + (bytes + record_bytes(0)) as u64 <= self.current.len
     }
 
-    /// Encodes a record that is written together with the next one, for which the segment has room.
+    /// Encodes a record to be written together with the next one. The segment has room for both.
     fn put_before(&mut self, kind: RecordKind, seq: SeqNo, payload: &[u8]) {
-        let Current { header, offset, .. } = &self.current;
+        let CurrentSegment { header, offset, .. } = &self.current;
         let head = record_header(header.nonce, *offset, kind, seq, &[payload]);
         self.before.extend_from_slice(&head);
         self.before.extend_from_slice(payload);
         self.before.resize(record_bytes(payload.len()), 0);
     }
 
-    /// Adds a write of one operation, encoded on the way.
+    /// Appends a write of one operation, which it encodes.
     pub(crate) fn append_one(
         &mut self,
         seq: SeqNo,
@@ -67,7 +67,7 @@ impl LogWriter {
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
         let appended = match *op {
-            // A large value is not copied into the operation.
+            // A large value goes to the log directly, without a copy into the encoded operation.
             Op::Put { key, value } if value.len() > COPIED_BYTES => {
                 Op::encode_put_head(keyspace, key, value.len(), &mut encoded);
                 self.append(seq, &[&encoded, value], is_synced)
@@ -90,12 +90,12 @@ impl LogWriter {
     ) -> Result<Lsn> {
         let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
         let total = record_bytes(payload_bytes);
-        // Room for the record that says that another segment follows is always left.
+        // Every other kind leaves room for the `Continued` record that ends the segment.
         let reserved = if kind == RecordKind::Continued { 0 } else { record_bytes(0) };
         if self.current.offset + (total + reserved) as u64 > self.current.len {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
-        let Current { header, segment, offset, len, path, .. } = &mut self.current;
+        let CurrentSegment { header, segment, offset, len, path, .. } = &mut self.current;
         self.scratch.clear();
         self.scratch.append(&mut self.before);
         let before = self.scratch.len();
@@ -109,8 +109,8 @@ impl LogWriter {
             };
             written.map_err(|error| Error::io("write", path, error))
         };
-        // A large payload is not copied twice; it is written first, so that the record does not
-        // hold before all of it is there.
+        // A large payload is written from where it is. Payload and tail precede the header, because
+        // the header carries the checksum: a crash in between leaves no valid record.
         if payload_bytes <= COPIED_BYTES {
             payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
         } else {

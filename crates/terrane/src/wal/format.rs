@@ -1,21 +1,22 @@
 //! Segment headers and records, byte by byte.
 //!
 //! ```text
-//! segment: | header, 512 bytes | record | record | ... | zeros or what was there before |
+//! segment: | header, 512 bytes | record | record | ... | zeros or earlier contents |
 //! header:  | magic u64 | version u32 | 0 u32 | database u64 | segment u64 | nonce u64 | base lsn u64 |
 //!          | previous segment u64 | its end lsn u64 | boot u128 | created u64 | checksum u64 | zeros |
 //! note:    at byte 256 of the header: | manifest version u64 | checksum u64 |
 //! record:  | checksum u64 | length u32 | kind u32 | seq u64 | payload | zeros to 8 bytes |
 //! ```
 //!
-//! The note says that the manifest holds all edits up to a version; it is overwritten in place
-//! whenever that changes, so that a manifest that has lost edits is seen.
+//! The note states the version up to which the manifest has all edits. It is overwritten in place
+//! with each new version, so that recovery detects a manifest that lost edits.
 //!
-//! A record's checksum is over all of it but itself, seeded with the nonce of its segment and its
-//! offset. The nonce is new each time a file is used for another segment, so that a record of an
-//! earlier use never holds; neither does one that lies in the value of a record, as its writer
-//! could not know the nonce. After the last record there are at least 16 zeros: they are written
-//! with each record, and overwritten by the next.
+//! 1. A record's checksum covers the rest of the record and is seeded with the segment's nonce and
+//!    the record's offset. Each use of a file as a segment draws a new nonce. Therefore a record of
+//!    an earlier use fails its checksum, and so does a record copied into a user value, because the
+//!    user cannot know the nonce.
+//! 2. At least 16 zeros follow the last record unless the file ends first, because every append
+//!    writes them and the next append overwrites them. A reader stops at the zeros.
 
 use std::path::Path;
 
@@ -30,7 +31,7 @@ const LOG_VERSION: u32 = 1;
 /// Where records begin.
 pub(super) const HEADER_BYTES: u64 = 512;
 
-/// What a record takes beside its payload.
+/// The length of a record without its payload.
 pub(super) const RECORD_HEADER_BYTES: usize = 24;
 
 /// Zeros after the last record.
@@ -47,18 +48,17 @@ pub(crate) struct SegmentHeader {
     pub(crate) database: u64,
     /// The number of the segment; rises by one with each segment of a database.
     pub(crate) segment: u64,
-    /// A random number that no one can know before.
+    /// A random number, unpredictable to users.
     pub(crate) nonce: u64,
     /// The position of the first record in the log.
     pub(crate) base: Lsn,
     /// The number of the segment before; 0 for none.
     pub(crate) previous: u64,
-    /// Where the segment before ends, at `base` or, if its tail was lost in a crash, before it.
+    /// The end of the previous segment: `base`, or less if a crash lost its tail.
     pub(crate) previous_end: Lsn,
-    /// [`Storage::boot_id`](crate::storage::Storage::boot_id) when the segment was begun; 0 if
-    /// that could not be told.
+    /// [`Storage::boot_id`](crate::storage::Storage::boot_id) when the segment began; 0 if unknown.
     pub(crate) boot: u128,
-    /// When the segment was begun, in microseconds since the Unix epoch.
+    /// When the segment began, in microseconds since the Unix epoch.
     pub(crate) created_micros: u64,
 }
 
@@ -80,10 +80,11 @@ impl SegmentHeader {
         out
     }
 
-    /// Reads a header; `None` if it is not one, as after a crash while it was written.
+    /// Reads a header; `None` if the bytes are not a header, for example because a crash
+    /// interrupted its write.
     ///
     /// # Errors
-    /// The header is of another format version.
+    /// The header has another format version.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Option<Self>> {
         let Ok((header, version)) = Self::read(bytes) else { return Ok(None) };
         if version != LOG_VERSION {
@@ -116,12 +117,12 @@ impl SegmentHeader {
     }
 }
 
-/// Where the note lies in a segment.
+/// The offset of the note in a segment.
 pub(super) const NOTE_OFFSET: u64 = 256;
 
 const NOTE_BYTES: usize = 16;
 
-/// The note that the manifest holds all edits up to `version`.
+/// Encodes the note that the manifest has all edits up to `version`.
 pub(super) fn encode_note(nonce: u64, version: u64) -> [u8; NOTE_BYTES] {
     let mut note = [0; NOTE_BYTES];
     note[..8].copy_from_slice(&version.to_le_bytes());
@@ -130,7 +131,7 @@ pub(super) fn encode_note(nonce: u64, version: u64) -> [u8; NOTE_BYTES] {
     note
 }
 
-/// The version that a note says, in the first bytes of a segment; 0 if it says none.
+/// Reads the version of the note in the first bytes of a segment; 0 without a valid note.
 pub(super) fn decode_note(nonce: u64, header: &[u8]) -> u64 {
     let start = NOTE_OFFSET as usize;
     let version = header.get(start..).and_then(|note| note.first_chunk::<8>());
@@ -147,21 +148,21 @@ pub(crate) fn clear_note(header: &mut [u8]) {
     }
 }
 
-/// What a record says.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum RecordKind {
-    /// Operations of a write; the sequence number is that of the first one.
+    /// Operations of a write; the sequence number is that of the first operation.
     Batch = 1,
-    /// Everything before the position in the payload is durable.
+    /// All records before the position in the payload are durable.
     Synced = 2,
-    /// The log was closed in order: nothing follows.
+    /// The log was closed cleanly; nothing follows.
     Closed = 3,
-    /// The segment is full; the next one follows.
+    /// The segment ends here, and the next one exists.
     Continued = 4,
 }
 
-/// A record whose checksum holds.
+/// A record with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     pub(crate) kind: RecordKind,
@@ -169,25 +170,25 @@ pub(crate) struct Record<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// What lies at a place where a record may begin.
+/// The result of parsing at an offset where a record may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
-    /// A record, and how many bytes it takes.
+    /// A record and its length.
     Record(Record<'a>, usize),
-    /// Zeros: nothing was written here, or what was is lost.
+    /// Zeros: nothing was written here, or the write was lost.
     Zeros,
-    /// The bytes end before the record does; this many are needed.
+    /// The bytes end before the record; it needs this many.
     NeedsBytes(usize),
-    /// Something else.
+    /// Anything else.
     Garbage,
 }
 
-/// The bytes that a record of this payload takes.
+/// The length of a record with a payload of this length.
 pub(super) fn record_bytes(payload: usize) -> usize {
     (RECORD_HEADER_BYTES + payload).next_multiple_of(ALIGN)
 }
 
-/// The head of a record; the payload, in parts, follows it in the file.
+/// Encodes a record's header. The parts of the payload follow it in the file.
 pub(super) fn record_header(
     nonce: u64,
     offset: u64,
@@ -206,8 +207,8 @@ pub(super) fn record_header(
     header
 }
 
-/// Looks at the start of `bytes`, which lie at `offset` of a segment. No record is longer than
-/// `len_max`, which bounds what a damaged length can ask for.
+/// Parses the start of `bytes`, which are at `offset` of a segment. No record is longer than
+/// `len_max`, which bounds the bytes that a damaged length field can request.
 pub(super) fn parse_record(bytes: &[u8], nonce: u64, offset: u64, len_max: u64) -> Parsed<'_> {
     let Some(header) = bytes.first_chunk::<RECORD_HEADER_BYTES>() else {
         let zeros = bytes.iter().all(|&byte| byte == 0);

@@ -1,4 +1,4 @@
-//! The decoders of a log, fed with anything.
+//! Fuzz targets for the decoders of the log.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::types::{Lsn, SeqNo};
 const DIR: &str = "db";
 const DATABASE: u64 = 42;
 
-/// More records than any file that is fed here can hold.
+/// More records than any fuzzer input can hold.
 const STEPS_MAX: usize = 1 << 20;
 
 fn segment_path(number: u64) -> PathBuf {
@@ -25,13 +25,13 @@ fn put(storage: &MemoryStorage, number: u64, bytes: &[u8]) {
     assert!(written.is_ok());
 }
 
-/// Bad bytes are told as what they are.
+/// Checks that bad bytes give an error of the right kind.
 fn check(error: &Error) {
     let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
     assert!(kinds.contains(&error.kind()), "{error}");
 }
 
-/// A file of any bytes, read as a segment and as the whole log.
+/// Reads arbitrary bytes as a segment and as the whole log.
 pub(crate) fn segment(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     put(&storage, 1, bytes);
@@ -58,7 +58,7 @@ pub(crate) fn segment(bytes: &[u8]) {
     let _ = recover(&storage);
 }
 
-/// Batches that recovery gives, with their positions.
+/// Recovered batches with their positions.
 type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
 
 fn recover(storage: &MemoryStorage) -> Result<Batches> {
@@ -75,9 +75,9 @@ fn recover(storage: &MemoryStorage) -> Result<Batches> {
     outcome.inspect_err(check).map(|_| batches)
 }
 
-/// A log that is put together by the input, with checksums that fit: its first byte says how many
-/// segments there are, then each record begins with what it is, its sequence number and its length.
-/// What recovery replays must be among the batches that were put in.
+/// Builds a log with valid checksums from the input: the first byte gives the number of segments,
+/// then each record begins with its kind, sequence number and length. Every replayed batch must be
+/// one of the input's.
 pub(crate) fn sealed_log(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     let Some((&first, mut rest)) = bytes.split_first() else { return };
@@ -134,7 +134,7 @@ fn add_record(file: &mut Vec<u8>, nonce: u64, what: u8, seq: SeqNo, payload: &[u
     file.resize(at + record_bytes(payload.len()), 0);
 }
 
-/// A good segment.
+/// A valid segment.
 pub(crate) fn good_segment() -> Vec<u8> {
     let header = SegmentHeader {
         database: DATABASE,

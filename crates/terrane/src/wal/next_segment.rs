@@ -1,10 +1,11 @@
-//! From one segment to the next: the old one is announced as followed only once the new one is there.
+//! Switches from one segment to the next. The old segment gets its `Continued` record only after
+//! the new one exists.
 
 use std::sync::Arc;
 
 use super::ahead::HeaderSync;
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
-use super::segment::{Current, Place, begin, create_file};
+use super::segment::{ChainLink, CurrentSegment, begin, create_file};
 use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter};
 use crate::error::Result;
 use crate::types::Lsn;
@@ -14,16 +15,16 @@ use crate::types::Lsn;
 pub(super) enum Ending {
     /// It has no room for the next record.
     Full,
-    /// What it holds has been there for long enough.
+    /// Its oldest record reached the age at which its file must go.
     Aged,
 }
 
 impl LogWriter {
-    /// Ends the segment that is written, if it holds anything, though there is room in it: so that
-    /// its file can go. Answers the header of the next one, which must be durable before that.
+    /// Ends the current segment early, unless it is empty, so that its file can be freed. Returns
+    /// the header of the next segment, which must be durable before the file is freed.
     pub(crate) fn end_segment(&mut self) -> Result<Option<Arc<HeaderSync>>> {
         if self.current.offset == HEADER_BYTES {
-            // A record that was noted did not come after all.
+            // The announced record was never appended.
             self.current.since_micros = None;
             return Ok(None);
         }
@@ -32,12 +33,12 @@ impl LogWriter {
         Ok(Some(Arc::clone(&self.current.header_sync)))
     }
 
-    /// How long the next segment is, if its file has to be made.
+    /// The length of the next segment, if it needs a new file.
     pub(super) fn next_len(&self, ending: Ending) -> u64 {
-        let Current { len, offset, .. } = self.current;
+        let CurrentSegment { len, offset, .. } = self.current;
         let len = match ending {
             Ending::Full => len.saturating_mul(GROWTH),
-            // So little was written that the next one need not be as long.
+            // Few records arrived in the time, so the next segment may be shorter.
             Ending::Aged if offset < len / GROWTH => len / GROWTH,
             Ending::Aged => len,
         };
@@ -49,7 +50,7 @@ impl LogWriter {
     pub(super) fn next_segment(&mut self, room: u64, ending: Ending) -> Result<()> {
         let needed = HEADER_BYTES + room;
         self.sync_header()?;
-        // The file is made first: if there is no room for it, nothing has changed.
+        // The file is created first: if the disk is full, the log is unchanged.
         let (path, segment) = match self.take_spare(needed) {
             Some(spare) => spare,
             None => {
@@ -59,14 +60,14 @@ impl LogWriter {
                 create_file(&self.environment, number, len)?
             }
         };
-        // The next segment is there before this one says so: a segment that is announced and
-        // missing is damage.
+        // The header of the next segment is written before this segment's `Continued` record,
+        // because recovery takes an announced but missing segment for damage.
         let header = self.current.header;
         let base = Lsn(self.end().0 + record_bytes(0) as u64);
-        // A number is never given twice: the header of a segment that failed to begin may be on
-        // disk, and must not be taken for that of the one that is begun in its place.
+        // Segment numbers are never reused: the header of a segment that failed to begin may be on
+        // disk, and recovery must not mistake it for its replacement.
         self.newest_segment += 1;
-        let place = Place {
+        let place = ChainLink {
             segment: self.newest_segment,
             previous: header.segment,
             previous_end: base,
@@ -80,27 +81,28 @@ impl LogWriter {
         let mut next = match begun {
             Ok(next) => next,
             Err(error) => {
-                // Its header may be there, and say that this segment ends here. So it does: what
-                // is written next begins a segment that comes after both.
+                // The failed segment's header may be on disk and state that this segment ends at
+                // `end`. Setting the length makes that true: the next record begins another segment
+                // after both.
                 self.current.len = end;
                 return Err(error);
             }
         };
         if ending == Ending::Full {
-            // Who has filled a segment will not stop at the beginning of the next one.
+            // A busy writer fills the next segment as well, so its pages are prepared at once.
             next.ready_at = 0;
             next.since_micros = Some(next.header.created_micros);
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
-        // Before anything else can fail: a file that is not among them is never freed.
-        let Current { path, offset: bytes, .. } = before;
+        // Before any fallible step: a segment that is not in `full` would never be freed.
+        let CurrentSegment { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
         self.note_manifest(self.manifest_version)
     }
 
-    /// The header of this segment is durable before there is another one. As a rule it is so long
-    /// since.
+    /// Makes the header of this segment durable before the next one begins. Usually a background
+    /// thread has done so already.
     fn sync_header(&self) -> Result<()> {
         if self.is_header_durable() {
             Ok(())
@@ -110,8 +112,8 @@ impl LogWriter {
     }
 
     pub(super) fn is_header_durable(&self) -> bool {
-        // A sync of any record has synced the header.
-        let Current { header, header_sync, .. } = &self.current;
+        // A sync of any record of the segment also synced its header.
+        let CurrentSegment { header, header_sync, .. } = &self.current;
         header_sync.is_durable() || self.sync.synced() > header.base
     }
 }

@@ -1,65 +1,66 @@
-//! Reads a log back after the database was closed, or after a crash.
+//! Reads a log back after a close or a crash.
 //!
-//! Segments form a chain: each names the one before and the position at which that one ends. The
-//! chain is followed back from the newest segment; files that are not part of it are of no use.
-//! Then records are read in order. Where the next one is not whole, either the log ends there, as
-//! it does when the loss of power took unsynced writes, or the log is damaged, and replay must not
-//! go on as if writes that were promised had never been. What tells the two apart:
+//! Segments form a chain: each header names the previous segment and its end. Recovery follows the
+//! chain back from the newest segment and ignores all other files. Then it reads records in order,
+//! up to the first invalid one. Either the log ends there, because a power failure lost unsynced
+//! writes, or the log is damaged, and recovery must fail because acknowledged writes would be lost.
+//! Three rules decide:
 //!
-//! - a later record, in the same or a later segment, says that the place was durable: damaged;
-//! - the machine has not lost power since the segment was begun, and there is a later record:
-//!   damaged, for what a process wrote survives it;
-//! - otherwise the log ends there, and later records, which may have survived, are not replayed:
-//!   what is recovered is a prefix of what was written.
+//! 1. If a later record, in the same or a later segment, states that the position was durable, the
+//!    log is damaged.
+//! 2. If the machine has not lost power since the segment began and a later record is valid, the log
+//!    is damaged, because the page cache keeps every write of a dead process.
+//! 3. Otherwise the log ends there. Later records that survived are not replayed, so that the
+//!    recovered writes are a prefix of the written ones.
 
 use std::path::{Path, PathBuf};
 
 use super::format::{Record, RecordKind};
 use super::segment_file_number;
-use super::segment_reader::{Beyond, Next, SegmentReader, synced_position};
+use super::segment_reader::{LaterRecords, Next, SegmentReader, synced_position};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{Lsn, SeqNo};
 
-/// The log of a database, as it lies on disk.
+/// The log of a database on disk.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     /// The chain, oldest segment first.
     segments: Vec<SegmentReader>,
-    /// Files of the log directory that are not part of the chain.
+    /// Log files that are not part of the chain.
     pub(crate) unused: Vec<PathBuf>,
-    /// The largest number of any segment, in the chain or not.
+    /// The largest segment number, in the chain or not.
     pub(crate) newest_segment: u64,
 }
 
-/// Where replay came to an end.
+/// The result of a replay.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replayed {
     /// The position after the last record.
     pub(crate) end: Lsn,
-    /// The number of the last segment that was read; 0 for none.
+    /// The number of the last segment read; 0 for none.
     pub(crate) last_segment: u64,
-    /// Where that segment ends.
+    /// The end of that segment.
     pub(crate) last_end: Lsn,
     /// Batches replayed.
     pub(crate) batches: u64,
-    /// Records beyond the end that survived and were not replayed, as an earlier one is missing.
+    /// Valid records beyond the end that were not replayed because an earlier one is missing.
     pub(crate) dropped_records: u64,
-    /// Whether the log was closed in order.
+    /// Whether the log was closed cleanly.
     pub(crate) was_closed: bool,
     /// Files of the chain that were read.
     pub(crate) files: Vec<ReplayedFile>,
-    /// Files of the chain that hold only what is in tables.
+    /// Files of the chain that were skipped because tables have all their records.
     pub(crate) passed: Vec<PathBuf>,
 }
 
-/// A file of the log that was read.
+/// A log file that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplayedFile {
     pub(crate) path: PathBuf,
-    /// The position at which it ends.
+    /// The position of its end.
     pub(crate) end: Lsn,
-    /// Bytes of the file up to its end.
+    /// The length of the file up to its end.
     pub(crate) bytes: u64,
 }
 
@@ -90,26 +91,26 @@ impl Recovery {
         Ok(Self { segments: chain, unused, newest_segment })
     }
 
-    /// The manifest holds all edits up to this version, as far as the log says.
+    /// The newest manifest version noted in the log.
     pub(crate) fn manifest_version(&self) -> u64 {
         self.segments.iter().map(SegmentReader::manifest_version).max().unwrap_or(0)
     }
 
-    /// Where segments begin, and when each was begun, in microseconds since the Unix epoch: no record
-    /// in it is older.
+    /// The start of each segment, and its creation time in microseconds since the Unix epoch. No
+    /// record in it is older.
     pub(crate) fn times(&self) -> Vec<(Lsn, u64)> {
         let header = |segment: &SegmentReader| *segment.header();
         let headers = self.segments.iter().map(header);
         headers.map(|header| (header.base, header.created_micros)).collect()
     }
 
-    /// Replays all batches from `from` on, in order. Each is given with its position and the
-    /// sequence number of its first operation.
+    /// Passes each batch from `from` on to `replay`, in order, with its position and the sequence
+    /// number of its first operation.
     ///
-    /// `required` is a segment that must be there, if there is a log at all.
+    /// `required` is the number of a segment that the log must reach; 0 for none.
     ///
     /// # Errors
-    /// The log is damaged, a part of it is missing, or `replay` fails.
+    /// The log is damaged or incomplete, or `replay` fails.
     pub(crate) fn replay(
         mut self,
         storage: &dyn Storage,
@@ -130,9 +131,9 @@ impl Recovery {
             }
             let segment = &mut self.segments[index];
             let mut last_kind = None;
-            // What is in tables need not be read. Where no record begins at the position, as after
-            // the loss of power, the segment is read from its start; beyond the end that a later
-            // segment knows of it are only records that were given up.
+            // Records before `from` are in tables and need not be read. If no record begins at
+            // `from`, which a power failure can cause, the segment is read from its start. LaterRecords
+            // the end that the next header states are only records that an earlier recovery dropped.
             if next.is_none_or(|next| from < next.previous_end) {
                 segment.skip_to(from)?;
             }
@@ -157,8 +158,7 @@ impl Recovery {
             let kept_power = boot.is_some_and(|boot| boot == segment.header().boot);
             let is_whole = match next {
                 Some(next) => read_to == SegmentEnd::Clean && segment.lsn() == next.previous_end,
-                // Zeros may be a hole, if power was lost: what was written here is gone, and what
-                // came later is not.
+                // After a power failure zeros may be a hole: a lost write before one that survived.
                 None => read_to == SegmentEnd::Clean && (kept_power || replayed.was_closed),
             };
             if kept_power && next.is_none() && last_kind == Some(RecordKind::Continued) {
@@ -184,28 +184,28 @@ impl Recovery {
             if required == 0 {
                 return Ok(());
             }
-            return missing(format!("segment {required} is missing, and so are all others"));
+            return missing(format!("segment {required} and all others are missing"));
         };
         if oldest.header().base > from {
             return missing(format!(
-                "it begins at position {}, and records from {from} on are needed",
+                "the log begins at position {}, but records from position {from} on are needed",
                 oldest.header().base
             ));
         }
-        // A segment before the required one may be gone, it may not.
+        // Segments before the required one may have been freed, the required one may not.
         if self.newest_segment < required {
             return missing(format!("segment {required} is missing"));
         }
         Ok(())
     }
 
-    /// Decides whether the log may end inside of segment `index`, where the reader stands. Returns
-    /// how many records lie beyond.
+    /// Decides whether the log may end in segment `index`, at the reader's offset. Returns the
+    /// number of valid records beyond it.
     fn check_end(&mut self, index: usize, last_seq: SeqNo, same_boot: bool) -> Result<u64> {
         let end = self.segments[index].lsn();
         let mut beyond = self.segments[index].search_beyond(last_seq)?;
         for later in &mut self.segments[index + 1..] {
-            let mut found = Beyond::default();
+            let mut found = LaterRecords::default();
             read_segment(later, None, |_, record| {
                 found.records += 1;
                 found.synced = found.synced.max(synced_position(&record));
@@ -218,7 +218,8 @@ impl Recovery {
         let was_durable = beyond.synced.is_some_and(|synced| synced > end);
         if was_durable || (same_boot && beyond.records > 0) {
             let segment = &self.segments[index];
-            let detail = format!("a record is damaged, and {} later ones are not", beyond.records);
+            let detail =
+                format!("a record is damaged, but {} later ones are intact", beyond.records);
             return Err(Error::corruption(segment.path(), Some(segment.offset()), "log", detail));
         }
         Ok(beyond.records)
@@ -229,11 +230,11 @@ impl Recovery {
 enum SegmentEnd {
     /// At its known end, or at zeros.
     Clean,
-    /// At something that is no record.
+    /// At bytes that are not a record.
     Broken,
 }
 
-/// Reads records up to `ends_at`, or as far as there are any.
+/// Reads records up to `ends_at`, or to the last valid one.
 fn read_segment(
     segment: &mut SegmentReader,
     ends_at: Option<Lsn>,

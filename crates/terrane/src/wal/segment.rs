@@ -1,9 +1,9 @@
-//! The segment that is being written: its file, and how far it is filled and made ready.
+//! The current segment: its file, its fill level, and how far its pages are prepared.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ahead::{Ahead, HeaderSync, WantedPages};
+use super::ahead::{HeaderSync, SegmentRequests, WantedPages};
 use super::format::{HEADER_BYTES, SegmentHeader, TERMINATOR_BYTES};
 use super::segment_file_name;
 use super::writer::LogEnvironment;
@@ -11,40 +11,41 @@ use crate::error::{Error, Result};
 use crate::storage::Segment;
 use crate::types::Lsn;
 
-/// So much of a segment is ready to be written, at most, before it is: twice what a writer at full
-/// speed fills while the next part is made ready.
+/// How far pages are prepared ahead of the writer: twice the bytes that a writer at full speed
+/// fills while a thread prepares the next part.
 const READY_BYTES: u64 = 4 << 20;
 
-/// A segment that is written to up to here is worth being made ready.
+/// The offset from which a segment is worth preparing.
 const READY_FROM: u64 = 256 << 10;
 
-pub(super) struct Current {
+/// The segment that records are appended to.
+pub(super) struct CurrentSegment {
     pub(super) header: SegmentHeader,
     pub(super) header_sync: Arc<HeaderSync>,
-    /// Someone was asked to make the header durable.
+    /// Whether a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
     pub(super) segment: Box<dyn Segment>,
     pub(super) offset: u64,
     pub(super) len: u64,
-    /// When its first record came, in microseconds since the Unix epoch, where that is noted.
+    /// When its first record arrived, in microseconds since the Unix epoch, if its age is recorded.
     pub(super) since_micros: Option<u64>,
-    /// Once it is written up to here, more is to be made ready.
+    /// The offset at which the next pages are requested.
     pub(super) ready_at: u64,
-    /// Up to where it is ready, or is being made so.
+    /// The offset up to which pages are prepared or requested.
     ready: u64,
 }
 
-impl Current {
-    /// What is to be done for the segment before it is written further, if it is time to.
+impl CurrentSegment {
+    /// Work to be done for the segment before the writer reaches it, if any is due.
     #[inline]
-    pub(super) fn wanted_ahead(&mut self) -> Option<Ahead> {
-        if self.offset < self.ready_at { None } else { Some(self.ahead()) }
+    pub(super) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
+        if self.offset < self.ready_at { None } else { Some(self.requests()) }
     }
 
     #[cold]
-    fn ahead(&mut self) -> Ahead {
-        let Current { segment, offset, len, ready_at, ready, .. } = self;
+    fn requests(&mut self) -> SegmentRequests {
+        let CurrentSegment { segment, offset, len, ready_at, ready, .. } = self;
         let from = (*ready).max(*offset);
         *ready = (*offset + READY_BYTES).min(*len);
         *ready_at = if *ready < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
@@ -52,20 +53,20 @@ impl Current {
         let pages = segment.preparer().map(|preparer| WantedPages { preparer, offset: from, len });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
-        Ahead { pages, header }
+        SegmentRequests { pages, header }
     }
 }
 
-/// Where a segment stands in the chain.
+/// The links of a segment in the chain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ChainLink {
     pub(super) segment: u64,
     pub(super) previous: u64,
     pub(super) previous_end: Lsn,
     pub(super) base: Lsn,
 }
 
-/// A new file, whose name is durable: no record in it could be promised before.
+/// Creates a file and makes its name durable, without which no record in it would be.
 pub(super) fn create_file(
     environment: &LogEnvironment,
     number: u64,
@@ -79,13 +80,13 @@ pub(super) fn create_file(
     Ok((path, segment))
 }
 
-/// Writes the header that makes a file, new or used, the next segment.
+/// Writes the header that makes a new or reused file the next segment.
 pub(super) fn begin(
     environment: &LogEnvironment,
     path: PathBuf,
     mut segment: Box<dyn Segment>,
-    place: Place,
-) -> Result<Current> {
+    place: ChainLink,
+) -> Result<CurrentSegment> {
     let LogEnvironment { storage, clock, database, .. } = environment;
     let header = SegmentHeader {
         database: *database,
@@ -101,7 +102,7 @@ pub(super) fn begin(
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
-    Ok(Current {
+    Ok(CurrentSegment {
         header,
         header_sync,
         is_header_given: false,

@@ -1,4 +1,4 @@
-//! Reads the records of one segment, a window at a time.
+//! Reads the records of one segment through a sliding window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::error::{Error, Result};
 use crate::storage::{Access, RandomReader, Storage};
 use crate::types::{Lsn, SeqNo};
 
-/// What is read at once, unless a record is longer.
+/// The length of a window, unless a record is longer.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// What is read at first: a log that was closed in order has little more to say.
+/// The length of the first window: a cleanly closed log has few records to replay.
 const FIRST_WINDOW_BYTES: u64 = 64 << 10;
 
 /// A segment that is being read.
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     header: SegmentHeader,
-    /// The manifest holds all edits up to this version, as far as the segment says.
+    /// The manifest version of the segment's note; 0 without one.
     manifest_version: u64,
     path: PathBuf,
     file: Arc<dyn RandomReader>,
@@ -29,17 +29,17 @@ pub(crate) struct SegmentReader {
     /// Bytes of the file from `window_start` on.
     window: Vec<u8>,
     window_start: u64,
-    /// Where the next record is looked for.
+    /// The offset of the next record.
     offset: u64,
 }
 
-/// What follows in a segment.
+/// The next item of a segment.
 #[derive(Debug)]
 pub(crate) enum Next<'a> {
     Record(Record<'a>),
     /// Zeros, or the end of the file.
     End,
-    /// Something that is no record.
+    /// Bytes that are not a record.
     Garbage,
 }
 
@@ -70,7 +70,7 @@ impl SegmentReader {
         &self.header
     }
 
-    /// The manifest holds all edits up to this version, as far as the segment says.
+    /// The manifest version of the segment's note; 0 without one.
     pub(super) fn manifest_version(&self) -> u64 {
         self.manifest_version
     }
@@ -79,19 +79,19 @@ impl SegmentReader {
         &self.path
     }
 
-    /// Where the next record is looked for, in the file.
+    /// The file offset of the next record.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Where the next record is looked for, in the log.
+    /// The log position of the next record.
     pub(crate) fn lsn(&self) -> Lsn {
         Lsn(self.header.base.0 + (self.offset - HEADER_BYTES))
     }
 
-    /// Goes to the record that begins at a position of the log, if one does; else stays.
+    /// Moves to `lsn` if a record begins there; otherwise stays. Returns whether it moved.
     ///
-    /// A record holds only at its place, so that what is one here was written as one.
+    /// A checksum is valid only at the record's own offset, so a valid record was written there.
     pub(super) fn skip_to(&mut self, lsn: Lsn) -> Result<bool> {
         let start = self.offset;
         let skipped = lsn.0.saturating_sub(self.lsn().0);
@@ -102,10 +102,10 @@ impl SegmentReader {
         Ok(found)
     }
 
-    /// The next record. The reader stays where it is if there is none.
+    /// Reads the next record. The reader does not move if there is none.
     pub(crate) fn next(&mut self) -> Result<Next<'_>> {
         let mut wanted = RECORD_HEADER_BYTES as u64;
-        // Asked again until the window holds all of the record, which it borrows from.
+        // Repeats until the window holds the whole record.
         loop {
             self.fill(wanted)?;
             let len_max = self.file_bytes.saturating_sub(self.offset);
@@ -125,13 +125,13 @@ impl SegmentReader {
         }
     }
 
-    /// The window from the current offset on.
+    /// The bytes of the window from the current offset on.
     fn rest(&self) -> &[u8] {
         let start = self.offset.saturating_sub(self.window_start) as usize;
         self.window.get(start..).unwrap_or_default()
     }
 
-    /// Has the window hold `wanted` bytes from the offset on, or all up to the end of the file.
+    /// Fills the window with `wanted` bytes from the offset on, or with the rest of the file.
     fn fill(&mut self, wanted: u64) -> Result<()> {
         let left = self.file_bytes.saturating_sub(self.offset);
         let wanted = wanted.min(left);
@@ -148,13 +148,13 @@ impl SegmentReader {
             .map_err(|error| Error::io("read", &self.path, error))
     }
 
-    /// Looks for records after a place that holds none: the first one found, newer than `after`,
-    /// and the largest position that any of them says is durable.
+    /// Searches for valid records after an invalid one. Counts batches newer than `after` and all
+    /// other records, and finds the largest position that any record states as durable.
     ///
-    /// Records begin at multiples of eight bytes. Those found need not be all there are: one that
-    /// lies in the value of another is none, as its writer could not know the nonce.
-    pub(super) fn search_beyond(&mut self, after: SeqNo) -> Result<Beyond> {
-        let mut beyond = Beyond::default();
+    /// Records begin at multiples of eight bytes, so every such offset is tried. A record copied into
+    /// a user value is not valid there, because the user cannot know the nonce.
+    pub(super) fn search_beyond(&mut self, after: SeqNo) -> Result<LaterRecords> {
+        let mut beyond = LaterRecords::default();
         let start = self.offset;
         self.offset = (start + 8).next_multiple_of(8);
         while self.offset + RECORD_HEADER_BYTES as u64 <= self.file_bytes {
@@ -164,7 +164,6 @@ impl SegmentReader {
             let at = self.offset;
             match self.next()? {
                 Next::Record(record) => {
-                    // A record of this segment has this segment's nonce, wherever it lies.
                     if record.kind == RecordKind::Batch && record.seq > after {
                         beyond.records += 1;
                     }
@@ -178,8 +177,8 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// Visits every record that is whole, also after places that hold none; those places are
-    /// counted.
+    /// Visits every valid record, also after damage. Adds the number of damaged stretches between
+    /// records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
         skipped: &mut u64,
@@ -206,7 +205,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Steps over a stretch of zeros; true if there was one.
+    /// Skips a stretch of zeros; returns whether there was one.
     fn skip_zeros(&mut self) -> Result<bool> {
         self.fill(RECORD_HEADER_BYTES as u64)?;
         let zeros = self.rest().chunks_exact(8).take_while(|word| **word == [0; 8]).count();
@@ -215,16 +214,16 @@ impl SegmentReader {
     }
 }
 
-/// What was found after a place that holds no record.
+/// The valid records after an invalid one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Beyond {
-    /// Records found.
+pub(super) struct LaterRecords {
+    /// The number of records.
     pub(super) records: u64,
-    /// The largest position that one of them says is durable.
+    /// The largest position that any of them states as durable.
     pub(super) synced: Option<Lsn>,
 }
 
-/// The position that a record says is durable.
+/// The position that a record states as durable.
 pub(super) fn synced_position(record: &Record<'_>) -> Option<Lsn> {
     match record.kind {
         RecordKind::Batch | RecordKind::Continued => None,

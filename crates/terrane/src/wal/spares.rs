@@ -1,15 +1,15 @@
-//! Files of the log that are made in advance, freed, and written again.
+//! Spare files of the log: preallocated, freed, and reused.
 
 use std::path::PathBuf;
 
-use super::ahead::{Released, WantedClean, WantedSpare};
+use super::ahead::{FreedSegments, WantedClean, WantedSpare};
 use super::next_segment::Ending;
 use super::segment_file_name;
 use super::writer::{GROWTH, LogWriter};
 use crate::storage::Segment;
 use crate::types::Lsn;
 
-/// Segments that are kept to be written again.
+/// The number of freed segments kept for reuse.
 const SPARES_MAX: usize = 2;
 
 impl LogWriter {
@@ -18,15 +18,15 @@ impl LogWriter {
             let segment = self.environment.storage.open_segment(&path);
             match segment {
                 Ok(segment) if segment.len() >= needed => return Some((path, segment)),
-                // Too short, or gone: a new one will do.
+                // Too short or missing: the caller creates a new file.
                 _ => drop(self.environment.storage.remove(&path)),
             }
         }
         None
     }
 
-    /// What is needed to make a spare segment, if one should be made: so that the next writer to
-    /// need one does not wait for the disk.
+    /// A request for a spare segment, if one is due: the writer that ends the current segment then
+    /// does not wait for the disk.
     pub(crate) fn wanted_spare(&mut self) -> Option<WantedSpare> {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
@@ -37,8 +37,8 @@ impl LogWriter {
         Some(self.want(self.config.segment_bytes))
     }
 
-    /// What is needed to make the file that the next segment goes into, if the one that is written
-    /// ends as it is, and there is no file.
+    /// A request for the file of the next segment if the current one ends early, unless a spare
+    /// exists or is on its way.
     pub(crate) fn wanted_to_end(&mut self) -> Option<WantedSpare> {
         let is_there = !self.spares.is_empty() || self.spare_is_wanted || self.being_cleaned > 0;
         (!is_there).then(|| self.want(self.next_len(Ending::Aged)))
@@ -51,24 +51,25 @@ impl LogWriter {
         WantedSpare { path, len }
     }
 
-    /// Takes the file that was made for [`LogWriter::wanted_spare`], or learns that none was.
+    /// Takes the file created for [`LogWriter::wanted_spare`]; `None` if creating it failed.
     pub(crate) fn give_spare(&mut self, made: Option<PathBuf>) {
         self.spare_is_wanted = false;
         self.spares.extend(made);
     }
 
-    /// Takes a file that is clean, or learns that there is one less to come.
+    /// Takes a freed file that was synced; `None` if that failed.
     pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) {
         self.being_cleaned = self.being_cleaned.saturating_sub(1);
         self.spares.extend(cleaned);
     }
 
-    /// Frees the segments that hold only records before `lsn`, which are in durable tables. Some
-    /// files of the usual length are to be written again, the others to be removed.
-    pub(crate) fn release(&mut self, lsn: Lsn) -> Released {
-        let mut released = Released::default();
+    /// Frees the segments that end at or before `lsn`: their records are in durable tables. A few
+    /// files of the configured length are kept for reuse; the others are to be removed.
+    pub(crate) fn release(&mut self, lsn: Lsn) -> FreedSegments {
+        let mut released = FreedSegments::default();
         let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
-        // Without the last one the log would be missing if the header of the next one is lost.
+        // The last ended segment stays until the current header is durable: a crash that loses the
+        // header would leave no log at all.
         if count == self.full.len() && !self.is_header_durable() {
             count = count.saturating_sub(1);
         }

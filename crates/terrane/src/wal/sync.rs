@@ -1,8 +1,8 @@
-//! Makes the log durable for many writers at once.
+//! Group commit: one sync makes the records of many writers durable.
 //!
-//! A writer that needs durability waits for its position. The first one to wait syncs for all that
-//! have written so far; those that come meanwhile wait for the next sync, which one of them does.
-//! So n writers share a sync, and each waits for two at most.
+//! A writer that needs durability waits until the log is durable up to its position. The first
+//! waiter syncs for all records written so far. Writers that arrive during that sync wait for the
+//! next one, which one of them does. So writers share syncs, and each waits for at most two.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ use crate::stats::{Counter, Counters};
 use crate::storage::Syncer;
 use crate::types::Lsn;
 
-/// Segments that hold unsynced records, and who syncs them.
+/// The durable position of the log, and the segments with unsynced records.
 #[derive(Debug)]
 pub(crate) struct LogSync {
     state: Mutex<State>,
     done: Condvar,
-    /// Everything before this position was written.
+    /// All records before this position are written, though maybe not durable.
     written: AtomicU64,
     counters: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Everything before this is durable.
+    /// All records before this position are durable.
     synced: Lsn,
     is_syncing: bool,
-    /// Writers that wait for a sync: without any, telling them would be a system call for nothing.
+    /// The number of writers waiting for a sync; without any, notifying would waste a system call.
     waiting: usize,
-    /// Oldest first; the last one is being written.
+    /// Oldest first; the last one is the current segment.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
 }
@@ -47,24 +47,25 @@ impl State {
 struct Unsynced {
     path: Arc<PathBuf>,
     syncer: Arc<dyn Syncer>,
-    /// Where the segment ends; `None` while it is being written.
+    /// The end of the segment; `None` for the current one.
     end: Option<Lsn>,
 }
 
-/// Who syncs for all, as long as it does. A panic meanwhile is a failed sync for those that wait.
-struct Syncing<'a> {
+/// Guards a sync in progress: a panic in it counts as a failed sync, so that waiters get an error
+/// instead of waiting forever.
+struct SyncGuard<'a> {
     of: &'a LogSync,
     is_over: bool,
 }
 
-impl Drop for Syncing<'_> {
+impl Drop for SyncGuard<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         let mut state = self.of.lock();
         state.is_syncing = false;
-        let what = "a sync panicked; see the panic".into();
+        let what = "a sync of the log panicked".into();
         state.failed = Some(Error::Internal { what });
         self.of.done.notify_all();
     }
@@ -80,7 +81,7 @@ impl LogSync {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A segment that begins at `base` takes over; the one before ends there.
+    /// Makes a segment that begins at `base` the current one; the previous segment ends there.
     pub(super) fn begin_segment(&self, path: PathBuf, syncer: Arc<dyn Syncer>, base: Lsn) {
         let mut state = self.lock();
         if let Some(last) = state.segments.back_mut() {
@@ -92,7 +93,8 @@ impl LogSync {
         state.segments.push_back(Unsynced { path: Arc::new(path), syncer, end: None });
     }
 
-    /// Everything before `lsn` need never be synced: it is in tables.
+    /// Drops the segments that end at or before `lsn`: their records are in durable tables and need
+    /// no sync.
     pub(super) fn forget(&self, lsn: Lsn) {
         let mut state = self.lock();
         while state.segments.front().is_some_and(|front| front.end.is_some_and(|end| end <= lsn)) {
@@ -102,16 +104,16 @@ impl LogSync {
         }
     }
 
-    /// The sync that failed first, if any did, as those are told that come later.
+    /// The error that all calls get since the first failed sync, if there was one.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.lock().poisoned()
     }
 
-    /// Returns once the header of a segment is durable. One sync is done at a time: of two that are
-    /// done together only one would learn that the system could not write something.
+    /// Returns once the header of a segment is durable. Syncs are serialized, because the kernel may
+    /// report a failed write to only one of two concurrent syncs.
     ///
     /// # Errors
-    /// A sync failed, now or ever before: nothing can be promised any more.
+    /// This sync or an earlier one failed, so no record can be promised to be durable anymore.
     pub(crate) fn sync_header(&self, header: &HeaderSync) -> Result<()> {
         let mut state = self.lock();
         loop {
@@ -127,7 +129,7 @@ impl LogSync {
             state = self.wait(state);
         }
         state.is_syncing = true;
-        let mut syncing = Syncing { of: self, is_over: false };
+        let mut syncing = SyncGuard { of: self, is_over: false };
         drop(state);
         let result = header.sync();
         syncing.is_over = true;
@@ -149,28 +151,30 @@ impl LogSync {
         state
     }
 
-    /// Everything before `lsn` was written.
+    /// Records that all bytes before `lsn` are written.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {
-        // Release: who sees the position and syncs, syncs the bytes before it.
+        // Release: pairs with the load in `written`. A thread that reads this position and then
+        // syncs the segment also syncs the bytes before the position.
         self.written.store(lsn.0, Ordering::Release);
     }
 
-    /// What was written.
+    /// The position before which all records are written.
     #[inline]
     pub(crate) fn written(&self) -> Lsn {
+        // Acquire: pairs with the store in `set_written`.
         Lsn(self.written.load(Ordering::Acquire))
     }
 
-    /// What is durable.
+    /// The position before which all records are durable.
     pub(crate) fn synced(&self) -> Lsn {
         self.lock().synced
     }
 
-    /// Returns once everything before `upto`, which has been written, is durable.
+    /// Returns once all records before `upto` are durable. They must have been written.
     ///
     /// # Errors
-    /// A sync failed, now or ever before: nothing can be promised any more.
+    /// This sync or an earlier one failed, so no record can be promised to be durable anymore.
     pub(crate) fn sync(&self, upto: Lsn) -> Result<()> {
         let mut state = self.lock();
         loop {
@@ -185,8 +189,9 @@ impl LogSync {
                 continue;
             }
             state.is_syncing = true;
-            let mut syncing = Syncing { of: self, is_over: false };
-            // For all that were written, also by those that do not wait yet.
+            let mut syncing = SyncGuard { of: self, is_over: false };
+            // The sync covers all records written so far, including those of writers that have not
+            // begun to wait.
             let target = self.written().max(upto);
             let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
             drop(state);
@@ -212,7 +217,7 @@ impl LogSync {
         }
     }
 
-    /// Oldest first, so that what is durable is a prefix also after a crash in between.
+    /// Syncs the oldest segment first, so that a crash in between leaves a durable prefix.
     fn sync_segments(&self, segments: &[Unsynced]) -> Result<()> {
         for segment in segments {
             let synced = segment.syncer.sync();

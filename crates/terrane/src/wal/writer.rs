@@ -1,11 +1,11 @@
-//! The end of the log, where records are added, one writer at a time.
+//! The end of the log, where one writer at a time appends records.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ahead::Ahead;
+use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, NOTE_OFFSET, RecordKind, encode_note};
-use super::segment::{Current, Place, begin, create_file};
+use super::segment::{ChainLink, CurrentSegment, begin, create_file};
 use super::segment_file_number;
 use super::{LogSync, Replayed, ReplayedFile};
 use crate::clock::Clock;
@@ -14,22 +14,22 @@ use crate::stats::Counters;
 use crate::storage::Storage;
 use crate::types::Lsn;
 
-/// How the log is kept.
+/// Settings of the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogConfig {
     /// The length of a segment, unless a record needs more.
     pub(crate) segment_bytes: u64,
-    /// Files that are freed are written again, which spares the disk some work. Until then they
-    /// hold what they held.
+    /// Whether freed files are reused, which saves the file system allocations. Until a file is
+    /// overwritten it keeps its old records.
     pub(crate) reuses_files: bool,
 }
 
-/// The first segment of a log is this short: a small database should not take much room, and a
-/// large one soon has others. Each further one is four times as long, up to the usual length.
+/// The length of a log's first segment, short so that a small database takes little space. Each
+/// further segment is [`GROWTH`] times as long, up to the configured length.
 pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
 
-/// What a log is part of.
+/// The database around a log.
 pub(crate) struct LogEnvironment {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,51 +38,53 @@ pub(crate) struct LogEnvironment {
     pub(crate) database: u64,
 }
 
-/// A file of the log, and how much of it holds records.
+/// A file of the log and the length of its part that holds the header and records.
 #[derive(Debug, Clone)]
 pub(crate) struct LogCopy {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-/// The end of the log, where records are added.
+/// The end of the log. Its lock serializes writers.
 pub(crate) struct LogWriter {
     pub(super) environment: LogEnvironment,
     pub(super) config: LogConfig,
     pub(super) sync: Arc<LogSync>,
-    pub(super) current: Current,
-    /// Segments that are full, oldest first, with the positions at which they end.
+    pub(super) current: CurrentSegment,
+    /// Ended segments, oldest first.
     pub(super) full: Vec<FullSegment>,
     pub(super) spares: Vec<PathBuf>,
-    /// Segments that will be spares when they are clean.
+    /// Segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
-    /// What was noted of the manifest last.
+    /// The manifest version of the last note.
     pub(super) manifest_version: u64,
-    /// Holders that need the files as they are.
+    /// Holders that need all files of the log to stay, such as a checkpoint.
     pub(super) pins: usize,
-    /// Someone is making a spare.
+    /// Whether a thread is creating a spare.
     pub(super) spare_is_wanted: bool,
     pub(super) next_file: u64,
-    /// The newest number of a segment, also of one that was not begun after all.
+    /// The largest segment number used so far, including by segments that failed to begin.
     pub(super) newest_segment: u64,
     pub(super) scratch: Vec<u8>,
     pub(super) encoded: Vec<u8>,
-    /// A record that is written together with the next one.
+    /// An encoded record to be written together with the next one.
     pub(super) before: Vec<u8>,
-    /// What the log last said is durable.
+    /// The position of the last `Synced` record.
     pub(super) said_synced: Lsn,
 }
 
+/// An ended segment.
 pub(super) struct FullSegment {
     pub(super) path: PathBuf,
     pub(super) end: Lsn,
-    /// Bytes of the file up to its end.
+    /// The length of the file up to the last record.
     pub(super) bytes: u64,
 }
 
 impl LogWriter {
-    /// Begins a new segment after what was replayed, and makes the chain durable up to it. All
-    /// positions before `flushed` belong to records that are in tables, of some keyspace at least.
+    /// Begins a new segment after the replayed records, and makes the chain durable up to it. The
+    /// new segment begins at `flushed` at least, because the manifest says that some keyspace has
+    /// the records before it in tables.
     pub(crate) fn begin(
         environment: LogEnvironment,
         config: LogConfig,
@@ -97,8 +99,8 @@ impl LogWriter {
             names.iter().filter_map(|name| segment_file_number(name)).max().unwrap_or(0) + 1;
         let mut full = Vec::new();
         for ReplayedFile { path, end, bytes } in &replayed.files {
-            // What was replayed is the past of everything that will be promised from now on. Where
-            // nothing was, all of it is in tables; but the newest header may not be durable.
+            // Later acknowledged writes depend on every replayed record, so all of them must be
+            // durable first. A cleanly closed log without batches to replay is durable already.
             if replayed.batches > 0 || !replayed.was_closed {
                 let segment =
                     storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
@@ -106,7 +108,7 @@ impl LogWriter {
             }
             full.push(FullSegment { path: path.clone(), end: *end, bytes: *bytes });
         }
-        let place = Place {
+        let place = ChainLink {
             segment: newest_segment + 1,
             previous: replayed.last_segment,
             previous_end: replayed.last_end,
@@ -137,7 +139,7 @@ impl LogWriter {
         })
     }
 
-    /// The number of the segment that is being written.
+    /// The number of the current segment.
     pub(crate) fn segment(&self) -> u64 {
         self.current.header.segment
     }
@@ -154,7 +156,7 @@ impl LogWriter {
         full.chain([self.current.path.clone()]).collect()
     }
 
-    /// The files that hold records, with what of them does.
+    /// The files that hold records, oldest first, with the length of the part to copy.
     pub(crate) fn copies(&self) -> Vec<LogCopy> {
         let full =
             self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });
@@ -162,44 +164,45 @@ impl LogWriter {
         full.chain([current]).collect()
     }
 
-    /// Records come into the segment from now on, if none has before.
+    /// Records that a write is about to append to the segment, which sets the segment's age unless
+    /// it has one.
     #[inline]
     pub(crate) fn note_record(&mut self, now_micros: impl FnOnce() -> u64) {
         self.current.since_micros.get_or_insert_with(now_micros);
     }
 
-    /// Since when the segment that is written has held records, in microseconds since the Unix
-    /// epoch, where that is noted.
+    /// When the current segment received its first record, in microseconds since the Unix epoch, if
+    /// its age is recorded.
     pub(crate) fn holds_since(&self) -> Option<u64> {
         self.current.since_micros
     }
 
-    /// Where the oldest segment that is full ends.
+    /// The end of the oldest ended segment.
     pub(crate) fn oldest_end(&self) -> Option<Lsn> {
         self.full.first().map(|segment| segment.end)
     }
 
-    /// While the log is pinned, by any number of holders, no file of it is freed.
+    /// Adds or removes a pin. No file of the log is freed while there are pins.
     pub(crate) fn pin(&mut self, is_pinned: bool) {
         self.pins = if is_pinned { self.pins + 1 } else { self.pins.saturating_sub(1) };
     }
 
-    /// What is to be done for the segment before it is written further, if it is time to.
+    /// Work to be done for the segment before the writer reaches it, if any is due.
     #[inline]
-    pub(crate) fn wanted_ahead(&mut self) -> Option<Ahead> {
+    pub(crate) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
         self.current.wanted_ahead()
     }
 
-    /// Notes that the manifest holds all edits up to `version`.
+    /// Writes the note that the manifest has all edits up to `version`.
     pub(crate) fn note_manifest(&mut self, version: u64) -> Result<()> {
         self.manifest_version = self.manifest_version.max(version);
         let version = self.manifest_version;
-        let Current { header, segment, path, .. } = &mut self.current;
+        let CurrentSegment { header, segment, path, .. } = &mut self.current;
         let note = encode_note(header.nonce, version);
         segment.write(NOTE_OFFSET, &note).map_err(|error| Error::io("write", path, error))
     }
 
-    /// Ends the log in order: everything in it is durable, and says so.
+    /// Closes the log cleanly: syncs all records, then appends and syncs a `Closed` record.
     pub(crate) fn close(&mut self) -> Result<()> {
         self.sync.sync(self.end())?;
         let end = self.end();

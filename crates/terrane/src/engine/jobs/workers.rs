@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::engine::write::slow_down::Delays;
-use crate::wal::{Ahead, HeaderSync, WantedClean, WantedPages, WantedSpare};
+use crate::wal::{SegmentRequests, HeaderSync, WantedClean, WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -130,7 +130,7 @@ impl Work {
 
     /// Has the thread of the log do what is to be done before a segment is written further. Where
     /// there is none, the writer does it when it has to.
-    pub(crate) fn make_ready(&self, ahead: Ahead) {
+    pub(crate) fn make_ready(&self, ahead: SegmentRequests) {
         let mut state = self.lock();
         state.pages = ahead.pages;
         if ahead.header.is_some() {
