@@ -1,14 +1,16 @@
-//! The manifest: which tables make up which tree, durably.
+//! The manifest: the durable record of which tables make up which tree.
 //!
-//! A manifest is a snapshot of the state and the edits since. Every change of any tree is one
-//! edit, kept before anyone sees its effect; what a crash leaves is the state before or after it.
+//! A manifest is a snapshot of the state followed by edits. Every change of a tree is one edit,
+//! which becomes durable before readers see its effect. A crash therefore leaves the state before
+//! the edit or the state after it.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `edit` | changes and their encoding |
-//! | `state` | what the edits add up to |
-//! | `store` | the little that is asked of a home for edits |
-//! | `file` | that home in files |
+//! | `state` | the state that edits produce |
+//! | `job` | the history of compactions |
+//! | `store` | the interface to durable storage of edits |
+//! | `file` | its implementation in files |
 
 mod edit;
 mod file;
@@ -19,50 +21,52 @@ mod state;
 mod store;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
-pub(crate) use file::{FileManifest, Loaded, load, manifest_file_number, read_manifest};
+pub(crate) use file::{FileManifest, LoadedManifest, load, manifest_file_number, read_manifest};
 pub(crate) use job::{JobRecord, describe};
 pub(crate) use state::{KeyspaceState, ManifestState};
-pub(crate) use store::{Kept, ManifestStore, Versioned};
+pub(crate) use store::{ManifestStore, PutResult, Versioned};
 
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// A rewrite is due once the edits take this much, and more than a few times the snapshot.
+/// The manifest is rewritten as a snapshot once its edits exceed this, and exceed the snapshot by
+/// [`REWRITE_RATIO`].
 const REWRITE_BYTES: u64 = 256 << 10;
 const REWRITE_RATIO: u64 = 4;
 
-/// No database counts as far as this. Numbers beyond it are damage, and counting on from them could
+/// No counter of a database reaches this. A larger number is damage, and incrementing it could
 /// overflow.
 const COUNT_MAX: u64 = 1 << 62;
 
-/// The state of a database and its durable home, changed together.
+/// The state of a database and its durable store, changed together.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     state: ManifestState,
     version: u64,
     epoch: u64,
     store: Box<dyn ManifestStore>,
-    /// An edit may or may not have been kept: a rewrite must settle that first.
+    /// Whether an edit failed that may nevertheless be durable. A rewrite must succeed before the
+    /// next edit.
     is_doubtful: bool,
-    /// Since a sync failed, nothing is promised any more.
+    /// The failed sync after which no edit can be promised to be durable.
     poisoned: Option<Error>,
 }
 
-/// The state that was found on disk.
+/// The state read from disk.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct RecoveredState {
     pub(crate) state: ManifestState,
     pub(crate) version: u64,
     pub(crate) epoch: u64,
-    /// Broken frames whose copies were whole.
+    /// Damaged frames whose copies were intact.
     pub(crate) healed: u64,
 }
 
-/// Adds up what was loaded.
-pub(crate) fn replay(loaded: &Loaded, dir: &Path) -> Result<Found> {
+/// Applies the loaded edits in order.
+pub(crate) fn replay(loaded: &LoadedManifest, dir: &Path) -> Result<RecoveredState> {
     let path = loaded.path.as_deref().unwrap_or(dir);
-    let mut found = Found { healed: loaded.healed, ..Found::default() };
+    let mut found = RecoveredState { healed: loaded.healed, ..RecoveredState::default() };
     for versioned in &loaded.edits {
         let corrupt = |detail: String| {
             let detail = format!("edit {}: {detail}", versioned.version);
@@ -70,10 +74,10 @@ pub(crate) fn replay(loaded: &Loaded, dir: &Path) -> Result<Found> {
         };
         let edit = Edit::decode(&versioned.bytes).map_err(|error| error.of_file(path, corrupt))?;
         if edit.version.max(edit.epoch) > COUNT_MAX {
-            return Err(corrupt("a number that counts up is out of range".into()));
+            return Err(corrupt("its version or epoch is out of range".into()));
         }
         if edit.epoch < found.epoch {
-            return Err(corrupt("it is of an earlier writer than the one before".into()));
+            return Err(corrupt("its epoch is lower than that of the edit before".into()));
         }
         found.state.apply(&edit.changes).map_err(corrupt)?;
         found.version = edit.version;
@@ -83,9 +87,9 @@ pub(crate) fn replay(loaded: &Loaded, dir: &Path) -> Result<Found> {
 }
 
 impl Manifest {
-    /// Takes over a state as a new writer, and keeps a snapshot of it with `changes`.
+    /// Starts a new epoch from a recovered state: applies `changes` and writes a snapshot.
     pub(crate) fn begin(
-        found: Found,
+        found: RecoveredState,
         changes: &[Change],
         store: Box<dyn ManifestStore>,
     ) -> Result<Self> {
@@ -114,27 +118,27 @@ impl Manifest {
         self.store.bytes_written()
     }
 
-    /// Gives out a table number. It is not kept; the next edit that mentions the table does that.
+    /// Allocates a table number. The allocation becomes durable with the edit that adds the table.
     pub(crate) fn take_table_number(&mut self) -> u64 {
         self.state.next_table += 1;
         self.state.next_table - 1
     }
 
-    /// Gives out a run number.
+    /// Allocates a run number.
     pub(crate) fn take_run_number(&mut self) -> u64 {
         self.state.next_run += 1;
         self.state.next_run - 1
     }
 
-    /// Whether an earlier edit is in doubt, so that files that it mentions must not be removed.
+    /// Whether a failed edit may be durable, so that files that it mentions must not be removed.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
-    /// Makes changes, durably.
+    /// Applies changes and makes them durable.
     ///
     /// # Errors
-    /// The changes are not made; whether they will be after a crash is in doubt until the next
+    /// The state is unchanged. After a crash the changes may nevertheless be applied, unless a later
     /// commit succeeds. A failed sync is final.
     pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<()> {
         if let Some(error) = &self.poisoned {
@@ -149,9 +153,9 @@ impl Manifest {
         let edit = Edit { version, epoch: self.epoch, changes };
         let versioned = Versioned { version, bytes: edit.encode() };
         match self.store.keep(&versioned) {
-            Ok(Kept::Yes) => {}
-            Ok(Kept::VersionExists) => {
-                return Err(Error::internal("another writer has changed the manifest"));
+            Ok(PutResult::Durable) => {}
+            Ok(PutResult::VersionExists) => {
+                return Err(Error::internal("another writer changed the manifest"));
             }
             Err(error) => return Err(self.doubt(error)),
         }
@@ -159,13 +163,13 @@ impl Manifest {
         self.version = version;
         let (edits, snapshot) = self.store.sizes();
         if edits > REWRITE_BYTES.max(snapshot.saturating_mul(REWRITE_RATIO)) {
-            // The edit is kept; that the file could not be made shorter only matters next time.
+            // The edit is durable. If the rewrite fails, the next commit retries it.
             let _ = self.settle();
         }
         Ok(())
     }
 
-    /// Keeps a snapshot of the state in a file of its own.
+    /// Writes a snapshot of the state to a new file, which resolves a doubtful edit.
     fn settle(&mut self) -> Result<()> {
         let version = self.version + 1;
         let changes = self.state.snapshot();
@@ -196,14 +200,14 @@ mod tests {
     use crate::codec::{put_slice, put_varint};
     use crate::error::ErrorKind;
 
-    /// It was called damage, for which `terrane repair` would have been the wrong remedy.
+    /// It was reported as corruption, for which `terrane repair` would be the wrong remedy.
     #[test]
     fn a_manifest_of_a_newer_library_is_unsupported_and_not_damaged() {
         let mut bytes = Edit { version: 1, epoch: 1, changes: Vec::new() }.encode();
         put_varint(&mut bytes, 1001);
         put_slice(&mut bytes, b"from a later day");
         let edits = vec![Versioned { version: 1, bytes }];
-        let loaded = Loaded { edits, path: Some("db/MANIFEST-000001".into()), healed: 0 };
+        let loaded = LoadedManifest { edits, path: Some("db/MANIFEST-000001".into()), healed: 0 };
         let error = replay(&loaded, Path::new("db")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         let text = error.to_string();

@@ -1,16 +1,16 @@
-//! Files, as the engine needs them.
+//! File access for the engine.
 //!
 //! All input and output goes through [`Storage`], so that the engine runs unchanged on a disk
-//! ([`DiskStorage`]), in memory with crashes ([`MemoryStorage`]), and with faults
+//! ([`DiskStorage`]), in memory with simulated crashes ([`MemoryStorage`]), and with injected faults
 //! ([`FaultStorage`]).
 //!
 //! There are three kinds of file, by how they are written:
 //! - *appended* once from front to back, then only read: tables, manifests;
-//! - *segments*, made at their full length and overwritten in place: the log. What is written to a
-//!   segment survives the death of the process without a system call;
+//! - *segments*, created at their full length and overwritten in place: the log. A write to a
+//!   segment survives the death of the process;
 //! - *replaced* as a whole, by renaming a new file over the old one: the pointer to the manifest.
 //!
-//! Nothing survives the loss of power until it is synced: contents by `sync` of the file, names by
+//! Nothing survives a power failure until it is synced: contents by `sync` of the file, names by
 //! [`Storage::sync_dir`] of the directory.
 
 mod direct;
@@ -30,95 +30,96 @@ pub use fault::{Fault, FaultStorage, Operation};
 pub use mapping::Mapping;
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 
-/// How a file is read, or appended to.
+/// How a file is read or appended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Access {
     /// Through the page cache of the operating system.
     Buffered,
-    /// Around it, where the file system can do that; where it cannot, through it, and
-    /// [`RandomReader::is_direct`] and [`Appender::is_direct`] say so.
+    /// Bypassing the page cache. If the file system does not support that, access goes through the
+    /// page cache, and [`RandomReader::is_direct`] and [`Appender::is_direct`] return false.
     Direct,
 }
 
-/// A place for files.
+/// A file system.
 ///
 /// Errors are those of the operating system; a full disk is [`io::ErrorKind::StorageFull`].
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Makes a directory and those above it; existing ones are left as they are.
+    /// Creates a directory and its missing ancestors; existing ones are left unchanged.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// The names of all files in a directory.
+    /// Returns the names of all files in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
-    /// The length of a file in bytes.
+    /// Returns the length of a file in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
 
-    /// Makes a file to be appended to. Fails if there is one of this name.
+    /// Creates a file for appending. Fails if a file of this name exists.
     fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>>;
 
-    /// Opens a file to be read at any place.
+    /// Opens a file for reads at any offset.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>>;
 
-    /// Maps a whole file into memory, to be read.
+    /// Maps a whole file into memory for reading.
     fn map(&self, path: &Path) -> io::Result<Mapping>;
 
-    /// Makes a segment of `len` bytes of zeros, with room on disk for all of them. Fails if there
-    /// is a file of this name.
+    /// Creates a segment of `len` zero bytes and allocates disk space for all of them. Fails if a
+    /// file of this name exists.
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>>;
 
-    /// Opens a segment to be overwritten.
+    /// Opens a segment for overwriting.
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>>;
 
-    /// Gives a file another name, replacing one that has it.
+    /// Renames a file, replacing the file at the new name if there is one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Gives a file a second name.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name, and the file with its last one.
+    /// Removes a name, and with its last name the file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Takes a lock that ends with the value, or with the process. `Err` of
-    /// [`io::ErrorKind::WouldBlock`] carries who holds it as its text.
+    /// Takes an exclusive lock, which ends when the value is dropped or the process dies. If another
+    /// process holds the lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the
+    /// holder.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
 
-    /// A number that changes whenever unsynced data may have been lost; `None` if that cannot be
-    /// told.
+    /// Returns a number that changes whenever unsynced data may have been lost; `None` if unknown.
     fn boot_id(&self) -> Option<u128>;
 
-    /// A number that no one can guess.
+    /// Returns an unpredictable number.
     fn entropy(&self) -> u64;
 }
 
 /// A file that is written from front to back.
 pub trait Appender: Send {
-    /// Writes all of `bytes` at the end. With [`Access::Direct`] some of them may wait in memory
-    /// for [`Appender::flush`] or [`Appender::sync`].
+    /// Appends `bytes`. With [`Access::Direct`] some of them may stay in a buffer until
+    /// [`Appender::flush`] or [`Appender::sync`].
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Has readers of the file see all that was written.
+    /// Makes all appended bytes visible to readers of the file.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Makes all that was written durable, but not the name of the file. Readers see it, too.
+    /// Makes all appended bytes visible and durable, but not the name of the file.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Whether what is written goes around the page cache.
+    /// Returns whether writes bypass the page cache.
     fn is_direct(&self) -> bool {
         false
     }
 }
 
-/// A file that is read at any place, by any number of threads.
+/// A file that any number of threads read at any offset.
 pub trait RandomReader: Send + Sync + fmt::Debug {
-    /// Fills `buffer` from `offset` on; an end of file before that is an error.
+    /// Fills `buffer` with the bytes from `offset` on; fails if the file ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
-    /// Whether it reads around the page cache.
+    /// Returns whether reads bypass the page cache.
     fn is_direct(&self) -> bool {
         false
     }
@@ -126,48 +127,48 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
 
 /// A file of fixed length that is overwritten in place.
 pub trait Segment: Send + fmt::Debug {
-    /// The length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there is no room at all.
+    /// Returns whether the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes at `offset`. What was written survives the death of the process.
+    /// Writes at `offset`. The written bytes survive the death of the process.
     ///
     /// # Errors
     /// The range is not within the segment.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// As [`Segment::write`], in the way that is cheaper for bytes that are synced at once.
+    /// As [`Segment::write`], but cheaper for bytes that are synced right after.
     ///
     /// # Errors
-    /// The range is not within the segment, or the operating system failed; what the range holds
-    /// is not known then.
+    /// The range is not within the segment, or the operating system failed; then the contents of the
+    /// range are unknown.
     fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.write(offset, bytes)
     }
 
-    /// A handle that makes written data durable while others go on writing.
+    /// Returns a handle that makes written bytes durable while writes continue.
     fn syncer(&self) -> Arc<dyn Syncer>;
 
-    /// A handle that readies parts to be written to, where that is of use.
+    /// Returns a handle that prepares pages for writing, if the storage benefits from that.
     fn preparer(&self) -> Option<Arc<dyn Preparer>> {
         None
     }
 }
 
-/// Readies parts of a segment to be written to, while others write.
+/// Prepares pages of a segment while its owner writes to it.
 pub trait Preparer: Send + Sync + fmt::Debug {
-    /// Has the memory of a part there before it is needed, and changes nothing in it. What lies
-    /// outside of the segment is left out.
+    /// Faults in the pages of a range without changing their contents. Ignores bytes outside of the
+    /// segment.
     fn prepare(&self, offset: u64, len: u64);
 }
 
-/// Makes what was written to a segment durable.
+/// Makes writes to a segment durable.
 pub trait Syncer: Send + Sync + fmt::Debug {
-    /// Returns once everything written before the call survives the loss of power.
+    /// Returns once all bytes written before the call survive a power failure.
     fn sync(&self) -> io::Result<()>;
 }
 

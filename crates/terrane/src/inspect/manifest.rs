@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::manifest::{Change, Edit, Loaded, load, manifest_file_number, read_manifest};
+use crate::manifest::{Change, Edit, LoadedManifest, load, manifest_file_number, read_manifest};
 use crate::storage::DiskStorage;
 
 /// One edit of a manifest; the first of a file is a snapshot.
@@ -25,7 +25,7 @@ pub struct ManifestEdit {
 pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let loaded: Loaded = match manifest_file_number(name) {
+    let loaded: LoadedManifest = match manifest_file_number(name) {
         Some(number) => read_manifest(&DiskStorage, path, number)?,
         None => load(&DiskStorage, path)?,
     };

@@ -1,12 +1,12 @@
-//! Changes of the state that a manifest keeps, and their encoding.
+//! The changes that a manifest stores, and their encoding.
 //!
 //! ```text
 //! edit:   | version u64 | epoch u64 | change | change | ... |
 //! change: | tag varint | length varint | bytes |
 //! ```
 //!
-//! A reader skips changes that it does not know if their tag is even, and refuses the manifest if
-//! it is odd. Tags are never given another meaning.
+//! A reader skips changes with an unknown even tag, and refuses a manifest with an unknown odd tag.
+//! Tags are never reused.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::stats::OperationCounts;
 use crate::table::TableFileId;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 
-/// A table as the manifest knows it.
+/// A table in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableRecord {
     pub(crate) file: TableFileId,
@@ -32,27 +32,27 @@ pub(crate) struct TableRecord {
 pub(crate) enum Change {
     /// The number of the database; first in every snapshot.
     Database(u64),
-    /// Numbers below these were given out.
+    /// Numbers below these are allocated.
     NextTable(u64),
     NextRun(u64),
     NextKeyspace(u32),
-    /// No sequence number above this was given out, except to what is in the log.
+    /// No sequence number above this is used outside of the log.
     LastSeq(SeqNo),
-    /// A segment of the log that must be there.
+    /// A log segment that must exist.
     RequiredSegment(u64),
     /// An option of the database, as text.
     Option {
         name: String,
         value: String,
     },
-    /// A keyspace is made, or its design changes.
+    /// Creates a keyspace or changes its design.
     Keyspace {
         keyspace: KeyspaceId,
         name: String,
         design: String,
     },
     DropKeyspace(KeyspaceId),
-    /// Everything of the keyspace before this position of the log is in tables.
+    /// Tables have all writes of the keyspace before this log position.
     Flushed {
         keyspace: KeyspaceId,
         upto: Lsn,
@@ -67,18 +67,18 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         table: TableId,
     },
-    /// A compaction was done: history, which a reader may skip.
+    /// A finished compaction. History, which a reader may skip.
     Job(JobRecord),
-    /// What the database was asked for, as it is remembered from here on: a reader may skip it.
+    /// The operation history up to here, which a reader may skip.
     Operations(OperationCounts),
 }
 
-/// Changes that are made together or not at all.
+/// Changes that apply atomically.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Rises by one with each edit of a database.
+    /// Increases by one with each edit of a database.
     pub(crate) version: u64,
-    /// Which opening of the database made the edit; rises with each.
+    /// The number of the opening that wrote the edit; increases with each opening for writing.
     pub(crate) epoch: u64,
     pub(crate) changes: Vec<Change>,
 }

@@ -6,18 +6,22 @@
 //! frame:           | checksum u64 | length u32 | length, inverted, u32 | payload |
 //! ```
 //!
-//! Checksums are seeded with the number of the file and the offset of the frame. Every frame is
-//! written twice, so that a damaged byte can be told from an edit that a crash cut short, and no
-//! single one loses an edit: a reader that finds a frame broken goes on with its copy. Where there
-//! is no whole copy either, and nothing whole after it, the crash came before the edit was kept.
+//! Checksums are seeded with the file number and the frame's offset.
 //!
-//! A file is replaced by writing a new one, syncing it and its name, and renaming a new `CURRENT`
-//! over the old one. Never is anything appended after a failed append.
+//! 1. Every frame is written twice, so that no single damaged byte loses an edit: a reader falls
+//!    back to the copy.
+//! 2. If neither the frame nor its copy is valid and no valid frame follows, a crash interrupted the
+//!    append before the edit was acknowledged, and the manifest ends there. If a valid frame
+//!    follows, the manifest is damaged.
+//! 3. A new file and its name are synced before a renamed `CURRENT` points to it, so `CURRENT`
+//!    always names a complete file.
+//! 4. After a failed append nothing is appended to the file, because its tail is unknown. The next
+//!    write is a rewrite into a new file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::store::{Kept, ManifestStore, Versioned};
+use super::store::{ManifestStore, PutResult, Versioned};
 use crate::checksum::{checksum, place_seed};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -44,7 +48,7 @@ pub(crate) fn manifest_file_number(name: &str) -> Option<u64> {
 pub(crate) struct FileManifest {
     storage: Arc<dyn Storage>,
     dir: PathBuf,
-    /// The file in use, unless an append failed or nothing was written yet.
+    /// The current file; `None` before the first write and after a failed append.
     file: Option<OpenManifest>,
     next_number: u64,
     version: u64,
@@ -59,33 +63,33 @@ struct OpenManifest {
     offset: u64,
 }
 
-/// What a directory holds.
+/// The edits read from a manifest file.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
-    /// The snapshot and the edits since, oldest first; empty for a new database.
+pub(crate) struct LoadedManifest {
+    /// The snapshot and the edits after it, oldest first; empty for a new database.
     pub(crate) edits: Vec<Versioned>,
-    /// Frames that were broken, and whose copies were not.
+    /// Damaged frames whose copies were intact.
     pub(crate) healed: u64,
     /// The file that was read.
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Reads the manifest that `CURRENT` names; nothing for a directory without one.
-pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<Loaded> {
+/// Reads the manifest that `CURRENT` names; no edits for a directory without a database.
+pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> {
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let pointer = dir.join(CURRENT);
     if !names.iter().any(|name| name == CURRENT) {
-        // Without a pointer there is no database, unless someone lost it: the pointer is there
-        // before any table, any log and any second manifest.
+        // Without `CURRENT` there is no database, unless the file was lost: it exists before the
+        // first table, the first log file and the second manifest.
         let data = names.iter().find(|name| {
             manifest_file_number(name).is_some_and(|number| number > 1)
                 || segment_file_number(name).is_some()
                 || TableFileId::of_file_name(name).is_some()
         });
         return match data {
-            None => Ok(Loaded::default()),
+            None => Ok(LoadedManifest::default()),
             Some(name) => {
-                let detail = format!("it is missing, and there is {name}");
+                let detail = format!("it is missing, but {name} exists");
                 Err(Error::corruption(&pointer, None, "pointer to the manifest", detail))
             }
         };
@@ -94,7 +98,7 @@ pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<Loaded> {
     let name = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n'));
     let number = name.and_then(manifest_file_number);
     let (Some(name), Some(number)) = (name, number) else {
-        let detail = format!("it names no manifest: '{}'", text.escape_ascii());
+        let detail = format!("it does not name a manifest: '{}'", text.escape_ascii());
         return Err(Error::corruption(&pointer, None, "pointer to the manifest", detail));
     };
     let path = dir.join(name);
@@ -106,9 +110,13 @@ pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<Loaded> {
 }
 
 /// Reads a manifest file.
-pub(crate) fn read_manifest(storage: &dyn Storage, path: &Path, number: u64) -> Result<Loaded> {
+pub(crate) fn read_manifest(
+    storage: &dyn Storage,
+    path: &Path,
+    number: u64,
+) -> Result<LoadedManifest> {
     let bytes = read_file(storage, path)?;
-    let mut loaded = Loaded { path: Some(path.to_owned()), ..Loaded::default() };
+    let mut loaded = LoadedManifest { path: Some(path.to_owned()), ..LoadedManifest::default() };
     let mut offset = 0;
     while offset < bytes.len() {
         let Some((payload, end)) = frame_or_copy(&bytes, number, offset, &mut loaded.healed) else {
@@ -126,7 +134,7 @@ pub(crate) fn read_manifest(storage: &dyn Storage, path: &Path, number: u64) -> 
         offset = end;
     }
     if loaded.edits.is_empty() {
-        let detail = "it does not begin with a whole snapshot";
+        let detail = "it does not begin with a complete snapshot";
         return Err(Error::corruption(path, Some(0), "manifest", detail));
     }
     Ok(loaded)
@@ -143,7 +151,7 @@ fn read_file(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The payload of the frame at `offset`, or of its copy, and where both end.
+/// Returns the payload of the frame at `offset` or of its copy, and the end of the copy.
 fn frame_or_copy<'a>(
     bytes: &'a [u8],
     number: u64,
@@ -151,14 +159,15 @@ fn frame_or_copy<'a>(
     healed: &mut u64,
 ) -> Option<(&'a [u8], usize)> {
     if let Some((payload, end)) = frame(bytes, number, offset) {
-        // The copy is as long; it may be cut off by the crash.
+        // A crash may have cut the copy short.
         let copy_end = end + (end - offset);
         if copy_end > bytes.len() || frame(bytes, number, end).is_none() {
             *healed += 1;
         }
         return Some((payload, copy_end.min(bytes.len())));
     }
-    // The length of the broken frame may be what is broken: its copy is looked for.
+    // The length field itself may be damaged, so the copy is searched for at every offset. It is the
+    // copy of this frame only if it is as far from the frame as it is long.
     let (copy, (payload, end)) = (offset + 1..bytes.len())
         .find_map(|at| frame(bytes, number, at).map(|found| (at, found)))?;
     (end - copy == copy - offset).then(|| {
@@ -182,7 +191,7 @@ fn frame(bytes: &[u8], number: u64, offset: usize) -> Option<(&[u8], usize)> {
 fn check_nothing_follows(bytes: &[u8], number: u64, offset: usize, path: &Path) -> Result<()> {
     let follows = (offset + 1..bytes.len()).any(|at| frame(bytes, number, at).is_some());
     if follows {
-        let detail = "an edit and its copy are damaged, and later ones are not";
+        let detail = "an edit and its copy are damaged, but a later one is intact";
         return Err(Error::corruption(path, Some(offset as u64), "manifest", detail));
     }
     Ok(())
@@ -200,8 +209,8 @@ pub(super) fn put_frame(out: &mut Vec<u8>, number: u64, offset: u64, payload: &[
 }
 
 impl FileManifest {
-    /// A manifest for a directory whose newest edit is of `version`. Nothing is written yet; the
-    /// first call must be [`ManifestStore::rewrite`].
+    /// A manifest for a directory whose newest edit has `version`. It writes nothing yet; the first
+    /// call must be [`ManifestStore::rewrite`].
     pub(crate) fn new(storage: Arc<dyn Storage>, dir: &Path, version: u64) -> Result<Self> {
         let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
         let newest = names.iter().filter_map(|name| manifest_file_number(name)).max().unwrap_or(0);
@@ -220,7 +229,7 @@ impl FileManifest {
         let mut file = OpenManifest { path, number, appender, snapshot_bytes: 0, offset: 0 };
         self.bytes_written += file.append(snapshot)?;
         file.snapshot_bytes = file.offset;
-        // The file is whole, and can be found, before anything points to it.
+        // Invariant 3: contents and name are durable before `CURRENT` names the file.
         self.sync_dir()?;
         self.point_to(number)?;
         Ok(file)
@@ -229,7 +238,7 @@ impl FileManifest {
     fn point_to(&self, number: u64) -> Result<()> {
         let (new, pointer) = (self.dir.join(CURRENT_NEW), self.dir.join(CURRENT));
         let io = |operation, path: &Path, error| Error::io(operation, path, error);
-        // One that was left behind by a crash is in the way.
+        // A crash may have left this file behind.
         let _ = self.storage.remove(&new);
         let mut file = self
             .storage
@@ -247,8 +256,8 @@ impl FileManifest {
     }
 }
 
-/// After a failed sync the operating system may have dropped what was to be written, and not say
-/// so again: nothing can be promised any more.
+/// A failed sync is final: the kernel may have dropped the dirty pages, and a second sync would
+/// succeed without writing them.
 fn failed_sync(path: &Path, error: std::io::Error) -> Error {
     Error::Poisoned(Box::new(Error::io("sync", path, error)))
 }
@@ -269,21 +278,21 @@ impl OpenManifest {
 }
 
 impl ManifestStore for FileManifest {
-    fn keep(&mut self, edit: &Versioned) -> Result<Kept> {
+    fn keep(&mut self, edit: &Versioned) -> Result<PutResult> {
         if edit.version <= self.version {
-            return Ok(Kept::VersionExists);
+            return Ok(PutResult::VersionExists);
         }
         let Some(file) = &mut self.file else {
-            return Err(Error::internal("an edit is kept before a snapshot"));
+            return Err(Error::internal("the manifest got an edit before a snapshot"));
         };
         match file.append(edit) {
             Ok(bytes) => {
                 self.bytes_written += bytes;
                 self.version = edit.version;
-                Ok(Kept::Yes)
+                Ok(PutResult::Durable)
             }
             Err(error) => {
-                // What is in the file now is not known: it must not be appended to again.
+                // Invariant 4: the tail of the file is unknown.
                 self.file = None;
                 Err(error)
             }
@@ -296,7 +305,7 @@ impl ManifestStore for FileManifest {
         let number = file.number;
         self.file = Some(file);
         self.version = snapshot.version;
-        // Older files are of no use now. One that cannot be removed is removed another time.
+        // Older files are obsolete. If removing one fails, the next rewrite tries again.
         let names = self.storage.list(&self.dir).unwrap_or_default();
         for name in names {
             if manifest_file_number(&name).is_some_and(|other| other < number) {
@@ -342,7 +351,7 @@ mod tests {
         let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 0).unwrap();
         manifest.rewrite(&versioned(1)).unwrap();
         for version in 2..=versions {
-            assert_eq!(manifest.keep(&versioned(version)).unwrap(), Kept::Yes);
+            assert_eq!(manifest.keep(&versioned(version)).unwrap(), PutResult::Durable);
         }
         storage
     }
@@ -362,7 +371,7 @@ mod tests {
         let mut manifest = FileManifest::new(Arc::new(storage.clone()), Path::new(DIR), 4).unwrap();
         assert!(manifest.keep(&versioned(5)).is_err());
         manifest.rewrite(&versioned(4)).unwrap();
-        assert_eq!(manifest.keep(&versioned(4)).unwrap(), Kept::VersionExists);
+        assert_eq!(manifest.keep(&versioned(4)).unwrap(), PutResult::VersionExists);
         manifest.keep(&versioned(5)).unwrap();
         assert_eq!(versions(&storage).unwrap(), [4, 5]);
         assert_eq!(storage.list(Path::new(DIR)).unwrap(), ["CURRENT", "MANIFEST-000002"]);

@@ -1,4 +1,4 @@
-//! The decoders of a manifest, fed with anything.
+//! Fuzz targets for the decoders of the manifest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::types::{KeyspaceId, Lsn};
 
 const NUMBER: u64 = 3;
 
-/// Bad bytes are told as what they are.
+/// Checks that bad bytes give an error of the right kind.
 fn check(error: &Error) {
     let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
     assert!(kinds.contains(&error.kind()), "{error}");
 }
 
-/// One edit: decoded, applied to nothing and to itself, and told again.
+/// Decodes an edit, applies it to an empty state and to its own result, and compares snapshots.
 pub(crate) fn edit(bytes: &[u8]) {
     let Ok(edit) = Edit::decode(bytes) else { return };
     assert_eq!(Edit::decode(&edit.encode()), Ok(edit.clone()));
@@ -35,7 +35,7 @@ pub(crate) fn edit(bytes: &[u8]) {
     }
 }
 
-/// A file of any bytes.
+/// Reads arbitrary bytes as a manifest file.
 pub(crate) fn file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     let path = Path::new("db").join(manifest_file_name(NUMBER));
@@ -48,8 +48,9 @@ pub(crate) fn file(bytes: &[u8]) {
     }
 }
 
-/// A file of edits with checksums that fit; of each the first two bytes say how long it is, and
-/// the third whether the frame or its copy is damaged. What is read must be what was put in.
+/// Builds a file of edits with valid checksums from the input: two bytes give the length of an edit,
+/// the third says whether its frame or its copy is damaged. The file must read back as the input's
+/// edits.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
     let path = Path::new("db").join(manifest_file_name(NUMBER));
@@ -88,7 +89,7 @@ fn record(number: u64) -> TableRecord {
     TableRecord { file: TableFileId { number, writer: 1 }, info, checksum: 5 }
 }
 
-/// A good edit.
+/// A valid edit.
 pub(crate) fn good_edit() -> Vec<u8> {
     let design = "leveling T=10".to_owned();
     let keyspace = KeyspaceId(0);
@@ -105,7 +106,7 @@ pub(crate) fn good_edit() -> Vec<u8> {
     Edit { version: 1, epoch: 1, changes }.encode()
 }
 
-/// A good edit of a state that has what it takes away.
+/// A valid edit, for a state that has the table and keyspace that it removes.
 pub(crate) fn good_change() -> Vec<u8> {
     let keyspace = KeyspaceId(0);
     let changes = vec![
@@ -116,7 +117,7 @@ pub(crate) fn good_change() -> Vec<u8> {
     Edit { version: 1, epoch: 1, changes }.encode()
 }
 
-/// A good file.
+/// A valid file.
 pub(crate) fn good_file() -> Vec<u8> {
     let mut file = Vec::new();
     for _ in 0..2 {

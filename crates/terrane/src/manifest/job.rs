@@ -1,11 +1,10 @@
-//! Compactions that were done, and flushes that merged, as the manifest remembers them: why, and
-//! what they cost.
+//! The history of finished compactions and merging flushes in the manifest: their reasons and costs.
 //!
 //! ```text
 //! job: | keyspace | ended | took | rewritten | moved | predicted | read | written |
 //!      | persisted option | what slice | why slice |
 //! ```
-//! Numbers are varints. A reader that does not know jobs skips them: they are history, not state.
+//! Numbers are varints. A reader that does not know this change skips it, because it is not state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,16 +14,16 @@ use terrane_policy::TableId;
 use crate::codec::{Decoded, Reader, put_option, put_slice, put_varint};
 use crate::types::KeyspaceId;
 
-/// How many jobs are remembered, beside the one that took longest to make deletes persistent.
+/// The number of jobs kept, in addition to the one that took longest to make deletes persistent.
 const JOBS_KEPT: usize = 1000;
 
-/// So much of them is kept at most, about, with that one: every opening writes it, twice.
+/// The approximate limit of their bytes, because every opening writes the history twice.
 const BYTES_KEPT: usize = 128 << 10;
 
-/// What a job takes beside its texts, about.
+/// The approximate bytes of a job without its texts.
 const NUMBERS_BYTES: usize = 40;
 
-/// A compaction that was done.
+/// A finished compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobRecord {
     pub(crate) keyspace: KeyspaceId,
@@ -33,15 +32,15 @@ pub(crate) struct JobRecord {
     pub(crate) took_micros: u64,
     pub(crate) tables_rewritten: u64,
     pub(crate) tables_moved: u64,
-    /// Bytes that it was going to read and at most to write.
+    /// The prediction: bytes to read plus the most bytes to write.
     pub(crate) predicted_bytes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    /// How old the oldest tombstone was, if the job ended all of those that it read.
+    /// The age of the oldest tombstone, if the job dropped all tombstones that it read.
     pub(crate) persisted_micros: Option<u64>,
-    /// What it took and where that went.
+    /// Its inputs and its output level.
     pub(crate) what: String,
-    /// Why, in a sentence.
+    /// Its reason, in a sentence.
     pub(crate) why: String,
 }
 
@@ -86,22 +85,21 @@ impl JobRecord {
     }
 }
 
-/// The compactions that are remembered, oldest first. Each is shared with the states before it: who
-/// adds one takes a copy of the list.
+/// Finished compactions, oldest first. States share the records; adding one copies the list.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Jobs {
+pub(crate) struct JobHistory {
     kept: VecDeque<Arc<JobRecord>>,
-    /// What all of them take, about.
+    /// The approximate bytes of all records.
     bytes: usize,
 }
 
-impl Jobs {
+impl JobHistory {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &JobRecord> {
         self.kept.iter().map(|job| &**job)
     }
 
-    /// Adds a job, and forgets the oldest beyond what is kept.
-    pub(super) fn remember(&mut self, job: JobRecord) {
+    /// Adds a job and drops the oldest ones beyond the limits.
+    pub(super) fn record(&mut self, job: JobRecord) {
         self.bytes += job.size_bytes();
         self.kept.push_back(Arc::new(job));
         while self.kept.len() > 1 && (self.kept.len() > JOBS_KEPT + 1 || self.bytes > BYTES_KEPT) {
@@ -114,7 +112,7 @@ impl Jobs {
     }
 }
 
-/// What a job takes and where it puts it, without why.
+/// Describes the inputs and the output of a job.
 pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     let inputs = compaction.inputs.iter().map(|input| {
         if input.is_memtable() {
@@ -131,7 +129,7 @@ pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     format!("{} into L{} {target}", inputs.join(" + "), compaction.output.level)
 }
 
-/// A few numbers as they are, of many how many.
+/// Lists the first table numbers, and counts the rest.
 fn listed(tables: impl ExactSizeIterator<Item = TableId>) -> String {
     let count = tables.len();
     let few: Vec<String> = tables.take(4).map(|id| id.to_string()).collect();
@@ -161,9 +159,9 @@ mod tests {
 
     #[test]
     fn the_last_jobs_are_kept_and_the_worst() {
-        let mut jobs = Jobs::default();
+        let mut jobs = JobHistory::default();
         for number in 0..3000 {
-            jobs.remember(job(number, Some(if number == 7 { 99 } else { number % 5 })));
+            jobs.record(job(number, Some(if number == 7 { 99 } else { number % 5 })));
         }
         let ended: Vec<u64> = jobs.iter().map(|job| job.ended_micros).collect();
         assert_eq!((ended.len(), ended[0], ended[1]), (JOBS_KEPT + 1, 7, 2000));
@@ -171,17 +169,17 @@ mod tests {
 
     #[test]
     fn jobs_with_long_texts_are_fewer() {
-        let mut jobs = Jobs::default();
+        let mut jobs = JobHistory::default();
         for number in 0..3000 {
             let why = "because ".repeat(100);
-            jobs.remember(JobRecord { why, ..job(number, None) });
+            jobs.record(JobRecord { why, ..job(number, None) });
             assert!(jobs.bytes <= BYTES_KEPT);
         }
         let counted: usize = jobs.iter().map(JobRecord::size_bytes).sum();
         assert_eq!(counted, jobs.bytes);
         assert!(jobs.iter().count() > 100);
         let monster = JobRecord { why: "x".repeat(1 << 20), ..job(1, None) };
-        jobs.remember(monster);
-        assert_eq!(jobs.iter().count(), 1, "the last one is there whatever it takes");
+        jobs.record(monster);
+        assert_eq!(jobs.iter().count(), 1, "the newest job is kept whatever its size");
     }
 }

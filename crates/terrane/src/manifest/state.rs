@@ -1,4 +1,4 @@
-//! What a manifest keeps: all keyspaces with their tables, and the numbers that were given out.
+//! The state of a manifest: all keyspaces with their tables, and the allocated numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape};
 
 use super::COUNT_MAX;
 use super::edit::{Change, TableRecord};
-use super::job::Jobs;
+use super::job::JobHistory;
 use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
-/// The state after some edits. A copy shares the keyspaces that it does not change.
+/// The state after some edits. A clone shares all keyspaces until it changes them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ManifestState {
     pub(crate) database: u64,
@@ -22,9 +22,9 @@ pub(crate) struct ManifestState {
     pub(crate) required_segment: u64,
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, Arc<KeyspaceState>>,
-    /// Compactions that were done, oldest first.
-    pub(crate) jobs: Arc<Jobs>,
-    /// What the database was asked for, as it is remembered.
+    /// Finished compactions, oldest first.
+    pub(crate) jobs: Arc<JobHistory>,
+    /// The operation history.
     pub(crate) operations: OperationCounts,
 }
 
@@ -33,12 +33,12 @@ pub(crate) struct ManifestState {
 pub(crate) struct KeyspaceState {
     pub(crate) name: String,
     pub(crate) design: Design,
-    /// The design before, if it was ever changed.
+    /// The previous design, if it was ever changed.
     pub(crate) design_before: Option<Design>,
     pub(crate) shape: TreeShape,
     /// The files of all tables of the shape.
     pub(crate) tables: BTreeMap<TableId, TableRecord>,
-    /// Everything before this position of the log is in tables.
+    /// Tables have all writes of the keyspace before this log position.
     pub(crate) flushed: Lsn,
 }
 
@@ -46,10 +46,10 @@ impl ManifestState {
     /// Applies changes.
     ///
     /// # Errors
-    /// Why they do not fit. Some of them may have been applied, so that the state is of no use any
-    /// more: who goes on after an error applies them to a copy.
+    /// The reason why a change does not fit. The state may be half changed and must be discarded; a
+    /// caller that continues after an error applies changes to a clone.
     pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
-        // Tables that leave and enter go together, so that one may move within its tree.
+        // Removed and added tables of a tree apply together, so that a table can change its level.
         let mut shapes: BTreeMap<KeyspaceId, ShapeEdit> = BTreeMap::new();
         for change in changes {
             self.apply_one(change, &mut shapes)?;
@@ -63,7 +63,7 @@ impl ManifestState {
             }
         }
         if self.next_table.max(self.next_run) > COUNT_MAX || self.last_seq > MAX_SEQ {
-            return Err("a number that counts up is out of range".into());
+            return Err("a table, run or sequence number is out of range".into());
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl ManifestState {
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
-            Change::Job(job) => Arc::make_mut(&mut self.jobs).remember(job.clone()),
+            Change::Job(job) => Arc::make_mut(&mut self.jobs).record(job.clone()),
             Change::Operations(counts) => self.operations = *counts,
             Change::RemoveTable { keyspace, table } => {
                 shapes.entry(*keyspace).or_default().removed.push(*table);
@@ -116,7 +116,7 @@ impl ManifestState {
         Ok(())
     }
 
-    /// Up to where the keyspace that is ahead of all others is in tables.
+    /// The largest flushed position of any keyspace.
     pub(crate) fn flushed_furthest(&self) -> Lsn {
         self.keyspaces.values().map(|keyspace| keyspace.flushed).max().unwrap_or(Lsn(0))
     }
@@ -132,7 +132,7 @@ impl ManifestState {
             return Ok(());
         }
         if self.keyspaces.values().any(|keyspace| keyspace.name == name) {
-            return Err(format!("keyspace {name} is made twice"));
+            return Err(format!("keyspace {name} is created twice"));
         }
         let keyspace = KeyspaceState {
             name: name.to_owned(),
@@ -151,7 +151,7 @@ impl ManifestState {
         keyspace.ok_or_else(|| missing(id))
     }
 
-    /// The changes that make this state from nothing.
+    /// The changes that produce this state from an empty one.
     pub(crate) fn snapshot(&self) -> Vec<Change> {
         let mut changes = vec![
             Change::Database(self.database),
@@ -167,7 +167,7 @@ impl ManifestState {
                 .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
         );
         for (&keyspace, state) in &self.keyspaces {
-            // Two designs one after the other are a change, as the edit was that made it.
+            // Two designs in a row record the previous one, as the original edits did.
             for design in state.design_before.iter().chain([&state.design]) {
                 let (name, design) = (state.name.clone(), design.to_string());
                 changes.push(Change::Keyspace { keyspace, name, design });
@@ -187,8 +187,8 @@ impl ManifestState {
         changes
     }
 
-    /// The oldest position of the log that some keyspace still needs. `end` is the end of the log,
-    /// for a database without keyspaces.
+    /// The oldest log position that some keyspace still needs; `end` for a database without
+    /// keyspaces.
     pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {
         self.keyspaces.values().map(|keyspace| keyspace.flushed).min().unwrap_or(end)
     }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(before(&state), None);
         state.apply(&[change("leveling")]).unwrap();
         assert_eq!(before(&state).as_deref(), Some("tiering"));
-        // The same again is no change.
+        // Setting the same design again is not a change.
         state.apply(&[change("leveling")]).unwrap();
         assert_eq!(before(&state).as_deref(), Some("tiering"));
         let mut again = ManifestState::default();
@@ -310,8 +310,8 @@ mod tests {
         }
     }
 
-    /// Each edit copied all keyspaces with all tables: what one took grew with the database, and
-    /// opening one took the square of it.
+    /// Each edit copied all keyspaces with all tables, so the cost of an edit grew with the database
+    /// and opening took quadratic time.
     #[test]
     fn an_edit_copies_the_keyspaces_that_it_changes_and_no_other() {
         let mut state = example();

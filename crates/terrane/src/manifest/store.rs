@@ -1,37 +1,37 @@
-//! Where the edits of a manifest are kept.
+//! The interface to durable storage of manifest edits.
 //!
-//! [`ManifestStore`] asks for little, so that it can also be met by an object store: the edit of a
-//! version is kept *if there is none of that version yet*. Two writers that both believe to own a
-//! database cannot both succeed.
+//! [`ManifestStore`] needs only put-if-absent, which object stores provide as well: an edit is
+//! stored *unless its version exists*. Of two writers that both believe to own a database only one
+//! succeeds.
 
 use std::fmt;
 
 use crate::error::Result;
 
-/// An edit of some version, or a snapshot of the state at it.
+/// An encoded edit or snapshot with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Versioned {
     pub(crate) version: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What became of an edit.
+/// The result of storing an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// It is durable.
-    Yes,
-    /// Another writer has kept an edit of this version.
+pub(crate) enum PutResult {
+    /// The edit is durable.
+    Durable,
+    /// Another writer stored an edit of this version.
     VersionExists,
 }
 
-/// Keeps the edits of one database.
+/// Stores the edits of one database.
 pub(crate) trait ManifestStore: Send + fmt::Debug {
-    /// Keeps an edit as version `edit.version`, if there is none of it.
+    /// Stores an edit unless its version exists.
     ///
     /// # Errors
-    /// It may or may not be kept. Before anything that it mentions is undone,
+    /// The edit may or may not be durable. Before anything that it mentions is undone,
     /// [`ManifestStore::rewrite`] must succeed.
-    fn keep(&mut self, edit: &Versioned) -> Result<Kept>;
+    fn keep(&mut self, edit: &Versioned) -> Result<PutResult>;
 
     /// Replaces everything up to and including `snapshot.version` by the snapshot.
     ///
@@ -39,7 +39,7 @@ pub(crate) trait ManifestStore: Send + fmt::Debug {
     /// As for [`ManifestStore::keep`].
     fn rewrite(&mut self, snapshot: &Versioned) -> Result<()>;
 
-    /// Bytes kept since the last snapshot, and of that snapshot: what a rewrite would save.
+    /// The bytes of edits after the last snapshot, and the bytes of that snapshot.
     fn sizes(&self) -> (u64, u64);
 
     /// Bytes written since the store was opened.

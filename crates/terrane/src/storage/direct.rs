@@ -1,53 +1,52 @@
-//! Files around the page cache: what is read and written in whole blocks, from memory in whole
-//! blocks.
+//! Direct I/O: aligned reads and writes of whole blocks that bypass the page cache.
 //!
-//! An operating system that copies nothing hands what is asked of it to the device as it is, and
-//! the device knows blocks only. What the engine reads and writes begins and ends anywhere, so here
-//! is what lies between: a reader that reads the blocks around a range, and an appender that gathers
-//! whole blocks. The end of a file is written with zeros up to a block, and the file cut to its
-//! length after that.
+//! Direct I/O requires aligned offsets, lengths and buffers, but the engine reads and writes ranges
+//! of any alignment. The reader here reads the blocks around a range, and the appender collects
+//! whole blocks. The last block of a file is padded with zeros, and the file is then truncated to
+//! its length.
 //!
-//! The file below is a trait, so that a disk and the storage of the tests, which refuses what is not
-//! aligned and crashes between any two steps, go through the same code.
+//! The underlying file is a trait, so that the disk and the storage of the tests, which refuses
+//! unaligned requests and crashes between any two steps, share this code.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 
 use super::{Appender, RandomReader};
 
-/// Memory, offsets and lengths are multiples of this: a page, and no device in use has larger
-/// blocks. Where one has, [`DirectFile`] says how it goes on.
+/// The alignment of buffers, offsets and lengths: a page. Devices with larger blocks are rare; an
+/// implementation of [`DirectFile`] falls back to buffered I/O on them.
 pub(super) const ALIGN: usize = 4096;
 
-/// How much is gathered before it is written: each write waits for the device.
+/// The bytes collected before a write, because each write waits for the device.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that is read and written in blocks of [`ALIGN`].
 pub(super) trait DirectFile: Send {
-    /// Reads into the start of `buffer`, and says how much; less only at the end of the file.
+    /// Reads into the start of `buffer` and returns the length, which is shorter only at the end of
+    /// the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Writes all of `bytes`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file to a length, which need not be a multiple of [`ALIGN`].
+    /// Truncates the file to a length that need not be a multiple of [`ALIGN`].
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Makes contents and length durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether it does go around the page cache.
+    /// Whether requests bypass the page cache.
     fn is_direct(&self) -> bool;
 }
 
-/// Memory that begins at a multiple of [`ALIGN`].
+/// Memory aligned to [`ALIGN`].
 pub(super) struct AlignedBuffer {
     memory: Vec<u8>,
     start: usize,
 }
 
 impl AlignedBuffer {
-    /// Zeros.
+    /// A buffer of zeros.
     pub(super) fn new(len: usize) -> Self {
         let memory = vec![0; len + ALIGN];
         let start = memory.as_ptr().align_offset(ALIGN).min(ALIGN);
@@ -94,7 +93,7 @@ impl<F: DirectFile + Sync + std::fmt::Debug> RandomReader for DirectReader<F> {
         let wanted = skipped + buffer.len();
         let mut window = AlignedBuffer::new(wanted.next_multiple_of(ALIGN));
         let mut read = 0;
-        // The last block of a file is cut short by its end.
+        // A read of the last block returns fewer bytes.
         while read < wanted {
             let at = offset - skipped as u64 + read as u64;
             match self.file.read_at(at, &mut window[read..]) {
@@ -117,22 +116,22 @@ impl<F: DirectFile + Sync + std::fmt::Debug> RandomReader for DirectReader<F> {
 pub(super) struct DirectAppender<F> {
     file: F,
     buffer: AlignedBuffer,
-    /// Where in the file the buffer begins: a multiple of [`ALIGN`].
+    /// The file offset of the buffer: a multiple of [`ALIGN`].
     offset: u64,
     /// Bytes in the buffer.
     filled: usize,
-    /// Bytes of it that the file has.
+    /// Bytes of the buffer that are in the file already.
     written: usize,
 }
 
 impl<F: DirectFile> DirectAppender<F> {
-    /// An appender to a file that is empty.
+    /// An appender to an empty file.
     pub(super) fn new(file: F) -> Self {
         let buffer = AlignedBuffer::new(BUFFER_BYTES);
         Self { file, buffer, offset: 0, filled: 0, written: 0 }
     }
 
-    /// Writes what the file does not have yet, and keeps what does not fill a block.
+    /// Writes the buffer to the file, and keeps the last partial block to complete it later.
     fn write_out(&mut self) -> io::Result<()> {
         if self.written == self.filled {
             return Ok(());
@@ -186,7 +185,7 @@ mod tests {
 
     use crate::storage::{Access, DiskStorage, MemoryStorage, Storage};
 
-    /// Appends in pieces of many sizes, with syncs between, and reads all of it back.
+    /// Appends in chunks of many sizes, with syncs between, and reads everything back.
     fn check(storage: &dyn Storage, path: &Path) {
         let bytes: Vec<u8> = (0..2_700_001u32).map(|number| (number % 251) as u8).collect();
         let mut file = storage.create(path, Access::Direct).unwrap();

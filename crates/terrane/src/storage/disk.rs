@@ -1,6 +1,6 @@
 //! Files on a disk, through the operating system.
-#![allow(clippy::disallowed_methods, reason = "the one home of file system calls")]
-#![allow(clippy::disallowed_types, reason = "as above")]
+#![allow(clippy::disallowed_methods, reason = "this module makes the file system calls")]
+#![allow(clippy::disallowed_types, reason = "this module makes the file system calls")]
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -15,7 +15,7 @@ use super::direct::{DirectAppender, DirectFile, DirectReader};
 use super::disk_segment::DiskSegment;
 use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
 
-/// Files below any directory of the operating system.
+/// The file system of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskStorage;
 
@@ -28,7 +28,7 @@ impl Storage for DiskStorage {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            // The engine's own names are all text; others are none of its business.
+            // The engine's own file names are UTF-8; other files are ignored.
             if let (true, Ok(name)) =
                 (entry.file_type()?.is_file(), entry.file_name().into_string())
             {
@@ -89,7 +89,7 @@ impl Storage for DiskStorage {
         File::open(dir)?.sync_all()
     }
 
-    /// Elsewhere names are durable with the files that they name.
+    /// Other systems make a name durable together with its file.
     #[cfg(not(unix))]
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
@@ -168,8 +168,8 @@ impl RandomReader for DiskReader {
     }
 }
 
-/// Opens a file for reads around the page cache; through it where the file system has no such
-/// reads.
+/// Opens a file for reads that bypass the page cache, or for buffered reads if the file system does
+/// not support direct I/O.
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
     let file = File::open(path)?;
@@ -184,8 +184,8 @@ fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
     Ok(Arc::new(DiskReader(File::open(path)?)))
 }
 
-/// Makes a file to be written around the page cache; through it where the file system has no such
-/// writes.
+/// Creates a file for writes that bypass the page cache, or for buffered writes if the file system
+/// does not support direct I/O.
 #[cfg(target_os = "linux")]
 fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
@@ -200,19 +200,19 @@ fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
     DiskStorage.create(path, Access::Buffered)
 }
 
-/// A file that the operating system copies nothing of.
+/// A file opened with `O_DIRECT`.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 struct DiskDirect {
     file: File,
-    /// False once the device has refused a block of our size.
+    /// False once the device refused a block of [`ALIGN`](super::direct::ALIGN) bytes.
     is_direct: AtomicBool,
 }
 
 #[cfg(target_os = "linux")]
 impl DiskDirect {
-    /// The file, if its file system can do without the page cache. It is asked once the file is
-    /// there: what refuses while it makes a file may leave it behind all the same.
+    /// Switches an open file to direct I/O; `None` if its file system refuses. The flag is set after
+    /// the file is created, because a refused creation may leave the file behind.
     fn of(file: &File) -> Option<Self> {
         let file = file.try_clone().ok()?;
         let flags = rustix::fs::fcntl_getfl(&file).ok()?;
@@ -220,16 +220,16 @@ impl DiskDirect {
         Some(Self { file, is_direct: AtomicBool::new(true) })
     }
 
-    /// Does what may be refused because the device has larger blocks than ours: then the file is
-    /// used through the page cache from there on.
+    /// Runs an operation, and repeats it as buffered I/O if the device refuses the alignment. All
+    /// later operations on the file are then buffered.
     fn attempt<T>(&self, mut go: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
-        // Asked before: another thread may be refused at the same time.
+        // Read before the attempt: another thread may be refused and clear the flag meanwhile.
         let was_direct = self.is_direct();
         match go(&self.file) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput && was_direct => {
                 let flags = rustix::fs::fcntl_getfl(&self.file)?;
                 rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::DIRECT)?;
-                // Relaxed: it is told to people, and orders nothing.
+                // Relaxed: the flag is only reported; no other memory access depends on it.
                 self.is_direct.store(false, Ordering::Relaxed);
                 go(&self.file)
             }
@@ -261,9 +261,10 @@ impl DirectFile for DiskDirect {
     }
 }
 
-/// The operating system lets go of the lock when all copies of the file are closed. A process that
-/// was forked off has one until it runs its own program: so the lock is given up, not just left. By
-/// the process that took it: one that was forked off and never runs another program may drop it, too.
+/// A file lock of the operating system, which lasts until all descriptors of the open file are
+/// closed. A forked child holds a descriptor until it calls `exec`, so dropping the lock unlocks
+/// explicitly. Only the process that took the lock does so, because a forked child may drop its copy
+/// of this value.
 #[derive(Debug)]
 struct DiskLock {
     file: File,
@@ -275,7 +276,7 @@ impl Lock for DiskLock {}
 impl Drop for DiskLock {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            // Closing the file does the same, as a rule.
+            // If unlocking fails, closing the file usually releases the lock as well.
             let _ = self.file.unlock();
         }
     }
@@ -320,8 +321,8 @@ mod tests {
         DiskStorage.lock(&path).unwrap();
     }
 
-    /// A process that opened its database again right after it had closed it was told that it was in
-    /// use, by itself, if another thread was about to start a program.
+    /// Reopening a database right after closing it failed with "in use by this process" if another
+    /// thread was starting a program.
     #[test]
     fn a_copy_of_the_file_in_a_forked_process_does_not_keep_the_lock() {
         let dir = tempfile::tempdir().unwrap();

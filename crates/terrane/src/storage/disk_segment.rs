@@ -1,15 +1,15 @@
-//! A segment on disk: a file whose room is taken in advance, written through a mapping.
+//! A segment on disk: a preallocated file, written through a memory map.
 //!
-//! Writing to a mapping is a copy and no system call, and what is copied belongs to the kernel's
-//! page cache at once, so it survives the death of the process. Room is taken before the file is
-//! mapped: a page that found no room on disk when it is first written would end the process.
+//! A write to the map is a copy without a system call. The copied bytes are in the kernel's page
+//! cache at once, so they survive the death of the process. Disk space is allocated before the file
+//! is mapped, because a store to a page without disk space would raise SIGBUS.
 //!
-//! What is synced at once goes by a system call, which the mapping sees as well, for both share the
-//! page cache. The first store to a page after a sync faults, and on ext4 that fault has the next
-//! sync commit the journal: syncs of a file that was written before took three times as long
-//! (310 µs against 110 µs).
-#![allow(clippy::disallowed_methods, reason = "a home of file system calls")]
-#![allow(clippy::disallowed_types, reason = "as above")]
+//! Bytes that are synced right after are written with a system call instead; the map shows them
+//! because both use the page cache. The first store to a page after a sync faults, and on ext4 that
+//! fault makes the next sync commit the journal: syncs of an overwritten file took three times as
+//! long (310 µs instead of 110 µs).
+#![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
+#![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ impl DiskSegment {
     pub(super) fn create(path: &Path, len: u64) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         if let Err(error) = take_room(&mut file, len) {
-            // A half-made segment would only take room that is short already.
+            // A partly allocated file would waste disk space that is already short.
             let _ = std::fs::remove_file(path);
             return Err(error);
         }
@@ -53,11 +53,11 @@ impl DiskSegment {
 
 fn take_room(file: &mut File, len: u64) -> io::Result<()> {
     if reserve(file, len).is_err() {
-        // A file system that cannot reserve room gets zeros, which need room as well; if there is
-        // none for them either, that error is the one to tell.
+        // A file system without `fallocate` gets zeros written. If the disk is full, writing them
+        // gives the error to report.
         write_zeros(file, len)?;
     }
-    // The length must be durable before anything in the file is promised to be.
+    // The length must be durable before any record in the file is acknowledged as durable.
     file.sync_all()
 }
 
@@ -116,7 +116,7 @@ impl Preparer for Populator {
 
 impl Syncer for DiskSyncer {
     fn sync(&self) -> io::Result<()> {
-        // Writes through the mapping are dirty pages of the file like any other.
+        // Stores to the map are dirty pages of the file, which `fdatasync` writes back.
         self.0.sync_data()
     }
 }
@@ -143,12 +143,12 @@ mod tests {
             assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
             std::fs::remove_file(&path).unwrap();
         }
-        // What goes either way is in one file.
+        // Both ways of writing end in one file.
         let mut segment = DiskSegment::create(&dir.path().join("both"), 8192).unwrap();
         segment.write(0, b"map").unwrap();
         segment.write_through(3, b"call").unwrap();
         segment.write(7, b"map").unwrap();
-        // What is there already stays as it is.
+        // Preparing pages does not change their contents.
         segment.preparer().unwrap().prepare(0, u64::MAX);
         let bytes = std::fs::read(dir.path().join("both")).unwrap();
         assert_eq!((bytes.len(), &bytes[..11]), (8192, &b"mapcallmap\0"[..]));

@@ -1,7 +1,7 @@
-//! A storage whose operations fail on demand.
+//! A storage that injects faults.
 //!
-//! Operations are counted; a [`Fault`] fails the nth one that it applies to, once or from then on.
-//! A test that moves n on until nothing fails any more has failed every operation of its script.
+//! A [`Fault`] fails the nth operation that it matches, once or from then on. A test that raises n
+//! until the fault no longer fires has failed every operation of its script.
 
 use std::fmt;
 use std::io;
@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Access, Appender, Lock, Mapping, Preparer, RandomReader, Segment, Storage, Syncer};
 
-/// What is done to a file or directory.
+/// An operation on a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Operation {
-    /// Making a file or a segment.
+    /// Creating a file or a segment.
     Create,
     /// Opening or mapping a file.
     Open,
@@ -29,20 +30,20 @@ pub enum Operation {
     SyncDir,
     /// Changing a name: rename, link or remove.
     Name,
-    /// Looking at names and lengths.
+    /// Listing names, or reading a length.
     List,
 }
 
-/// Which operation fails, and how.
+/// The operation that fails, and its error.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Only operations of this kind; `None` for all kinds.
     pub operation: Option<Operation>,
-    /// Only paths whose text holds this; empty for all paths.
+    /// Only paths that contain this text; empty for all paths.
     pub path_contains: String,
-    /// How many operations that it applies to are let through first.
+    /// The number of matching operations that succeed first.
     pub after: u64,
-    /// Whether all later ones fail as well.
+    /// Whether all later matching operations fail as well.
     pub is_permanent: bool,
     /// The error.
     pub error: io::ErrorKind,
@@ -52,33 +53,33 @@ pub struct Fault {
 #[derive(Debug, Clone)]
 pub struct FaultStorage {
     inner: Arc<dyn Storage>,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<Mutex<FaultPlan>>,
 }
 
 #[derive(Debug, Default)]
-struct Plan {
+struct FaultPlan {
     fault: Option<Fault>,
     seen: u64,
     fired: u64,
 }
 
 impl FaultStorage {
-    /// Lets everything through until a fault is set.
+    /// Wraps `inner` without a fault.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
         Self { inner, plan: Arc::default() }
     }
 
-    /// Sets the fault, or none, and starts counting anew.
+    /// Sets or removes the fault and resets the count of matching operations.
     pub fn set(&self, fault: Option<Fault>) {
-        *self.plan() = Plan { fault, seen: 0, fired: 0 };
+        *self.plan() = FaultPlan { fault, seen: 0, fired: 0 };
     }
 
-    /// How often the fault has fired since it was set.
+    /// Returns how often the fault fired since it was set.
     pub fn fired(&self) -> u64 {
         self.plan().fired
     }
 
-    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
+    fn plan(&self) -> std::sync::MutexGuard<'_, FaultPlan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -118,12 +119,12 @@ impl Storage for FaultStorage {
 
     fn create(&self, path: &Path, access: Access) -> io::Result<Box<dyn Appender>> {
         self.check(Operation::Create, path)?;
-        Ok(Box::new(Faulty::new(self, path, self.inner.create(path, access)?)))
+        Ok(Box::new(FaultyFile::new(self, path, self.inner.create(path, access)?)))
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
         self.check(Operation::Open, path)?;
-        Ok(Arc::new(Faulty::new(self, path, self.inner.open(path, access)?)))
+        Ok(Arc::new(FaultyFile::new(self, path, self.inner.open(path, access)?)))
     }
 
     fn map(&self, path: &Path) -> io::Result<Mapping> {
@@ -133,12 +134,12 @@ impl Storage for FaultStorage {
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
         self.check(Operation::Create, path)?;
-        Ok(Box::new(Faulty::new(self, path, self.inner.create_segment(path, len)?)))
+        Ok(Box::new(FaultyFile::new(self, path, self.inner.create_segment(path, len)?)))
     }
 
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
         self.check(Operation::Open, path)?;
-        Ok(Box::new(Faulty::new(self, path, self.inner.open_segment(path)?)))
+        Ok(Box::new(FaultyFile::new(self, path, self.inner.open_segment(path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -174,26 +175,26 @@ impl Storage for FaultStorage {
     }
 }
 
-/// An open file with the plan that fails it.
-struct Faulty<F> {
+/// An open file whose operations may fail.
+struct FaultyFile<F> {
     storage: FaultStorage,
     path: PathBuf,
     file: F,
 }
 
-impl<F> Faulty<F> {
+impl<F> FaultyFile<F> {
     fn new(storage: &FaultStorage, path: &Path, file: F) -> Self {
         Self { storage: storage.clone(), path: path.to_owned(), file }
     }
 }
 
-impl<F> fmt::Debug for Faulty<F> {
+impl<F> fmt::Debug for FaultyFile<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Faulty({})", self.path.display())
+        write!(f, "FaultyFile({})", self.path.display())
     }
 }
 
-impl Appender for Faulty<Box<dyn Appender>> {
+impl Appender for FaultyFile<Box<dyn Appender>> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.storage.check(Operation::Append, &self.path) {
             self.file.append(&bytes[..bytes.len() / 2])?;
@@ -217,7 +218,7 @@ impl Appender for Faulty<Box<dyn Appender>> {
     }
 }
 
-impl RandomReader for Faulty<Arc<dyn RandomReader>> {
+impl RandomReader for FaultyFile<Arc<dyn RandomReader>> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.storage.check(Operation::Read, &self.path)?;
         self.file.read_at(offset, buffer)
@@ -228,7 +229,7 @@ impl RandomReader for Faulty<Arc<dyn RandomReader>> {
     }
 }
 
-impl Segment for Faulty<Box<dyn Segment>> {
+impl Segment for FaultyFile<Box<dyn Segment>> {
     fn len(&self) -> u64 {
         self.file.len()
     }
@@ -249,7 +250,7 @@ impl Segment for Faulty<Box<dyn Segment>> {
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
-        Arc::new(Faulty::new(&self.storage, &self.path, self.file.syncer()))
+        Arc::new(FaultyFile::new(&self.storage, &self.path, self.file.syncer()))
     }
 
     fn preparer(&self) -> Option<Arc<dyn Preparer>> {
@@ -257,7 +258,7 @@ impl Segment for Faulty<Box<dyn Segment>> {
     }
 }
 
-impl Syncer for Faulty<Arc<dyn Syncer>> {
+impl Syncer for FaultyFile<Arc<dyn Syncer>> {
     fn sync(&self) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
         self.file.sync()

@@ -1,12 +1,17 @@
 //! Files mapped into memory: the one module of the engine with unsafe code.
 //!
-//! A mapping shows the file as it is, also when another process changes it. Rust's rules for
-//! shared slices hold as long as nobody does: tables are never written again once they are
-//! complete, and a database is locked against other writers. A file that someone cuts short all
-//! the same makes the operating system end the process when the missing part is read; who cannot
-//! accept that, or whose disk fails often, reads through the cache instead of mapping.
-#![allow(unsafe_code, reason = "mapping a file cannot be checked by the compiler")]
-#![allow(clippy::disallowed_types, reason = "what is mapped is a file")]
+//! A mapping shares the file's pages, so a shared slice of it is sound only while nobody changes
+//! the file:
+//!
+//! 1. A mapped file is never written again, because the engine maps only complete tables, which are
+//!    immutable.
+//! 2. No other process of the engine writes to the directory, because the database is locked.
+//!
+//! If another program truncates the file, reading the missing part raises SIGBUS and ends the
+//! process. Users who cannot accept that, or whose disk fails often, choose a read mode that uses
+//! the block cache.
+#![allow(unsafe_code, reason = "the compiler cannot check that a mapped file does not change")]
+#![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
 
 use std::fmt;
 use std::fs::File;
@@ -31,24 +36,24 @@ impl Mapping {
         if file.metadata()?.len() == 0 {
             return Ok(Self::of_bytes(Arc::default()));
         }
-        // SAFETY: the engine maps only files that are complete and never written again, in a
-        // directory that it has locked. See the module's words on other processes.
+        // SAFETY: the pages do not change while they are mapped: invariants 1 and 2 of this module
+        // hold for every file that a `Storage` is asked to map.
         let map = unsafe { Mmap::map(file) }?;
         Ok(Self(Arc::new(Contents::Mapped(map))))
     }
 
-    /// Bytes that are in memory already.
+    /// A mapping of bytes in memory.
     pub(super) fn of_bytes(bytes: Arc<Vec<u8>>) -> Self {
         Self(Arc::new(Contents::Heap(bytes)))
     }
 
-    /// Has the operating system read a part soon; what lies outside of the file is left out.
+    /// Asks the operating system to read a range ahead. Ignores bytes outside of the file.
     pub(crate) fn will_need(&self, start: usize, len: usize) {
         #[cfg(unix)]
         if let Contents::Mapped(map) = &*self.0 {
             let len = len.min(map.len().saturating_sub(start));
             if len > 0 {
-                // A hint: without it, what is needed is read when it is.
+                // Only a hint: if it fails, pages are read when they are first used.
                 let _ = map.advise_range(memmap2::Advice::WillNeed, start, len);
             }
         }
@@ -75,11 +80,12 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// The first bytes of a file, mapped to be written by its one owner, and not to be read.
+/// The first bytes of a file, mapped for writing by its only owner. It is never read, and no
+/// reference into it exists.
 #[derive(Debug)]
 pub(super) struct WritableMapping(Arc<MmapRaw>);
 
-/// Readies parts of a [`WritableMapping`] for its owner.
+/// Faults in pages of a [`WritableMapping`] for its owner.
 #[derive(Debug)]
 pub(super) struct Populator(Arc<MmapRaw>);
 
@@ -109,17 +115,19 @@ impl WritableMapping {
         if end > self.len() {
             return Err(outside());
         }
-        // SAFETY: within the mapping.
+        // SAFETY: `start <= end <= self.len()`, as just checked, so the pointer stays within the
+        // mapping, which `self.0` keeps alive.
         let to = unsafe { self.0.as_mut_ptr().add(start) };
-        // SAFETY: the range was checked; no reference to it is ever made, and only the owner
-        // writes, who is borrowed.
+        // SAFETY: `to` is valid for `bytes.len()` bytes, because `end <= self.len()`. Nothing else
+        // accesses them: no reference into the mapping exists, a `Populator` only gives advice, and
+        // `&mut self` excludes other writes. For the same reason `bytes` does not overlap them.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         Ok(())
     }
 }
 
 impl Populator {
-    /// Has the pages of a part there, ready to be written; their contents stay as they are.
+    /// Faults in the pages of a range for writing, without changing their contents.
     pub(super) fn populate(&self, offset: u64, len: u64) {
         #[cfg(target_os = "linux")]
         {
@@ -127,7 +135,7 @@ impl Populator {
             let start = offset.min(all);
             let len = len.min(all - start);
             if len > 0 {
-                // A hint: without it, each page is made ready when it is first written.
+                // Only a hint: if it fails, the first write to each page faults.
                 let advice = memmap2::Advice::PopulateWrite;
                 let _ = self.0.advise_range(advice, start as usize, len as usize);
             }

@@ -1,16 +1,15 @@
-//! Files in memory that know what a crash would leave of them.
+//! Files in memory with crash simulation.
 //!
-//! Every file keeps the contents that were last synced and the writes since; every directory keeps
-//! the names that were last synced and the changes since. A [`CrashPoint`] is the state at one
-//! moment, from which any number of images can be made: what the death of the process leaves
-//! (everything), or what the loss of power leaves (the synced part, and any part of the rest, in
-//! pieces of a sector).
+//! Every file keeps its last synced contents and the writes since; every directory keeps its last
+//! synced names and the changes since. A [`CrashPoint`] captures this state, and any number of crash
+//! images can be made from it: after the death of the process (everything survives), or after a
+//! power failure (the synced state survives, and any subset of the unsynced sectors and names).
 //!
-//! A file takes memory for as long as it has a name, would have one again after a crash, or is open,
-//! as on any file system. What is synced is there once, however many maps and images show it.
+//! A file takes memory while it has a name, would have one after a crash, or is open. Maps and
+//! images share its synced contents.
 //!
-//! With a capacity, writes beyond it fail as on a full disk. Files that are used around the page
-//! cache refuse what is not aligned, as a device does.
+//! With a capacity, writes beyond it fail as on a full disk. Files with direct access refuse
+//! unaligned requests, as a device does.
 
 mod crash;
 mod files;
@@ -38,11 +37,11 @@ pub struct MemoryStorage {
 struct State {
     nodes: BTreeMap<NodeId, Node>,
     next_node: u64,
-    /// What the running process sees.
+    /// The names that the running process sees.
     names: BTreeMap<PathBuf, NodeId>,
-    /// What survives for sure.
+    /// The durable names.
     durable_names: BTreeMap<PathBuf, NodeId>,
-    /// Changes of names that are not synced yet, oldest first.
+    /// Unsynced changes of names, oldest first.
     pending_names: Vec<NameChange>,
     locks: BTreeSet<PathBuf>,
     capacity_bytes: Option<u64>,
@@ -54,69 +53,69 @@ struct State {
     mark: u64,
 }
 
-/// Names that one operation sets or removes, together or not at all.
+/// Names that one operation sets or removes atomically.
 #[derive(Debug, Clone)]
 struct NameChange {
     set: Vec<(PathBuf, Option<NodeId>)>,
 }
 
 impl MemoryStorage {
-    /// No files yet. Random numbers follow from `seed`.
+    /// Creates a storage without files. Random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
         let state = State { boot: u128::from(seed) | 1 << 64, entropy: seed, ..State::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Fails writes that would make all files together larger than this; `None` for no limit.
+    /// Sets the capacity: writes fail that would make all files together larger. `None` removes it.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock_state().capacity_bytes = bytes;
     }
 
-    /// From now on files are used through the page cache, whatever is asked for, as on a file
-    /// system that cannot do otherwise.
+    /// Simulates a file system without direct I/O from now on.
     pub fn refuse_direct(&self) {
         self.lock_state().refuses_direct = true;
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     pub fn used_bytes(&self) -> u64 {
         self.lock_state().used_bytes()
     }
 
-    /// From now on, keeps the state before each sync, rename, creation and removal.
+    /// Starts to record a crash point before each sync, rename, creation and removal.
     pub fn record_crash_points(&self) {
         self.lock_state().recording = Some(Vec::new());
     }
 
-    /// What was recorded since, and no more is recorded.
+    /// Stops recording and returns the recorded crash points.
     pub fn take_crash_points(&self) -> Vec<CrashPoint> {
         self.lock_state().recording.take().unwrap_or_default()
     }
 
-    /// Sets the number that crash points recorded from now on carry, by which a test knows how far
-    /// its script had come.
+    /// Sets the mark of crash points recorded from now on, by which a test knows the progress of its
+    /// script.
     pub fn mark(&self, mark: u64) {
         self.lock_state().mark = mark;
     }
 
-    /// The state now.
+    /// Returns a crash point of the current state.
     pub fn crash_point(&self) -> CrashPoint {
         self.lock_state().crash_point("now")
     }
 
-    /// The contents of a file.
+    /// Returns the contents of a file.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.lock_state();
         Ok(state.node(path)?.data().to_vec())
     }
 
-    /// Replaces the contents of a file, as a failing disk would: durable at once, without a trace.
+    /// Replaces the contents of a file durably and without recording a write, as a failing disk
+    /// would.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     pub fn overwrite(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let mut state = self.lock_state();
         let id = state.id(path)?;
@@ -124,7 +123,7 @@ impl MemoryStorage {
         Ok(())
     }
 
-    /// An independent copy of all files.
+    /// Returns an independent copy of all files.
     #[must_use]
     pub fn deep_copy(&self) -> Self {
         self.crash_point().image(Crash::Process)
@@ -150,7 +149,7 @@ impl State {
         live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
     }
 
-    /// Refuses `bytes` more where there is a capacity and they do not fit.
+    /// Fails if `bytes` more exceed the capacity.
     fn take_room(&self, bytes: u64) -> io::Result<()> {
         match self.capacity_bytes {
             Some(capacity) if self.used_bytes() + bytes > capacity => {
@@ -202,7 +201,7 @@ impl State {
         self.sweep();
     }
 
-    /// Lets go of files that have no name, would have none after a crash, and are not open.
+    /// Drops files that have no name, would have none after a crash, and are not open.
     fn sweep(&mut self) {
         let changed = self.pending_names.iter().flat_map(|change| &change.set);
         let changed = changed.filter_map(|(_, id)| id.as_ref());
@@ -211,7 +210,7 @@ impl State {
         self.nodes.retain(|id, node| named.contains(id) || node.is_open());
     }
 
-    /// A file, its holder and its length, for who opens it.
+    /// The file, holder count and length of an opened file.
     fn open(&self, path: &Path) -> io::Result<((NodeId, Open), u64)> {
         let (id, node) = (self.id(path)?, self.node(path)?);
         Ok(((id, node.open()), node.data().len() as u64))
@@ -230,7 +229,7 @@ impl NameChange {
 }
 
 impl Storage for MemoryStorage {
-    /// Directories are made of the names of their files; there is nothing to do.
+    /// Does nothing: a directory exists through the names of its files.
     fn create_dir_all(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }

@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::engine::write::slow_down::Delays;
-use crate::wal::{SegmentRequests, HeaderSync, WantedClean, WantedPages, WantedSpare};
+use crate::wal::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
 
 /// How long work that failed rests before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
-use crate::manifest::{FileManifest, Found, Manifest, ManifestState, manifest_file_number};
+use crate::manifest::{
+    FileManifest, Manifest, ManifestState, RecoveredState, manifest_file_number,
+};
 use crate::storage::{Access, Storage};
 use crate::table::TableFileId;
 use crate::version::Version;
@@ -91,7 +93,11 @@ impl Engine {
         storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
         // Last, for it makes the rest a database.
         let store = FileManifest::new(Arc::clone(storage), target, cut.version)?;
-        let found = Found { state: cut.state.clone(), version: cut.version, ..Found::default() };
+        let found = RecoveredState {
+            state: cut.state.clone(),
+            version: cut.version,
+            ..RecoveredState::default()
+        };
         Manifest::begin(found, &[], Box::new(store))?;
         if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             // The name of the directory; not all parents can be synced, nor need be.

@@ -22,7 +22,9 @@ use crate::engine::write::queue::WriteQueue;
 use crate::engine::{Engine, Health, Trees, Writer};
 use crate::error::{Error, IoFailure, Result};
 use crate::event::EventLog;
-use crate::manifest::{self, Change, FileManifest, Found, KeyspaceState, Manifest, ManifestState};
+use crate::manifest::{
+    self, Change, FileManifest, KeyspaceState, Manifest, ManifestState, RecoveredState,
+};
 use crate::memory::MemoryLedger;
 use crate::options::{OpenMode, Options, ReadMode, Settings};
 use crate::stats::Counters;
@@ -221,7 +223,7 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
 }
 
 /// Refuses a manifest that has lost edits of which the log says that they were durable.
-fn check_version(recovery: &Recovery, found: &Found, dir: &Path) -> Result<()> {
+fn check_version(recovery: &Recovery, found: &RecoveredState, dir: &Path) -> Result<()> {
     let noted = recovery.manifest_version();
     if noted <= found.version {
         return Ok(());
@@ -340,6 +342,6 @@ fn open_tree(
 }
 
 /// The state that a reader found; it takes no part in giving out numbers.
-pub(crate) fn log_required(found: &Found) -> u64 {
+pub(crate) fn log_required(found: &RecoveredState) -> u64 {
     found.state.required_segment
 }

@@ -8,7 +8,7 @@ use crate::engine::life::open::{Opened, log_required};
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
-use crate::manifest::{Change, Found, ManifestState};
+use crate::manifest::{Change, ManifestState, RecoveredState};
 use crate::options::Background;
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed};
@@ -62,7 +62,11 @@ impl Engine {
     }
 
     /// Replays the log of a database that someone else may be writing.
-    pub(crate) fn recover_read_only(&self, found: &Found, opened: &mut Opened) -> Result<()> {
+    pub(crate) fn recover_read_only(
+        &self,
+        found: &RecoveredState,
+        opened: &mut Opened,
+    ) -> Result<()> {
         let recovery = Recovery::open(&*self.storage, &self.dir, found.state.database)?;
         let (replayed, _) = self.replay(recovery, &found.state, log_required(found), false)?;
         opened.replayed_batches = replayed.batches;

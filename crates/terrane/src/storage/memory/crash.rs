@@ -1,4 +1,4 @@
-//! Images of what a crash leaves.
+//! Crash images.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,25 +10,25 @@ use super::{MemoryStorage, NameChange, State};
 /// A crash never splits a sector.
 const SECTOR_BYTES: usize = 512;
 
-/// How the machine or the process ended.
+/// The kind of a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Crash {
-    /// The process died: everything that it wrote is there.
+    /// The process died; all its writes survive.
     Process,
     /// The machine lost power.
     Power(Survival),
 }
 
-/// What survives of unsynced writes and names: each piece with a probability.
+/// Which unsynced writes and names survive: each with a probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survival {
-    /// The probability of each sector and each change of names, 0 to 100.
+    /// The probability of each sector and each change of names, in percent.
     pub percent: u64,
-    /// Which pieces survive follows from this.
+    /// The seed of the choice.
     pub seed: u64,
 }
 
-/// The state of all files at one moment.
+/// The state of all files before one operation.
 #[derive(Debug, Clone)]
 pub struct CrashPoint {
     operation: String,
@@ -57,18 +57,18 @@ impl State {
 }
 
 impl CrashPoint {
-    /// The operation that was about to happen.
+    /// Returns a description of the operation that was about to run.
     pub fn operation(&self) -> &str {
         &self.operation
     }
 
-    /// What [`MemoryStorage::mark`] was last called with.
+    /// Returns the mark set last with [`MemoryStorage::mark`].
     pub fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The files that the crash leaves. After the loss of power all of them are durable; after the
-    /// death of the process what was not synced still is not.
+    /// Returns the files that a crash leaves. After a power failure all of them are durable; after
+    /// the death of the process unsynced writes survive but remain unsynced.
     pub fn image(&self, crash: Crash) -> MemoryStorage {
         let next_node = self.nodes.keys().last().map_or(0, |id| id.0 + 1);
         let entropy = self.entropy.wrapping_add(1);
@@ -140,7 +140,7 @@ impl FrozenNode {
     }
 }
 
-/// Decides piece by piece.
+/// Decides for each sector or name whether it survives.
 struct Dice {
     percent: u64,
     state: u64,

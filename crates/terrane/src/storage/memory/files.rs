@@ -9,7 +9,7 @@ use super::node::{NodeId, Open};
 use crate::storage::direct::{ALIGN, DirectFile};
 use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
 
-/// A file that is being written from front to back, or read and written in blocks.
+/// A file opened for appending, or for reads and writes of blocks.
 #[derive(Debug)]
 pub(super) struct MemoryAppender {
     storage: MemoryStorage,
@@ -38,7 +38,7 @@ impl Appender for MemoryAppender {
     }
 }
 
-/// What a device would refuse is refused.
+/// Refuses unaligned requests, as a device does.
 fn check_aligned(offset: u64, bytes: &[u8]) -> io::Result<()> {
     let places = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64];
     if places.iter().all(|place| place.is_multiple_of(ALIGN as u64)) {
@@ -94,7 +94,7 @@ impl MemoryStorage {
     }
 }
 
-/// A file that is being read.
+/// A file opened for reading.
 #[derive(Debug)]
 pub(super) struct MemoryReader {
     storage: MemoryStorage,
@@ -173,7 +173,7 @@ impl Syncer for MemorySyncer {
     }
 }
 
-/// A lock within this process.
+/// A lock within the process.
 #[derive(Debug)]
 pub(super) struct HeldLock {
     storage: MemoryStorage,

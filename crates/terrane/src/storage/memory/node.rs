@@ -1,27 +1,27 @@
-//! A file in memory: what is in it, what of that is durable, and what was written since.
+//! A file in memory: its contents, its durable contents, and its unsynced writes.
 
 use std::sync::Arc;
 
-/// The identity of a file, whatever its names.
+/// The identity of a file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId(pub(super) u64);
 
-/// A change that is not durable yet.
+/// An unsynced change.
 #[derive(Debug, Clone)]
 pub(super) enum Pending {
     Write(PendingWrite),
-    /// A new length; what the file gains by it is zeros.
+    /// A new length; added bytes are zeros.
     Length(usize),
 }
 
-/// Bytes that are not durable yet.
+/// Unsynced bytes.
 #[derive(Debug, Clone)]
 pub(super) struct PendingWrite {
     pub(super) offset: usize,
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// Held by who has a file open; it counts the holders.
+/// Held by each open handle of a file; counts them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Open {
     holders: Arc<()>,
@@ -30,14 +30,14 @@ pub(super) struct Open {
 /// The contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Shared with what is durable, and with who maps the file, until it is written to.
+    /// Shared with the durable contents and with maps of the file until the next write.
     data: Arc<Vec<u8>>,
     durable: Arc<Vec<u8>>,
     pending: Vec<Pending>,
     open: Open,
 }
 
-/// What is needed to make crash images of a file.
+/// The state from which crash images of a file are made.
 #[derive(Debug, Clone)]
 pub(super) struct FrozenNode {
     pub(super) durable: Arc<Vec<u8>>,
@@ -45,7 +45,7 @@ pub(super) struct FrozenNode {
 }
 
 impl Node {
-    /// A file whose contents are durable.
+    /// A file with durable contents.
     pub(super) fn durable(data: Arc<Vec<u8>>) -> Self {
         Self { durable: Arc::clone(&data), data, ..Self::default() }
     }
@@ -54,12 +54,12 @@ impl Node {
         &self.data
     }
 
-    /// The contents as they are, also if they are written to later.
+    /// A snapshot of the contents, which later writes do not change.
     pub(super) fn shared(&self) -> Arc<Vec<u8>> {
         Arc::clone(&self.data)
     }
 
-    /// For who opens the file.
+    /// Returns a holder for a new open handle.
     pub(super) fn open(&self) -> Open {
         self.open.clone()
     }
@@ -68,7 +68,7 @@ impl Node {
         Arc::strong_count(&self.open.holders) > 1
     }
 
-    /// Other contents, durable at once.
+    /// Replaces the contents durably.
     pub(super) fn replace(&mut self, data: Vec<u8>) {
         let open = self.open();
         *self = Self { open, ..Self::durable(Arc::new(data)) };
@@ -98,7 +98,7 @@ impl Node {
 }
 
 impl PendingWrite {
-    /// Writes the given part of the bytes to where it belongs.
+    /// Writes a range of the bytes to its offset.
     pub(super) fn apply(&self, data: &mut Vec<u8>, part: std::ops::Range<usize>) {
         let (start, end) = (self.offset + part.start, self.offset + part.end);
         if data.len() < end {
