@@ -1,15 +1,15 @@
 //! Loom, Miri and fuzzing.
 
-use crate::step::{cargo, nightly_cargo, root, step};
-use crate::{Outcome, are_flags, number_after};
+use crate::flags::{are_flags, number_after};
+use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 
-/// Which targets to fuzz, and for how long each.
-pub(crate) struct Fuzz {
+/// The targets to fuzz, and the time for each.
+pub(crate) struct FuzzArguments {
     target: Option<String>,
     seconds: u64,
 }
 
-impl Fuzz {
+impl FuzzArguments {
     pub(crate) fn parse(words: &[&str]) -> Option<Self> {
         let (target, flags) = match words {
             [first, rest @ ..] if !first.starts_with('-') => (Some((*first).to_owned()), rest),
@@ -20,9 +20,9 @@ impl Fuzz {
     }
 }
 
-/// Every order of the threads in small tests of the lock-free parts, up to a number of switches
-/// between threads that are not waiting: nearly all bugs show with two (Musuvathi and Qadeer 2007).
-pub(crate) fn loom() -> Outcome {
+/// Runs all thread interleavings of small tests of the lock-free parts, with up to two preemptions:
+/// nearly all bugs show with two (Musuvathi and Qadeer 2007).
+pub(crate) fn loom() -> StepResult {
     let test = |package: &str, target: &[&str]| {
         let arguments = ["test", "--profile", "loom", "--package", package];
         let mut command = cargo(arguments.into_iter().chain(target.iter().copied()));
@@ -33,23 +33,23 @@ pub(crate) fn loom() -> Outcome {
     test("terrane", &["--test", "loom"])
 }
 
-/// The tests of the unsafe code in an interpreter that knows what is undefined: all of them, or those
-/// with `part` in their names, such as a kind of memtable of the conformance tests. A kind takes a
-/// minute or two.
-pub(crate) fn miri(part: Option<&str>) -> Outcome {
-    let mut probe = nightly_cargo(".", ["miri", "--version"]);
+/// Runs the tests of the unsafe code in an interpreter that detects undefined behaviour: all of them, or
+/// those with `part` in their names, such as a memtable kind of the conformance tests. A kind takes
+/// a minute or two.
+pub(crate) fn miri(part: Option<&str>) -> StepResult {
+    let mut probe = toolchain_cargo("nightly", ".", ["miri", "--version"]);
     if !probe.output().is_ok_and(|output| output.status.success()) {
         return Err("Miri is missing: rustup toolchain install nightly --component miri".into());
     }
     let all = ["miri", "test", "--package", "terrane-memtable"];
     let part = match part {
         None => Vec::new(),
-        // A file of tests, or all that have this in their name.
+        // A test file, or all tests with this in their names.
         Some(part) if is_test_target(part) => vec!["--test", part],
         Some(part) => vec!["--lib", "--tests", "--", part],
     };
-    let mut command = nightly_cargo(".", all.into_iter().chain(part));
-    // Huge chunks are slow to make under Miri, but are the same code as small ones.
+    let mut command = toolchain_cargo("nightly", ".", all.into_iter().chain(part));
+    // Without isolation, tests may read their seed and the clock.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-strict-provenance");
     step("miri, terrane-memtable", &mut command)
 }
@@ -58,22 +58,22 @@ fn is_test_target(name: &str) -> bool {
     root().join("crates/terrane-memtable/tests").join(name).with_extension("rs").is_file()
 }
 
-/// Fuzzes for a while, beginning with the corpus that is kept in the tree.
-pub(crate) fn fuzz(fuzz: &Fuzz) -> Outcome {
+/// Fuzzes each target for a while, starting from the committed corpus.
+pub(crate) fn fuzz(fuzz: &FuzzArguments) -> StepResult {
     let names = match &fuzz.target {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
-    // What `cargo fuzz` does, without having to have it: coverage for all crates, and the address
-    // sanitizer.
+    // The flags of `cargo fuzz`, which then need not be installed: coverage for all crates, and the
+    // address sanitizer.
     let flags = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                  -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address";
     for name in names {
         let seconds = format!("-max_total_time={}", fuzz.seconds);
-        // What is found goes to the first, and begins with what is kept in the second.
-        let (found, kept) = (format!("target/corpus/{name}"), format!("corpus/{name}"));
-        for dir in [&found, "artifacts"] {
+        // The fuzzer writes new inputs to the first directory and starts from those in the second.
+        let (new, committed) = (format!("target/corpus/{name}"), format!("corpus/{name}"));
+        for dir in [&new, "artifacts"] {
             std::fs::create_dir_all(root().join("fuzz").join(dir))
                 .map_err(|error| format!("{dir}: {error}"))?;
         }
@@ -87,21 +87,24 @@ pub(crate) fn fuzz(fuzz: &Fuzz) -> Outcome {
             &name,
             "--",
             "-rss_limit_mb=1024",
-            // No decoder takes as much at once, whatever it is told.
+            // No decoder allocates this much at once, whatever lengths its input claims.
             "-malloc_limit_mb=64",
             "-print_final_stats=0",
             "-max_len=8192",
             "-artifact_prefix=artifacts/",
             &seconds,
-            &found,
-            &kept,
+            &new,
+            &committed,
         ];
-        step(&format!("fuzz {name}"), nightly_cargo("fuzz", arguments).env("RUSTFLAGS", flags))?;
+        step(
+            &format!("fuzz {name}"),
+            toolchain_cargo("nightly", "fuzz", arguments).env("RUSTFLAGS", flags),
+        )?;
     }
     Ok(())
 }
 
-/// The targets that there are: one file each.
+/// The names of all targets: one file each.
 fn targets() -> Result<Vec<String>, String> {
     let dir = root().join("fuzz/targets");
     let files = std::fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
@@ -112,10 +115,10 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The name of this kind of machine, without which the sanitizer would go into build scripts too.
+/// The host's target triple. Without `--target`, the sanitizer would apply to build scripts too.
 fn host() -> Result<String, String> {
     let output = cargo(["--version", "--verbose"]).output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| "cargo does not tell its host".into())
+    host.map(str::to_owned).ok_or_else(|| "cargo --version --verbose has no host line".into())
 }

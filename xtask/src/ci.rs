@@ -1,14 +1,16 @@
-//! What every change must pass, in the order in which failures are cheapest to find.
+//! The checks that every change must pass, ordered so that cheap failures show first.
 
 use std::time::Instant;
 
-use crate::Outcome;
-use crate::step::{cargo, step};
+use crate::house::{self, Mode};
+use crate::step::{StepResult, cargo, step};
 
 /// Runs all steps, up to the first that fails.
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run() -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
+    println!("==> house: cargo xtask house");
+    house::run(Mode::Check)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step("clippy", &mut cargo(clippy))?;
     step("test", &mut cargo(["test", "--workspace"]))?;

@@ -1,17 +1,17 @@
-//! The random tests of the engine at length: round after round, each with seeds of its own.
+//! Runs the random tests of the engine at length, in rounds with fresh seeds.
 //!
-//! A round runs every suite once, as a program of its own that is ended if it hangs. What a failing
-//! suite printed is shown, together with the command that repeats it.
+//! A round runs every suite once, each in a process that is killed if it hangs. For a failing suite
+//! it prints the output and the command that repeats the run.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::step::{cargo, root};
-use crate::{Outcome, are_flags, number_after};
+use crate::flags::{are_flags, number_after};
+use crate::step::{StepResult, cargo, root};
 
-/// A suite, and how many seeds it tries in a round: some seconds of work for each.
+/// A test suite with the number of seeds that it tries in a round, chosen to take some seconds.
 struct Suite {
     name: &'static str,
     seeds: u64,
@@ -27,19 +27,19 @@ const SUITES: &[Suite] = &[
     Suite { name: "corruption", seeds: 1 },
 ];
 
-/// The distance of the seeds of neighbouring rounds: more than a suite tries in one.
+/// The distance between the seeds of successive rounds: more seeds than a suite tries in one.
 const SEEDS_PER_ROUND: u64 = 1_000_000;
 
-/// A suite that takes longer than this hangs: they take some seconds.
+/// A suite that runs longer than this hangs: suites take some seconds.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 
-/// How long to go on, and where to begin.
-pub(crate) struct Plan {
+/// The duration of the soak, and its first seed.
+pub(crate) struct SoakArguments {
     minutes: u64,
     seed: u64,
 }
 
-impl Plan {
+impl SoakArguments {
     pub(crate) fn parse(words: &[&str]) -> Option<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let minutes = number_after(words, "--minutes", 10)?;
@@ -48,15 +48,16 @@ impl Plan {
     }
 }
 
-/// Runs rounds until the time is over. Goes on after a failure, and tells all of them in the end.
-pub(crate) fn run(plan: &Plan) -> Outcome {
+/// Runs rounds until the time is over. Continues after a failure, and reports all failures at the
+/// end.
+pub(crate) fn run(soak: &SoakArguments) -> StepResult {
     let programs = build()?;
-    let end = Instant::now() + Duration::from_secs(plan.minutes * 60);
-    println!("==> soak for {} minutes, seed {}", plan.minutes, plan.seed);
+    let end = Instant::now() + Duration::from_secs(soak.minutes * 60);
+    println!("==> soak for {} minutes, seed {}", soak.minutes, soak.seed);
     let mut failures = Vec::new();
     let mut round = 0;
     while Instant::now() < end {
-        let seed = plan.seed.wrapping_add(round * SEEDS_PER_ROUND);
+        let seed = soak.seed.wrapping_add(round * SEEDS_PER_ROUND);
         for (suite, program) in SUITES.iter().zip(&programs) {
             if Instant::now() >= end && round > 0 {
                 break;
@@ -84,7 +85,7 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
     ))
 }
 
-/// The command that runs a suite as a round did.
+/// The command that repeats a suite's run of a round.
 fn repeat(suite: &Suite, seed: u64) -> String {
     format!(
         "TERRANE_SEED={seed} TERRANE_ROUNDS={} RUSTFLAGS='--cfg invariants' cargo test --package \
@@ -93,7 +94,8 @@ fn repeat(suite: &Suite, seed: u64) -> String {
     )
 }
 
-/// Builds all suites with checks on, and says where they are, in the order of [`SUITES`].
+/// Builds all suites with `--cfg invariants`, and returns their executables in the order of
+/// [`SUITES`].
 fn build() -> Result<Vec<PathBuf>, String> {
     let mut command = cargo(["test", "--package", "terrane", "--no-run", "--message-format=json"]);
     for suite in SUITES {
@@ -102,7 +104,7 @@ fn build() -> Result<Vec<PathBuf>, String> {
     command.env("RUSTFLAGS", "--cfg invariants").stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("build: {error}"))?;
     if !output.status.success() {
-        return Err("the tests do not build".into());
+        return Err("the tests do not build; cargo's messages are above".into());
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     SUITES
@@ -112,18 +114,18 @@ fn build() -> Result<Vec<PathBuf>, String> {
                 let stem = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 stem.rsplit_once('-').is_some_and(|(name, _)| name == suite.name)
             });
-            program.ok_or_else(|| format!("cargo does not tell where {} is", suite.name))
+            program.ok_or_else(|| format!("cargo reports no executable for {}", suite.name))
         })
         .collect()
 }
 
-/// The program that a message of cargo tells of.
+/// The executable named by a JSON message of cargo.
 fn executable(message: &str) -> Option<PathBuf> {
     let (_, rest) = message.split_once("\"executable\":\"")?;
     rest.split('"').next().map(PathBuf::from)
 }
 
-/// Runs a suite with its output kept, which is shown if it fails.
+/// Runs a suite, and prints its output if it fails.
 fn run_suite(suite: &Suite, program: &Path, seed: u64) -> Result<&'static str, String> {
     let log = std::env::temp_dir().join(format!("terrane-soak-{}.txt", std::process::id()));
     let fail = |error: std::io::Error| format!("{}: {error}", suite.name);

@@ -1,17 +1,18 @@
-//! Runs commands in the root of the workspace, and says how long they took.
+//! Runs commands in the root of the workspace and reports their times.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::Outcome;
+/// The result of a step; the message of a failure is for the terminal.
+pub(crate) type StepResult = Result<(), String>;
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
-/// This toolchain's cargo, in the root of the workspace.
+/// A command of this toolchain's cargo, in the root of the workspace.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -19,14 +20,16 @@ pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command
     command
 }
 
-/// The cargo of the nightly toolchain, in a folder of the workspace.
-pub(crate) fn nightly_cargo<'a>(
+/// A command of the cargo of another toolchain, in a directory of the workspace.
+pub(crate) fn toolchain_cargo<'a>(
+    toolchain: &str,
     dir: &str,
     arguments: impl IntoIterator<Item = &'a str>,
 ) -> Command {
     let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo"]).args(arguments).current_dir(root().join(dir));
-    // What this program was started with names the tools of another toolchain.
+    let cargo = ["run", toolchain, "cargo"];
+    command.args(cargo).args(arguments).current_dir(root().join(dir));
+    // These variables of the running cargo name the tools of its own toolchain.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
@@ -34,7 +37,7 @@ pub(crate) fn nightly_cargo<'a>(
 }
 
 /// Runs a step to its end.
-pub(crate) fn step(name: &str, command: &mut Command) -> Outcome {
+pub(crate) fn step(name: &str, command: &mut Command) -> StepResult {
     println!("==> {name}: {}", text(command));
     let start = Instant::now();
     let status = command.status().map_err(|error| format!("{name}: {error}"))?;
@@ -46,7 +49,7 @@ pub(crate) fn step(name: &str, command: &mut Command) -> Outcome {
     Ok(())
 }
 
-/// A command as one would type it, with the variables that were set for it.
+/// A command as one would type it, with the variables set for it.
 pub(crate) fn text(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {

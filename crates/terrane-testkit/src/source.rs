@@ -147,25 +147,51 @@ fn text_len(text: &str) -> Option<usize> {
 /// The tokens without comments, and without every item, field or statement under `#[cfg(test)]` or
 /// `#[cfg(all(test, ..))]`.
 pub fn production_code<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
-    let code: Vec<Token> =
-        tokens.iter().copied().filter(|token| token.kind != TokenKind::Comment).collect();
+    let code = without_comments(tokens);
+    let mut kept = Vec::new();
+    let mut at = 0;
+    for (from, to) in test_items(&code) {
+        kept.extend_from_slice(&code[at..from]);
+        at = to;
+    }
+    kept.extend_from_slice(&code[at..]);
+    kept
+}
+
+/// The number of lines of a source, less those of the items under `#[cfg(test)]`.
+pub fn production_lines(source: &str) -> usize {
+    let code = without_comments(&tokens(source));
+    let of_tests = test_items(&code).into_iter().map(|(from, to)| {
+        let first = code[from].line;
+        code[from..to].last().map_or(0, |last| last.line - first + 1)
+    });
+    source.lines().count() - of_tests.sum::<usize>()
+}
+
+fn without_comments<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
+    tokens.iter().copied().filter(|token| token.kind != TokenKind::Comment).collect()
+}
+
+/// The ranges of tokens that only a test build has.
+fn test_items(code: &[Token<'_>]) -> Vec<(usize, usize)> {
     let starts = |at: usize, words: &[&str]| {
         code[at..].len() >= words.len()
             && code[at..].iter().zip(words).all(|(token, word)| token.is(word))
     };
-    let mut kept = Vec::new();
+    let mut items = Vec::new();
     let mut at = 0;
     while at < code.len() {
         if starts(at, &["#", "[", "cfg", "(", "test", ")", "]"])
             || starts(at, &["#", "[", "cfg", "(", "all", "(", "test"])
         {
-            at = end_of_item(&code, end_of_group(&code, at + 1));
+            let end = end_of_item(code, end_of_group(code, at + 1));
+            items.push((at, end));
+            at = end;
         } else {
-            kept.push(code[at]);
             at += 1;
         }
     }
-    kept
+    items
 }
 
 /// The position behind the bracket that closes the one at `at`.

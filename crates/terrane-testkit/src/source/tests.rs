@@ -37,3 +37,10 @@ fn code_of_tests_is_dropped_and_nothing_else() {
     assert_eq!(code("struct A { b: u8, #[cfg(test)] pub(crate) a: u8 }"), "struct A { b : u8 , }");
     assert_eq!(code("#[cfg(not(test))] use a; // b"), "# [ cfg ( not ( test ) ) ] use a ;");
 }
+
+#[test]
+fn lines_of_tests_are_not_counted() {
+    let source = "fn f() {\n}\n\n#[cfg(test)]\nmod tests {\n    // a\n    fn g() {}\n}\n";
+    assert_eq!(production_lines(source), 3);
+    assert_eq!(production_lines("// a\n#[cfg(test)]\nmod tests;\nfn f() {}\n"), 2);
+}
