@@ -3,9 +3,9 @@
 use serde::Serialize;
 use terrane::{Event, LoggedEvent};
 
-use crate::json::SCHEMA;
-use crate::progress;
 use crate::time::utc;
+use terrane_lab::json::SCHEMA;
+use terrane_lab::progress;
 
 /// An event for programs.
 #[derive(Serialize)]

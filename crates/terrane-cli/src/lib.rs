@@ -11,14 +11,9 @@
 //! | `open` | opens databases and keyspaces for commands |
 //! | `entries` | files of keys and values |
 //! | `literal` | keys, values and ranges as people write them |
-//! | `json` | bytes and errors in JSON |
-//! | `near` | which word was probably meant |
-//! | `lines` | reads lines, and says when it is about to wait for more |
 //! | `picture` | a tree as people see it |
-//! | `quantity` | numbers, sizes and times as people write them |
 //! | `table`, `terminal` | tables, colours |
 //! | `time` | moments as people read them |
-//! | `toml_file` | files of TOML that a user wrote |
 //! | `exit` | exit codes |
 //!
 //! Manners: standard output carries data only, progress and messages go to standard error. Output
@@ -33,24 +28,19 @@ mod engine_flags;
 mod entries;
 mod events;
 mod exit;
-mod json;
-mod lines;
 mod literal;
-mod near;
 mod open;
 mod picture;
 mod problems;
-mod quantity;
 mod table;
 mod terminal;
 mod time;
-mod toml_file;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use terrane_lab::{human, interrupt, machine, passing_storage, plot, progress, scratch, sparkline};
+use terrane_lab::interrupt;
 
 /// Runs the command that the arguments of the process ask for.
 pub fn main() -> ExitCode {

@@ -125,13 +125,13 @@ fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
 }
 
 #[test]
-fn advice_goes_by_what_the_database_remembers() {
+fn advice_uses_the_operations_that_the_database_recorded() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let design = "leveling T=4; buffer=64KiB; table=64KiB; filter=10";
     done(&["shell", &db, "--design", design], "put a 1\nget a\nflush\n");
     let error = refused(&["advise", &db]);
-    assert!(error.contains("remembers 2 operations") && error.contains("--mix"), "{error}");
+    assert!(error.contains("recorded only 2 operations") && error.contains("--mix"), "{error}");
     let script: String = (0..3000).fold(String::new(), |mut text, number| {
         let _ =
             writeln!(text, "put k{:04} {number:0>90}\nget k{number:04}\nget none", number % 900);

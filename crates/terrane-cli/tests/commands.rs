@@ -452,7 +452,7 @@ fn a_file_of_operations_is_played_and_what_it_took_is_told() {
     // The last key counts where it is asked for; what is before a bad line stays.
     let (code, error) = fails(&["replay", "-", "--db", &db, "--inclusive"], "R a a\nS a d\nI q\n");
     assert_eq!(code, 1);
-    assert!(error.contains("line 3: a key and a value are expected"), "{error}");
+    assert!(error.contains("line 3: expected a key and a value"), "{error}");
     assert_eq!(done(&["dump", &db], ""), "d\t4\n");
     let told = done(&["replay", &file], "");
     assert!(told.contains("10 operations in") && told.contains("write amplification"), "{told}");

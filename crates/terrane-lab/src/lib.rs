@@ -7,27 +7,50 @@
 //! | module | one line |
 //! |---|---|
 //! | [`claims`] | the claims of papers, measured |
-//! | [`document`] | claims and tables as Markdown |
+//! | [`bench`] | workloads on designs, compared |
 //! | [`memtable`] | operations on one memtable, timed |
-//! | [`passing_storage`] | files that need not survive a crash |
+//! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
+//! | [`sweep`] | many experiments from a plan, resumable |
+//! | [`advice`] | which design suits a workload |
+//! | [`simulation`] | the simulator's constants, results, and comparison with the engine |
+//! | [`replay`] | files of operations, replayed |
+//! | [`document`] | claims and tables as Markdown |
+//! | [`spec`], [`named_design`] | designs as users write them, with a name for results |
+//! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
+//! | [`json`] | conventions of all JSON output |
+//! | [`near`] | suggestions for misspelt words |
+//! | [`lines`], [`toml_file`] | input files |
 //! | [`plot`], [`sparkline`] | curves: as SVG, in a line of text |
-//! | [`human`] | numbers as people read them |
 //! | [`machine`], [`process`] | the machine, and what this process used of it |
+//! | [`passing_storage`] | files that need not survive a crash |
 //! | [`progress`] | progress of long work, on standard error |
 //! | [`interrupt`], [`scratch`] | Ctrl-C, and directories that are removed |
 //! | [`error`] | errors of callers |
 #![forbid(unsafe_code)]
 
+pub mod advice;
+pub mod bench;
 pub mod claims;
 pub mod document;
 pub mod error;
 pub mod human;
 pub mod interrupt;
+pub mod json;
+pub mod lines;
 pub mod machine;
 pub mod memtable;
+pub mod named_design;
+pub mod near;
 pub mod passing_storage;
 pub mod plot;
 pub mod process;
 pub mod progress;
+pub mod quantity;
+pub mod replay;
 pub mod scratch;
+pub mod simulation;
 pub mod sparkline;
+pub mod spec;
+pub mod stability;
+pub mod sweep;
+pub mod toml_file;

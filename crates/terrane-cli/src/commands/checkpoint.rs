@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::{open, progress};
+use crate::open;
+use terrane_lab::progress;
 
 /// Make a second database of the same contents in another directory.
 ///

@@ -36,12 +36,12 @@ use self::pending::Pending;
 use self::room::Room;
 use crate::entries::pairs::{PairReader, decode, encode};
 use crate::exit::{self, Exit};
-use crate::interrupt;
-use crate::lines::Lines;
 use crate::open;
-use crate::passing_storage::PassingStorage;
-use crate::quantity::{count_in, number_in};
-use crate::scratch::Scratch;
+use terrane_lab::interrupt;
+use terrane_lab::lines::Lines;
+use terrane_lab::passing_storage::PassingStorage;
+use terrane_lab::quantity::{count_in, number_in};
+use terrane_lab::scratch::Scratch;
 
 /// Entries of a page, of which `-b` gives the number: Dent's pages have 4096 bytes, his entries 8.
 const PAGE_ENTRIES: u64 = 512;

@@ -5,7 +5,6 @@ mod change;
 mod costs;
 mod overhead;
 mod space;
-pub(in crate::commands) mod spec;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,12 +19,13 @@ use terrane::{Db, Design};
 
 use self::costs::{CostArgs, JsonCosts};
 use crate::exit::Exit;
-use crate::human;
-use crate::json::{SCHEMA, write_line};
 use crate::open;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 use overhead::Overhead;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::spec;
 
 /// Levels whose capacity `show` tells.
 const LEVELS_SHOWN: usize = 6;

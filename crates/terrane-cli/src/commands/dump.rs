@@ -12,7 +12,7 @@ use crate::entries::{Format, jsonl, pairs, tsv};
 use crate::exit::{Exit, usage};
 use crate::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
 use crate::open::{self, DEFAULT_KEYSPACE};
-use crate::{human, progress};
+use terrane_lab::{human, progress};
 
 const OUT_BYTES: usize = 256 << 10;
 

@@ -14,15 +14,15 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
 
-use crate::commands::design::spec;
 use crate::engine_flags::EngineFlags;
 use crate::entries::{Entry, Format, jsonl, pairs, tsv};
 use crate::exit::{Exit, usage};
-use crate::human;
-use crate::json::{SCHEMA, write_line};
-use crate::lines::Lines;
 use crate::open::DEFAULT_KEYSPACE;
-use crate::progress;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::lines::Lines;
+use terrane_lab::progress;
+use terrane_lab::spec;
 
 /// Bytes of keys and values that are written at a time: enough that the cost of a write does not
 /// count, and little beside a memtable.

@@ -9,8 +9,8 @@ use terrane::{OptionInfo, Options};
 
 use crate::engine_flags::plain;
 use crate::exit::Exit;
-use crate::json::{SCHEMA, write_line};
 use crate::terminal::Paint;
+use terrane_lab::json::{SCHEMA, write_line};
 
 /// The options of the engine.
 #[derive(Debug, Clone, Args)]

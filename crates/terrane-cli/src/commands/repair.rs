@@ -9,10 +9,10 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::{Exit, usage};
-use crate::human;
-use crate::json::{SCHEMA, write_line};
 use crate::problems::{JsonProblem, tell};
-use crate::progress;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::progress;
 
 const EXAMPLES: &str = "\
 Examples:

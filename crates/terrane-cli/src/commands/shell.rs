@@ -35,12 +35,12 @@ use terrane::{Db, OpenMode};
 
 use self::answer::Answers;
 use self::session::{Next, Session};
-use crate::commands::design::spec;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
-use crate::lines::Lines;
 use crate::open::{self, DEFAULT_KEYSPACE};
 use crate::terminal::{is_input_from_person, is_output_for_people};
+use terrane_lab::lines::Lines;
+use terrane_lab::spec;
 
 /// Answers that are held back while there is input at hand, in bytes.
 const OUT_BYTES: usize = 64 << 10;

@@ -3,7 +3,6 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags |
-//! | [`constants`] | what bytes and entries cost here, in a file |
 //! | [`calibrate`] | measures that with the engine |
 //! | [`show`] | what came out, for people and programs |
 //! | [`validate`] | the engine beside the simulator: `docs/simulator.md` |
@@ -12,7 +11,6 @@
 mod arguments;
 mod calibrate;
 mod claims;
-pub(in crate::commands) mod constants;
 mod show;
 mod validate;
 
@@ -23,9 +21,10 @@ use anyhow::{Context, Result};
 use terrane_sim::{Arrival, Setup, Simulation, begin, two_phases};
 
 use crate::exit::Exit;
-use crate::quantity::check_data;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
+use terrane_lab::quantity::check_data;
+use terrane_lab::simulation::report::SimulatedDesign;
 
 impl SimulateArgs {
     /// Simulates, or does what a flag asks for instead.
@@ -45,19 +44,19 @@ impl SimulateArgs {
             setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
             setup.tables_max = self.tables_max;
             let tree = begin(&setup, self.start, self.seed);
-            let playing = show::Playing { setup: &setup, tree: &tree, start: self.start };
+            let simulated = SimulatedDesign { setup: &setup, tree: &tree, start: self.start };
             if number > 0 && !self.json {
                 writeln!(out)?;
             }
             if self.two_phase {
                 let warm_up = self.warm_up_seconds(seconds);
                 let phases = two_phases(&setup, &tree, (seconds, warm_up), self.utilization);
-                show::two_phases(&mut out, &playing, &phases, self.json)?;
+                show::two_phases(&mut out, &simulated, &phases, self.json)?;
             } else {
                 let outcome = Simulation::new(&setup, tree.clone()).run(seconds).0;
                 let is_closed = setup.workload.arrival == Arrival::Closed;
                 let rate_from = if is_closed { self.warm_up_seconds(seconds) } else { 0.0 };
-                show::one(&mut out, &playing, &outcome, rate_from, self.json)?;
+                show::one(&mut out, &simulated, &outcome, rate_from, self.json)?;
             }
         }
         Ok(Exit::Done)

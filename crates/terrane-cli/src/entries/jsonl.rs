@@ -1,11 +1,11 @@
-//! Lines of JSON objects with a `key` and a `value`; see [`crate::json`] for bytes in JSON.
+//! Lines of JSON objects with a `key` and a `value`; see [`terrane_lab::json`] for bytes in JSON.
 
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
-use crate::json::{GivenBytes, JsonBytes, write_line};
+use terrane_lab::json::{GivenBytes, JsonBytes, write_line};
 
 #[derive(Deserialize)]
 struct GivenEntry {

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use super::Entry;
-use crate::json::hex;
+use terrane_lab::json::hex;
 
 /// The entry of a line, which is not empty.
 ///

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use terrane::policy::{Admission, Level};
 use terrane::{Stats, TreeView};
 
-use crate::human::{bytes, count, counted};
 use crate::terminal::Paint;
+use terrane_lab::human::{bytes, count, counted};
 
 const NARROWEST: usize = 8;
 const WIDEST: usize = 40;

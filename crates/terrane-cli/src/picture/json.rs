@@ -4,7 +4,7 @@ use serde::Serialize;
 use terrane::TreeView;
 use terrane::policy::{Admission, Level, Run, TableInfo};
 
-use crate::json::{JsonBytes, SCHEMA};
+use terrane_lab::json::{JsonBytes, SCHEMA};
 
 /// A tree, its levels newest first.
 #[derive(Debug, Serialize)]

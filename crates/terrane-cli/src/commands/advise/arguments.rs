@@ -10,13 +10,14 @@ use terrane::policy::advice::{Limits, Objective};
 use terrane_sim::Machine;
 use terrane_workload::OperationMix;
 
-use super::question::{Operations, Records};
-use super::{Case, filter_bits_of};
-use crate::commands::{design::spec, simulate::constants};
-use crate::open::DEFAULT_KEYSPACE;
-use crate::quantity::{
+use terrane_lab::advice::question::{OperationProfile, RecordProfile};
+use terrane_lab::advice::{AdviceCase, filter_bits_of};
+use terrane_lab::quantity::{
     RECORD_BYTES_MAX, RECORDS_MAX, bytes, bytes_in, check_data, count, count_in, number_in, time,
 };
+use terrane_lab::{simulation::constants, spec};
+
+use crate::open::DEFAULT_KEYSPACE;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +45,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     pub(super) keyspace: String,
 
-    /// Operations in proportions, as for `terrane bench` [default: what the database remembers;
+    /// OperationProfile in proportions, as for `terrane bench` [default: what the database remembers;
     /// without one half writes, half reads, a bit of everything]
     #[arg(long, value_name = "SHARES")]
     pub(super) mix: Option<OperationMix>,
@@ -155,13 +156,13 @@ impl AdviseArgs {
     pub(super) fn case(
         &self,
         now: Design,
-        held: Option<Records>,
-        counted: Option<Operations>,
-    ) -> Result<Case> {
+        held: Option<RecordProfile>,
+        counted: Option<OperationProfile>,
+    ) -> Result<AdviceCase> {
         let of = |given: Option<u64>, held: Option<f64>, usual: f64| {
             given.map_or(held.unwrap_or(usual), |given| given as f64)
         };
-        let records = Records {
+        let records = RecordProfile {
             count: of(self.records, held.map(|held| held.count), RECORDS),
             bytes: of(self.record_size, held.map(|held| held.bytes), RECORD_BYTES),
         };
@@ -169,11 +170,11 @@ impl AdviseArgs {
         let filter_bits = self.bits.unwrap_or_else(|| filter_bits_of(&now));
         let operations = match counted {
             Some(counted) => counted,
-            None => Operations::of_mix(&self.mix.clone().unwrap_or_default(), records.count)?,
+            None => OperationProfile::of_mix(&self.mix.clone().unwrap_or_default(), records.count)?,
         };
         let rate = self.rate.map(|rate| rate as f64).or(operations.rate);
-        Ok(Case {
-            operations: Operations { rate, ..operations },
+        Ok(AdviceCase {
+            operations: OperationProfile { rate, ..operations },
             records,
             filter_bits,
             memory: self.memory,

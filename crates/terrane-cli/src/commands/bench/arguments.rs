@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use terrane::policy::MemtableKind;
-use terrane_workload::{Distribution, OperationMix, ValueSize};
+use terrane_lab::bench::BenchOptions;
+use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize};
 
 use super::claims::ClaimsArgs;
 use crate::engine_flags::EngineFlags;
-use crate::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size};
+use crate::events;
+use terrane_lab::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in, value_size};
 
 const EXAMPLES: &str = "\
 Workloads:
@@ -150,4 +153,109 @@ pub(crate) struct BenchArgs {
 pub(super) enum BenchCommand {
     /// Measure what a paper says, and tell whether it holds here
     Claims(ClaimsArgs),
+}
+
+impl BenchArgs {
+    /// Returns the options of the benchmark.
+    pub(super) fn options(&self) -> Result<BenchOptions> {
+        let engine = self.engine.options()?;
+        Ok(BenchOptions {
+            workloads: self.workload.clone(),
+            mix: self.mix.clone(),
+            is_serial: self.serial,
+            batch_entries: self.batch,
+            designs: self.design.clone(),
+            repeat: self.repeat,
+            run: RunOptions {
+                num: self.num,
+                reads: self.reads,
+                key_size_bytes: self.key_size,
+                value_size: self.value_size,
+                compressibility: self.compressibility,
+                distribution: self.distribution,
+                threads: self.threads,
+                seed: self.seed,
+                ..RunOptions::default()
+            },
+            engine: if self.events { engine.on_event(events::tell) } else { engine },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use terrane_lab::bench::BenchPlan;
+    use terrane_workload::{MixOrder, Workload};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        bench: BenchArgs,
+    }
+
+    fn plan(arguments: &[&str]) -> Result<BenchPlan> {
+        let arguments = std::iter::once(&"bench").chain(arguments);
+        BenchPlan::new(Command::try_parse_from(arguments)?.bench.options()?)
+    }
+
+    #[test]
+    fn the_default_is_a_million_writes_and_reads_on_a_tree_of_several_levels() {
+        let plan = plan(&[]).unwrap();
+        assert_eq!(plan.run.num, 1_000_000);
+        assert_eq!(plan.workloads[0], Workload::FillRandom);
+        assert_eq!(plan.workloads[1], Workload::ReadRandom);
+        assert_eq!(plan.designs[0].design.buffer_bytes, 4 << 20);
+        assert_eq!(plan.designs[0].name, "balanced/16");
+        assert_eq!(plan.run_of(plan.workloads[3]).reads, Some(100_000));
+    }
+
+    #[test]
+    fn large_data_is_run_on_the_default_design_itself() {
+        let plan = plan(&["--num", "50M"]).unwrap();
+        assert_eq!(plan.designs[0].design, "balanced".parse().unwrap());
+        assert_eq!(plan.designs[0].name, "balanced");
+    }
+
+    #[test]
+    fn batches_have_the_size_of_the_flag_unless_the_name_has_one() {
+        let plan = plan(&["--workload", "fillbatch,fillbatch:7", "--batch", "50"]).unwrap();
+        let sizes = [Workload::FillBatch { entries: 50 }, Workload::FillBatch { entries: 7 }];
+        assert_eq!(plan.workloads, sizes);
+    }
+
+    #[test]
+    fn a_mix_is_what_is_run_unless_more_is_asked_for() {
+        let plan =
+            plan(&["--mix", "insert=1@zipf,get=1", "--serial", "--operations", "5"]).unwrap();
+        assert_eq!(plan.workloads, [Workload::Mix]);
+        assert_eq!((plan.run.mix.order, plan.run.reads), (MixOrder::Serial, Some(5)));
+        assert_eq!(plan.run.key_order, plan.run.mix.placement());
+        let plan = self::plan(&["--workload", "fillseq,mix", "--mix", "get=1"]).unwrap();
+        assert_eq!(plan.workloads, [Workload::FillSeq, Workload::Mix]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for arguments in [
+            &["--workload", "fillrandomly"][..],
+            &["--workload", "settle"],
+            &["--design", "round"],
+            &["--num", "0"],
+            &["--num", "many"],
+            &["--threads", "0"],
+            &["--key-size", "1"],
+            &["--mix", "get"],
+            &["--mix", "insert=1@latest"],
+            &["--workload", "readrandom", "--mix", "get=1"],
+            &["--serial"],
+            &["--repeat", "0"],
+            &["--keep"],
+            &["--read-mode", "psychic"],
+        ] {
+            assert!(plan(arguments).is_err(), "{arguments:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use terrane_lab::claims::{self, ClaimsOptions};
 
 use crate::exit::{Exit, usage};
-use crate::quantity::{count, count_in, number_in};
+use terrane_lab::quantity::{count, count_in, number_in};
 
 /// Which paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

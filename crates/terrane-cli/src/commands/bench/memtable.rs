@@ -11,9 +11,9 @@ use terrane_lab::memtable::{Load, Queries, Series, mean, percentile};
 
 use super::BenchArgs;
 use crate::exit::{Exit, usage};
-use crate::human;
-use crate::json::{SCHEMA, write_line};
 use crate::table::{Align, lines, table};
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
 
 /// The lookups of the memory buffer paper (§3.3), during the last quarter of the inserts.
 const LOOKUPS: u64 = 200;

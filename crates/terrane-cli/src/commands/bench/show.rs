@@ -3,20 +3,20 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::plan::Plan;
-use super::row::Row;
-use super::runner::Finished;
-use crate::human;
-use crate::machine::Machine;
+use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
+
+use super::notes::notes;
 use crate::picture::{Work, by_key, by_size};
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
+use terrane_lab::human;
+use terrane_lab::machine::Machine;
 
 /// Runs are drawn along the axis of keys if there are no more than this; more are no picture.
 const RUNS_DRAWN_MAX: usize = 24;
 
 /// What is about to be run, and on what.
-pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io::Result<()> {
+pub(super) fn header(out: &mut impl Write, plan: &BenchPlan, machine: &Machine) -> io::Result<()> {
     let paint = Paint::stdout();
     let run = &plan.run;
     writeln!(out, "{} · {machine}", paint.bold(concat!("terrane ", env!("CARGO_PKG_VERSION"))))?;
@@ -35,14 +35,18 @@ pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io
     }
     let threads = human::counted(run.threads.into(), "client thread");
     writeln!(out, " · {threads} · seed {}", run.seed)?;
-    for candidate in &plan.candidates {
-        writeln!(out, "design {}: {}", paint.bold(&candidate.name), candidate.design)?;
+    for design in &plan.designs {
+        writeln!(out, "design {}: {}", paint.bold(&design.name), design.design)?;
     }
     out.flush()
 }
 
 /// The tables and what they mean.
-pub(super) fn results(out: &mut impl Write, plan: &Plan, finished: &[&Finished]) -> io::Result<()> {
+pub(super) fn results(
+    out: &mut impl Write,
+    plan: &BenchPlan,
+    finished: &[&DesignRun],
+) -> io::Result<()> {
     let paint = Paint::stdout();
     let durability = finished.first().map(|first| first.stats.durability);
     if let Some(durability) = durability {
@@ -61,7 +65,11 @@ pub(super) fn results(out: &mut impl Write, plan: &Plan, finished: &[&Finished])
 }
 
 /// A picture of each tree, and what to do next.
-pub(super) fn trees(out: &mut impl Write, plan: &Plan, finished: &[&Finished]) -> io::Result<()> {
+pub(super) fn trees(
+    out: &mut impl Write,
+    plan: &BenchPlan,
+    finished: &[&DesignRun],
+) -> io::Result<()> {
     let paint = Paint::stdout();
     for one in finished {
         writeln!(out, "\n{}", paint.bold(&format!("The tree of {}", one.name)))?;
@@ -94,7 +102,7 @@ fn promise(durability: terrane::Durability) -> &'static str {
 }
 
 /// Rows grouped by workload, so that designs stand below each other.
-fn figures(out: &mut impl Write, finished: &[&Finished]) -> io::Result<()> {
+fn figures(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
     let several = finished.len() > 1;
     let mut headers = vec![("workload", Align::Left)];
     headers.extend(several.then_some(("design", Align::Left)));
@@ -121,7 +129,7 @@ fn figures(out: &mut impl Write, finished: &[&Finished]) -> io::Result<()> {
 }
 
 /// The kinds of operation of mixes, if there are any.
-fn kinds(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io::Result<()> {
+fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(|row| !row.kinds.is_empty());
     if rows().next().is_none() {
         return Ok(());
@@ -151,8 +159,8 @@ fn kinds(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io::Resu
 }
 
 /// What compactions did, where there were any.
-fn compactions(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io::Result<()> {
-    let has_some = |row: &&Row| row.compactions + row.work.move_compactions > 0;
+fn compactions(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
+    let has_some = |row: &&WorkloadRow| row.compactions + row.work.move_compactions > 0;
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(has_some);
     if rows().next().is_none() {
         return Ok(());
@@ -185,7 +193,7 @@ fn compactions(out: &mut impl Write, finished: &[&Finished], paint: Paint) -> io
     lines(&table).try_for_each(|line| writeln!(out, "{line}"))
 }
 
-fn compaction_cells(row: &Row) -> Vec<String> {
+fn compaction_cells(row: &WorkloadRow) -> Vec<String> {
     let work = &row.work;
     let times = &work.compaction_times;
     let millis = |micros: f64| human::number(micros / 1e3);
@@ -212,7 +220,7 @@ fn compaction_cells(row: &Row) -> Vec<String> {
     ]
 }
 
-fn row_cells(row: &Row) -> [String; 10] {
+fn row_cells(row: &WorkloadRow) -> [String; 10] {
     let latency = &row.latency;
     let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
     let seconds = |seconds| human::duration(Duration::from_secs_f64(seconds));
@@ -230,123 +238,4 @@ fn row_cells(row: &Row) -> [String; 10] {
             format!("{} {cause}", human::duration(Duration::from_micros(row.stall_micros)))
         }),
     ]
-}
-
-/// What the columns mean, and what one should know of these numbers.
-fn notes(
-    out: &mut impl Write,
-    plan: &Plan,
-    finished: &[&Finished],
-    paint: Paint,
-) -> io::Result<()> {
-    let rows = || finished.iter().flat_map(|one| &one.rows);
-    let mut notes = vec![
-        "write amp: bytes written to tables for each byte that the user wrote, settling included"
-            .to_owned(),
-        "read amp: data blocks looked into for each key looked up · space amp: table bytes beyond \
-         the live ones, for each live byte"
-            .to_owned(),
-    ];
-    let mut sampled: Vec<String> = Vec::new();
-    for row in rows().filter(|row| row.operations_per_sample > 1) {
-        let note = format!(
-            "{}: latencies are those of {} operations",
-            row.workload, row.operations_per_sample
-        );
-        if !sampled.contains(&note) {
-            sampled.push(note);
-        }
-    }
-    notes.append(&mut sampled);
-    notes.extend(rows().filter_map(misses_note));
-    for row in rows() {
-        if let Some(rate) = row.writer_operations_per_second {
-            let (workload, rate) = (row.workload, human::number(rate));
-            notes.push(format!("{workload} on {}: the writer made {rate} writes/s", row.design));
-        }
-    }
-    for one in finished {
-        notes.extend(one.rows.iter().rev().find_map(|row| live_note(&one.name, row)));
-        notes.extend(uncompacted_note(plan, one));
-        notes.extend(refused_note(&one.name, one.stats.direct_refused));
-    }
-    if plan.candidates.iter().any(|candidate| candidate.name.contains('/') && !plan.is_design_given)
-    {
-        notes.push(
-            "the sizes of the default design are divided so that this little data makes a tree of \
-             several levels; --design balanced has them whole"
-                .to_owned(),
-        );
-    }
-    notes.iter().try_for_each(|note| writeln!(out, "{}", paint.dim(note)))
-}
-
-/// What the cache did not have, by level.
-fn misses_note(row: &Row) -> Option<String> {
-    let misses = row.work.cache_misses;
-    if misses.data + misses.index + misses.filter == 0 {
-        return None;
-    }
-    let levels = row.work.by_level.iter().enumerate().filter_map(|(number, level)| {
-        let count = level.data_misses + level.index_misses + level.filter_misses;
-        (count > 0).then(|| format!("L{number} {}", human::count(count)))
-    });
-    Some(format!(
-        "{} on {}: the cache missed {} data, {} index and {} filter blocks; {}",
-        row.workload,
-        row.design,
-        human::count(misses.data),
-        human::count(misses.index),
-        human::count(misses.filter),
-        levels.collect::<Vec<_>>().join(", ")
-    ))
-}
-
-/// Why there were no compactions, if there were none.
-fn uncompacted_note(plan: &Plan, one: &Finished) -> Option<String> {
-    if one.stats.flushes == 0 || one.stats.compactions + one.stats.trivial_moves > 0 {
-        return None;
-    }
-    let design = plan.candidates.iter().find(|candidate| candidate.name == one.name);
-    let is_manual = design.is_some_and(|candidate| candidate.design.strategy.is_manual());
-    let why = if is_manual {
-        "nothing is compacted unless it is asked for, as its trigger says"
-    } else {
-        "nothing has been compacted yet; a longer run shows more"
-    };
-    Some(format!("{}: {why}", one.name))
-}
-
-/// What was asked for around the page cache, and went through it.
-pub(super) fn refused_note(name: &str, tables: u64) -> Option<String> {
-    (tables > 0).then(|| {
-        format!(
-            "{name}: the file system cannot read or write around the page cache: {} went through \
-             it, so that these figures are not those of the direct mode that was asked for; --db \
-             names a directory elsewhere",
-            human::counted(tables, "table")
-        )
-    })
-}
-
-fn live_note(name: &str, row: &Row) -> Option<String> {
-    let live = row.live?;
-    let (tables, bytes) = (human::bytes(row.table_bytes), human::bytes(live.bytes));
-    let source = match live.source {
-        "scan" => "counted by a scan",
-        _ => "known from what was written",
-    };
-    Some(format!("{name}: {tables} of tables for {bytes} live, {source}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_went_through_the_page_cache_unasked_is_told() {
-        assert_eq!(refused_note("leveling", 0), None);
-        let told = refused_note("leveling", 1).unwrap();
-        assert!(told.starts_with("leveling: the file system cannot") && told.contains("1 table "));
-    }
 }

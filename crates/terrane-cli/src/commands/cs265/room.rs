@@ -54,7 +54,7 @@ impl Room {
         if self.buffer.len() as u64 >= self.buffer_entries_max {
             if self.runs_made >= self.runs_max {
                 self.is_full = true;
-                let levels = crate::human::counted(self.depth.into(), "level");
+                let levels = terrane_lab::human::counted(self.depth.into(), "level");
                 return Err(anyhow!("No more space in tree. It has {levels}; see -d, -f and -b"));
             }
             self.runs_made += 1;

@@ -14,12 +14,13 @@ use serde::Serialize;
 use terrane::policy::{Amplification, Forecast};
 use terrane::{Db, Design, Keyspace, inspect};
 
-use super::spec;
 use crate::exit::Exit;
-use crate::interrupt::{Cancellable, is_cancelled};
-use crate::json::{SCHEMA, write_line};
-use crate::quantity::rate;
-use crate::{human, open, progress};
+use crate::open;
+use terrane_lab::interrupt::{Cancellable, is_cancelled};
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::quantity::rate;
+use terrane_lab::spec;
+use terrane_lab::{human, progress};
 
 /// How often progress is looked at, and a wish to cancel.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

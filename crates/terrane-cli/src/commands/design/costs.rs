@@ -7,9 +7,9 @@ use serde::Serialize;
 use terrane::Design;
 use terrane::policy::cost::{Costs, Data, LevelCosts, costs};
 
-use crate::human;
-use crate::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
 use crate::table::{Align, lines, table};
+use terrane_lab::human;
+use terrane_lab::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
 
 /// Entries of the scan whose cost is told.
 const SCAN_ENTRIES: f64 = 100.0;

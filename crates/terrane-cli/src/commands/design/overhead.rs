@@ -8,7 +8,7 @@ use serde::Serialize;
 use terrane::Design;
 use terrane::memtable::{self, EntryKind, MAX_SEQ, Pool};
 
-use crate::human;
+use terrane_lab::human;
 
 /// Keys and values of usual sizes.
 const KEY_BYTES: usize = 16;

@@ -8,9 +8,9 @@ use clap::Args;
 use serde::Serialize;
 use terrane::policy::{Strategy, space};
 
-use crate::human;
-use crate::json::{SCHEMA, write_line};
-use crate::quantity::count_in;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::quantity::count_in;
 
 /// Which strategies are listed.
 #[derive(Debug, Clone, Args)]

@@ -10,10 +10,10 @@ use serde::Serialize;
 use terrane::inspect::{self, DeletesReport, KeyspaceDeletes};
 
 use crate::exit::Exit;
-use crate::human;
-use crate::json::{SCHEMA, write_line};
 use crate::terminal::Paint;
 use crate::time::utc;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
 
 /// How deletes fare: the oldest tombstone, what the log holds, the longest a delete took to be
 /// persistent, and those that have taken longer than the option delete_persistence allows.

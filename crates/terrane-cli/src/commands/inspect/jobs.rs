@@ -10,11 +10,11 @@ use serde::Serialize;
 use terrane::inspect::{self, JobReport};
 
 use crate::exit::Exit;
-use crate::human;
-use crate::json::{SCHEMA, write_line};
-use crate::quantity::count_in;
 use crate::terminal::Paint;
 use crate::time::utc;
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::quantity::count_in;
 
 /// The last compactions of a database: why each happened, what it took and what it cost.
 #[derive(Debug, Clone, Args)]

@@ -9,8 +9,8 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::Exit;
-use crate::json::{SCHEMA, write_line};
 use crate::terminal::Paint;
+use terrane_lab::json::{SCHEMA, write_line};
 
 /// The manifest of a database, or a manifest file: every edit with its changes.
 #[derive(Debug, Clone, Args)]

@@ -9,11 +9,11 @@ use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 
 use crate::exit::Exit;
-use crate::human;
-use crate::json::{JsonBytes, SCHEMA, write_line};
 use crate::literal;
-use crate::quantity::count;
 use crate::time::utc;
+use terrane_lab::human;
+use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
+use terrane_lab::quantity::count;
 
 /// A table file: its properties, and its entries if they are asked for.
 #[derive(Debug, Clone, Args)]

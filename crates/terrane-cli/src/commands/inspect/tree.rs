@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use terrane::Db;
 
 use crate::exit::Exit;
-use crate::json::write_line;
 use crate::open;
 use crate::picture::{JsonTree, by_key, by_size};
 use crate::terminal::Paint;
+use terrane_lab::json::write_line;
 
 /// The trees of a database, level by level.
 #[derive(Debug, Clone, Args)]

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::entries::jsonl;
 use crate::exit;
-use crate::human;
-use crate::json::{JsonBytes, SCHEMA, write_line};
 use crate::literal;
 use crate::terminal::Paint;
+use terrane_lab::human;
+use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 
 /// Where answers go, and how they look.
 pub(super) struct Answers {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::literal::KeyBounds;
-use crate::near;
+use terrane_lab::near;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -123,7 +123,7 @@ impl<'a> Words<'a> {
                 order = Order::Descending;
             } else if self.keyword("limit") {
                 let word = self.word().unwrap_or_default();
-                limit = crate::quantity::count(word)
+                limit = terrane_lab::quantity::count(word)
                     .map_err(|error| format!("the limit is '{word}'; {error}"))?;
             } else {
                 return Ok(Command::Scan { range, limit, order });

@@ -9,14 +9,15 @@ use super::answer::Answers;
 use super::command::{self, Advise, Command, Order};
 use super::parse::parse;
 use super::statistics::JsonStats;
-use crate::commands::advise::decide::Terms;
-use crate::commands::advise::live::Since;
+use crate::commands::advise::show;
 use crate::events::{JsonEvent, sentence};
 use crate::exit::{self, Exit, is_broken_pipe};
-use crate::interrupt;
 use crate::literal::KeyBounds;
 use crate::picture::{JsonTree, Work, by_key, by_size};
 use crate::terminal::Paint;
+use terrane_lab::advice::decide::ChangeTerms;
+use terrane_lab::advice::live::OperationWindow;
+use terrane_lab::interrupt;
 
 /// The state of a shell.
 pub(super) struct Session {
@@ -25,8 +26,8 @@ pub(super) struct Session {
     answers: Answers,
     batch: Option<Batch>,
     failed: Option<Exit>,
-    /// Since when operations count for advice.
-    since: Since,
+    /// OperationWindow when operations count for advice.
+    since: OperationWindow,
 }
 
 /// A batch that is being put together.
@@ -46,7 +47,7 @@ pub(super) enum Next {
 impl Session {
     /// A shell on a keyspace.
     pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
-        let since = Since::now(&db);
+        let since = OperationWindow::now(&db);
         Self { db, keyspace, answers, batch: None, failed: None, since }
     }
 
@@ -186,7 +187,7 @@ impl Session {
     fn end_batch(&mut self) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         if batch.errors > 0 {
-            let errors = crate::human::counted(batch.errors, "error");
+            let errors = terrane_lab::human::counted(batch.errors, "error");
             return Err(anyhow!("nothing of the batch was written; it has {errors}"));
         }
         self.db.write(&batch.writes)?;
@@ -214,7 +215,10 @@ impl Session {
             }
             count += 1;
             if cancellable.is_some() && interrupt::is_cancelled() {
-                return Err(anyhow!("cancelled after {}", crate::human::counted(count, "entry")));
+                return Err(anyhow!(
+                    "cancelled after {}",
+                    terrane_lab::human::counted(count, "entry")
+                ));
             }
         }
         Ok(self.answers.entries(count, begun)?)
@@ -227,7 +231,10 @@ impl Session {
         while entries.advance()? {
             count += 1;
             if cancellable.is_some() && interrupt::is_cancelled() {
-                return Err(anyhow!("cancelled after {}", crate::human::counted(count, "key")));
+                return Err(anyhow!(
+                    "cancelled after {}",
+                    terrane_lab::human::counted(count, "key")
+                ));
             }
         }
         Ok(self.answers.count(count)?)
@@ -275,18 +282,18 @@ impl Session {
     }
 
     fn advise(&mut self, asked: Advise) -> Result<()> {
-        let terms = Terms { gain: asked.gain as f64 / 100.0, within: asked.within };
+        let terms = ChangeTerms { gain: asked.gain as f64 / 100.0, within: asked.within };
         let advice = self.since.advise(&self.db, &self.keyspace, terms)?;
         if asked.applies {
             advice.decision.apply(&self.keyspace)?;
         }
-        let telling = advice.telling(asked.applies);
+        let report = advice.report(asked.applies);
         if self.answers.is_json() {
-            return Ok(self.answers.json(&telling.json())?);
+            return Ok(self.answers.json(&report.json())?);
         }
-        let mut told = Vec::new();
-        telling.text(&mut told)?;
-        Ok(self.answers.text(&String::from_utf8(told)?)?)
+        let mut text = Vec::new();
+        show::advice(&mut text, &report)?;
+        Ok(self.answers.text(&String::from_utf8(text)?)?)
     }
 
     fn help(&mut self, about: Option<&str>) -> Result<()> {

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use terrane::{LevelStats, Stats};
 
-use crate::json::{JsonTimes, SCHEMA};
+use terrane_lab::json::{JsonTimes, SCHEMA};
 
 /// Counters since the database was opened, and current sizes.
 #[derive(Debug, Serialize)]

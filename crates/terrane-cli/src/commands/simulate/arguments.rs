@@ -9,10 +9,12 @@ use terrane_sim::{Arrival, Machine, Skew, Start, Workload};
 
 use super::calibrate::CalibrateArgs;
 use super::claims::ClaimsArgs;
-use super::constants;
 use super::validate::ValidateArgs;
-use crate::commands::design::spec;
-use crate::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate};
+use terrane_lab::quantity::{
+    RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, count, count_in, number_in, rate,
+};
+use terrane_lab::simulation::constants;
+use terrane_lab::spec;
 
 const EXAMPLES: &str = "\
 Examples:

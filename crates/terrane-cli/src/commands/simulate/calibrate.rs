@@ -1,29 +1,15 @@
-//! Measures what bytes and entries cost, with the engine.
+//! `terrane simulate calibrate`: measures the constants of the simulator.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Instant;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use terrane::storage::MemoryStorage;
-use terrane::{Background, Db, Design, Durability, Options, Stats};
-use terrane_sim::{Costs, Device, Machine};
+use terrane_lab::quantity::{bytes_in, count_in};
+use terrane_lab::simulation::calibrate::{KEY_BYTES, measure};
+use terrane_lab::simulation::constants;
 
-use super::{constants, write_document};
+use super::write_document;
 use crate::exit::Exit;
-use crate::quantity::{bytes_in, count_in};
-use crate::scratch::Scratch;
-
-/// A prime: its multiples are all numbers below any count that it does not divide, in an order as if
-/// chosen by chance.
-const SCATTER: u64 = 2_654_435_761;
-
-/// Of files in memory: whole segments are made, and a few wait to be used again.
-pub(super) const LOG_SEGMENT_BYTES: u64 = 4 << 20;
-
-/// Bytes of a key.
-pub(super) const KEY_BYTES: usize = 16;
 
 /// Measure what writes, flushes and merges cost here, for `terrane simulate --constants`
 #[derive(Debug, Clone, Args)]
@@ -51,125 +37,10 @@ impl CalibrateArgs {
         let count = (self.megabytes * 1_000_000 / self.record_size).max(1000);
         let machine = measure(count, self.record_size as usize, self.dir.as_deref())?;
         let what = format!(
-            "Measured by `terrane simulate calibrate` with {count} records of {} bytes.",
+            "TreeMeasurement by `terrane simulate calibrate` with {count} records of {} bytes.",
             self.record_size
         );
         write_document(self.output.as_deref(), &constants::write(&machine, &what)?)?;
         Ok(Exit::Done)
     }
-}
-
-/// The `number`-th of `count` keys, which are spread evenly over all.
-pub(super) fn key(number: u64, count: u64) -> [u8; KEY_BYTES] {
-    let place = number * (u64::MAX / count.max(1));
-    let mut key = [b'-'; KEY_BYTES];
-    key[..8].copy_from_slice(&place.to_be_bytes());
-    key
-}
-
-/// The `number`-th of all numbers below `count` in an order without pattern.
-pub(super) fn scattered(number: u64, count: u64) -> u64 {
-    let place = u128::from(number) * u128::from(SCATTER) % u128::from(count.max(1));
-    u64::try_from(place).unwrap_or(number)
-}
-
-/// What a round of writes, flushes and one merge of all took.
-struct Round {
-    put_seconds: f64,
-    stats: Stats,
-    /// Entries of the first full memtable.
-    buffer_entries: f64,
-    buffer_bytes: f64,
-}
-
-/// The constants of this machine.
-pub(super) fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Machine> {
-    let in_memory = round(count, record_bytes, None)?;
-    let scratch = match dir {
-        Some(dir) => {
-            let made = tempfile::Builder::new().prefix("terrane-calibrate-").tempdir_in(dir);
-            let made =
-                made.with_context(|| format!("cannot make a directory in {}", dir.display()))?;
-            Scratch::of(made.keep())
-        }
-        None => Scratch::temporary("terrane-calibrate-")?,
-    };
-    let on_disk = round(count, record_bytes, Some(scratch.path()))?;
-    let Round { stats, .. } = &in_memory;
-    let entries = stats.writes.max(1) as f64;
-    let flush_seconds = stats.flush_micros as f64 / 1e6 / entries;
-    let merge_seconds = stats.compaction_times.sum_micros() as f64 / 1e6 / entries;
-    let took =
-        |stats: &Stats| (stats.flush_micros + stats.compaction_times.sum_micros()) as f64 / 1e6;
-    let moved = |stats: &Stats| {
-        stats.flush_bytes_written + stats.compaction_bytes_read + stats.compaction_bytes_written
-    };
-    // What the device took is what the same work took longer than in memory.
-    let waited = (took(&on_disk.stats) - took(stats)).max(0.02 * took(&on_disk.stats));
-    let record = record_bytes as f64;
-    Ok(Machine {
-        device: Device {
-            bytes_per_second: moved(&on_disk.stats) as f64 / waited,
-            request_seconds: 0.0,
-            ..Machine::default().device
-        },
-        costs: Costs {
-            write_seconds: on_disk.put_seconds / entries,
-            flush_seconds,
-            merge_seconds,
-            memtable_entry_bytes: (in_memory.buffer_bytes / in_memory.buffer_entries - record)
-                .max(0.0),
-            table_entry_bytes: (stats.table_bytes as f64 / stats.table_entries.max(1) as f64
-                - record)
-                .max(0.0),
-        },
-        ..Machine::default()
-    })
-}
-
-/// Writes every record once, and merges all; in memory unless there is a directory.
-fn round(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Round> {
-    let buffer_bytes = (count * record_bytes as u64 / 8).clamp(64 << 10, 16 << 20);
-    let text = format!("tiering T=64; delay=never; stop=never; buffers=64; buffer={buffer_bytes}");
-    let design: Design = text.parse()?;
-    let db = open(design, dir, 16 << 30)?;
-    let value = vec![b'v'; record_bytes.saturating_sub(KEY_BYTES)];
-    let mut put_seconds = 0.0;
-    for number in 0..count {
-        let start = Instant::now();
-        db.put(key(scattered(number, count), count), &value)?;
-        put_seconds += start.elapsed().as_secs_f64();
-        if number % 64 == 63 {
-            while db.run_background_job()? {}
-        }
-    }
-    let oldest: u64 = db
-        .tree()
-        .shape
-        .level(0)
-        .runs
-        .last()
-        .map_or(1, |run| run.tables.iter().map(|table| table.entries).sum());
-    db.flush()?;
-    db.compact_range::<&[u8]>(..)?;
-    let stats = db.stats();
-    db.close()?;
-    let buffer_entries = oldest.max(1) as f64;
-    Ok(Round { put_seconds, stats, buffer_entries, buffer_bytes: buffer_bytes as f64 })
-}
-
-/// A database without threads of its own.
-pub(super) fn open(design: Design, dir: Option<&Path>, memory: u64) -> Result<Db> {
-    let options = Options::new()
-        .design(design)
-        .memory_budget(memory)
-        .durability(Durability::Process)
-        .background(Background::Inline);
-    Ok(match dir {
-        Some(dir) => options.open(dir)?,
-        None => {
-            let options = options.log_segment_bytes(LOG_SEGMENT_BYTES);
-            options.storage(Arc::new(MemoryStorage::new(1))).open("/simulated")?
-        }
-    })
 }

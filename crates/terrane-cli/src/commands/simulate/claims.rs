@@ -8,7 +8,7 @@ use terrane_lab::claims::simulated;
 
 use super::write_document;
 use crate::exit::Exit;
-use crate::quantity::{count_in, number_in};
+use terrane_lab::quantity::{count_in, number_in};
 
 /// Check what "On Performance Stability in LSM-based Storage Systems" (VLDB 2019) says, at its scale
 #[derive(Debug, Clone, Args)]

@@ -3,13 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
-use serde::Serialize;
-use terrane::policy::StallCause;
-use terrane_sim::{Arrival, Latencies, Outcome, Setup, Start, Tree, TwoPhases, Verdict, Window};
-
-use crate::human::{self, seconds};
-use crate::json::{SCHEMA, write_line};
-use crate::sparkline::{sparkline, squeezed};
+use terrane_lab::human::{self, seconds};
+use terrane_lab::json::write_line;
+use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
+use terrane_lab::sparkline::{sparkline, squeezed};
+use terrane_sim::{Outcome, Setup, TwoPhases, Verdict};
 
 /// Columns of a curve.
 const COLUMNS: usize = 60;
@@ -17,193 +15,41 @@ const COLUMNS: usize = 60;
 /// Times at which levels are told.
 const MOMENTS: usize = 6;
 
-const QUANTILES: [(&str, f64); 7] = [
-    ("p50", 0.5),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("p99.99", 0.9999),
-    ("max", 1.0),
-];
-
-/// What was played.
-pub(super) struct Playing<'a> {
-    pub(super) setup: &'a Setup,
-    pub(super) tree: &'a Tree,
-    pub(super) start: Start,
-}
-
-#[derive(Serialize)]
-struct JsonOutcome {
-    phase: &'static str,
-    arrival: String,
-    seconds: f64,
-    writes: f64,
-    writes_per_second: f64,
-    write_amplification: f64,
-    flushes: u64,
-    merges: u64,
-    moves: u64,
-    flush_bytes: f64,
-    merge_bytes_read: f64,
-    merge_bytes_written: f64,
-    mean_runs: f64,
-    most_runs: usize,
-    queued_writes: f64,
-    stalled_seconds: f64,
-    delayed_seconds: f64,
-    longest_stall_seconds: f64,
-    stalled_seconds_by_cause: Vec<(String, f64)>,
-    latency_micros: Vec<(&'static str, f64)>,
-    processing_micros: Vec<(&'static str, f64)>,
-    stuck: Option<String>,
-    windows: Vec<JsonWindow>,
-}
-
-#[derive(Serialize)]
-struct JsonWindow {
-    writes_per_second: f64,
-    stalled_seconds: f64,
-    mean_runs: f64,
-    most_runs: usize,
-    level_bytes: Vec<u64>,
-    level_runs: Vec<usize>,
-    write_amplification: f64,
-}
-
-#[derive(Serialize)]
-struct JsonSimulation {
-    schema: u32,
-    design: String,
-    records: f64,
-    record_bytes: f64,
-    keys: String,
-    budget_bytes_per_second: Option<f64>,
-    start: String,
-    window_seconds: f64,
-    greatest_writes_per_second: Option<f64>,
-    arrival_writes_per_second: Option<f64>,
-    is_sustainable: Option<bool>,
-    phases: Vec<JsonOutcome>,
-}
-
-fn json_window(window: &Window) -> JsonWindow {
-    JsonWindow {
-        writes_per_second: window.rate,
-        stalled_seconds: window.stalled_seconds,
-        mean_runs: window.runs,
-        most_runs: window.most_runs,
-        level_bytes: window.level_bytes.clone(),
-        level_runs: window.level_runs.clone(),
-        write_amplification: window.write_amplification,
-    }
-}
-
-fn json_outcome(phase: &'static str, arrival: Arrival, outcome: &Outcome) -> JsonOutcome {
-    let totals = &outcome.totals;
-    let micros = |latencies: &Latencies| {
-        QUANTILES.iter().map(|(name, part)| (*name, latencies.quantile(*part) * 1e6)).collect()
-    };
-    JsonOutcome {
-        phase,
-        arrival: arrival.to_string(),
-        seconds: outcome.seconds,
-        writes: totals.writes,
-        writes_per_second: totals.writes / outcome.seconds.max(1e-9),
-        write_amplification: totals.write_amplification(),
-        flushes: totals.flushes,
-        merges: totals.merges,
-        moves: totals.moves,
-        flush_bytes: totals.flush_bytes,
-        merge_bytes_read: totals.read_bytes,
-        merge_bytes_written: totals.merge_bytes,
-        mean_runs: outcome.mean_runs(),
-        most_runs: totals.most_runs,
-        queued_writes: outcome.queued,
-        stalled_seconds: outcome.stalled_seconds(None),
-        delayed_seconds: totals.delayed_seconds,
-        longest_stall_seconds: outcome.longest_stall(),
-        stalled_seconds_by_cause: causes(outcome)
-            .map(|(cause, seconds)| (cause.to_string(), seconds))
-            .collect(),
-        latency_micros: micros(&outcome.latencies),
-        processing_micros: micros(&outcome.processing),
-        stuck: outcome.stuck.clone(),
-        windows: outcome.windows.iter().map(json_window).collect(),
-    }
-}
-
-fn json(playing: &Playing<'_>, phases: Vec<JsonOutcome>) -> JsonSimulation {
-    let Setup { design, workload, machine, window_seconds, .. } = playing.setup;
-    JsonSimulation {
-        schema: SCHEMA,
-        design: design.to_string(),
-        records: workload.records,
-        record_bytes: workload.record_bytes,
-        keys: workload.skew.to_string(),
-        budget_bytes_per_second: machine.budget,
-        start: playing.start.to_string(),
-        window_seconds: *window_seconds,
-        greatest_writes_per_second: None,
-        arrival_writes_per_second: None,
-        is_sustainable: None,
-        phases,
-    }
-}
-
-fn causes(outcome: &Outcome) -> impl Iterator<Item = (StallCause, f64)> {
-    let all = StallCause::ALL.into_iter();
-    all.map(|cause| (cause, outcome.stalled_seconds(Some(cause)))).filter(|(_, time)| *time > 0.0)
-}
-
 /// Tells one phase.
 pub(super) fn one(
     out: &mut dyn Write,
-    playing: &Playing<'_>,
+    simulated: &SimulatedDesign<'_>,
     outcome: &Outcome,
     rate_from: f64,
     as_json: bool,
 ) -> Result<()> {
     if as_json {
-        let arrival = playing.setup.workload.arrival;
-        return Ok(write_line(out, &json(playing, vec![json_outcome("only", arrival, outcome)]))?);
+        return Ok(write_line(out, &JsonSimulation::one(simulated, outcome))?);
     }
-    head(out, playing)?;
-    phase(out, playing.setup, outcome, rate_from)
+    head(out, simulated)?;
+    phase(out, simulated.setup, outcome, rate_from)
 }
 
 /// Tells both phases, and the verdict.
 pub(super) fn two_phases(
     out: &mut dyn Write,
-    playing: &Playing<'_>,
+    simulated: &SimulatedDesign<'_>,
     phases: &TwoPhases,
     as_json: bool,
 ) -> Result<()> {
     let is_sustainable = phases.verdict == Verdict::Sustainable;
     if as_json {
-        let running = Arrival::Constant(phases.arrival_rate);
-        let both = vec![
-            json_outcome("testing", Arrival::Closed, &phases.testing),
-            json_outcome("running", running, &phases.running),
-        ];
-        let simulation = JsonSimulation {
-            greatest_writes_per_second: Some(phases.greatest_rate),
-            arrival_writes_per_second: Some(phases.arrival_rate),
-            is_sustainable: Some(is_sustainable),
-            ..json(playing, both)
-        };
-        return Ok(write_line(out, &simulation)?);
+        return Ok(write_line(out, &JsonSimulation::two_phases(simulated, phases))?);
     }
-    head(out, playing)?;
+    head(out, simulated)?;
     writeln!(
         out,
         "\ntesting phase: as fast as the tree takes them, {} writes/s",
         human::number(phases.greatest_rate)
     )?;
-    phase(out, playing.setup, &phases.testing, 0.0)?;
+    phase(out, simulated.setup, &phases.testing, 0.0)?;
     writeln!(out, "\nrunning phase: {} writes/s come", human::number(phases.arrival_rate))?;
-    phase(out, playing.setup, &phases.running, 0.0)?;
+    phase(out, simulated.setup, &phases.running, 0.0)?;
     let p99 = seconds(phases.running.latencies.quantile(0.99));
     let verdict = if is_sustainable { "sustainable" } else { "not sustainable" };
     writeln!(out, "\n{verdict}: {} writes/s, p99 {p99}", human::number(phases.arrival_rate))?;
@@ -215,8 +61,8 @@ pub(super) fn two_phases(
     Ok(())
 }
 
-fn head(out: &mut dyn Write, playing: &Playing<'_>) -> Result<()> {
-    let Playing { setup, tree, start } = playing;
+fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
+    let SimulatedDesign { setup, tree, start } = simulated;
     let workload = &setup.workload;
     writeln!(out, "{}", setup.design)?;
     let budget = setup

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
 use terrane::IoBudget;
-use terrane_workload::stability::{Arrival, Query};
-use terrane_workload::{Distribution, Indexes, ValueSize};
+use terrane_lab::stability::StabilityOptions;
+use terrane_workload::stability::{Arrival, Query, TwoPhaseOptions};
+use terrane_workload::{Distribution, Indexes, RunOptions, ValueSize};
 
 use crate::engine_flags::EngineFlags;
-use crate::quantity::{
+use terrane_lab::quantity::{
     KEY_BYTES_MAX, bytes_in, count, count_in, number_in, some_time, time, value_size,
 };
 
@@ -133,8 +135,130 @@ pub(crate) struct StabilityArgs {
     pub(super) engine: EngineFlags,
 }
 
+impl StabilityArgs {
+    /// Returns the options of the evaluation.
+    pub(super) fn options(&self) -> Result<StabilityOptions> {
+        let run = RunOptions {
+            num: self.records,
+            key_size_bytes: self.key_size,
+            value_size: self.value_size,
+            compressibility: self.compressibility,
+            distribution: Some(self.distribution),
+            seed: self.seed,
+            ..RunOptions::default()
+        };
+        let phases = TwoPhaseOptions {
+            testing: self.testing,
+            running: self.running,
+            utilization: self.utilization,
+            arrival: self.arrival,
+            writers: self.writers,
+            readers: self.readers,
+            query: self.read,
+            run,
+            ..TwoPhaseOptions::default()
+        };
+        Ok(StabilityOptions {
+            designs: self.design.clone(),
+            phases,
+            warm_up: self.warm_up,
+            indexes: self.index,
+            p99: self.p99,
+            budget: self.budget,
+            calibrates: self.calibrate,
+            engine: self.engine.options()?,
+        })
+    }
+}
+
 /// A budget that the engine would take.
 fn budget(text: &str) -> Result<IoBudget, String> {
     let budget = text.parse::<IoBudget>().map_err(|error| error.to_string())?;
     budget.is_valid().then_some(budget).ok_or_else(|| "64 KiB a second or more".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+    use terrane_lab::stability::StabilityPlan;
+
+    use super::*;
+    use terrane::policy::Scheduler;
+    use terrane::policy::strategy::Intake;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        stability: StabilityArgs,
+    }
+
+    fn plan(arguments: &[&str]) -> Result<StabilityPlan> {
+        let arguments = std::iter::once(&"stability").chain(arguments);
+        StabilityPlan::new(Command::try_parse_from(arguments)?.stability.options()?)
+    }
+
+    #[test]
+    fn the_default_is_the_paper_s_setting_in_two_minutes() {
+        let plan = plan(&[]).unwrap();
+        assert_eq!(plan.phases.testing, Duration::from_secs(60));
+        assert_eq!(plan.phases.warm_up, Duration::from_secs(10));
+        assert_eq!(plan.phases.utilization, 0.95);
+        assert_eq!(plan.designs[0].design, "balanced".parse().unwrap());
+        assert_eq!(plan.data_bytes(), 1_016_000_000);
+        assert!(!plan.calibrates);
+    }
+
+    #[test]
+    fn the_maximum_is_measured_with_fair_shares_and_exact_merges() {
+        let design = "1-leveling T=4; scheduler=greedy; filter=5".parse().unwrap();
+        let testing = terrane_workload::testing_design(&design);
+        assert_eq!(testing.scheduler, Scheduler::Fair);
+        assert_eq!(testing.strategy.intake, Intake::Exact);
+        assert_eq!(testing.filter_bits, design.filter_bits);
+    }
+
+    #[test]
+    fn times_have_units_or_are_seconds() {
+        let plan = plan(&["--testing", "2h", "--running", "0.5", "--p99", "10ms"]).unwrap();
+        assert_eq!(plan.phases.warm_up, Duration::from_secs(1200));
+        assert_eq!(plan.phases.running, Duration::from_millis(500));
+        assert_eq!(plan.criteria.p99, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for arguments in [
+            &["--design", "round"][..],
+            &["--utilization", "0"],
+            &["--utilization", "95"],
+            &["--utilization", "NaN"],
+            &["--testing", "0"],
+            &["--testing", "-1"],
+            &["--testing", "inf"],
+            &["--testing", "1e300"],
+            &["--running", "soon"],
+            &["--running", "2d"],
+            &["--testing", "10", "--warm-up", "10"],
+            &["--arrival", "burst(1,2,3)"],
+            &["--read", "backwards"],
+            &["--readers", "-1"],
+            &["--writers", "0"],
+            &["--records", "0"],
+            &["--key-size", "1"],
+            &["--budget", "fast"],
+            &["--budget", "1B"],
+            &["--budget", "100MB/s", "--io-budget", "100MB/s"],
+            &["--p99", "0s"],
+            &["--p99", "soon"],
+            &["--compressibility", "2"],
+            &["--index", "eager(0)"],
+            &["--index", "keen"],
+            &["--readers", "1", "--read", "index"],
+            &["--index", "lazy(2)", "--calibrate"],
+        ] {
+            assert!(plan(arguments).is_err(), "{arguments:?}");
+        }
+    }
 }

@@ -5,20 +5,23 @@ use std::io::{self, Write};
 use terrane::IoBudget;
 use terrane_workload::stability::{PhaseReport, TwoPhaseOptions, Window};
 
-use super::outcome::{Calibration, Outcome, stalls_by_cause};
-use super::plan::Plan;
-use super::words::{all_micros, arrivals, causes, facts, headline, micros};
-use crate::human;
-use crate::machine::Machine;
-use crate::sparkline::{sparkline, squeezed};
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
+use terrane_lab::human;
+use terrane_lab::machine::Machine;
+use terrane_lab::sparkline::{sparkline, squeezed};
+use terrane_lab::stability::words::{all_micros, arrivals, causes, facts, headline, micros};
+use terrane_lab::stability::{DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause};
 
 /// Characters of a curve.
 const COLUMNS: usize = 60;
 
 /// What is about to be evaluated, and on what.
-pub(super) fn header(out: &mut impl Write, plan: &Plan, machine: &Machine) -> io::Result<()> {
+pub(super) fn header(
+    out: &mut impl Write,
+    plan: &StabilityPlan,
+    machine: &Machine,
+) -> io::Result<()> {
     let paint = Paint::stdout();
     let TwoPhaseOptions { run, testing, running, warm_up, .. } = &plan.phases;
     writeln!(out, "{} · {machine}", paint.bold(concat!("terrane ", env!("CARGO_PKG_VERSION"))))?;
@@ -67,15 +70,20 @@ fn readers(phases: &TwoPhaseOptions) -> String {
 }
 
 /// What came out of one design.
-pub(super) fn outcome(
+pub(super) fn evaluation(
     out: &mut impl Write,
-    plan: &Plan,
-    outcome: &Outcome,
-    calibration: Option<&Calibration>,
+    plan: &StabilityPlan,
+    evaluation: &DesignEvaluation,
+    calibration: Option<&MapCalibration>,
 ) -> io::Result<()> {
     let paint = Paint::stdout();
-    let (testing, running) = (&outcome.report.testing, &outcome.report.running);
-    writeln!(out, "\n{}: {}", paint.bold(&format!("design {}", outcome.name)), outcome.design)?;
+    let (testing, running) = (&evaluation.report.testing, &evaluation.report.running);
+    writeln!(
+        out,
+        "\n{}: {}",
+        paint.bold(&format!("design {}", evaluation.name)),
+        evaluation.design
+    )?;
     writeln!(
         out,
         "testing    {} writes/s, {}/s of users' data, closed system",
@@ -100,10 +108,10 @@ pub(super) fn outcome(
     components_curve(out, running)?;
     writeln!(out)?;
     percentiles(out, running, calibration)?;
-    for (word, text) in facts(outcome, calibration) {
+    for (word, text) in facts(evaluation, calibration) {
         writeln!(out, "{word:<10} {text}")?;
     }
-    verdict(out, outcome, calibration, paint)
+    verdict(out, evaluation, calibration, paint)
 }
 
 fn phase_seconds(phase: &PhaseReport) -> f64 {
@@ -140,7 +148,7 @@ fn components_curve(out: &mut impl Write, phase: &PhaseReport) -> io::Result<()>
 fn percentiles(
     out: &mut impl Write,
     running: &PhaseReport,
-    calibration: Option<&Calibration>,
+    calibration: Option<&MapCalibration>,
 ) -> io::Result<()> {
     let mut headers = vec![("percentile", Align::Left)];
     for name in ["write latency", "processing"] {
@@ -182,15 +190,15 @@ fn ratio(ours: f64, theirs: f64) -> String {
 
 fn verdict(
     out: &mut impl Write,
-    outcome: &Outcome,
-    calibration: Option<&Calibration>,
+    evaluation: &DesignEvaluation,
+    calibration: Option<&MapCalibration>,
     paint: Paint,
 ) -> io::Result<()> {
-    let headline = headline(outcome);
-    let is_sustainable = outcome.verdict.is_sustainable();
+    let headline = headline(evaluation);
+    let is_sustainable = evaluation.verdict.is_sustainable();
     let painted = if is_sustainable { paint.bold(&headline) } else { paint.red(&headline) };
     writeln!(out, "\n{painted}")?;
-    for finding in &outcome.verdict.findings {
+    for finding in &evaluation.verdict.findings {
         let mark = if finding.is_met() { "met " } else { "NOT " };
         let mem = calibration.and_then(|one| {
             one.verdict.findings.iter().find(|theirs| theirs.criterion == finding.criterion)
@@ -205,32 +213,32 @@ fn verdict(
         };
         writeln!(out, "  {mark} {finding}{machine}")?;
     }
-    for advice in &outcome.advice {
+    for advice in &evaluation.advice {
         writeln!(out, "  why  {}", advice.reason)?;
         writeln!(out, "  try  {}", advice.remedy)?;
     }
-    for caution in &outcome.cautions {
+    for caution in &evaluation.cautions {
         writeln!(out, "  note {caution}")?;
     }
     out.flush()
 }
 
 /// All designs beside each other, where there are several.
-pub(super) fn overview(out: &mut impl Write, outcomes: &[Outcome]) -> io::Result<()> {
-    if outcomes.len() < 2 {
+pub(super) fn overview(out: &mut impl Write, evaluations: &[DesignEvaluation]) -> io::Result<()> {
+    if evaluations.len() < 2 {
         return Ok(());
     }
     let mut headers = vec![("design", Align::Left), ("sustainable", Align::Left)];
     let names = ["maximum/s", "arrived/s", "p50", "p99", "p99.9", "max", "write amp", "runs"];
     headers.extend(names.map(|name| (name, Align::Right)));
     let mut table = table(&headers);
-    for outcome in outcomes {
-        let (testing, running) = (&outcome.report.testing, &outcome.report.running);
+    for evaluation in evaluations {
+        let (testing, running) = (&evaluation.report.testing, &evaluation.report.running);
         let at = |percent| micros(running.write.percentile_micros(percent));
         let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), human::number);
         table.add_row([
-            outcome.name.clone(),
-            if outcome.verdict.is_sustainable() { "yes" } else { "NO" }.to_owned(),
+            evaluation.name.clone(),
+            if evaluation.verdict.is_sustainable() { "yes" } else { "NO" }.to_owned(),
             human::number(testing.per_second()),
             human::number(running.offered_per_second()),
             at(50.0),

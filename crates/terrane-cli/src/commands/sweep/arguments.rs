@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
 use clap::{Args, Subcommand};
-use toml::{Table, Value};
+use terrane_lab::quantity::count_in;
+use terrane_lab::sweep::{Player, SweepOptions};
 
 use super::show::ShowArgs;
-use crate::exit::usage;
-use crate::quantity::count_in;
-use crate::toml_file;
 
 const EXAMPLES: &str = "\
 A plan is TOML: parameters, and [[experiments]] with parameters of their own. A list is an axis:
@@ -46,11 +43,11 @@ pub(crate) struct SweepArgs {
     pub(super) command: Option<SweepCommand>,
 
     /// A file with the plan
-    plan: Option<PathBuf>,
+    pub(super) plan: Option<PathBuf>,
 
     /// A parameter, its values separated by `|`; goes before those of the plan
     #[arg(long, value_name = "NAME=VALUES")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
 
     /// The directory of the results; it may hold those of other sweeps
     #[arg(long, value_name = "DIR")]
@@ -85,40 +82,19 @@ pub(super) enum SweepCommand {
 }
 
 impl SweepArgs {
-    /// The tables of parameters that experiments are made of.
-    pub(super) fn tables(&self) -> Result<Vec<Table>> {
-        let mut common = Table::new();
-        if let Some(path) = &self.plan {
-            common = toml_file::read(path)?;
-        } else if self.set.is_empty() {
-            return Err(usage("a plan or --set is missing; see `terrane sweep --help`"));
+    /// Who runs the experiments.
+    pub(super) fn player(&self) -> Player {
+        if self.simulate { Player::Simulator } else { Player::Engine }
+    }
+
+    /// Returns the options of the sweep with its results in `out`.
+    pub(super) fn options<'a>(&'a self, out: &'a std::path::Path) -> SweepOptions<'a> {
+        SweepOptions {
+            out,
+            dir: self.dir.as_deref(),
+            rounds: self.rounds,
+            jobs: self.jobs,
+            player: self.player(),
         }
-        let given = common.remove("experiments");
-        let listed = match given {
-            None => vec![Table::new()],
-            Some(Value::Array(listed)) if !listed.is_empty() => {
-                let tables = listed.into_iter().map(|one| match one {
-                    Value::Table(table) => Ok(table),
-                    _ => Err(usage("experiments are tables: [[experiments]]")),
-                });
-                tables.collect::<Result<_>>()?
-            }
-            Some(_) => return Err(usage("experiments are tables: [[experiments]]")),
-        };
-        let set = self.set.iter().map(|word| {
-            let (name, values) = word
-                .split_once('=')
-                .ok_or_else(|| usage(format!("--set {word}: NAME=VALUE is expected")))?;
-            let values = values.split('|').map(|value| Value::String(value.trim().to_owned()));
-            Ok((name.trim().to_owned(), Value::Array(values.collect())))
-        });
-        let set = set.collect::<Result<Vec<_>>>()?;
-        let whole = |own: Table| {
-            let mut all = common.clone();
-            all.extend(own);
-            all.extend(set.iter().cloned());
-            all
-        };
-        Ok(listed.into_iter().map(whole).collect())
     }
 }

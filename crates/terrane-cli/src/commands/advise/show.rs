@@ -1,0 +1,243 @@
+//! Prints advice.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use terrane::policy::advice::{Ranked, brief};
+use terrane_lab::advice::decide::{ChangeDecision, difference};
+use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
+
+use crate::table::{Align, lines, table};
+use crate::terminal::Paint;
+use terrane_lab::human;
+
+/// Prints a piece of advice.
+pub(in crate::commands) fn advice(
+    out: &mut dyn Write,
+    report: &AdviceReport<'_>,
+) -> io::Result<()> {
+    let paint = Paint::stdout();
+    let AdviceReport { case, found, .. } = report;
+    let assumed =
+        if report.source == WorkloadSource::Assumed { ", as no --mix was given" } else { "" };
+    writeln!(out, "operations  {}{assumed}", case.operations.sentence())?;
+    if let WorkloadSource::Recorded(count) = report.source {
+        let all = human::counted(count, "operation");
+        let rate = case.operations.rate.unwrap_or_default();
+        let second = human::counted(rate.round() as u64, "operation");
+        writeln!(
+            out,
+            "            by the last {all} that the database remembers, {second} a second"
+        )?;
+    }
+    writeln!(
+        out,
+        "data        {} of {} B: {}, of which {} may be in memory; {} filter bits a key",
+        human::counted(case.records.count as u64, "record"),
+        human::number(case.records.bytes),
+        human::bytes((case.records.count * case.records.bytes) as u64),
+        human::bytes(case.memory),
+        case.filter_bits
+    )?;
+    if let Some(rate) = found.rate {
+        let writes = human::number(rate);
+        writeln!(out, "held up     is told for {writes} writes a second")?;
+    }
+    if case.records.count * case.records.bytes < case.now.buffer_bytes as f64 {
+        writeln!(out, "            that fits into one memtable: any design does")?;
+    }
+    writeln!(out, "now         {}", brief(&case.now))?;
+    writeln!(out, "tried       {}\n", human::counted(found.tried as u64, "design"))?;
+    costs_table(out, report)?;
+    differences(out, report, paint)?;
+    change(out, report, paint)
+}
+
+/// The costs of the best designs, the present one and the worst.
+fn costs_table(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()> {
+    let headers = [
+        ("", Align::Left),
+        ("design", Align::Left),
+        ("µs/op", Align::Right),
+        ("written ×", Align::Right),
+        ("blocks found", Align::Right),
+        ("missing", Align::Right),
+        ("runs", Align::Right),
+        ("space ×", Align::Right),
+        ("held up", Align::Right),
+        ("p99", Align::Right),
+    ];
+    let mut table = table(&headers);
+    let best = shown(report);
+    let places = (1..=best.len()).map(|place| place.to_string());
+    let mut rows: Vec<(String, &Ranked)> = places.zip(best).collect();
+    if best.iter().all(|one| one.candidate.design != report.case.now) {
+        rows.push(("now".to_owned(), &report.found.now));
+    }
+    rows.extend(report.found.worst.iter().map(|one| ("avoid".to_owned(), one)));
+    let names = labels(&rows.iter().map(|(_, one)| *one).collect::<Vec<_>>());
+    for ((place, one), name) in rows.iter().zip(names) {
+        table.add_row(cells(place, name, one));
+    }
+    for line in lines(&table) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn shown<'a>(report: &AdviceReport<'a>) -> &'a [Ranked] {
+    let best = &report.found.best;
+    best.get(..report.top.min(best.len())).unwrap_or_default()
+}
+
+fn differences(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
+    writeln!(out, "\n{}", paint.bold("beside the present design"))?;
+    for (number, one) in shown(report).iter().enumerate() {
+        let beside = if one.candidate.design == report.case.now {
+            "this is the present design".to_owned()
+        } else {
+            difference(report.case, one, &report.found.now)
+        };
+        writeln!(out, "{}. {}", number + 1, brief(&one.candidate.design))?;
+        writeln!(out, "   {beside}")?;
+        if !one.exceeds.is_empty() {
+            writeln!(out, "   over a limit: {}", one.exceeds.join(", "))?;
+        }
+    }
+    for one in &report.found.worst {
+        let beside = difference(report.case, one, &report.found.now);
+        writeln!(out, "avoid {}: {beside}", one.candidate.name)?;
+    }
+    Ok(())
+}
+
+fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
+    let Some(best) = report.found.best.first() else { return Ok(()) };
+    let text = brief(&best.candidate.design);
+    let Some(decision) = report.decision else {
+        writeln!(out, "\n{}", paint.bold("to try it"))?;
+        return writeln!(out, "terrane bench --design '{text}'");
+    };
+    writeln!(out, "\n{}", paint.bold("the change"))?;
+    if best.candidate.design != report.case.now {
+        writeln!(out, "{}", cost(decision))?;
+    }
+    writeln!(out, "{}", decision.reason)?;
+    if report.applies {
+        let done = if decision.is_worth {
+            format!("the design is now {text}; compactions change the tree from here on")
+        } else {
+            "the design stays as it is".to_owned()
+        };
+        return writeln!(out, "{done}");
+    }
+    match report.db {
+        Some(db) if best.candidate.design != report.case.now => {
+            writeln!(out, "terrane design set {} '{text}' --dry-run", db.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a change takes.
+fn cost(decision: &ChangeDecision) -> String {
+    let forecast = &decision.forecast;
+    if forecast.jobs == 0 {
+        return "the tree satisfies the design as it is: nothing to rewrite".into();
+    }
+    let payback = decision.payback.map_or(String::new(), |operations| {
+        format!(", paid for by {}", human::counted(operations.ceil() as u64, "operation"))
+    });
+    format!(
+        "{} rewrite {} at most, about {}{payback}",
+        human::counted(forecast.jobs, "compaction"),
+        human::bytes(forecast.bytes_rewritten),
+        human::duration(Duration::from_secs_f64(decision.seconds.clamp(0.0, 1e12))),
+    )
+}
+
+/// A name, or what tells designs without one apart most.
+fn label(ranked: &Ranked) -> String {
+    let strategy = &ranked.candidate.design.strategy;
+    match ranked.candidate.name.contains(' ') {
+        true => format!("{} T={}", strategy.eagerness, strategy.size_ratio),
+        false => ranked.candidate.name.clone(),
+    }
+}
+
+/// A label for each; those of which two would be the same go on with what tells them apart.
+fn labels(all: &[&Ranked]) -> Vec<String> {
+    let settings = |ranked: &Ranked| ranked.candidate.design.settings();
+    let unique = |one: &&Ranked| {
+        let name = label(one);
+        let is_other = |other: &&&Ranked| other.candidate.design != one.candidate.design;
+        let same: Vec<_> = all
+            .iter()
+            .filter(|other| label(other) == name)
+            .filter(is_other)
+            .map(|other| settings(other))
+            .collect();
+        let own = settings(one);
+        let differs = |setting: &&(&str, String)| same.iter().any(|other| !other.contains(setting));
+        let words = own.iter().filter(differs).map(|(key, value)| format!("{key}={value}"));
+        std::iter::once(name).chain(words).collect::<Vec<_>>().join("; ")
+    };
+    all.iter().map(unique).collect()
+}
+
+fn cells(place: &str, name: String, ranked: &Ranked) -> [String; 10] {
+    let costs = &ranked.candidate.costs;
+    let seconds = |time: f64| human::duration(Duration::from_secs_f64(time.clamp(0.0, 1e9)));
+    [
+        place.to_owned(),
+        name,
+        human::number(ranked.score * 1e6),
+        format!("{:.2}", costs.written),
+        format!("{:.3}", costs.found_blocks),
+        format!("{:.4}", costs.missing_blocks),
+        format!("{:.1}", costs.runs),
+        format!("{:.2}", costs.space),
+        costs.stalled.map_or("-".into(), |part| format!("{:.1} %", part * 100.0)),
+        costs.p99_seconds.map_or("-".into(), seconds),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane::policy::advice::{Candidate, Costs};
+
+    use super::*;
+
+    /// A design named after its text, with the same costs as every other.
+    fn ranked(design: &str, score: f64) -> Ranked {
+        let costs = Costs {
+            written: 1.0,
+            merged: 0.0,
+            found_blocks: 1.0,
+            missing_blocks: 0.0,
+            runs: 1.0,
+            space: 1.0,
+            stalled: None,
+            p99_seconds: None,
+        };
+        let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
+        Ranked { candidate, score, exceeds: Vec::new() }
+    }
+
+    #[test]
+    fn no_two_designs_have_the_same_name_in_a_ranking() {
+        let first = ranked("leveling T=8", 1.0);
+        let second = ranked("leveling T=8; filter=monkey(10)", 1.0);
+        let other = ranked("leveling T=6", 1.0);
+        assert_eq!(
+            labels(&[&first, &second, &other, &first]),
+            [
+                "leveling T=8; filter=10",
+                "leveling T=8; filter=monkey(10)",
+                "leveling T=6",
+                "leveling T=8; filter=10"
+            ]
+        );
+        assert_eq!(labels(&[&first, &other]), ["leveling T=8", "leveling T=6"]);
+    }
+}

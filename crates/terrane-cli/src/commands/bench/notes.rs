@@ -1,0 +1,126 @@
+//! Notes below the tables of a benchmark: what the columns mean, and which numbers mislead.
+
+use std::io::{self, Write};
+
+use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
+
+use crate::terminal::Paint;
+use terrane_lab::human;
+
+/// What the columns mean, and what one should know of these numbers.
+pub(super) fn notes(
+    out: &mut impl Write,
+    plan: &BenchPlan,
+    finished: &[&DesignRun],
+    paint: Paint,
+) -> io::Result<()> {
+    let rows = || finished.iter().flat_map(|one| &one.rows);
+    let mut notes = vec![
+        "write amp: bytes written to tables for each byte that the user wrote, settling included"
+            .to_owned(),
+        "read amp: data blocks looked into for each key looked up · space amp: table bytes beyond \
+         the live ones, for each live byte"
+            .to_owned(),
+    ];
+    let mut sampled: Vec<String> = Vec::new();
+    for row in rows().filter(|row| row.operations_per_sample > 1) {
+        let note = format!(
+            "{}: latencies are those of {} operations",
+            row.workload, row.operations_per_sample
+        );
+        if !sampled.contains(&note) {
+            sampled.push(note);
+        }
+    }
+    notes.append(&mut sampled);
+    notes.extend(rows().filter_map(misses_note));
+    for row in rows() {
+        if let Some(rate) = row.writer_operations_per_second {
+            let (workload, rate) = (row.workload, human::number(rate));
+            notes.push(format!("{workload} on {}: the writer made {rate} writes/s", row.design));
+        }
+    }
+    for one in finished {
+        notes.extend(one.rows.iter().rev().find_map(|row| live_note(&one.name, row)));
+        notes.extend(uncompacted_note(plan, one));
+        notes.extend(refused(&one.name, one.stats.direct_refused));
+    }
+    if plan.designs.iter().any(|candidate| candidate.name.contains('/') && !plan.is_design_given) {
+        notes.push(
+            "the sizes of the default design are divided so that this little data makes a tree of \
+             several levels; --design balanced has them whole"
+                .to_owned(),
+        );
+    }
+    notes.iter().try_for_each(|note| writeln!(out, "{}", paint.dim(note)))
+}
+
+/// What the cache did not have, by level.
+fn misses_note(row: &WorkloadRow) -> Option<String> {
+    let misses = row.work.cache_misses;
+    if misses.data + misses.index + misses.filter == 0 {
+        return None;
+    }
+    let levels = row.work.by_level.iter().enumerate().filter_map(|(number, level)| {
+        let count = level.data_misses + level.index_misses + level.filter_misses;
+        (count > 0).then(|| format!("L{number} {}", human::count(count)))
+    });
+    Some(format!(
+        "{} on {}: the cache missed {} data, {} index and {} filter blocks; {}",
+        row.workload,
+        row.design,
+        human::count(misses.data),
+        human::count(misses.index),
+        human::count(misses.filter),
+        levels.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// Why there were no compactions, if there were none.
+fn uncompacted_note(plan: &BenchPlan, one: &DesignRun) -> Option<String> {
+    if one.stats.flushes == 0 || one.stats.compactions + one.stats.trivial_moves > 0 {
+        return None;
+    }
+    let design = plan.designs.iter().find(|candidate| candidate.name == one.name);
+    let is_manual = design.is_some_and(|candidate| candidate.design.strategy.is_manual());
+    let why = if is_manual {
+        "nothing is compacted unless it is asked for, as its trigger says"
+    } else {
+        "nothing has been compacted yet; a longer run shows more"
+    };
+    Some(format!("{}: {why}", one.name))
+}
+
+/// What was asked for around the page cache, and went through it.
+pub(super) fn refused(name: &str, tables: u64) -> Option<String> {
+    (tables > 0).then(|| {
+        format!(
+            "{name}: the file system cannot read or write around the page cache: {} went through \
+             it, so that these figures are not those of the direct mode that was asked for; --db \
+             names a directory elsewhere",
+            human::counted(tables, "table")
+        )
+    })
+}
+
+fn live_note(name: &str, row: &WorkloadRow) -> Option<String> {
+    let live = row.live?;
+    let (tables, bytes) = (human::bytes(row.table_bytes), human::bytes(live.bytes));
+    let source = match live.source {
+        "scan" => "counted by a scan",
+        _ => "known from what was written",
+    };
+    Some(format!("{name}: {tables} of tables for {bytes} live, {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_through_the_page_cache_unasked_is_told() {
+        assert_eq!(refused("leveling", 0), None);
+        let told = refused("leveling", 1).unwrap();
+        assert!(told.starts_with("leveling: the file system cannot") && told.contains("1 table "));
+    }
+}

@@ -1,0 +1,90 @@
+//! Everything that a piece of advice depends on.
+
+use anyhow::{Result, anyhow};
+use terrane::Design;
+use terrane::policy::advice::{Limits, Objective, Question};
+use terrane_sim::Machine;
+
+use super::predict::Scenario;
+use super::question::{OperationProfile, RecordProfile, prices};
+use super::search::{DesignSearch, SearchResult};
+use crate::{human, progress};
+
+/// What advice is asked for: a workload, the present design and the limits.
+#[derive(Debug, Clone)]
+pub struct AdviceCase {
+    /// The workload.
+    pub operations: OperationProfile,
+    /// The data.
+    pub records: RecordProfile,
+    /// The present design.
+    pub now: Design,
+    /// Filter bits per key, on average.
+    pub filter_bits: f64,
+    /// Bytes of data that fit in memory.
+    pub memory: u64,
+    /// What operations cost on the machine.
+    pub machine: Machine,
+    /// How costs are weighed.
+    pub objective: Objective,
+    /// Limits of the costs.
+    pub limits: Limits,
+    /// The most designs to simulate.
+    pub effort: usize,
+    /// The seed of the simulator.
+    pub seed: u64,
+}
+
+impl AdviceCase {
+    /// Returns the question that designs are ranked by.
+    pub fn question(&self) -> Question {
+        Question {
+            shares: self.operations.shares,
+            record_bytes: self.records.bytes,
+            prices: prices(&self.machine, &self.now, self.records, self.memory),
+            objective: self.objective,
+            limits: self.limits,
+        }
+    }
+
+    fn world(&self) -> Scenario {
+        Scenario {
+            records: self.records.count,
+            record_bytes: self.records.bytes,
+            skew: self.operations.skew,
+            inserts: self.operations.inserts,
+            writes: self.operations.shares.writes > 0.0,
+            machine: self.machine,
+            seed: self.seed,
+        }
+    }
+
+    /// Searches for designs that are better than the present one.
+    ///
+    /// # Errors
+    ///
+    /// If writers never make progress in the present design.
+    pub fn search(&self) -> Result<SearchResult> {
+        let bar = progress::bar(self.effort as u64, "trying designs");
+        let lines = progress::NowAndThen::start();
+        let search = DesignSearch {
+            question: &self.question(),
+            world: &self.world(),
+            filter_bits: self.filter_bits,
+            rate: self.operations.rate.map(|rate| rate * self.operations.shares.writes),
+            effort: self.effort,
+        };
+        let found = search.run(("now", &self.now), &|count| {
+            bar.set_position(count as u64);
+            lines.tell(|| format!("tried {}", human::counted(count as u64, "design")));
+        });
+        bar.finish_and_clear();
+        found
+            .ok_or_else(|| anyhow!("cannot simulate the present design: its writers stall forever"))
+    }
+}
+
+/// Returns the filter bits per key of the deepest level of a design, which holds most keys.
+pub fn filter_bits_of(design: &Design) -> f64 {
+    design.filter_bits.values().last().copied().unwrap_or(10.0)
+}

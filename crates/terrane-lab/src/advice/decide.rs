@@ -1,0 +1,139 @@
+//! Whether a change of design is worth what it takes.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use terrane::policy::advice::{Ranked, brief, payback_operations};
+use terrane::policy::{Forecast, advice};
+use terrane::{Design, Keyspace};
+
+use super::case::AdviceCase;
+use super::search::SearchResult;
+use crate::human;
+
+/// When a change is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangeTerms {
+    /// What it has to gain, as a part of the time of an operation.
+    pub gain: f64,
+    /// In what time it has to pay for itself.
+    pub within: Duration,
+}
+
+/// A change to the best design, what it takes, and whether it is to be made.
+#[derive(Debug, Clone)]
+pub struct ChangeDecision {
+    /// The new design.
+    pub design: Design,
+    /// What the change would rewrite.
+    pub forecast: Forecast,
+    /// The part of the time of an operation that it saves.
+    pub gain: f64,
+    /// How long the rewriting takes, in seconds.
+    pub seconds: f64,
+    /// OperationProfile after which it has paid for itself; `None` if it never does.
+    pub payback: Option<f64>,
+    /// The time that these take; `None` if that is not known.
+    pub payback_seconds: Option<f64>,
+    /// Whether the change is worthwhile.
+    pub is_worth: bool,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+impl ChangeDecision {
+    /// The decision on the best design that was found.
+    pub fn of(
+        case: &AdviceCase,
+        found: &SearchResult,
+        keyspace: &Keyspace,
+        terms: ChangeTerms,
+    ) -> Result<Self> {
+        let now = &found.now;
+        let best = found.best.first().unwrap_or(now);
+        let design = best.candidate.design.clone();
+        let forecast = keyspace.forecast(&design)?;
+        let prices = case.question().prices;
+        let byte = 2.0 * prices.byte + prices.merge_entry / case.records.bytes;
+        let seconds = forecast.bytes_rewritten as f64 * byte;
+        let saved = now.score - best.score;
+        let gain = if now.score > 0.0 { saved / now.score } else { 0.0 };
+        let payback = payback_operations(seconds, saved);
+        let payback_seconds =
+            payback.zip(case.operations.rate).map(|(operations, rate)| operations / rate);
+        let (is_worth, reason) = judge(now, best, (gain, seconds, payback_seconds), terms);
+        Ok(Self { design, forecast, gain, seconds, payback, payback_seconds, is_worth, reason })
+    }
+
+    /// Makes the change if it is worth it.
+    pub fn apply(&self, keyspace: &Keyspace) -> Result<()> {
+        if self.is_worth {
+            keyspace.set_design(self.design.clone())?;
+        }
+        Ok(())
+    }
+}
+
+fn judge(
+    now: &Ranked,
+    best: &Ranked,
+    (gain, seconds, payback_seconds): (f64, f64, Option<f64>),
+    terms: ChangeTerms,
+) -> (bool, String) {
+    if best.candidate.design == now.candidate.design {
+        return (false, "the present design is the best one that was found".into());
+    }
+    if !now.exceeds.is_empty() && best.exceeds.is_empty() {
+        return (true, format!("the present design exceeds a limit: {}", now.exceeds.join(", ")));
+    }
+    let name = brief(&best.candidate.design);
+    let percent = format!("{:.0} %", gain * 100.0);
+    if gain < terms.gain {
+        let least = terms.gain * 100.0;
+        return (false, format!("{name} would gain {percent}, less than {least:.0} %"));
+    }
+    if seconds <= 0.0 {
+        return (true, format!("{name} gains {percent}, and nothing has to be rewritten"));
+    }
+    let Some(payback) = payback_seconds else {
+        return (
+            false,
+            format!(
+                "{name} would gain {percent}; when that has paid for the change is not known without --rate"
+            ),
+        );
+    };
+    let time = |seconds: f64| human::duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)));
+    let paid = format!("pays for itself in {}", time(payback));
+    if payback > terms.within.as_secs_f64() {
+        let within = time(terms.within.as_secs_f64());
+        return (false, format!("{name} would gain {percent}, but {paid}, more than {within}"));
+    }
+    (true, format!("{name} gains {percent} and {paid}"))
+}
+
+/// What two designs differ in, in words.
+pub fn difference(case: &AdviceCase, one: &Ranked, other: &Ranked) -> String {
+    advice::difference(&one.candidate.costs, &other.candidate.costs, &case.operations.shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::ranked;
+    use super::*;
+
+    #[test]
+    fn a_change_is_made_if_it_gains_enough_and_pays_in_time() {
+        let terms = ChangeTerms { gain: 0.1, within: Duration::from_secs(60) };
+        let (now, best) = (ranked("leveling", 1.0), ranked("tiering", 0.5));
+        let is_worth = |best: &Ranked, figures| judge(&now, best, figures, terms).0;
+        assert!(is_worth(&best, (0.5, 10.0, Some(20.0))));
+        assert!(is_worth(&best, (0.5, 0.0, None)));
+        assert!(!is_worth(&best, (0.05, 10.0, Some(20.0))));
+        assert!(!is_worth(&best, (0.5, 10.0, Some(61.0))));
+        assert!(!is_worth(&best, (0.5, 10.0, None)));
+        assert!(!is_worth(&now, (0.0, 0.0, None)));
+        let over = Ranked { exceeds: vec!["space".into()], ..now.clone() };
+        assert!(judge(&over, &best, (0.0, 10.0, None), terms).0);
+    }
+}

@@ -1,0 +1,95 @@
+//! LiveAdvice for a database that is open, by what it has counted.
+
+use anyhow::{Result, anyhow};
+use terrane::policy::advice::{Limits, Objective};
+use terrane::{Db, Keyspace, OperationCounts};
+use terrane_sim::Machine;
+
+use super::case::{AdviceCase, filter_bits_of};
+use super::decide::{ChangeDecision, ChangeTerms};
+use super::question::{OPERATIONS_MIN, OperationProfile, RecordProfile};
+use super::report::{AdviceReport, WorkloadSource};
+use super::search::SearchResult;
+
+/// Designs that are played: someone waits.
+const EFFORT: usize = 80;
+
+/// Designs that are told of.
+const TOLD: usize = 3;
+
+/// OperationWindow when operations are counted: the last advice, or the beginning.
+#[derive(Debug)]
+pub struct OperationWindow {
+    counts: OperationCounts,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct LiveAdvice {
+    case: AdviceCase,
+    found: SearchResult,
+    /// Whether to change the design.
+    pub decision: ChangeDecision,
+}
+
+impl LiveAdvice {
+    /// Returns the advice for printing; `applies` says whether a worthwhile change is made.
+    pub fn report(&self, applies: bool) -> AdviceReport<'_> {
+        AdviceReport {
+            case: &self.case,
+            found: &self.found,
+            decision: Some(&self.decision),
+            db: None,
+            top: TOLD,
+            applies,
+            source: WorkloadSource::Given,
+        }
+    }
+}
+
+impl OperationWindow {
+    /// From now on.
+    pub fn now(db: &Db) -> Self {
+        Self { counts: db.operations() }
+    }
+
+    /// Advises by what was done since, and begins to count anew.
+    ///
+    /// # Errors
+    /// There is too little to go by: then counting goes on.
+    pub fn advise(
+        &mut self,
+        db: &Db,
+        keyspace: &Keyspace,
+        terms: ChangeTerms,
+    ) -> Result<LiveAdvice> {
+        let next = Self::now(db);
+        let counts = next.counts.since(&self.counts);
+        let operations = OperationProfile::counted(&counts).ok_or_else(|| {
+            anyhow!(
+                "there were fewer than {OPERATIONS_MIN} operations since the last advice: {}",
+                counts.total()
+            )
+        })?;
+        let machine = Machine::default();
+        let records = RecordProfile::of_tree(&keyspace.tree().shape, &machine)
+            .ok_or_else(|| anyhow!("nothing was flushed yet, so there is no tree to advise on"))?;
+        let now = keyspace.design();
+        let case = AdviceCase {
+            operations,
+            records,
+            filter_bits: filter_bits_of(&now),
+            memory: db.stats().memory.budget_bytes,
+            machine,
+            objective: Objective::default(),
+            limits: Limits::default(),
+            effort: EFFORT,
+            seed: 1,
+            now,
+        };
+        let found = case.search()?;
+        let decision = ChangeDecision::of(&case, &found, keyspace, terms)?;
+        *self = next;
+        Ok(LiveAdvice { case, found, decision })
+    }
+}

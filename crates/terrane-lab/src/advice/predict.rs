@@ -1,0 +1,298 @@
+//! What a design would cost, played by the simulator, which asks the policy that the engine asks.
+//!
+//! Amplification, runs and space are played where time plays no part: everything that is due is done
+//! before the next memtable is full. Whether writers would be held up is played on the machine, at a
+//! rate. The same world gives the same costs.
+
+use terrane::Design;
+use terrane::policy::advice::Costs;
+use terrane_sim::{
+    Arrival, Device, Machine, Outcome, Population, Setup, Simulation, Skew, Start, Tree, Window,
+    Workload, begin,
+};
+
+/// Buffers that are played, in a load and in updates: every record twice within these bounds. A tree
+/// that gathers runs or moves whole levels has merges that come once in a thousand buffers; one that
+/// moves tables from run to run does the same all the time, and takes longer to play.
+const BUFFERS_MIN: f64 = 60.0;
+const BUFFERS_MAX: f64 = 1200.0;
+const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
+
+/// Flushes that are played to see who is held up.
+const STALL_BUFFERS: f64 = 120.0;
+
+/// Writes a second where time plays no part; what looks at time alone is rare.
+const CALM: f64 = 1000.0;
+
+/// Tables that are told apart: more make the same decisions, later.
+const TABLES_MAX: usize = 800;
+
+/// Moments that are looked at.
+const WINDOWS: f64 = 96.0;
+
+/// What is written, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// Keys that there are.
+    pub records: f64,
+    /// Bytes of a key and its value.
+    pub record_bytes: f64,
+    /// Which keys are updated.
+    pub skew: Skew,
+    /// The part of writes that bring a new key.
+    pub inserts: f64,
+    /// Whether anything is written; what is only read has come to rest.
+    pub writes: bool,
+    /// What things take.
+    pub machine: Machine,
+    /// Where chance comes from.
+    pub seed: u64,
+}
+
+/// What was played.
+#[derive(Debug, Clone)]
+pub struct PlayedDesign {
+    /// The costs of the design.
+    pub costs: Costs,
+    /// The tree in the end.
+    tree: Tree,
+}
+
+impl Scenario {
+    fn setup(&self, design: &Design, machine: Machine, arrival: Arrival) -> Setup {
+        let workload = Workload {
+            records: self.records,
+            record_bytes: self.record_bytes,
+            skew: self.skew,
+            arrival,
+            writers: 1,
+        };
+        Setup { tables_max: TABLES_MAX, ..Setup::new(design.clone(), workload, machine) }
+    }
+
+    /// A machine that takes no time.
+    fn at_once(&self) -> Machine {
+        let mut machine = Machine { budget: None, ..self.machine };
+        (machine.costs.flush_seconds, machine.costs.merge_seconds) = (0.0, 0.0);
+        machine.device = Device {
+            bytes_per_second: 1e15,
+            request_seconds: 0.0,
+            request_bytes: 1e6,
+            concurrency: 1,
+        };
+        machine
+    }
+
+    fn buffer_writes(&self, design: &Design) -> f64 {
+        let entry = self.record_bytes + self.machine.costs.memtable_entry_bytes;
+        (design.buffer_bytes as f64 / entry).max(1.0)
+    }
+
+    /// Bytes that tables have for the records alone.
+    fn valid_bytes(&self) -> f64 {
+        self.records * (self.record_bytes + self.machine.costs.table_entry_bytes)
+    }
+}
+
+fn buffers_max(design: &Design) -> f64 {
+    let strategy = &design.strategy;
+    let mut granularities = strategy.granularity.values().iter();
+    let moves_tables = granularities.any(|granularity| granularity.tables().is_some());
+    let is_even = moves_tables && !strategy.eagerness.gathers();
+    if is_even { BUFFERS_MAX } else { BUFFERS_MAX_OF_RARE_MERGES }
+}
+
+/// What a design costs; `None` if its writers would wait for ever.
+pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
+    let mut setup = world.setup(design, world.at_once(), Arrival::Constant(CALM));
+    let buffer = world.buffer_writes(design);
+    let most = buffers_max(design);
+    let (loaded, tree) = if world.records / buffer <= most {
+        // A load does not wait for arrivals: its pace is that of its writer.
+        let mut load = setup.clone();
+        load.machine.costs.write_seconds = 1.0 / CALM;
+        load.window_seconds = world.records / CALM / WINDOWS;
+        let keys = Population::new(world.records, world.skew);
+        let costs = &setup.machine.costs;
+        let empty = Tree::new(design, keys, world.record_bytes, costs, setup.tables_max);
+        let (outcome, tree) = Simulation::new(&load, empty).load();
+        if outcome.stuck.is_some() {
+            return None;
+        }
+        // What the first half writes goes into a tree of fewer levels.
+        let costs = of_windows(design, world, &outcome, outcome.windows.len() / 2);
+        (Some(costs), tree)
+    } else {
+        (None, begin(&setup, Start::Settled, world.seed))
+    };
+    if !world.writes {
+        return Some(at_rest(design, world, tree));
+    }
+    if let Some(costs) = loaded.filter(|_| world.inserts >= 1.0) {
+        return Some(PlayedDesign { costs, tree });
+    }
+    let writes = (2.0 * world.records).clamp(BUFFERS_MIN * buffer, most * buffer);
+    setup.window_seconds = writes / CALM / WINDOWS;
+    let (outcome, tree) = Simulation::new(&setup, tree).run(writes / CALM);
+    if outcome.stuck.is_some() {
+        return None;
+    }
+    let updated = of_windows(design, world, &outcome, outcome.windows.len() / 3);
+    let costs = match loaded {
+        Some(loaded) => blend(&loaded, &updated, world.inserts),
+        // New keys leave nothing behind that is out of date.
+        None => Costs { space: 1.0 + (updated.space - 1.0) * (1.0 - world.inserts), ..updated },
+    };
+    Some(PlayedDesign { costs, tree })
+}
+
+/// What happened from some window on.
+fn of_windows(design: &Design, world: &Scenario, outcome: &Outcome, from: usize) -> Costs {
+    let windows = outcome.windows.get(from..).unwrap_or_default();
+    let count = windows.len().max(1) as f64;
+    let mean = |of: &dyn Fn(&Window) -> f64| windows.iter().map(of).sum::<f64>() / count;
+    let deepest = windows.iter().map(|window| window.level_runs.len()).max().unwrap_or(0);
+    let at = |values: &[u64], level: usize| values.get(level).map_or(0.0, |value| *value as f64);
+    let levels: Vec<(f64, f64)> = (0..deepest)
+        .map(|level| {
+            let runs =
+                mean(&|window| window.level_runs.get(level).map_or(0.0, |runs| *runs as f64));
+            (runs, mean(&|window| at(&window.level_bytes, level)))
+        })
+        .collect();
+    let (found_blocks, missing_blocks, runs) = Costs::of_levels(design, &levels);
+    let written = mean(&|window| window.write_amplification);
+    let totals = &outcome.totals;
+    let read = totals.read_bytes / (totals.flush_bytes + totals.merge_bytes).max(1.0);
+    // A load has not written all records yet when it is looked at.
+    let last: f64 =
+        windows.last().map_or(0.0, |window| window.level_bytes.iter().sum::<u64>() as f64);
+    let is_load = last < 0.99 * world.valid_bytes();
+    let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
+    let space = if is_load { 1.0 } else { (bytes / world.valid_bytes()).max(1.0) };
+    Costs {
+        written,
+        merged: written * read,
+        found_blocks,
+        missing_blocks,
+        runs,
+        space,
+        stalled: None,
+        p99_seconds: None,
+    }
+}
+
+/// A tree that nothing is written to.
+fn at_rest(design: &Design, world: &Scenario, tree: Tree) -> PlayedDesign {
+    let levels = &tree.shape().levels;
+    let levels: Vec<(f64, f64)> =
+        levels.iter().map(|level| (level.runs.len() as f64, level.size_bytes() as f64)).collect();
+    let (found_blocks, missing_blocks, runs) = Costs::of_levels(design, &levels);
+    let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
+    let costs = Costs {
+        written: 0.0,
+        merged: 0.0,
+        found_blocks,
+        missing_blocks,
+        runs,
+        space: (bytes / world.valid_bytes()).max(1.0),
+        stalled: None,
+        p99_seconds: None,
+    };
+    PlayedDesign { costs, tree }
+}
+
+/// Some of one and the rest of the other.
+fn blend(one: &Costs, other: &Costs, part: f64) -> Costs {
+    let mixed = |one: f64, other: f64| part * one + (1.0 - part) * other;
+    Costs {
+        written: mixed(one.written, other.written),
+        merged: mixed(one.merged, other.merged),
+        found_blocks: mixed(one.found_blocks, other.found_blocks),
+        missing_blocks: mixed(one.missing_blocks, other.missing_blocks),
+        runs: mixed(one.runs, other.runs),
+        space: mixed(one.space, other.space),
+        stalled: None,
+        p99_seconds: None,
+    }
+}
+
+/// Writes a second that a design takes at most, in the long run.
+pub fn greatest_rate(design: &Design, world: &Scenario, played: &PlayedDesign) -> f64 {
+    let setup = world.setup(design, world.machine, Arrival::Closed);
+    let moved = world.record_bytes * (played.costs.written + played.costs.merged).max(1.0);
+    let guess = world.machine.device.bytes_per_second / moved;
+    let seconds = STALL_BUFFERS * world.buffer_writes(design) / guess;
+    let setup = Setup { window_seconds: seconds / WINDOWS, ..setup };
+    let outcome = Simulation::new(&setup, played.tree.clone()).run(seconds).0;
+    outcome.rate_from(seconds / 4.0)
+}
+
+/// The part of the time for which writers are held up where so many writes come in a second, and the
+/// latency that 99 % of them do not exceed, in seconds.
+pub fn held_up(design: &Design, world: &Scenario, played: &PlayedDesign, rate: f64) -> (f64, f64) {
+    let setup = world.setup(design, world.machine, Arrival::Constant(rate));
+    let seconds = STALL_BUFFERS * world.buffer_writes(design) / rate;
+    let setup = Setup { window_seconds: seconds / WINDOWS, ..setup };
+    let outcome = Simulation::new(&setup, played.tree.clone()).run(seconds).0;
+    let lost = outcome.stalled_seconds(None) + outcome.totals.delayed_seconds;
+    let part = (lost / outcome.seconds.max(1e-9)).min(1.0);
+    let part = if outcome.stuck.is_some() { 1.0 } else { part };
+    (part, outcome.latencies.quantile(0.99))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(writes: bool) -> Scenario {
+        Scenario {
+            records: 2e5,
+            record_bytes: 200.0,
+            skew: Skew::Uniform,
+            inserts: 0.0,
+            writes,
+            machine: Machine::default(),
+            seed: 1,
+        }
+    }
+
+    fn of(text: &str, world: &Scenario) -> Costs {
+        let design: Design = format!("{text}; buffer=512KiB; table=256KiB").parse().unwrap();
+        costs(&design, world).unwrap().costs
+    }
+
+    #[test]
+    fn leveling_reads_less_and_tiering_writes_less() {
+        let world = world(true);
+        let (leveled, tiered) = (of("leveling T=4", &world), of("tiering T=4", &world));
+        assert!(leveled.written > 1.5 * tiered.written, "{leveled:?} {tiered:?}");
+        assert!(leveled.runs < tiered.runs && leveled.missing_blocks < tiered.missing_blocks);
+        assert!(leveled.space < tiered.space && leveled.space >= 1.0);
+        assert_eq!(of("tiering T=4", &world), tiered);
+    }
+
+    #[test]
+    fn what_is_only_read_writes_nothing_and_inserts_take_no_more_space() {
+        let quiet = of("tiering T=4", &world(false));
+        assert_eq!((quiet.written, quiet.merged), (0.0, 0.0));
+        let inserted = of("tiering T=4", &Scenario { inserts: 1.0, ..world(true) });
+        assert!((inserted.space - 1.0).abs() < 0.01, "{inserted:?}");
+        assert!(inserted.written > 1.0);
+    }
+
+    #[test]
+    fn writers_are_held_up_above_what_can_be_had() {
+        let design: Design = "leveling T=10; buffer=512KiB; table=256KiB".parse().unwrap();
+        let world = world(true);
+        let played = costs(&design, &world).unwrap();
+        let greatest = greatest_rate(&design, &world, &played);
+        assert!(greatest > 1000.0, "{greatest}");
+        let (calm, pressed) = (
+            held_up(&design, &world, &played, greatest / 4.0),
+            held_up(&design, &world, &played, greatest * 2.0),
+        );
+        assert!(calm.0 < 0.05 && pressed.0 > calm.0, "{calm:?} {pressed:?}");
+        assert!(pressed.1 > calm.1);
+    }
+}

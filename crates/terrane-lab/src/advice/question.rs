@@ -1,0 +1,197 @@
+//! What there is to do, from a mix of operations or from what a database has counted.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use terrane::policy::TreeShape;
+use terrane::policy::advice::{Prices, Shares};
+use terrane::{Design, OperationCounts};
+use terrane_sim::{Machine, Skew};
+use terrane_workload::{Distribution, OperationKind, OperationMix};
+
+use crate::human;
+
+/// Entries of a scan where there is nothing to go by.
+const SCAN_ENTRIES: f64 = 16.0;
+
+/// What a run costs a lookup: its range is looked at, and a line of its filter.
+const RUN_SECONDS: f64 = 0.1e-6;
+
+/// What a data block costs that is in memory: the index, the block, the key in it.
+const BLOCK_SECONDS: f64 = 1e-6;
+
+/// What an entry of a scan costs.
+const SCAN_ENTRY_SECONDS: f64 = 0.1e-6;
+
+/// With fewer operations there is nothing to go by.
+pub const OPERATIONS_MIN: u64 = 1000;
+
+/// OperationProfile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OperationProfile {
+    /// The shares of the kinds of operations.
+    pub shares: Shares,
+    /// The part of writes that bring a new key.
+    pub inserts: f64,
+    /// The skew of updated keys.
+    pub skew: Skew,
+    /// OperationProfile in a second; `None` if that is not known.
+    pub rate: Option<f64>,
+}
+
+/// RecordProfile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RecordProfile {
+    /// The number of records.
+    pub count: f64,
+    /// Bytes of a key and its value.
+    pub bytes: f64,
+}
+
+impl OperationProfile {
+    /// The operations of a mix.
+    pub fn of_mix(mix: &OperationMix, records: f64) -> Result<Self> {
+        let (mut parts, mut inserts, mut entries) = ([0.0; 4], 0.0, 0.0);
+        let mut skew = Skew::Uniform;
+        for part in mix.parts() {
+            match part.kind {
+                OperationKind::Insert => inserts += part.share,
+                OperationKind::Update | OperationKind::Delete => {}
+                OperationKind::Get => parts[1] += part.share,
+                OperationKind::Missing => parts[2] += part.share,
+                OperationKind::Scan(length) => {
+                    parts[3] += part.share;
+                    entries += part.share * length.entries(records as u64) as f64;
+                }
+            }
+            let is_write = matches!(
+                part.kind,
+                OperationKind::Insert | OperationKind::Update | OperationKind::Delete
+            );
+            parts[0] += if is_write { part.share } else { 0.0 };
+            if let (OperationKind::Update, Some(chosen)) = (part.kind, part.distribution) {
+                skew = skew_of(chosen);
+            }
+        }
+        let inserts = if parts[0] > 0.0 { inserts / parts[0] } else { 0.0 };
+        let entries = if parts[3] > 0.0 { entries / parts[3] } else { SCAN_ENTRIES };
+        let shares = Shares::new(parts, entries).ok_or_else(|| anyhow!("the mix is empty"))?;
+        Ok(Self { shares, inserts, skew, rate: None })
+    }
+
+    /// What a database has counted; `None` if that is too little.
+    pub fn counted(counts: &OperationCounts) -> Option<Self> {
+        let all = counts.total();
+        if all < OPERATIONS_MIN {
+            return None;
+        }
+        let missing = counts.gets.saturating_sub(counts.gets_found);
+        let parts = [counts.writes, counts.gets_found, missing, counts.scans];
+        let entries = match counts.scans {
+            0 => SCAN_ENTRIES,
+            scans => (counts.scan_entries as f64 / scans as f64).max(1.0),
+        };
+        let shares = Shares::new(parts.map(|count| count as f64), entries)?;
+        let time = Duration::from_micros(counts.open_micros);
+        let rate = Some(all as f64 / time.as_secs_f64().max(1e-3));
+        // Which of them bring a new key is not counted; in the long run most do not.
+        Some(Self { shares, inserts: 0.0, skew: Skew::Uniform, rate })
+    }
+
+    /// In words.
+    pub fn sentence(&self) -> String {
+        let percent = |share: f64| match share * 100.0 {
+            whole if whole >= 9.95 => format!("{whole:.0}"),
+            part => human::number(part),
+        };
+        let shares = &self.shares;
+        let mut words = Vec::new();
+        if shares.writes > 0.0 {
+            let new = match self.inserts {
+                part if part >= 1.0 => ", all of new keys".to_owned(),
+                part if part > 0.0 => format!(", {} % of them of new keys", percent(part)),
+                _ => String::new(),
+            };
+            words.push(format!("{} % writes ({}{new})", percent(shares.writes), self.skew));
+        }
+        let kinds = [
+            (shares.found, "lookups of keys that are there".to_owned()),
+            (shares.missing, "lookups of keys that are not".to_owned()),
+            (shares.scans, format!("scans of {} entries", human::number(shares.scan_entries))),
+        ];
+        let kinds = kinds.into_iter().filter(|(share, _)| *share > 0.0);
+        words.extend(kinds.map(|(share, what)| format!("{} % {what}", percent(share))));
+        words.join(", ")
+    }
+}
+
+fn skew_of(chosen: Distribution) -> Skew {
+    match chosen {
+        Distribution::Zipf { theta }
+        | Distribution::YcsbZipf { theta }
+        | Distribution::Latest { theta } => Skew::Zipf(theta),
+        Distribution::Uniform | Distribution::Normal { .. } | Distribution::Sequential => {
+            Skew::Uniform
+        }
+    }
+}
+
+impl RecordProfile {
+    /// What a tree holds, as far as its tables tell: an entry each, but for what tombstones hide.
+    pub fn of_tree(shape: &TreeShape, machine: &Machine) -> Option<Self> {
+        let entries: u64 = shape.tables().map(|table| table.entries).sum();
+        let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();
+        let bytes = shape.size_bytes() as f64 / entries.max(1) as f64;
+        let count = entries.saturating_sub(hidden) as f64;
+        let bytes = (bytes - machine.costs.table_entry_bytes).max(1.0);
+        (count >= 1.0).then_some(Self { count, bytes })
+    }
+}
+
+/// What things take on a machine, where so many bytes of all data are in memory.
+pub fn prices(machine: &Machine, design: &Design, records: RecordProfile, memory: u64) -> Prices {
+    let device = &machine.device;
+    let data = records.count * records.bytes;
+    let misses = 1.0 - (memory as f64 / data.max(1.0)).min(1.0);
+    let byte = 1.0 / machine.budget.unwrap_or(f64::INFINITY).min(device.bytes_per_second);
+    let read = device.request_seconds + f64::from(design.block_bytes) / device.bytes_per_second;
+    Prices {
+        write: machine.costs.write_seconds + machine.costs.flush_seconds,
+        merge_entry: machine.costs.merge_seconds,
+        byte,
+        block: BLOCK_SECONDS + misses * read,
+        run: RUN_SECONDS,
+        scan_entry: SCAN_ENTRY_SECONDS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_is_writes_lookups_and_scans() {
+        let mix: OperationMix =
+            "insert=10,update=30@zipf:0.9,get=40,missing=10,scan:1%=10".parse().unwrap();
+        let operations = OperationProfile::of_mix(&mix, 10_000.0).unwrap();
+        let OperationProfile { shares, inserts, skew, .. } = operations;
+        assert_eq!((shares.writes, shares.found, shares.missing), (0.4, 0.4, 0.1));
+        assert_eq!((shares.scans, shares.scan_entries), (0.1, 100.0));
+        assert_eq!((inserts, skew), (0.25, Skew::Zipf(0.9)));
+        assert_eq!(
+            operations.sentence(),
+            "40 % writes (zipf(0.9), 25 % of them of new keys), 40 % lookups of keys that are there, \
+             10 % lookups of keys that are not, 10 % scans of 100 entries"
+        );
+    }
+
+    #[test]
+    fn what_is_in_memory_is_not_read_from_the_device() {
+        let records = RecordProfile { count: 1e6, bytes: 100.0 };
+        let design = "leveling".parse().unwrap();
+        let block = |memory| prices(&Machine::default(), &design, records, memory).block;
+        assert_eq!(block(1 << 30), BLOCK_SECONDS);
+        assert!(block(0) > 100.0 * BLOCK_SECONDS);
+        assert!(block(50_000_000) < block(0));
+    }
+}

@@ -1,0 +1,171 @@
+//! LiveAdvice held against the engine, by counts that are exact: bytes written to tables, and data
+//! blocks that lookups look into.
+
+use std::sync::Arc;
+
+use terrane::policy::advice::{Candidate, Costs, Limits, Objective, Ranked, Shares, Times};
+use terrane::storage::MemoryStorage;
+use terrane::{Background, Db, Design, Durability, Options};
+use terrane_sim::Machine;
+use terrane_workload::OperationMix;
+
+use super::AdviceCase;
+use super::question::{OperationProfile, RecordProfile};
+
+const RECORDS: u64 = 40_000;
+const RECORD_BYTES: usize = 128;
+const OPERATIONS: u64 = 80_000;
+
+/// A tree of three levels from a few megabytes.
+const SMALL: &str = "balanced; buffer=128KiB; table=64KiB; base=512KiB; filter=monkey(8)";
+
+fn case(mix: &str) -> AdviceCase {
+    let records = RecordProfile { count: RECORDS as f64, bytes: RECORD_BYTES as f64 };
+    let mix: OperationMix = mix.parse().unwrap();
+    let mut machine = Machine::default();
+    // As measured by the engine's own figures for entries of this size.
+    (machine.costs.memtable_entry_bytes, machine.costs.table_entry_bytes) = (40.0, 13.0);
+    AdviceCase {
+        operations: OperationProfile::of_mix(&mix, records.count).unwrap(),
+        records,
+        now: SMALL.parse().unwrap(),
+        filter_bits: 8.0,
+        memory: 0,
+        machine,
+        objective: Objective::default(),
+        limits: Limits::default(),
+        effort: 70,
+        seed: 1,
+    }
+}
+
+/// SplitMix64.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Loads a database and does the operations of the mix; everything that is due is done before the
+/// next write, so that all counts are the same in every run. What an operation takes by the prices
+/// of the case, from what was counted, and bytes written and blocks looked into.
+fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
+    let db: Db = Options::new()
+        .design(design.clone())
+        .durability(Durability::None)
+        .background(Background::Inline)
+        .storage(Arc::new(MemoryStorage::new(1)))
+        .open("/advice")
+        .unwrap();
+    let value = [b'v'; RECORD_BYTES - 8];
+    let settle = || while db.run_background_job().unwrap() {};
+    // Every second number is a key that is never there.
+    let key = |number: u64| (number * 2 * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
+    let missing = |number: u64| ((number * 2 + 1) * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
+    for number in 0..RECORDS {
+        db.put(key(number * 7919 % RECORDS), value).unwrap();
+        settle();
+    }
+    let (shares, before) = (case.operations.shares, db.stats());
+    let (mut seed, mut runs) = (7, 0.0);
+    for number in 0..OPERATIONS {
+        let chosen = random(&mut seed) % RECORDS;
+        let kind = (random(&mut seed) >> 11) as f64 / (1u64 << 53) as f64;
+        if kind < shares.writes {
+            db.put(key(chosen), value).unwrap();
+            settle();
+        } else if kind < shares.writes + shares.found {
+            assert!(db.get(key(chosen)).unwrap().is_some());
+        } else if kind < shares.writes + shares.lookups() {
+            assert!(db.get(missing(chosen)).unwrap().is_none());
+        } else {
+            let range = db.range(key(chosen)..).unwrap();
+            assert!(range.take(shares.scan_entries as usize).all(|entry| entry.is_ok()));
+        }
+        if number % 100 == 0 {
+            runs += db.tree().shape.run_count() as f64 * 100.0 / OPERATIONS as f64;
+        }
+    }
+    let after = db.stats();
+    let written = after.flush_bytes_written + after.compaction_bytes_written
+        - before.flush_bytes_written
+        - before.compaction_bytes_written;
+    let blocks = after.get_blocks - before.get_blocks;
+    let user = (after.user_bytes_written - before.user_bytes_written).max(1) as f64;
+    let lookups = (after.gets - before.gets).max(1) as f64;
+    let costs = Costs {
+        written: written as f64 / user,
+        merged: (after.compaction_bytes_read - before.compaction_bytes_read) as f64 / user,
+        // Of both kinds together, which is how the price is paid.
+        found_blocks: blocks as f64 / lookups,
+        missing_blocks: blocks as f64 / lookups,
+        runs,
+        space: after.table_bytes as f64 / (RECORDS as f64 * (RECORD_BYTES + 13) as f64),
+        stalled: None,
+        p99_seconds: None,
+    };
+    db.close().unwrap();
+    let question = case.question();
+    let times = Times::of(&costs, &shares, question.record_bytes, &question.prices);
+    (question.objective.score(&costs, &shares, &times), written, blocks)
+}
+
+/// Top, middle and bottom of the advice, in this order on the engine too.
+fn check(mix: &str) {
+    let case = case(mix);
+    let found = case.search().unwrap();
+    let order = |design: &Design| measured(&case, design);
+    let (top, worst) = (&found.best[0], &found.worst[0]);
+    let now = &found.now;
+    let (best, middle, bottom) = (
+        order(&top.candidate.design),
+        order(&now.candidate.design),
+        order(&worst.candidate.design),
+    );
+    let told = format!(
+        "{mix}\n{:?} {best:?}\n{:?} {middle:?}\n{} {:?} {bottom:?}",
+        top.candidate, now.candidate.costs, worst.candidate.name, worst.candidate.costs
+    );
+    // What is as good as the best may be measured a little better than it.
+    assert!(best.0 <= middle.0 * 1.02 && middle.0 < bottom.0, "{told}");
+    let shares: Shares = case.operations.shares;
+    if shares.writes > 0.7 {
+        assert!(best.1 < bottom.1 && best.1 < middle.1, "{told}");
+    }
+    if shares.lookups() > 0.7 {
+        assert!(best.2 <= bottom.2, "{told}");
+    }
+}
+
+/// A design that is called by its text, with costs that are all alike.
+pub(super) fn ranked(design: &str, score: f64) -> Ranked {
+    let costs = Costs {
+        written: 1.0,
+        merged: 0.0,
+        found_blocks: 1.0,
+        missing_blocks: 0.0,
+        runs: 1.0,
+        space: 1.0,
+        stalled: None,
+        p99_seconds: None,
+    };
+    let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
+    Ranked { candidate, score, exceeds: Vec::new() }
+}
+
+#[test]
+fn advice_for_writing_is_in_the_order_that_the_engine_measures() {
+    check("update=95,get=5");
+}
+
+#[test]
+fn advice_for_reading_is_in_the_order_that_the_engine_measures() {
+    check("update=5,get=45,missing=50");
+}
+
+#[test]
+fn advice_for_writing_and_scanning_is_in_the_order_that_the_engine_measures() {
+    check("update=50,get=30,scan:16=20");
+}

@@ -1,0 +1,59 @@
+//! Benchmarks: workloads on one or more designs, each in a new database.
+//!
+//! Workloads that load start from an empty database. Keys that a workload reads are loaded before
+//! it, without a row. After a workload that writes, the database settles: memtables are flushed and
+//! every compaction that is due runs. Settling counts in the amplifications and counters of the
+//! row, not in its rate.
+
+mod compare;
+mod contents;
+mod home;
+mod meter;
+mod plan;
+mod row;
+mod runner;
+mod single;
+mod work;
+
+pub use compare::{BenchComparison, Better, ComparedMetric, MetricValue};
+pub use contents::LiveBytes;
+pub use home::BenchHome;
+pub use plan::{BenchOptions, BenchPlan};
+pub use row::{JsonRow, KindLatency, WorkloadRow};
+pub use runner::DesignRun;
+pub use single::BenchRun;
+pub use work::{MissCounts, TreeWork};
+
+use anyhow::Result;
+
+use crate::interrupt;
+use runner::WorkloadRunner;
+
+/// Runs every design in turn, as often as the plan says, and returns the repetitions of each.
+///
+/// # Errors
+///
+/// If a database or a directory cannot be used, or `on_row` fails.
+pub fn run(
+    plan: &BenchPlan,
+    home: &BenchHome,
+    on_row: &mut dyn FnMut(&WorkloadRow) -> Result<()>,
+) -> Result<Vec<Vec<DesignRun>>> {
+    let mut designs: Vec<Vec<DesignRun>> = plan.designs.iter().map(|_| Vec::new()).collect();
+    for repetition in 1..=plan.repeat {
+        for (design, repetitions) in plan.designs.iter().zip(&mut designs) {
+            let dir = home.dir_of(design, plan);
+            let runner = if home.is_existing() {
+                WorkloadRunner::open_loaded(plan, design, dir)?
+            } else {
+                if repetition > 1 {
+                    interrupt::wait_if_ending();
+                    interrupt::remove(&dir);
+                }
+                WorkloadRunner::open_new(plan, design, dir)?
+            };
+            repetitions.push(runner.repetition(repetition).run(on_row)?);
+        }
+    }
+    Ok(designs)
+}

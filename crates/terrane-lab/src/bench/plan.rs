@@ -1,0 +1,174 @@
+//! The workloads, designs and sizes of a benchmark, checked.
+
+use anyhow::Result;
+use terrane::{Design, Options};
+use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
+
+use crate::error::usage;
+use crate::named_design::NamedDesign;
+
+/// What is run when no workload is asked for: writing, the three ways of reading, and the scan
+/// that shows what an ordered store is for.
+const WORKLOADS_DEFAULT: [&str; 5] =
+    ["fillrandom", "readrandom", "readmissing", "seekrandom", "readseq"];
+
+/// A seek reads ten entries and costs as much as ten lookups.
+const SEEK_SHARE: u64 = 10;
+
+/// How many buffers the data should fill for a tree of several levels to grow from it.
+const BUFFERS_WANTED: u64 = 24;
+
+/// The options of a benchmark, as a user gives them.
+#[derive(Debug, Clone)]
+pub struct BenchOptions {
+    /// Names of workloads, in order; empty for the default ones.
+    pub workloads: Vec<String>,
+    /// The operations of the workload `mix`; `None` for the default mix.
+    pub mix: Option<OperationMix>,
+    /// Runs the kinds of a mix one after the other instead of interleaved.
+    pub is_serial: bool,
+    /// Entries of a batch of `fillbatch`, unless its name says how many.
+    pub batch_entries: Option<u32>,
+    /// Specs of designs; empty for the default design, with its sizes scaled to the data.
+    pub designs: Vec<String>,
+    /// Repetitions of everything.
+    pub repeat: u32,
+    /// Sizes, counts, threads and seed; the mix and its key order are taken from `mix`.
+    pub run: RunOptions,
+    /// Options of the engine, except the design.
+    pub engine: Options,
+}
+
+/// A checked benchmark.
+#[derive(Debug, Clone)]
+pub struct BenchPlan {
+    /// The workloads, in order.
+    pub workloads: Vec<Workload>,
+    /// The designs.
+    pub designs: Vec<NamedDesign>,
+    /// Whether the user named designs.
+    pub is_design_given: bool,
+    /// Sizes, counts, threads, seed.
+    pub run: RunOptions,
+    /// Repetitions of everything.
+    pub repeat: u32,
+    /// Options of the engine, except the design.
+    pub engine: Options,
+}
+
+/// Whether a workload fills a database from empty.
+pub(super) fn loads(workload: Workload) -> bool {
+    matches!(
+        workload,
+        Workload::FillSeq
+            | Workload::FillRandom
+            | Workload::FillBatch { .. }
+            | Workload::FillSync
+            | Workload::YcsbLoad
+    )
+}
+
+impl BenchPlan {
+    /// Checks the options of a benchmark.
+    ///
+    /// # Errors
+    ///
+    /// If a workload or a design is unknown, or a workload cannot run with these options.
+    pub fn new(options: BenchOptions) -> Result<Self> {
+        let workloads = workloads(&options)?;
+        let is_mix_given = options.mix.is_some() || options.is_serial;
+        if is_mix_given && !workloads.contains(&Workload::Mix) {
+            return Err(usage("--mix and --serial need the workload 'mix'; add it to --workload"));
+        }
+        let mut mix = options.mix.unwrap_or_default();
+        if options.is_serial {
+            mix.order = MixOrder::Serial;
+        }
+        let run = RunOptions { key_order: mix.placement(), mix, ..options.run };
+        let designs = match &options.designs[..] {
+            [] => vec![fitted(&run)?],
+            specs => NamedDesign::parse_all(specs)?,
+        };
+        let plan = Self {
+            designs,
+            is_design_given: !options.designs.is_empty(),
+            repeat: options.repeat,
+            engine: options.engine,
+            workloads,
+            run,
+        };
+        for workload in &plan.workloads {
+            let checked = workload.check(&plan.run_of(*workload));
+            checked.map_err(|error| usage(format!("{workload}: {error}")))?;
+        }
+        Ok(plan)
+    }
+
+    /// The options that a workload is run with.
+    pub fn run_of(&self, workload: Workload) -> RunOptions {
+        let mut run = self.run.clone();
+        if let (Workload::SeekRandom { .. }, None) = (workload, run.reads) {
+            run.reads = Some(run.num.div_ceil(SEEK_SHARE));
+        }
+        run
+    }
+
+    /// Bytes of all keys and values that are loaded.
+    pub fn data_bytes(&self) -> u64 {
+        data_bytes(&self.run)
+    }
+}
+
+fn data_bytes(run: &RunOptions) -> u64 {
+    let value_bytes = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());
+    run.num.saturating_mul((run.key_size_bytes + value_bytes) as u64)
+}
+
+fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
+    let default = || WORKLOADS_DEFAULT.map(str::to_owned).to_vec();
+    let names = match (&options.workloads[..], &options.mix) {
+        ([], Some(_)) => vec![Workload::Mix.name().to_owned()],
+        ([], None) => default(),
+        (names, _) => names.to_vec(),
+    };
+    let parse = |name: &String| {
+        let workload: Workload = name
+            .trim()
+            .parse()
+            .map_err(|error: terrane_workload::ParseError| usage(format!("--workload: {error}")))?;
+        Ok(match (workload, options.batch_entries) {
+            (Workload::FillBatch { .. }, Some(entries)) if !name.contains(':') => {
+                Workload::FillBatch { entries }
+            }
+            _ => workload,
+        })
+    };
+    let workloads = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
+    if workloads.contains(&Workload::Settle) {
+        return Err(usage(
+            "--workload: a database settles by itself after every workload that writes",
+        ));
+    }
+    Ok(workloads)
+}
+
+/// The default design with its sizes made to fit the data.
+///
+/// A million small entries fill two buffers of the default size, and two buffers are no tree. So
+/// all sizes are divided by the same power of two, until there are enough buffers for the levels
+/// that a larger database would have. For data that is large enough it is the default design.
+fn fitted(run: &RunOptions) -> Result<NamedDesign> {
+    const SMALLEST_BUFFER: u64 = 256 << 10;
+    let name = terrane::policy::catalogue::DEFAULT;
+    let mut design: Design = name.parse().map_err(terrane::Error::from)?;
+    let wanted = (data_bytes(run) / BUFFERS_WANTED).max(SMALLEST_BUFFER);
+    let mut divisor = 1;
+    while design.buffer_bytes / divisor > wanted {
+        divisor *= 2;
+    }
+    design.buffer_bytes /= divisor;
+    design.table_bytes = (design.table_bytes / divisor).max(SMALLEST_BUFFER);
+    design.strategy.base_bytes = design.strategy.base_bytes.map(|base| base / divisor);
+    let name = if divisor > 1 { format!("{name}/{divisor}") } else { name.to_owned() };
+    Ok(NamedDesign { name, slug: "1-default".into(), design })
+}

@@ -1,0 +1,155 @@
+//! What is the same in all JSON that the command writes.
+//!
+//! A key or a value is a string where it is UTF-8, and `{"hex":"00ff"}` where it is not, so that
+//! any bytes survive being written and read back.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize, Serializer};
+use terrane::Times;
+use terrane_workload::LatencyMicros;
+
+/// The version of everything that `--json` writes. Fields may be added to it.
+pub const SCHEMA: u32 = 1;
+
+/// Bytes, to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonBytes<'a>(pub &'a [u8]);
+
+impl Serialize for JsonBytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => Hex { hex: hex(self.0) }.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Hex {
+    hex: String,
+}
+
+/// Bytes that were read.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Given")]
+pub struct GivenBytes(pub Vec<u8>);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string, or {\"hex\":\"...\"}")]
+enum Given {
+    Text(String),
+    Bytes(Hex),
+}
+
+impl TryFrom<Given> for GivenBytes {
+    type Error = &'static str;
+
+    fn try_from(given: Given) -> Result<Self, Self::Error> {
+        match given {
+            Given::Text(text) => Ok(Self(text.into())),
+            Given::Bytes(Hex { hex }) => {
+                unhex(&hex).map(Self).ok_or("what is given as hex is not hexadecimal")
+            }
+        }
+    }
+}
+
+/// How long operations took, in microseconds.
+#[derive(Debug, Serialize)]
+pub struct JsonLatency {
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+    mean: f64,
+}
+
+impl JsonLatency {
+    /// To three digits behind the point.
+    pub fn of(latency: &LatencyMicros) -> Self {
+        Self {
+            p50: rounded(latency.p50),
+            p90: rounded(latency.p90),
+            p99: rounded(latency.p99),
+            p999: rounded(latency.p99_9),
+            max: rounded(latency.max),
+            mean: rounded(latency.mean),
+        }
+    }
+}
+
+/// Digits that mean something.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+/// How long something took, in milliseconds.
+#[derive(Debug, Serialize)]
+pub struct JsonTimes {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl JsonTimes {
+    /// To whole microseconds.
+    pub fn of(times: &Times) -> Self {
+        let millis = |micros: u64| micros as f64 / 1e3;
+        Self {
+            mean: millis(times.mean_micros().round() as u64),
+            p50: millis(times.percentile_micros(50.0)),
+            p90: millis(times.percentile_micros(90.0)),
+            p99: millis(times.percentile_micros(99.0)),
+            max: millis(times.max_micros()),
+        }
+    }
+}
+
+/// Two lower-case digits a byte.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    digits.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+/// Writes a value as a line.
+pub fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bytes_survive_json() {
+        for bytes in [&b""[..], b"text", "café\n\"".as_bytes(), b"\xff\x00\x80", b"\xc3"] {
+            let text = serde_json::to_string(&JsonBytes(bytes)).unwrap();
+            let read: GivenBytes = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.0, bytes, "{text}");
+        }
+        assert_eq!(serde_json::to_string(&JsonBytes(b"\xff\x0a")).unwrap(), r#"{"hex":"ff0a"}"#);
+        for bad in [r#"{"hex":"f"}"#, r#"{"hex":"zz"}"#, "7", "null", r#"{"hex":"é"}"#] {
+            assert!(serde_json::from_str::<GivenBytes>(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Designs with a name for results and files.
+
+use anyhow::Result;
+use terrane::Design;
+
+use crate::spec;
+
+/// A design with a name.
+#[derive(Debug, Clone)]
+pub struct NamedDesign {
+    /// The name of the design in results.
+    pub name: String,
+    /// A name for its directory and its files.
+    pub slug: String,
+    /// The design.
+    pub design: Design,
+}
+
+impl NamedDesign {
+    /// Parses design specs; each design is named after its spec, and its slug starts with its
+    /// number.
+    ///
+    /// # Errors
+    ///
+    /// If a spec is not a design.
+    pub fn parse_all(specs: &[String]) -> Result<Vec<Self>> {
+        let parse = |(index, spec): (usize, &String)| {
+            let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+            let word: String = spec.trim().chars().take_while(is_name).collect();
+            Ok(Self {
+                name: spec.trim().to_owned(),
+                slug: format!("{}-{word}", index + 1),
+                design: spec::parse(spec)?,
+            })
+        };
+        specs.iter().enumerate().map(parse).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_are_named_after_their_specs() {
+        let specs = ["leveling T=4; filter=5", " tiering"].map(str::to_owned);
+        let designs = NamedDesign::parse_all(&specs).unwrap();
+        assert_eq!(designs[0].name, "leveling T=4; filter=5");
+        assert_eq!(designs[0].slug, "1-leveling");
+        assert_eq!((designs[1].name.as_str(), designs[1].slug.as_str()), ("tiering", "2-tiering"));
+        assert!(NamedDesign::parse_all(&["round".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! Which word was probably meant.
+
+/// The one of `names` that `name` is most like, if it is like one at all.
+pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = names.into_iter().map(|known| (distance(name, known), known)).min()?;
+    (near.0 <= (name.len() / 3).max(1)).then_some(near.1)
+}
+
+/// `; did you mean 'get'?`, or nothing.
+pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, names).map_or(String::new(), |near| format!("; did you mean '{near}'?"))
+}
+
+/// How many letters must be put in, taken out, changed, or change places with the next one, to make
+/// one word of the other (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut last: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut next = vec![i];
+        for j in 1..=b.len() {
+            let change = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(last[j - 2] + 1);
+            }
+            next.push(least);
+        }
+        last = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let names = ["get", "put", "keyspaces", "delete"];
+        assert_eq!(nearest("gat", names), Some("get"));
+        assert_eq!(nearest("pu", names), Some("put"));
+        assert_eq!(nearest("kespaces", names), Some("keyspaces"));
+        assert_eq!(nearest("select", names), None);
+        assert_eq!(did_you_mean("gat", names), "; did you mean 'get'?");
+        assert_eq!(did_you_mean("select", names), "");
+        assert_eq!((distance("kitten", "sitting"), distance("", "abc")), (3, 3));
+        assert_eq!((distance("nmu", "num"), distance("abc", "")), (1, 3));
+    }
+}

@@ -1,0 +1,176 @@
+//! The result of a simulation as JSON.
+
+use serde::Serialize;
+use terrane::policy::StallCause;
+use terrane_sim::{Arrival, Latencies, Outcome, Setup, Start, Tree, TwoPhases, Verdict, Window};
+
+use crate::json::SCHEMA;
+
+/// The quantiles of latencies, with their names.
+pub const QUANTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+    ("max", 1.0),
+];
+
+/// A design and the tree it starts with.
+pub struct SimulatedDesign<'a> {
+    /// The design, the workload and the machine.
+    pub setup: &'a Setup,
+    /// The tree at the start.
+    pub tree: &'a Tree,
+    /// How that tree was made.
+    pub start: Start,
+}
+
+#[derive(Serialize)]
+struct JsonPhase {
+    phase: &'static str,
+    arrival: String,
+    seconds: f64,
+    writes: f64,
+    writes_per_second: f64,
+    write_amplification: f64,
+    flushes: u64,
+    merges: u64,
+    moves: u64,
+    flush_bytes: f64,
+    merge_bytes_read: f64,
+    merge_bytes_written: f64,
+    mean_runs: f64,
+    most_runs: usize,
+    queued_writes: f64,
+    stalled_seconds: f64,
+    delayed_seconds: f64,
+    longest_stall_seconds: f64,
+    stalled_seconds_by_cause: Vec<(String, f64)>,
+    latency_micros: Vec<(&'static str, f64)>,
+    processing_micros: Vec<(&'static str, f64)>,
+    stuck: Option<String>,
+    windows: Vec<JsonWindow>,
+}
+
+#[derive(Serialize)]
+struct JsonWindow {
+    writes_per_second: f64,
+    stalled_seconds: f64,
+    mean_runs: f64,
+    most_runs: usize,
+    level_bytes: Vec<u64>,
+    level_runs: Vec<usize>,
+    write_amplification: f64,
+}
+
+/// A simulation as a line of JSON.
+#[derive(Serialize)]
+pub struct JsonSimulation {
+    schema: u32,
+    design: String,
+    records: f64,
+    record_bytes: f64,
+    keys: String,
+    budget_bytes_per_second: Option<f64>,
+    start: String,
+    window_seconds: f64,
+    greatest_writes_per_second: Option<f64>,
+    arrival_writes_per_second: Option<f64>,
+    is_sustainable: Option<bool>,
+    phases: Vec<JsonPhase>,
+}
+
+fn json_window(window: &Window) -> JsonWindow {
+    JsonWindow {
+        writes_per_second: window.rate,
+        stalled_seconds: window.stalled_seconds,
+        mean_runs: window.runs,
+        most_runs: window.most_runs,
+        level_bytes: window.level_bytes.clone(),
+        level_runs: window.level_runs.clone(),
+        write_amplification: window.write_amplification,
+    }
+}
+
+fn json_phase(phase: &'static str, arrival: Arrival, outcome: &Outcome) -> JsonPhase {
+    let totals = &outcome.totals;
+    let micros = |latencies: &Latencies| {
+        QUANTILES.iter().map(|(name, part)| (*name, latencies.quantile(*part) * 1e6)).collect()
+    };
+    JsonPhase {
+        phase,
+        arrival: arrival.to_string(),
+        seconds: outcome.seconds,
+        writes: totals.writes,
+        writes_per_second: totals.writes / outcome.seconds.max(1e-9),
+        write_amplification: totals.write_amplification(),
+        flushes: totals.flushes,
+        merges: totals.merges,
+        moves: totals.moves,
+        flush_bytes: totals.flush_bytes,
+        merge_bytes_read: totals.read_bytes,
+        merge_bytes_written: totals.merge_bytes,
+        mean_runs: outcome.mean_runs(),
+        most_runs: totals.most_runs,
+        queued_writes: outcome.queued,
+        stalled_seconds: outcome.stalled_seconds(None),
+        delayed_seconds: totals.delayed_seconds,
+        longest_stall_seconds: outcome.longest_stall(),
+        stalled_seconds_by_cause: causes(outcome)
+            .map(|(cause, seconds)| (cause.to_string(), seconds))
+            .collect(),
+        latency_micros: micros(&outcome.latencies),
+        processing_micros: micros(&outcome.processing),
+        stuck: outcome.stuck.clone(),
+        windows: outcome.windows.iter().map(json_window).collect(),
+    }
+}
+
+impl JsonSimulation {
+    /// Returns the result of one phase.
+    pub fn one(simulated: &SimulatedDesign<'_>, outcome: &Outcome) -> Self {
+        let arrival = simulated.setup.workload.arrival;
+        Self::of(simulated, vec![json_phase("only", arrival, outcome)])
+    }
+
+    /// Returns the result of both phases.
+    pub fn two_phases(simulated: &SimulatedDesign<'_>, phases: &TwoPhases) -> Self {
+        let running = Arrival::Constant(phases.arrival_rate);
+        let both = vec![
+            json_phase("testing", Arrival::Closed, &phases.testing),
+            json_phase("running", running, &phases.running),
+        ];
+        Self {
+            greatest_writes_per_second: Some(phases.greatest_rate),
+            arrival_writes_per_second: Some(phases.arrival_rate),
+            is_sustainable: Some(phases.verdict == Verdict::Sustainable),
+            ..Self::of(simulated, both)
+        }
+    }
+
+    fn of(simulated: &SimulatedDesign<'_>, phases: Vec<JsonPhase>) -> Self {
+        let Setup { design, workload, machine, window_seconds, .. } = simulated.setup;
+        Self {
+            schema: SCHEMA,
+            design: design.to_string(),
+            records: workload.records,
+            record_bytes: workload.record_bytes,
+            keys: workload.skew.to_string(),
+            budget_bytes_per_second: machine.budget,
+            start: simulated.start.to_string(),
+            window_seconds: *window_seconds,
+            greatest_writes_per_second: None,
+            arrival_writes_per_second: None,
+            is_sustainable: None,
+            phases,
+        }
+    }
+}
+
+/// Returns the causes that stopped writers, with their seconds.
+pub fn causes(outcome: &Outcome) -> impl Iterator<Item = (StallCause, f64)> {
+    let all = StallCause::ALL.into_iter();
+    all.map(|cause| (cause, outcome.stalled_seconds(Some(cause)))).filter(|(_, time)| *time > 0.0)
+}

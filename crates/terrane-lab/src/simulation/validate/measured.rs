@@ -1,0 +1,115 @@
+//! The engine at the same work as the simulator.
+
+use anyhow::Result;
+use terrane::{Db, Design};
+use terrane_sim::Skew;
+
+use super::ValidationPlan;
+use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
+
+/// The tree is looked at after so many writes.
+const LOOK_EVERY: u64 = 512;
+
+/// Memory that is never short.
+const MEMORY: u64 = 1 << 30;
+
+/// A tree while it was written to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeMeasurement {
+    pub amplification: f64,
+    pub mean_runs: f64,
+    pub most_runs: usize,
+    pub levels: usize,
+}
+
+/// Chooses records to update.
+pub(super) struct RecordChooser {
+    state: u64,
+    records: u64,
+    /// For each rank the probability of it and all before it; empty where all are alike.
+    upto: Vec<f64>,
+}
+
+impl RecordChooser {
+    pub(super) fn new(records: u64, skew: Skew, seed: u64) -> Self {
+        let mut upto = Vec::new();
+        if let Skew::Zipf(theta) = skew {
+            let mut sum = 0.0;
+            upto.extend((1..=records).map(|rank| {
+                sum += (rank as f64).powf(-theta);
+                sum
+            }));
+            upto.iter_mut().for_each(|part| *part /= sum);
+        }
+        Self { state: seed, records, upto }
+    }
+
+    /// SplitMix64.
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        let bits = self.bits();
+        if self.upto.is_empty() {
+            return bits % self.records;
+        }
+        let chance = (bits >> 11) as f64 / (1u64 << 53) as f64;
+        let rank = self.upto.partition_point(|upto| *upto <= chance) as u64;
+        scattered(rank.min(self.records - 1), self.records)
+    }
+}
+
+/// Loads a tree and updates it; everything that is due is done before the next write.
+pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeasurement> {
+    let db = open(design.clone(), None, MEMORY)?;
+    load(&db, plan)?;
+    let before = db.stats();
+    let value = value(plan);
+    let mut chooser = RecordChooser::new(plan.records, plan.skew, plan.seed);
+    let (mut runs, mut looks, mut most_runs) = (0, 0, 0);
+    for number in 0..plan.writes {
+        db.put(key(chooser.next(), plan.records), &value)?;
+        if number % 32 == 31 {
+            while db.run_background_job()? {}
+        }
+        if number % LOOK_EVERY == 0 {
+            let now = db.tree().shape.run_count();
+            (runs, looks, most_runs) = (runs + now, looks + 1, most_runs.max(now));
+        }
+    }
+    let after = db.stats();
+    let written = after.flush_bytes_written + after.compaction_bytes_written
+        - before.flush_bytes_written
+        - before.compaction_bytes_written;
+    let user = after.user_bytes_written - before.user_bytes_written;
+    let levels = db.tree().shape.levels.iter().filter(|level| !level.runs.is_empty()).count();
+    db.close()?;
+    Ok(TreeMeasurement {
+        amplification: written as f64 / user.max(1) as f64,
+        mean_runs: runs as f64 / f64::max(looks as f64, 1.0),
+        most_runs,
+        levels,
+    })
+}
+
+pub(super) fn load(db: &Db, plan: &ValidationPlan) -> Result<()> {
+    let value = value(plan);
+    for number in 0..plan.records {
+        db.put(key(scattered(number, plan.records), plan.records), &value)?;
+        if number % 32 == 31 {
+            while db.run_background_job()? {}
+        }
+    }
+    db.flush()?;
+    while db.run_background_job()? {}
+    Ok(())
+}
+
+pub(super) fn value(plan: &ValidationPlan) -> Vec<u8> {
+    vec![b'v'; plan.record_bytes.saturating_sub(KEY_BYTES)]
+}

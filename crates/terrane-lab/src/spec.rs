@@ -1,0 +1,178 @@
+//! Designs as they are given: as text, or as TOML in a file.
+//!
+//! ```toml
+//! design = "leveling"        # a name of the catalogue, or an eagerness
+//! T = 10
+//! trigger = ["tombstone-ttl(1h)", "level-saturation"]
+//! movement = ["expired-ttl", "least-overlap"]
+//! granularity = "file"
+//! filter = [20, 10]          # by level
+//! ```
+//!
+//! Keys are those of the text form. What is a list with `+` there is an array here, what differs by
+//! level an array as well, and a list that differs by level an array of arrays.
+
+use std::path::Path;
+
+use anyhow::Result;
+use terrane::Design;
+use terrane::policy::{ParseError, catalogue};
+use toml::{Table, Value};
+
+use crate::error::usage;
+use crate::near::did_you_mean;
+use crate::toml_file;
+
+/// Keys whose values are lists with `+`.
+const LISTS: [&str; 2] = ["trigger", "movement"];
+
+/// A design from text, or with `@` from a file of TOML.
+pub fn parse(text: &str) -> Result<Design> {
+    let Some(path) = text.strip_prefix('@') else {
+        return text.parse().map_err(|error| usage(explain(&error)));
+    };
+    let table = toml_file::read(Path::new(path))?;
+    from_toml(&table).map_err(|error| usage(format!("{path}: {error}")))
+}
+
+/// What is wrong with a design. There are too many names to be read: of one that there is not, the
+/// one that was probably meant is told.
+fn explain(error: &ParseError) -> String {
+    let found = error.found.as_str();
+    let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
+    let is_about_names = error.expected.ends_with("or hybrid");
+    if is_about_names {
+        let meant = did_you_mean(found, names());
+        return format!("'{found}' is no design{meant}\n`terrane design list` has all");
+    }
+    let keys = if error.expected.starts_with("one of the keys") { &Design::KEYS[..] } else { &[] };
+    format!("{error}{}", did_you_mean(found, keys.iter().copied()))
+}
+
+fn from_toml(table: &Table) -> Result<Design, String> {
+    let Some(Value::String(name)) = table.get("design") else {
+        return Err("design = \"NAME\" is missing, a name of the catalogue or an eagerness".into());
+    };
+    let rest = table.iter().filter(|(key, _)| *key != "design");
+    let settings = rest.map(|(key, value)| {
+        let separator = if LISTS.contains(&key.as_str()) { "+" } else { "," };
+        Ok((key.as_str(), text_of(value, separator).ok_or_else(|| format!("{key} is a table"))?))
+    });
+    let settings = settings.collect::<Result<Vec<_>, String>>()?;
+    let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
+    // T first: level 0 follows it unless it is told otherwise.
+    let (first, others): (Vec<_>, Vec<_>) = settings.partition(|(key, _)| *key == "T");
+    let design = Design::from_settings(name, first.into_iter().chain(others));
+    design.map_err(|error| explain(&error))
+}
+
+fn text_of(value: &Value, separator: &str) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(values) => {
+            let is_by_level = values.iter().any(Value::is_array);
+            let words = values.iter().map(|value| text_of(value, "+"));
+            let words = words.collect::<Option<Vec<String>>>()?;
+            if words.is_empty() {
+                return Some("none".to_owned());
+            }
+            Some(words.join(if is_by_level { "," } else { separator }))
+        }
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Some(value.to_string()),
+        Value::Datetime(_) | Value::Table(_) => None,
+    }
+}
+
+/// A design as TOML, a choice a line.
+pub fn to_toml(design: &Design) -> String {
+    let name = Value::String(design.strategy.eagerness.to_string());
+    let mut text = format!("design = {name}\n");
+    for (key, value) in design.settings() {
+        text.push_str(&format!("{key} = {}\n", value_of(key, &value)));
+    }
+    text
+}
+
+fn value_of(key: &str, text: &str) -> Value {
+    if LISTS.contains(&key) {
+        let list = |text: &str| {
+            let words = if text == "none" { Vec::new() } else { split(text, '+') };
+            Value::Array(words.into_iter().map(Value::String).collect())
+        };
+        return match &split(text, ',')[..] {
+            [one] => list(one),
+            levels => Value::Array(levels.iter().map(|level| list(level)).collect()),
+        };
+    }
+    match &split(text, ',')[..] {
+        [one] => word(one),
+        levels => Value::Array(levels.iter().map(|level| word(level)).collect()),
+    }
+}
+
+fn word(text: &str) -> Value {
+    let number = text.parse().map(Value::Integer);
+    number.or_else(|_| text.parse().map(Value::Float)).unwrap_or_else(|_| text.into())
+}
+
+/// Splits where no parenthesis is open.
+fn split(text: &str, separator: char) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut depth = 0;
+    for character in text.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        match words.last_mut() {
+            Some(last) if character != separator || depth > 0 => last.push(character),
+            _ => words.push(String::new()),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_text(text: &str) -> Result<Design, String> {
+        let table = text.parse::<Table>().map_err(|error| error.to_string())?;
+        from_toml(&table)
+    }
+
+    #[test]
+    fn slips_are_told_with_what_was_probably_meant() {
+        for (text, part) in [
+            ("levling", "'levling' is no design; did you mean 'leveling'?"),
+            ("something", "'something' is no design\n`terrane design list` has all"),
+            ("leveling; triger=run-count", "did you mean 'trigger'?"),
+            ("leveling; memtable=btre", "found 'btre', expected auto, btree"),
+        ] {
+            let told = parse(text).unwrap_err().to_string();
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn every_design_of_the_catalogue_is_the_same_in_toml() {
+        for entry in catalogue::ALL {
+            let design = (entry.design)();
+            let text = to_toml(&design);
+            assert_eq!(from_text(&text), Ok(design), "{}:\n{text}", entry.name);
+        }
+    }
+
+    #[test]
+    fn arrays_are_lists_and_levels() {
+        let text = "design = \"leveling\"\ntrigger = [[\"run-count\"], [\"file-count(2,4)\", \"level-saturation\"]]\nfilter = [20, 0.5]\nT = 4";
+        let design = from_text(text).unwrap();
+        let same =
+            "leveling T=4; trigger=run-count,file-count(2,4)+level-saturation; filter=20,0.5";
+        assert_eq!(design, same.parse().unwrap());
+        for bad in ["T = 4", "design = \"x\"", "design = \"leveling\"\nspeed = 3", "design ="] {
+            assert!(from_text(bad).is_err(), "{bad}");
+        }
+    }
+}

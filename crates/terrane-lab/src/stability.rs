@@ -1,0 +1,100 @@
+//! The two-phase evaluation of the stability paper (§3.2): the rate of writes that a design
+//! sustains, and the latency of each write at that rate.
+//!
+//! [`terrane_workload::stability`] carries out the phases. Each design gets a new database, which is
+//! loaded in random order and settles. The testing phase follows; then the database settles again,
+//! in the requested design, and the running phase follows. `docs/stability.md` explains the report.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `plan` | what is evaluated, checked |
+//! | `subject` | databases, and the map in memory, prepared for a phase |
+//! | `meter` | progress |
+//! | `evaluation` | the results of a design |
+//! | `advice`, `cautions` | what would help; what weakens the verdict |
+//! | [`words`] | sentences about the results |
+//! | `json` | the line of `--json` |
+//! | `plots`, [`page`] | pictures, and the page with them |
+
+mod advice;
+mod cautions;
+mod evaluation;
+mod json;
+mod meter;
+pub mod page;
+mod plan;
+mod plots;
+mod subject;
+#[cfg(test)]
+mod testing;
+pub mod words;
+
+pub use advice::Suggestion;
+pub use evaluation::{DesignEvaluation, MapCalibration, stalls_by_cause};
+pub use json::JsonEvaluation;
+pub use plan::{StabilityOptions, StabilityPlan};
+
+use std::io;
+use std::path::Path;
+
+use anyhow::Result;
+use terrane_workload::stability::{Watch, evaluate};
+
+use crate::error::usage;
+use crate::interrupt;
+use crate::named_design::NamedDesign;
+use crate::scratch::Scratch;
+use meter::PhaseMeter;
+use subject::{LoadedDatabase, MapSubject};
+
+/// Chooses the directory of the databases: `dir`, which must be empty or missing, or a temporary
+/// one. It is removed when the result is dropped.
+///
+/// # Errors
+///
+/// If `dir` is not empty or cannot be read.
+pub fn home(dir: Option<&Path>) -> Result<Scratch> {
+    let Some(dir) = dir else { return Scratch::temporary("terrane-stability-") };
+    let is_empty = match std::fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(usage(format!("cannot use {}: {error}", dir.display()))),
+    };
+    if !is_empty {
+        return Err(usage(format!(
+            "{} is not empty; --db needs an empty directory",
+            dir.display()
+        )));
+    }
+    Ok(Scratch::of(dir.to_owned()))
+}
+
+/// Evaluates a map in memory, whose results show the machine itself.
+///
+/// # Errors
+///
+/// If the driver fails.
+pub fn calibrate(plan: &StabilityPlan) -> Result<MapCalibration> {
+    let mut map = MapSubject::load(&plan.phases.run)?;
+    let report = evaluate(&mut map, &plan.phases, &watched("mem"))?;
+    Ok(MapCalibration::of(report, &plan.criteria))
+}
+
+/// Evaluates a design in a new database in `dir`, and removes it.
+///
+/// # Errors
+///
+/// If the database fails.
+pub fn measure(plan: &StabilityPlan, design: &NamedDesign, dir: &Path) -> Result<DesignEvaluation> {
+    let mut database = LoadedDatabase::load(design, &plan.engine, dir, plan)?;
+    let report = evaluate(&mut database, &plan.phases, &watched(&design.name))?;
+    database.close()?;
+    // The next design finds the disk in the same state.
+    interrupt::wait_if_ending();
+    interrupt::remove(dir);
+    Ok(DesignEvaluation::of(design, report, &plan.criteria))
+}
+
+fn watched<'n>(name: &'n str) -> impl Fn(&'static str) -> Box<dyn Watch> + use<'n> {
+    move |phase| Box::new(PhaseMeter::new(format!("{phase} {name}")))
+}

@@ -1,0 +1,274 @@
+//! The report for programs: an object a design. The order of the fields is part of the schema; new
+//! ones come last.
+
+use serde::Serialize;
+use terrane_workload::Latency;
+use terrane_workload::stability::{PhaseReport, ReaderReport, Verdict};
+
+use super::evaluation::{DesignEvaluation, MapCalibration};
+use super::plan::StabilityPlan;
+use crate::json::SCHEMA;
+
+/// One design.
+#[derive(Debug, Serialize)]
+pub struct JsonEvaluation<'a> {
+    schema: u32,
+    design: &'a str,
+    design_text: &'a str,
+    testing_design_text: &'a str,
+    sustainable: bool,
+    maximum_writes_per_second: f64,
+    offered_writes_per_second: f64,
+    utilization: f64,
+    arrival: String,
+    records: u64,
+    key_bytes: usize,
+    value_bytes: String,
+    distribution: Option<String>,
+    writers: u32,
+    seed: u64,
+    /// What flushes and merges may write in a second; none if as much as they can.
+    budget: Option<String>,
+    criteria: Vec<JsonFinding>,
+    advice: Vec<JsonSuggestion>,
+    cautions: &'a [String],
+    waited_micros: Vec<JsonCause<'a>>,
+    testing: JsonPhase,
+    running: JsonPhase,
+    /// The same phases on a map in memory.
+    mem: Option<JsonCalibration>,
+    /// The secondary indexes of the records.
+    indexes: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonCalibration {
+    sustainable: bool,
+    testing: JsonPhase,
+    running: JsonPhase,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonFinding {
+    criterion: &'static str,
+    met: bool,
+    measured: f64,
+    bound: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonSuggestion {
+    reason: &'static str,
+    remedy: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonCause<'a> {
+    cause: &'a str,
+    micros: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonPhase {
+    seconds: f64,
+    warm_up_seconds: f64,
+    offered: Option<u64>,
+    completed: u64,
+    unfinished: u64,
+    writes_per_second: f64,
+    write_latency_micros: JsonLatency,
+    processing_latency_micros: JsonLatency,
+    /// How late idle clients began: the driver's own error.
+    driver_late_micros: JsonLatency,
+    slowest_second_share: Option<f64>,
+    stalls: Vec<JsonStall>,
+    user_bytes: u64,
+    storage_bytes_written: Option<u64>,
+    readers: Option<JsonReaders>,
+    /// Seconds of each of the windows below.
+    window_seconds: f64,
+    /// Writes that ended in each window, and the longest write latency among them.
+    window_writes: Vec<u64>,
+    window_longest_micros: Vec<f64>,
+    samples: Vec<JsonSample>,
+    flushes: Option<u64>,
+    merges: Option<u64>,
+    /// By the level that they took from.
+    merges_by_level: Vec<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonStall {
+    begin_seconds: f64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonSample {
+    seconds: f64,
+    runs: Option<u64>,
+    storage_bytes_written: Option<u64>,
+    stall_micros: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonReaders {
+    query: String,
+    threads: u32,
+    completed: u64,
+    queries_per_second: f64,
+    latency_micros: JsonLatency,
+    wrong_answers: u64,
+    /// Answers in each window.
+    window_queries: Vec<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonLatency {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p95: f64,
+    p99: f64,
+    p999: f64,
+    p9999: f64,
+    max: f64,
+}
+
+impl JsonLatency {
+    fn of(latency: &Latency) -> Self {
+        let at = |percent| rounded(latency.percentile_micros(percent));
+        Self {
+            mean: rounded(latency.mean_micros()),
+            p50: at(50.0),
+            p90: at(90.0),
+            p95: at(95.0),
+            p99: at(99.0),
+            p999: at(99.9),
+            p9999: at(99.99),
+            max: rounded(latency.max_micros()),
+        }
+    }
+}
+
+impl JsonReaders {
+    fn of(readers: &ReaderReport) -> Self {
+        Self {
+            query: readers.query.to_string(),
+            threads: readers.threads,
+            completed: readers.completed,
+            queries_per_second: rounded(readers.per_second()),
+            latency_micros: JsonLatency::of(&readers.latency),
+            wrong_answers: readers.wrong_answers,
+            window_queries: readers.timeline.windows(1.0).iter().map(|one| one.completed).collect(),
+        }
+    }
+}
+
+impl JsonPhase {
+    fn of(phase: &PhaseReport) -> Self {
+        let windows = phase.timeline.windows(1.0);
+        let stall = |one: &terrane_workload::stability::Stall| JsonStall {
+            begin_seconds: rounded(one.begin_seconds),
+            seconds: rounded(one.seconds),
+        };
+        Self {
+            seconds: rounded(phase.seconds),
+            warm_up_seconds: rounded(phase.warm_up_seconds),
+            offered: phase.offered,
+            completed: phase.completed,
+            unfinished: phase.unfinished,
+            writes_per_second: rounded(phase.per_second()),
+            write_latency_micros: JsonLatency::of(&phase.write),
+            processing_latency_micros: JsonLatency::of(&phase.processing),
+            driver_late_micros: JsonLatency::of(&phase.late),
+            slowest_second_share: phase.slowest_second_share().map(rounded),
+            stalls: phase.stalls().iter().map(stall).collect(),
+            user_bytes: phase.user_bytes_written,
+            storage_bytes_written: phase.counters.storage_bytes_written,
+            readers: phase.readers.as_ref().map(JsonReaders::of),
+            window_seconds: windows.first().map_or(0.0, |window| rounded(window.seconds)),
+            window_writes: windows.iter().map(|window| window.completed).collect(),
+            window_longest_micros: windows
+                .iter()
+                .map(|window| rounded(window.longest_nanos as f64 / 1e3))
+                .collect(),
+            samples: phase
+                .samples
+                .iter()
+                .map(|sample| JsonSample {
+                    seconds: rounded(sample.seconds),
+                    runs: sample.glance.components,
+                    storage_bytes_written: sample.glance.storage_bytes_written,
+                    stall_micros: sample.glance.stall_micros,
+                })
+                .collect(),
+            flushes: phase.counters.flushes,
+            merges: phase.counters.compactions,
+            merges_by_level: phase.counters.compactions_by_level.clone(),
+        }
+    }
+}
+
+fn findings(verdict: &Verdict) -> Vec<JsonFinding> {
+    let finding = |one: &terrane_workload::stability::Finding| JsonFinding {
+        criterion: one.criterion.name(),
+        met: one.is_met(),
+        measured: one.measured,
+        bound: one.bound,
+    };
+    verdict.findings.iter().map(finding).collect()
+}
+
+impl<'a> JsonEvaluation<'a> {
+    /// An evaluation to be written.
+    pub fn of(
+        evaluation: &'a DesignEvaluation,
+        calibration: Option<&MapCalibration>,
+        plan: &StabilityPlan,
+    ) -> Self {
+        let run = &plan.phases.run;
+        let report = &evaluation.report;
+        let advice = evaluation.advice.iter();
+        let causes = evaluation.stalls.iter();
+        Self {
+            schema: SCHEMA,
+            design: &evaluation.name,
+            design_text: &evaluation.design,
+            testing_design_text: &evaluation.testing_design,
+            sustainable: evaluation.verdict.is_sustainable(),
+            maximum_writes_per_second: rounded(report.testing.per_second()),
+            offered_writes_per_second: rounded(report.running.offered_per_second()),
+            utilization: plan.phases.utilization,
+            arrival: plan.phases.arrival.to_string(),
+            records: run.num,
+            key_bytes: run.key_size_bytes,
+            value_bytes: run.value_size.to_string(),
+            distribution: run.distribution.map(|one| one.to_string()),
+            writers: plan.phases.writers,
+            seed: run.seed,
+            budget: plan.budget.map(|budget| budget.to_string()),
+            criteria: findings(&evaluation.verdict),
+            advice: advice
+                .map(|one| JsonSuggestion { reason: one.reason, remedy: one.remedy })
+                .collect(),
+            cautions: &evaluation.cautions,
+            waited_micros: causes
+                .map(|(cause, micros)| JsonCause { cause, micros: *micros })
+                .collect(),
+            testing: JsonPhase::of(&report.testing),
+            running: JsonPhase::of(&report.running),
+            mem: calibration.map(|one| JsonCalibration {
+                sustainable: one.verdict.is_sustainable(),
+                testing: JsonPhase::of(&one.report.testing),
+                running: JsonPhase::of(&one.report.running),
+            }),
+            indexes: plan.indexes.map(|indexes| indexes.to_string()),
+        }
+    }
+}
+
+/// Digits that mean something.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}

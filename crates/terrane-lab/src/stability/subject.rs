@@ -1,0 +1,150 @@
+//! What is evaluated: a database of a design, or the map in memory that it is held against.
+
+use std::path::Path;
+
+use anyhow::Result;
+use terrane::{Db, Design, IoBudget, OpenMode, Options};
+use terrane_workload::stability::Subject;
+use terrane_workload::{
+    IndexedStore, MemStore, Progress, RunError, RunOptions, Silent, Store, StoreError,
+    TerraneStore, Workload, run,
+};
+
+use super::meter::LoadMeter;
+use super::plan::StabilityPlan;
+use crate::named_design::NamedDesign;
+use crate::progress;
+
+/// RecordStore alone or with their indexes.
+enum RecordStore {
+    Plain(TerraneStore),
+    Indexed { store: IndexedStore, record_bytes: usize, key_bytes: usize },
+}
+
+impl RecordStore {
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Plain(store) => store,
+            Self::Indexed { store, .. } => store,
+        }
+    }
+
+    fn db(&self) -> &Db {
+        match self {
+            Self::Plain(store) => &store.db,
+            Self::Indexed { store, .. } => store.db(),
+        }
+    }
+
+    fn set_design(&self, design: &Design) -> Result<(), StoreError> {
+        match self {
+            Self::Plain(store) => {
+                let changed = store.db.set_design(design.clone());
+                changed.map_err(StoreError::during("change its design"))
+            }
+            Self::Indexed { store, record_bytes, key_bytes } => {
+                store.set_design(design, (*record_bytes, *key_bytes))
+            }
+        }
+    }
+}
+
+/// A database that was loaded, in its testing design until it is to run.
+pub(super) struct LoadedDatabase {
+    records: RecordStore,
+    design: Design,
+    /// What flushes and merges may write in a second during the phases.
+    budget: Option<IoBudget>,
+}
+
+impl LoadedDatabase {
+    /// Makes and loads a database.
+    pub(super) fn load(
+        design: &NamedDesign,
+        options: &Options,
+        dir: &Path,
+        plan: &StabilityPlan,
+    ) -> Result<Self> {
+        let testing = terrane_workload::testing_design(&design.design);
+        let options = options.clone().open_mode(OpenMode::MustBeNew);
+        let db = options.design(testing.clone()).open(dir)?;
+        let records = records(db, plan, &testing)?;
+        let label = format!("loading {}", design.name);
+        load(records.store(), &plan.phases.run, &LoadMeter::new(label))?;
+        Ok(Self { records, design: design.design.clone(), budget: plan.budget })
+    }
+
+    /// Closes it.
+    pub(super) fn close(self) -> Result<()> {
+        Ok(self.db().clone().close()?)
+    }
+
+    fn db(&self) -> &Db {
+        self.records.db()
+    }
+
+    /// Brings it to rest as fast as it can, and then to its budget.
+    fn settle(&self) -> Result<(), StoreError> {
+        let limit =
+            |budget| self.db().set_io_budget(budget).map_err(StoreError::during("set its budget"));
+        if self.budget.is_some() {
+            limit(IoBudget::Unlimited)?;
+        }
+        let spinner = progress::spinner("settling");
+        let settled = self.records.store().settle();
+        spinner.finish_and_clear();
+        settled?;
+        self.budget.map_or(Ok(()), limit)
+    }
+}
+
+impl Subject for LoadedDatabase {
+    fn for_testing(&mut self) -> Result<&dyn Store, RunError> {
+        self.settle()?;
+        Ok(self.records.store())
+    }
+
+    fn for_running(&mut self) -> Result<&dyn Store, RunError> {
+        self.records.set_design(&self.design)?;
+        self.settle()?;
+        Ok(self.records.store())
+    }
+}
+
+/// The records of a database, with the indexes of a plan.
+fn records(db: Db, plan: &StabilityPlan, design: &Design) -> Result<RecordStore, StoreError> {
+    let Some(indexes) = plan.indexes else { return Ok(RecordStore::Plain(TerraneStore { db })) };
+    let (record_bytes, key_bytes) =
+        (plan.bytes_per_write() as usize, plan.phases.run.key_size_bytes);
+    let store = IndexedStore::new(db, indexes, design, (record_bytes, key_bytes))?;
+    Ok(RecordStore::Indexed { store, record_bytes, key_bytes })
+}
+
+/// A map in memory.
+pub(super) struct MapSubject {
+    store: MemStore,
+}
+
+impl MapSubject {
+    /// Loads one.
+    pub(super) fn load(records: &RunOptions) -> Result<Self> {
+        let store = MemStore::new();
+        load(&store, records, &Silent)?;
+        Ok(Self { store })
+    }
+}
+
+impl Subject for MapSubject {
+    fn for_testing(&mut self) -> Result<&dyn Store, RunError> {
+        Ok(&self.store)
+    }
+
+    fn for_running(&mut self) -> Result<&dyn Store, RunError> {
+        Ok(&self.store)
+    }
+}
+
+/// Writes every record once, in random order.
+fn load(store: &dyn Store, records: &RunOptions, progress: &dyn Progress) -> Result<(), RunError> {
+    run(store, Workload::FillRandom, records, progress).map(|_| ())
+}

@@ -1,0 +1,157 @@
+//! Expands a plan into experiments: a list is an axis, and experiments are the product of all axes.
+
+use std::path::Path;
+
+use anyhow::Result;
+use toml::{Table, Value};
+
+use super::experiment::{Parameters, Player, SweepExperiment};
+use crate::error::usage;
+use crate::toml_file;
+
+/// More than this in one sweep is a slip.
+const EXPERIMENTS_MAX: usize = 100_000;
+
+/// Returns the tables of parameters of a plan: one for each of its `[[experiments]]`, with the
+/// common parameters and with `set`, whose `NAME=VALUE|VALUE` override those of the plan.
+///
+/// # Errors
+///
+/// If the file cannot be read or is not a plan, or neither a plan nor parameters are given.
+pub fn tables(plan: Option<&Path>, set: &[String]) -> Result<Vec<Table>> {
+    let mut common = Table::new();
+    if let Some(path) = plan {
+        common = toml_file::read(path)?;
+    } else if set.is_empty() {
+        return Err(usage("a plan or --set is missing; see `terrane sweep --help`"));
+    }
+    let given = common.remove("experiments");
+    let listed = match given {
+        None => vec![Table::new()],
+        Some(Value::Array(listed)) if !listed.is_empty() => {
+            let tables = listed.into_iter().map(|one| match one {
+                Value::Table(table) => Ok(table),
+                _ => Err(usage("experiments are tables: [[experiments]]")),
+            });
+            tables.collect::<Result<_>>()?
+        }
+        Some(_) => return Err(usage("experiments are tables: [[experiments]]")),
+    };
+    let set = set.iter().map(|word| {
+        let (name, values) = word
+            .split_once('=')
+            .ok_or_else(|| usage(format!("--set {word}: NAME=VALUE is expected")))?;
+        let values = values.split('|').map(|value| Value::String(value.trim().to_owned()));
+        Ok((name.trim().to_owned(), Value::Array(values.collect())))
+    });
+    let set = set.collect::<Result<Vec<_>>>()?;
+    let whole = |own: Table| {
+        let mut all = common.clone();
+        all.extend(own);
+        all.extend(set.iter().cloned());
+        all
+    };
+    Ok(listed.into_iter().map(whole).collect())
+}
+
+/// All experiments of some tables, each once, in order.
+///
+/// # Errors
+/// A parameter is not known, or experiments make no sense: what is wrong is told before anything is
+/// run.
+pub fn experiments(tables: &[Table], player: Player) -> Result<Vec<SweepExperiment>> {
+    let mut found: Vec<SweepExperiment> = Vec::new();
+    let mut keys = std::collections::BTreeSet::new();
+    for table in tables {
+        for parameters in combinations(table)? {
+            let experiment = SweepExperiment::of(parameters, player)?;
+            if keys.insert(experiment.key(1)) {
+                found.push(experiment);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Every choice of one value from each list.
+fn combinations(table: &Table) -> Result<Vec<Parameters>> {
+    let mut all = vec![Parameters::new()];
+    for (name, value) in table {
+        let values = match value {
+            Value::Array(values) => values.clone(),
+            value => vec![value.clone()],
+        };
+        let values = values.iter().map(|value| text_of(name, value)).collect::<Result<Vec<_>>>()?;
+        if values.is_empty() {
+            return Err(usage(format!("{name} has no value")));
+        }
+        if all.len() * values.len() > EXPERIMENTS_MAX {
+            return Err(usage(format!("these are more than {EXPERIMENTS_MAX} experiments")));
+        }
+        let with = |parameters: &Parameters, value: &String| {
+            let mut made = parameters.clone();
+            made.insert(name.clone(), value.clone());
+            made
+        };
+        all = all.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
+    }
+    Ok(all)
+}
+
+fn text_of(name: &str, value: &Value) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Ok(value.to_string()),
+        _ => Err(usage(format!("{name} is a value or a list of values"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(text: &str, player: Player) -> Result<Vec<SweepExperiment>> {
+        experiments(&[text.parse().unwrap()], player)
+    }
+
+    #[test]
+    fn lists_are_axes_and_every_value_meets_every_other() {
+        let text = "design = ['leveling', 'tiering']\nT = [2, 4, 8]\nnum = 1000";
+        let all = made(text, Player::Engine).unwrap();
+        assert_eq!(all.len(), 6);
+        let keys: std::collections::BTreeSet<String> = all.iter().map(|one| one.key(1)).collect();
+        assert_eq!(keys.len(), 6);
+        assert_ne!(all[0].key(1), all[0].key(2));
+        assert_eq!(all[0].key(1), made(text, Player::Engine).unwrap()[0].key(1));
+        assert_ne!(all[0].key(1), made(text, Player::Simulator).unwrap()[0].key(1));
+    }
+
+    #[test]
+    fn the_same_experiment_twice_is_run_once() {
+        let table: Table = "design = ['leveling', 'leveling']".parse().unwrap();
+        assert_eq!(experiments(&[table.clone(), table], Player::Engine).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_before_anything_runs() {
+        for text in [
+            "speed = 3",
+            "design = 'round'",
+            "design = 'leveling'\nT = 1",
+            "design = []",
+            "num = 'many'",
+            "threads = 0",
+            "mix = 'get'",
+            "workload = 'settle'",
+            "workload = 'fillrandom'\nmix = 'get=1'",
+            "durability = 'maybe'",
+            "num = { a = 1 }",
+        ] {
+            assert!(made(text, Player::Engine).is_err(), "{text}");
+        }
+        assert!(made("workload = 'fillrandom'", Player::Simulator).is_err());
+        let axis: Vec<String> = (0..400).map(|number| number.to_string()).collect();
+        let axis = axis.join(",");
+        assert!(made(&format!("seed = [{axis}]\nnum = [{axis}]"), Player::Engine).is_err());
+    }
+}
