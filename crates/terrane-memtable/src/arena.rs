@@ -1,38 +1,40 @@
 //! A bump allocator for many threads.
 //!
 //! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
-//! large one needs few chunks. Taking memory is one atomic addition in the current chunk; only the
-//! thread that finds the chunk full takes a lock and adds the next one. Nothing is freed before
-//! the arena is. An arena may be given memory in advance, which is written to once, so that later
-//! no allocation waits for a page.
+//! large one needs few chunks. An allocation is one atomic addition in the current chunk; only the
+//! thread that finds the chunk full takes a lock and adds the next one. Memory is freed only with
+//! the arena. An arena can reserve memory when it is created; its pages are touched then, so that
+//! later allocations take no page faults.
 //!
 //! Invariants:
-//! 1. A chunk lives as long as the arena: `chunks` owns it, and nothing is removed from there.
-//! 2. Every range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range.
-//! 3. `current` points to a chunk of `chunks`, or is null before the first one.
+//! 1. A chunk lives as long as the arena, because `chunks` owns it and nothing is removed from
+//!    there.
+//! 2. A range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range,
+//!    because it is cut from the chunk by an atomic addition and the part beyond the capacity is
+//!    never returned.
+//! 3. `current` is null or points to a chunk of `chunks`, because only `grow` stores it, after
+//!    adding the chunk.
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use crate::pool::{LARGEST_BYTES, MemoryBlock, Pool};
+use crate::pool::{ALIGN, LARGEST_BYTES, MemoryBlock, Pool};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
-/// All allocations are multiples of this, and aligned to it.
-pub(crate) const ALIGN: usize = 8;
-
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
+
 struct ArenaChunk {
     memory: MemoryBlock,
-    /// Bytes asked for; above the capacity once the chunk is full.
+    /// Bytes requested; above the capacity once the chunk is full.
     asked: AtomicUsize,
     all: WrittenOnce,
 }
 
-/// All that an arena owns.
+/// The memory that an arena owns.
 #[derive(Default)]
 struct ArenaChunks {
     all: Vec<NonNull<ArenaChunk>>,
-    /// Memory for the next ones; counted in the capacity of the arena.
+    /// Memory for the next chunks; counted in the capacity of the arena.
     reserved: Vec<MemoryBlock>,
 }
 
@@ -47,9 +49,10 @@ pub(crate) struct Arena {
     pool: Arc<Pool>,
 }
 
-// SAFETY: chunks are owned by the arena, and shared only through atomics and a lock.
+// SAFETY: the arena owns its chunks (invariant 1), which are not tied to a thread.
 unsafe impl Send for Arena {}
-// SAFETY: as for `Send`; `allocate` hands out disjoint ranges (invariant 2).
+// SAFETY: shared access goes through atomics and a lock, and `allocate` returns disjoint ranges
+// (invariant 2).
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -63,7 +66,7 @@ impl Arena {
         }
     }
 
-    /// An arena that has `bytes` at once, in pieces.
+    /// Creates an arena with `bytes` of reserved memory.
     pub(crate) fn with_capacity(bytes: usize, pool: Arc<Pool>) -> Self {
         let arena = Self::new(pool);
         {
@@ -76,19 +79,20 @@ impl Arena {
                 arena.capacity_bytes.fetch_add(block.len(), Ordering::Relaxed);
                 reserved.push(block);
             }
-            // The last one is taken first.
+            // Blocks are taken from the end.
             reserved.reverse();
         }
         arena
     }
 
-    /// `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
+    /// Allocates `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
     pub(crate) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
         loop {
-            // Acquire pairs with the release in `grow`, so that the chunk is seen whole.
+            // Acquire pairs with the release in `grow`: the chunk is seen initialized.
             let current = self.current.load(Ordering::Acquire);
-            // SAFETY: invariants 1 and 3.
+            // SAFETY: `current` is null or a chunk of this arena (invariant 3), which lives
+            // (invariant 1).
             let chunk = unsafe { current.as_ref() };
             if let Some(start) = chunk.and_then(|chunk| chunk.take(bytes)) {
                 return start;
@@ -99,8 +103,8 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk after `full`, unless another thread did. An allocation too large for a usual
-    /// chunk gets one of its own, and is returned.
+    /// Adds a chunk after `full`, unless another thread did. An allocation that is large for a
+    /// usual chunk gets a chunk of its own, and is returned.
     #[cold]
     fn grow(&self, full: *mut ArenaChunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = lock(&self.chunks);
@@ -109,17 +113,19 @@ impl Arena {
         if bytes > usual / 4 {
             let chunk = self.add(&mut chunks, MemoryBlock::allocate(bytes));
             self.sealed_bytes.fetch_add(bytes, Ordering::Relaxed);
-            // SAFETY: invariant 1.
+            // SAFETY: `add` put the chunk into `chunks`, so it lives (invariant 1).
             return unsafe { chunk.as_ref() }.take(bytes);
         }
         if ptr::eq(self.current.load(Ordering::Acquire), full) {
-            // SAFETY: invariants 1 and 3.
+            // SAFETY: `full` was loaded from `current`, so it is null or a chunk that lives
+            // (invariants 1 and 3).
             let sealed = unsafe { full.as_ref() }.map_or(0, ArenaChunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
             let chunk = match chunks.reserved.pop() {
                 Some(memory) => self.add_counted(&mut chunks, memory),
                 None => self.add(&mut chunks, self.pool.take(usual)),
             };
+            // Release pairs with the acquire in `allocate` and `usage`.
             self.current.store(chunk.as_ptr(), Ordering::Release);
         }
         None
@@ -138,11 +144,12 @@ impl Arena {
         chunk
     }
 
-    /// Bytes handed out, and bytes taken from the allocator. While others allocate, the first may
-    /// be off by the rest of a chunk.
+    /// Returns the bytes allocated from the arena and the bytes it took from the allocator. During
+    /// concurrent allocations, the first may be off by the rest of a chunk.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let current = self.current.load(Ordering::Acquire);
-        // SAFETY: invariants 1 and 3.
+        // SAFETY: `current` is null or a chunk of this arena (invariant 3), which lives (invariant
+        // 1).
         let open = unsafe { current.as_ref() }.map_or(0, ArenaChunk::used_bytes);
         let used = self.sealed_bytes.load(Ordering::Relaxed) + open;
         (used, self.capacity_bytes.load(Ordering::Relaxed))
@@ -153,22 +160,23 @@ impl ArenaChunk {
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
         self.all.read();
         let capacity = self.memory.len();
-        // Looked at first, so that a large allocation that does not fit leaves the rest of the
-        // chunk to small ones.
+        // Checked first, so that a large allocation that does not fit leaves the rest of the chunk
+        // to small ones.
         if self.used_bytes().checked_add(bytes)? > capacity {
             return None;
         }
-        // Relaxed: the addition alone makes ranges disjoint.
+        // Relaxed: the atomic addition alone makes ranges disjoint; the caller publishes the
+        // memory.
         let start = self.asked.fetch_add(bytes, Ordering::Relaxed);
         if start.checked_add(bytes)? > capacity {
             return None;
         }
-        // SAFETY: `start + bytes` lies within the chunk.
+        // SAFETY: `start + bytes` is at most the capacity, which was just checked.
         Some(unsafe { self.memory.start().add(start) })
     }
 
-    /// An upper bound of what was handed out: an allocation that did not fit counts up to the end
-    /// of the chunk, which is lost.
+    /// An upper bound of the bytes returned: an allocation that did not fit counts up to the end of
+    /// the chunk, which is lost.
     fn used_bytes(&self) -> usize {
         self.asked.load(Ordering::Relaxed).min(self.memory.len())
     }
@@ -178,7 +186,8 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let ArenaChunks { all, reserved } = std::mem::take(&mut *lock(&self.chunks));
         for chunk in all {
-            // SAFETY: made by `add` from a box, and freed only here.
+            // SAFETY: `add_counted` leaked the chunk from a box, and only this line, which runs
+            // once, frees it.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             self.pool.give(chunk.memory);
         }

@@ -1,17 +1,17 @@
 //! A concurrent B-link tree (Lehman and Yao 1981) that only grows, read without locks.
 //!
 //! A search in a skip-list visits a node for each comparison, and most of them are cache misses.
-//! Here neighbouring keys lie in one node, of which a search reads a few neighbouring lines that
-//! can be asked for at once; upper levels stay in the cache. What is gained is most of the cost of
-//! an insert or a lookup in a large memtable.
+//! Here neighbouring keys share a node, of which a search reads a few adjacent lines that can be
+//! prefetched; the upper levels stay in the cache. That saves most of the cost of an insert or a
+//! lookup in a large memtable.
 //!
-//! Writers lock one node at a time. A node that is full is split: its upper half goes to a new node
-//! to its right, which is reached through its left neighbour until its parent knows it. Readers do
-//! not lock; they read again what was changed under them (optimistic, as in Masstree, Mao et al.
-//! 2012). A reader waits only for a writer that is inside of the very node, for the time of a few
-//! copies.
+//! Writers lock one node at a time. A full node is split: its upper half moves to a new right
+//! neighbour, which is reached through the node until the parent has an entry for it. Readers do
+//! not lock; they retry reads of a node that changed (optimistic, as in Masstree, Mao et al. 2012).
+//! A reader waits only for a writer that is changing the same node, for the time of a few copies.
 //!
-//! Ascending keys leave full nodes behind: a split at the end of the last node moves nothing.
+//! Ascending keys leave full nodes behind, because a split at the end of the last node moves
+//! nothing.
 //!
 //! Left out on purpose: removal, and with it merging nodes and every scheme to reclaim them.
 
@@ -36,15 +36,16 @@ use std::sync::Arc;
 pub(crate) struct BTree {
     arena: Arena,
     root: AtomicPtr<TreeNode>,
-    /// Held while the tree gets another level.
+    /// Held while a new root is added.
     growing: Mutex<()>,
     layout: Layout,
 }
 
-// SAFETY: nodes and records live in the arena, which the tree owns, and change only through
-// atomics.
+// SAFETY: the tree owns the arena of its nodes and entries (crate rule 1); entries are filled
+// before they are published (crate rule 2), and nodes change by atomic operations.
 unsafe impl Send for BTree {}
-// SAFETY: as for `Send`.
+// SAFETY: shared access changes nodes by atomic operations only, and entries in the tree are not
+// refilled (invariant 2 of `node`).
 unsafe impl Sync for BTree {}
 
 impl BTree {
@@ -54,53 +55,59 @@ impl BTree {
         Self { arena, root, growing: Mutex::new(()), layout }
     }
 
-    /// Bytes handed out, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes allocated.
     pub(crate) fn usage(&self) -> (usize, usize) {
         self.arena.usage()
     }
 
     #[inline]
     fn root(&self) -> TreeNodeRef<'_> {
+        // Acquire pairs with the release in `grow`: the root is seen initialized.
         let root = self.root.load(Ordering::Acquire);
-        // SAFETY: the root is never null.
+        // SAFETY: `new` stores a node and `grow` another one; the root is never null.
         let root = unsafe { NonNull::new_unchecked(root) };
-        // SAFETY: the root is a node of this tree.
+        // SAFETY: `root` is a node of this tree's arena, which `self` keeps.
         unsafe { TreeNodeRef::new(root) }
     }
 
-    /// Adds a version. No two versions of a key may have the same sequence number.
+    /// Inserts a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, contents: &Entry<'_>) {
         let target = SearchTarget::new(contents.key, contents.seq);
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
-        // What will be read and moved in the leaf comes while key and value are copied.
+        // The lines prefetched arrive while key and value are copied.
         let record = self.allocate(contents);
         leaf.prefetch_entry(target.head);
-        // SAFETY: made in this tree's arena.
+        // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
+        // never refilled.
         let entry = unsafe { NodeRef::new(record) };
         self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
-    /// An entry that is not in the tree yet.
+    /// Allocates an entry that is not linked.
     pub(crate) fn allocate(&self, contents: &Entry<'_>) -> NonNull<Node> {
         Node::allocate(&self.arena, self.layout, 0, contents)
     }
 
-    /// Writes an entry anew that is not in the tree.
+    /// Refills an entry that is not linked.
     ///
     /// # Safety
-    /// It was made by [`BTree::allocate`], no one else reads it, and it has room for the contents.
+    /// The entry was allocated by [`BTree::allocate`] of this tree, no other thread reads it (crate
+    /// rule 2), and it has room for the contents.
     pub(crate) unsafe fn rewrite(&self, record: NonNull<Node>, contents: &Entry<'_>) {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees exclusive access and room, and all entries of this tree
+        // have its layout.
         unsafe { Node::fill(record, self.layout, contents) };
     }
 
-    /// Puts an entry into the tree.
+    /// Links an entry.
     ///
     /// # Safety
-    /// It was made by [`BTree::allocate`] of this tree, and is linked for the first time.
+    /// The entry was allocated by [`BTree::allocate`] of this tree, has no versions or is
+    /// permanent, and is linked for the first time.
     pub(crate) unsafe fn link(&self, record: NonNull<Node>) {
-        // SAFETY: made in this tree's arena.
+        // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
+        // refilled any more.
         let entry: NodeRef<'_> = unsafe { NodeRef::new(record) };
         let target = SearchTarget::new(entry.key(), entry.seq());
         let leaf = self.descend(&target, 0);
@@ -108,7 +115,7 @@ impl BTree {
         self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
-    /// Puts an entry into the leaf where it belongs.
+    /// Inserts an entry into its leaf, which is locked.
     fn insert_into<'a>(
         &'a self,
         mut leaf: TreeNodeGuard<'a>,
@@ -125,8 +132,8 @@ impl BTree {
         self.add_to_parent(1, head, first, right);
     }
 
-    /// Makes room in a full leaf for an entry that belongs at `at`, and puts it there. Returns the
-    /// new node to the right, with its first entry.
+    /// Splits a full leaf and inserts an entry that belongs at `at`. Returns the new right
+    /// neighbour, with its first entry.
     fn split_leaf<'a>(
         &'a self,
         leaf: &mut TreeNodeGuard<'a>,
@@ -136,13 +143,13 @@ impl BTree {
     ) -> (u64, NodeRef<'a>, TreeNodeRef<'a>) {
         let right = self.new_node(0);
         if at == SLOTS && leaf.node.right().is_none() {
-            // An ascending key: the full node stays as it is.
+            // An ascending key leaves the full node unchanged.
             right.lock().insert(0, head, entry.as_ptr(), None);
             leaf.link(right, head, entry);
             return (head, entry, right);
         }
         let middle = SLOTS / 2;
-        // A full leaf has an entry in its middle.
+        // `split` returns an entry, because a full leaf has one in its middle.
         let (first_head, first) = leaf.split(middle, right).unwrap_or((head, entry));
         if at > middle {
             right.lock().insert(at - middle, head, entry.as_ptr(), None);
@@ -153,11 +160,11 @@ impl BTree {
     }
 
     fn new_node(&self, level: usize) -> TreeNodeRef<'_> {
-        // SAFETY: made in this tree's arena.
+        // SAFETY: the node was just allocated in this tree's arena.
         unsafe { TreeNodeRef::new(TreeNode::allocate(&self.arena, level)) }
     }
 
-    /// Tells the level above of a node that was split off, whose first entry is `first`.
+    /// Inserts a new node, whose first entry is `first`, into the level above.
     fn add_to_parent<'a>(
         &'a self,
         level: usize,
@@ -187,7 +194,7 @@ impl BTree {
         self.add_to_parent(level + 1, up_head, up, right);
     }
 
-    /// Puts a root of `level` above the present one, unless someone did.
+    /// Adds a root of `level`, unless another thread did.
     fn grow(&self, level: usize) {
         let _growing = lock(&self.growing);
         let old = self.root();
@@ -195,18 +202,19 @@ impl BTree {
             return;
         }
         let root = self.new_node(level);
-        // The old root is the leftmost node of its level; those to its right are reached through
-        // it until they are added.
+        // The old root is the leftmost node of its level; nodes to its right are reached through it
+        // until they are added.
         root.lock().set_first_child(old);
+        // Release pairs with the acquire in `root`.
         self.root.store(root.as_ptr().as_ptr(), Ordering::Release);
     }
 
-    /// The node of a level in which the target belongs, locked.
+    /// Locks the node of a level in which the target belongs.
     fn lock_for(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeGuard<'_> {
         self.lock_from(self.descend(target, level), target)
     }
 
-    /// The node in which the target belongs: this one, or one to its right; locked.
+    /// Locks the node in which the target belongs: this one, or one to its right.
     fn lock_from<'a>(
         &'a self,
         mut node: TreeNodeRef<'a>,
@@ -214,7 +222,7 @@ impl BTree {
     ) -> TreeNodeGuard<'a> {
         loop {
             let locked = node.lock();
-            // It may have been split since it was found.
+            // The node may have been split since it was found.
             match node.right() {
                 Some(right) if node.is_beyond(target) => node = right,
                 _ => return locked,
@@ -222,12 +230,12 @@ impl BTree {
         }
     }
 
-    /// The node of a level in which the target belongs, or one to the left of it.
+    /// Finds the node of a level in which the target belongs, or one to its left.
     #[inline]
     fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
         let mut node = self.root();
         while node.level() > level {
-            // A node that has changed under the search is searched again.
+            // Retries a node that changed during the step.
             if let Ok(next) = Self::step_down(node, target) {
                 node = next;
                 node.prefetch();
@@ -236,7 +244,7 @@ impl BTree {
         node
     }
 
-    /// The child, or the node to the right, in which to search on for the target.
+    /// Returns the child or the right neighbour in which the search continues.
     #[inline]
     fn step_down<'a>(
         node: TreeNodeRef<'a>,
@@ -246,7 +254,8 @@ impl BTree {
         let next = if node.is_beyond(target) {
             node.right()
         } else {
-            // The entry of a child is its first: an entry that is the target leads into its child.
+            // An entry is the first of the child after it, so a target equal to an entry leads into
+            // that child.
             let before = node.count_before(target);
             node.child(before + usize::from(node.is_at(before, target)))
         };
@@ -254,15 +263,15 @@ impl BTree {
         next.ok_or(NodeChanged)
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
+    /// Returns the newest version of `key` at or below `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let slot = self.first_at_or_after(key, seq)?;
         (slot.record.key() == key).then(|| slot.record.entry())
     }
 
-    /// As [`BTree::get`], where versions may have been forgotten: an error if the one that is asked
-    /// for may have been. That one, and the version above those that were forgotten, were here
-    /// before this was asked: so the two need not be read at one moment.
+    /// As [`BTree::get`], for entries with versions. Returns an error if the requested version may
+    /// have been reclaimed. The found version and the one that marks reclaimed versions below it
+    /// were linked before this call, so the two need not be read at one point in time.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
@@ -275,7 +284,7 @@ impl BTree {
             Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(|slot| slot.record),
         };
         if let Some(newer) = before.filter(|newer| newer.key() == key) {
-            // SAFETY: the layout says so.
+            // SAFETY: all entries of this tree have its layout, which is versioned.
             let older = unsafe { newer.versions() }.older();
             if matches!(older, Older::Reclaimed) {
                 return Err(Overwritten);
@@ -284,17 +293,17 @@ impl BTree {
         Ok(found.map(|slot| slot.record).filter(|record| record.key() == key))
     }
 
-    /// The first key of all.
+    /// The smallest key.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         self.first().map(|slot| slot.record.key())
     }
 
-    /// The last key of all.
+    /// The largest key.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.last().map(|slot| slot.record.key())
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Returns the first entry at or after `(key, seq)`.
     fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
         let target = SearchTarget::new(key, seq);
         let mut leaf = self.descend(&target, 0);
@@ -324,7 +333,7 @@ impl BTree {
         Ok(found)
     }
 
-    /// The last entry before `(key, seq)`.
+    /// Returns the last entry before `(key, seq)`.
     fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<LeafEntry<'_>> {
         let target = SearchTarget::new(key, seq);
         let mut node = self.root();
@@ -338,15 +347,15 @@ impl BTree {
         }
     }
 
-    /// As a search for the target, but into the child whose first entry is before it: there, or to
-    /// the right of there, is the last entry before it.
+    /// Like a search for the target, but descends into the child whose first entry is before it;
+    /// the last entry before the target is in that subtree or to its right.
     fn step_before<'a>(
         node: TreeNodeRef<'a>,
         target: &SearchTarget<'_>,
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
         let before = node.count_before(target);
-        // Beyond the high entry, and not that entry itself.
+        // Not if the target is the high entry itself: the last entry before that is in this node.
         let is_right = node.is_after_high(target);
         let found = if is_right {
             node.right().map_or(SearchStep::End, SearchStep::Continue)
@@ -398,10 +407,10 @@ impl BTree {
     }
 }
 
-/// Where a step of a search has led.
+/// The result of one step of a search.
 enum SearchStep<'a> {
     At(LeafEntry<'a>),
-    /// Another node, to the right or below, where to search on.
+    /// Continue at this node, to the right or below.
     Continue(TreeNodeRef<'a>),
     End,
 }

@@ -1,9 +1,9 @@
-//! What a memtable holds: versions of keys.
+//! The entries of a memtable: versions of keys.
 
 /// A position in the total order of writes; higher is newer. At most [`MAX_SEQ`].
 pub type SeqNo = u64;
 
-/// The largest sequence number: 56 bits, so that it fits beside a kind in 64.
+/// The largest sequence number. It has 56 bits, so that it fits in 64 with a kind.
 pub const MAX_SEQ: SeqNo = (1 << 56) - 1;
 
 /// The longest key, in bytes.
@@ -12,18 +12,18 @@ pub const MAX_KEY_LEN: usize = 64 << 10;
 /// The longest value, in bytes.
 pub const MAX_VALUE_LEN: usize = 1 << 30;
 
-/// What a version of a key says.
+/// The kind of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EntryKind {
-    /// The key has no value from here on.
+    /// The key was deleted.
     Tombstone = 0,
-    /// The key has this value from here on.
+    /// The key was given a value.
     Value = 1,
 }
 
 impl EntryKind {
-    /// The kind of a stored byte.
+    /// Returns the kind that a stored byte encodes.
     pub const fn from_u8(byte: u8) -> Option<Self> {
         match byte {
             0 => Some(Self::Tombstone),
@@ -38,9 +38,9 @@ impl EntryKind {
 pub struct Entry<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// When it was written.
+    /// The sequence number of the write.
     pub seq: SeqNo,
-    /// What it says.
+    /// A value or a tombstone.
     pub kind: EntryKind,
     /// The value; empty for a tombstone.
     pub value: &'a [u8],
@@ -53,7 +53,7 @@ impl Entry<'_> {
     }
 }
 
-/// Sequence number and kind in one word, in the order of sequence numbers.
+/// Packs sequence number and kind into one word that sorts by sequence number.
 pub(crate) const fn pack(seq: SeqNo, kind: EntryKind) -> u64 {
     (seq << 8) | kind as u64
 }

@@ -1,26 +1,27 @@
-//! Buckets, chosen by a hash of the first bytes of the key (memory buffer paper, §2.1): the hash
-//! skip-list and the hash linked-list, whose buckets are sorted lists, and the hash vector of the
-//! authors' later program, whose buckets are in the order of arrival.
+//! Hashed memtables (memory buffer paper, §2.1): a hash of the first bytes of a key chooses a
+//! bucket. In the hash skip-list and the hash linked-list, buckets are sorted lists; in the hash
+//! vector of the authors' later program, they are chains in the order of arrival.
 //!
-//! An insert or a lookup searches one bucket. Prefixes that share a bucket are in one list, which
-//! is in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a
-//! bucket can become a skip-list while it is in use: from so many entries on, nodes are taller.
+//! An insert or a lookup searches one bucket. Prefixes that share a bucket share one list, which is
+//! in the order of keys. The linked-list is a skip-list whose nodes have one link, so that a bucket
+//! can become a skip-list in use: beyond a threshold of entries, new nodes are taller.
 //!
-//! Keys of one prefix are neighbours in the order of all keys, so a cursor stays in its bucket as
-//! long as it stays in its prefix. Where it leaves that, and the reader did not promise to stop
-//! before, it goes on in an order of all entries. By default that order is made when it is first
-//! needed, and then only brought up to date; with [`HashView::Copy`] it is made anew each time, as
-//! RocksDB does and as the paper measured. In a bucket in the order of arrival, a cursor sorts what
-//! shares its prefix.
+//! Keys with the same prefix are neighbours in key order, so a cursor stays in its bucket while it
+//! stays in its prefix. When it leaves the prefix, and the reader did not promise to stop before,
+//! it continues in a sorted view of all entries. By default that view is created when it is first
+//! needed and then only updated; with [`HashView::Copy`] it is created anew each time, as RocksDB
+//! does and as the paper measured. In a bucket in the order of arrival, a cursor sorts the entries
+//! of its prefix.
 //!
-//! To make the order of all, all buckets are walked while entries are inserted. From then on entries are also
-//! logged, and no entry may be missed or be there twice. A writer looks at `stage` before it links
-//! its node and after: if the walk was over before, the node is not in it; if the walk had not
-//! begun after, the node is in it; otherwise the node is logged as doubtful, and looked up.
+//! To create the view, all buckets are walked while entries are inserted. From then on entries are
+//! also logged, and none may be missed or appear twice. A writer reads `stage` before it links its
+//! node and after: if the walk was over before, it missed the node; if the walk had not begun
+//! after, it sees the node; otherwise the node is logged as doubtful, and checked against the view.
 //!
 //! Invariants:
-//! 1. Buckets lie in the arena, and are never removed.
+//! 1. Buckets lie in the arena, which the table owns, and are never removed.
 //! 2. An entry is in the bucket of its prefix; a list is in the order of entries.
+//! 3. Nodes lie in the arena of the table and have no versions, so they are never refilled.
 
 mod chain;
 mod position;
@@ -29,97 +30,98 @@ mod prefix;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use crate::arena::{ALIGN, Arena};
+use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
 use crate::ordered::{EntryLog, SortedView};
-use crate::pool::Pool;
+use crate::pool::{ALIGN, Pool};
 use crate::skiplist::{Layout, List, Node, NodeRef, random_height};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
 use chain::{Chain, ChainTooLong, STEPS_MAX};
 pub(crate) use position::{HashPosition, ReadBounds};
 use prefix::Prefix;
 
-/// What a hashed memtable reads where a range leaves a prefix.
+/// How a hashed memtable serves a range that leaves a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HashView {
-    /// An order of all entries that is made once and then brought up to date.
+    /// From a sorted view of all entries, which is created once and then updated.
     #[default]
     Kept,
-    /// A copy of all entries, sorted each time.
+    /// From a copy of all entries, sorted each time.
     Copy,
 }
 
-/// The table of a hashed memtable.
+/// The form of the table of a hashed memtable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableShape {
-    /// Bytes of a key that choose its bucket.
+    /// The length of the prefix that chooses a bucket, in bytes.
     pub(crate) prefix: usize,
     pub(crate) buckets: usize,
     pub(crate) form: BucketForm,
 }
 
-/// What is in a bucket.
+/// The structure of a bucket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BucketForm {
     /// A sorted list.
     List(ListHeights),
-    /// Entries in the order of arrival.
+    /// A chain in the order of arrival.
     Chain,
 }
 
-/// The lists of a hashed memtable.
+/// Heights of the lists of a hashed memtable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListHeights {
     /// The links of an empty list's head.
     pub(crate) head: usize,
     /// The largest height of a node.
     pub(crate) max: usize,
-    /// In a list of fewer entries, nodes have one link.
+    /// In a list with fewer entries, nodes have one link.
     pub(crate) tall_from: usize,
 }
 
-/// One in so many nodes of a height also has the next one.
+/// One in this many nodes of a height also has the next height.
 const BRANCHING: u64 = 4;
 
-/// The walk over all buckets: not begun, going on, over.
+/// Stages of the walk over all buckets: not begun, running, over.
 const UNORDERED: usize = 0;
 const ORDERING: usize = 1;
 const ORDERED: usize = 2;
 
-/// A list, and how long it is.
+/// A list and its length.
 struct ListBucket {
     list: List,
-    /// Counted only where it decides about heights.
+    /// Counted only if heights depend on it.
     len: AtomicUsize,
     all: WrittenOnce,
 }
 
 const _: () = assert!(align_of::<ListBucket>() <= ALIGN);
 
-/// A place for each bucket.
+/// The table of buckets.
 enum Buckets {
-    /// A list is made when its first entry comes.
+    /// A list is created with its first entry.
     Lists(Box<[AtomicPtr<ListBucket>]>, ListHeights),
     Chains(Box<[Chain]>),
 }
 
-/// Buckets with entries.
+/// A hash table of buckets.
 pub(crate) struct Hashed {
     arena: Arena,
     places: Buckets,
     prefix: usize,
     view: HashView,
-    /// What was inserted since the order was made.
+    /// Entries inserted since the view was created.
     log: EntryLog,
     stage: AtomicUsize,
-    /// Held while the order is made.
+    /// Held while the view is created.
     ordering: Mutex<()>,
 }
 
-// SAFETY: buckets and nodes live in the arena, which the table owns, and change only through
-// atomics.
+// SAFETY: the table owns the arena of its buckets and nodes (invariant 1), which are initialized
+// before they are published and change by atomic operations.
 unsafe impl Send for Hashed {}
-// SAFETY: as for `Send`.
+// SAFETY: shared access changes buckets by atomic operations only, and nodes are never refilled
+// (invariant 3).
 unsafe impl Sync for Hashed {}
 
 impl Hashed {
@@ -131,15 +133,15 @@ impl Hashed {
             BucketForm::List(heights) => Buckets::Lists(count.map(|_| empty()).collect(), heights),
             BucketForm::Chain => Buckets::Chains(count.map(|_| Chain::new()).collect()),
         };
-        // SAFETY: nodes are made in the arena of this table, which cursors keep together with
-        // their positions.
+        // SAFETY: nodes are allocated in the arena of this table, which the log does not outlive;
+        // cursors hold the memtable with the views that they use.
         let log = unsafe { EntryLog::new(0) };
         let stage = AtomicUsize::new(UNORDERED);
         let prefix = shape.prefix;
         Self { arena, places, prefix, view, log, stage, ordering: Mutex::new(()) }
     }
 
-    /// Bytes in use, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes allocated.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.arena.usage();
         let (log_used, log_allocated) = self.log.usage();
@@ -147,7 +149,7 @@ impl Hashed {
         (used + log_used + table, allocated + log_allocated + table)
     }
 
-    /// Bytes of the table of buckets.
+    /// Returns the bytes of the table of buckets.
     pub(crate) fn table_bytes(&self) -> usize {
         match &self.places {
             Buckets::Lists(places, _) => size_of_val(&**places),
@@ -159,38 +161,41 @@ impl Hashed {
         Prefix::of(key, self.prefix)
     }
 
-    /// What the bucket of a key is reached by.
+    /// Returns the table entry for the bucket of a key.
     fn place<'a, P>(&self, places: &'a [P], key: &[u8]) -> &'a P {
         &places[self.prefix(key).bucket(places.len())]
     }
 
     fn deref(&self, bucket: *mut ListBucket) -> Option<&ListBucket> {
-        // SAFETY: invariant 1.
+        // SAFETY: `bucket` is null or was published in a table entry, so it lies in the arena
+        // (invariant 1).
         let bucket: &ListBucket = unsafe { bucket.as_ref() }?;
         bucket.all.read();
         Some(bucket)
     }
 
-    /// The list at a place; none if nothing was put there.
+    /// Returns the list of a table entry; none before its first entry.
     fn list(&self, place: &AtomicPtr<ListBucket>) -> Option<&List> {
-        // Acquire pairs with the release in `bucket_or_new`.
+        // Acquire pairs with the release in `bucket_or_new`: the bucket is seen initialized.
         self.deref(place.load(Ordering::Acquire)).map(|bucket| &bucket.list)
     }
 
     fn bucket_or_new(&self, place: &AtomicPtr<ListBucket>, heights: &ListHeights) -> &ListBucket {
         loop {
+            // Acquire pairs with the release below.
             if let Some(bucket) = self.deref(place.load(Ordering::Acquire)) {
                 return bucket;
             }
             let new = self.arena.allocate(size_of::<ListBucket>()).cast::<ListBucket>();
-            // SAFETY: the arena is this table's, and so are all nodes of its lists.
+            // SAFETY: the table owns the arena of the list and of all its nodes, which have no
+            // versions (invariants 1 and 3).
             let list = unsafe { List::new(&self.arena, Layout::Plain, heights.head) };
             let bucket = ListBucket { list, len: AtomicUsize::new(0), all: WrittenOnce::new() };
             bucket.all.write();
-            // SAFETY: freshly allocated for a bucket, and aligned to 8.
+            // SAFETY: the allocation is new, has the size of a bucket, and is aligned to 8.
             unsafe { new.write(bucket) };
-            // Release: who sees the bucket sees it written. Where another thread was faster, this
-            // one is left unused.
+            // Release pairs with the acquires above and in `list`: the bucket is seen initialized.
+            // If another thread was faster, this one stays unused.
             let _ = place.compare_exchange(
                 ptr::null_mut(),
                 new.as_ptr(),
@@ -200,16 +205,17 @@ impl Hashed {
         }
     }
 
-    /// Adds a version. No two versions of a key may have the same sequence number.
+    /// Inserts a version. No two versions of a key may have the same sequence number.
     pub(crate) fn insert(&self, contents: &Entry<'_>) {
-        // Acquire pairs with the release in `kept_view`.
+        // Acquire pairs with the release of ORDERED in `kept_view`: a writer that sees it links its
+        // node after the walk.
         let stage = self.stage.load(Ordering::Acquire);
         let node = match &self.places {
             Buckets::Lists(places, heights) => {
                 let bucket = self.bucket_or_new(self.place(places, contents.key), heights);
                 let node = self.insert_sorted(bucket, heights, contents);
-                // Pairs with the fence in `kept_view`: either the walk sees the link, or this sees
-                // that the walk has begun.
+                // Pairs with the fence in `kept_view`: either the walk sees the link, or the load
+                // of the stage in `log` sees that the walk has begun.
                 if stage != ORDERED {
                     fence(Ordering::SeqCst);
                 }
@@ -217,7 +223,7 @@ impl Hashed {
             }
             Buckets::Chains(chains) => {
                 let node = Node::allocate(&self.arena, Layout::Plain, 1, contents);
-                // SAFETY: just made in the arena of this table, with one link.
+                // SAFETY: the node was just allocated in the arena of this table, with one link.
                 unsafe { self.place(chains, contents.key).push(node) };
                 node
             }
@@ -244,17 +250,18 @@ impl Hashed {
         node
     }
 
-    /// Logs a node that was put into its bucket, and before that saw the walk at `stage`.
+    /// Logs a node that is in its bucket and whose writer saw the walk at `stage` before.
     fn log(&self, node: NonNull<Node>, stage: usize) {
         if stage == ORDERED {
             self.log.push(node);
-        // Sequentially consistent, after the fence of a list or the exchange of a chain.
+        // SeqCst: ordered after the fence of a list or the SeqCst exchange of a chain, so that it
+        // cannot miss a walk that missed the node.
         } else if self.stage.load(Ordering::SeqCst) != UNORDERED {
             self.log.push_doubtful(node);
         }
     }
 
-    /// All nodes, in no order.
+    /// Returns all nodes, unordered.
     fn nodes(&self) -> Vec<NonNull<Node>> {
         match &self.places {
             Buckets::Lists(places, _) => {
@@ -270,14 +277,14 @@ impl Hashed {
         }
     }
 
-    /// The entries of a chain that share the prefix of `key`, in order; as of now.
+    /// Returns the entries of a chain that share the prefix of `key`, sorted.
     fn ordered_prefix(&self, chain: &Chain, key: &[u8]) -> Arc<SortedView> {
         let prefix = self.prefix(key);
         let nodes = chain.nodes().filter(|node| prefix.is_of(node.key()));
         self.log.sorted(nodes.map(NodeRef::as_ptr))
     }
 
-    /// An order of all entries that were inserted before.
+    /// Returns a sorted view of all entries that were inserted before.
     fn ordered(&self) -> Arc<SortedView> {
         match self.view {
             HashView::Copy => self.log.sorted(self.nodes().into_iter()),
@@ -292,23 +299,24 @@ impl Hashed {
                 self.stage.store(ORDERING, Ordering::SeqCst);
                 fence(Ordering::SeqCst);
                 self.log.install(self.nodes().into_iter());
-                // Release: who sees that the walk is over links its node after it.
+                // Release pairs with the acquires above and in `insert`: the installed view is
+                // seen.
                 self.stage.store(ORDERED, Ordering::Release);
             }
         }
         self.log.view()
     }
 
-    /// Nodes of a chain that a lookup follows before it asks for the order of all entries.
+    /// The number of nodes of a chain that a lookup visits before it uses the sorted view.
     fn steps_max(&self) -> usize {
         match self.view {
             HashView::Kept => STEPS_MAX,
-            // An order would be made for this lookup alone.
+            // A view would be created for this lookup alone.
             HashView::Copy => usize::MAX,
         }
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
+    /// Returns the newest version of `key` at or below `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.places {
             Buckets::Lists(places, _) => {
@@ -321,7 +329,8 @@ impl Hashed {
                     Ok(node) => node.map(NodeRef::entry),
                     Err(ChainTooLong) => {
                         let slot = self.ordered().get(key, seq)?;
-                        // SAFETY: the arena is this table's.
+                        // SAFETY: the slot names a node of this table's arena (invariant 3), which
+                        // `self` keeps.
                         let node: NodeRef<'_> = unsafe { slot.node() };
                         Some(node.entry())
                     }
@@ -333,7 +342,7 @@ impl Hashed {
 
 impl ListHeights {
     fn of(&self, bucket: &ListBucket, seq: SeqNo) -> usize {
-        // Relaxed: it decides about speed alone.
+        // Relaxed: the count only influences speed.
         if self.tall_from > 0 && bucket.len.fetch_add(1, Ordering::Relaxed) < self.tall_from {
             return 1;
         }

@@ -1,10 +1,10 @@
 //! The head of a key: its first eight bytes as an integer.
 //!
-//! Comparing keys is the inner loop of a storage engine, and following a pointer to a key is what
-//! makes it slow. Heads compare as their keys do, except that equal heads say nothing, so a head
-//! kept beside a pointer answers most comparisons without following it.
+//! Comparing keys is the inner loop of a storage engine, and following a pointer to a key is the
+//! slow part. Heads compare as their keys do, except that equal heads decide nothing, so a head
+//! stored with a pointer answers most comparisons without following it.
 
-/// The first eight bytes of `key`, big-endian, filled up with zeros.
+/// Returns the first eight bytes of `key`, big-endian, padded with zeros.
 ///
 /// `a < b` implies `head_of(a) <= head_of(b)`, and `head_of(a) < head_of(b)` implies `a < b`.
 #[inline]
@@ -15,11 +15,12 @@ pub fn head_of(key: &[u8]) -> u64 {
     }
 }
 
-/// Of fewer than eight bytes. Both ends are read as integers, which overlap where they must: bytes
-/// that are copied one by one and read as a whole right afterwards take several times as long.
+/// The head of fewer than eight bytes. Reads both ends as integers, which may overlap: copying the
+/// bytes one by one and loading them as a word takes several times as long, because the load must
+/// wait for the stores.
 #[inline]
 fn head_of_short(key: &[u8]) -> u64 {
-    // Where its last byte goes.
+    // Moves the last byte to its place.
     let shift = 8_u32.saturating_sub(key.len() as u32) * 8;
     if let (Some(first), Some(last)) = (key.first_chunk::<4>(), key.last_chunk::<4>()) {
         u64::from(u32::from_be_bytes(*first)) << 32 | u64::from(u32::from_be_bytes(*last)) << shift

@@ -1,33 +1,38 @@
 //! Write buffers of an LSM tree: concurrent, multi-version, allocated from an arena.
 //!
-//! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads at once,
-//! answers reads meanwhile, and is dropped as a whole once its contents are on disk and its last
-//! reader has let go. Nothing in it is ever changed or removed, which is what makes reads without
-//! locks simple: what was once found stays where it is. FloDB's alone forgets versions that no one
-//! asks for, and pins what is read.
+//! A [`Memtable`] takes entries `(key, sequence number, kind, value)` from many threads at once and
+//! answers reads meanwhile. It is dropped as a whole once its contents are on disk and its last
+//! reader is gone. Entries are neither changed nor removed, which keeps reads without locks simple:
+//! a pointer to an entry stays good. Only FloDB reclaims versions that no reader needs, and pins
+//! the ones that are being read.
 //!
-//! Order is bytewise by key and, within a key, from new to old. Range tombstones live beside the
-//! entries, in whatever structure holds those.
+//! Entries are ordered bytewise by key and, within a key, from new to old. Range tombstones are
+//! kept apart from the entries, whatever the kind.
 //!
-//! This crate is the one home of unsafe code in Terrane. Its rules:
-//! 1. memory is handed out by the arena and freed only with the arena, and every pointer into it
-//!    is kept together with a reference that keeps the arena alive;
-//! 2. a node is written before it is linked, and never written again except for its links;
-//! 3. a link is set with release and followed with acquire ordering.
+//! This crate is the one home of unsafe code in Terrane. SAFETY comments cite these rules as "crate
+//! rule N", and the numbered invariants of their module:
+//! 1. Memory of an arena is freed only with the arena, and every pointer into an arena is kept with
+//!    an owner or a borrow that keeps the arena alive.
+//! 2. Header, key and value of a node are written only while no other thread can read them. Every
+//!    kind but FloDB fills a node before it publishes it, and never again. FloDB also refills nodes
+//!    that it has reclaimed; there the rule holds because of the invariants of `skiplist::versions`
+//!    and `flodb::membuffer`.
+//! 3. A pointer to a node is published with release ordering and loaded with acquire ordering
+//!    before it is followed, so the node is seen filled.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `arena`, `pool` | a bump allocator for many threads; memory for the next one |
+//! | `arena`, `pool` | a bump allocator for many threads; memory for the next memtable |
 //! | `head` | the first bytes of a key as an integer |
 //! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
-//! | `hash` | sorted lists in the buckets of a hash table |
+//! | `hash` | lists or chains in the buckets of a hash table |
 //! | `flodb` | a hash table in front of the B-link tree or the skip-list |
 //! | `vector` | an array in the order of arrival |
-//! | `ordered` | entries of an unsorted structure, in order |
+//! | `ordered` | sorted views of an unsorted structure |
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
 //! | `memtable` | one interface over the kinds |
-//! | `prefetch`, `padded` | asks for memory before it is needed; cache lines of one's own |
+//! | `prefetch`, `padded` | prefetching; values with cache lines of their own |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
 mod arena;

@@ -1,23 +1,23 @@
-//! What a memtable's memory is used for.
+//! The memory of a memtable, by use.
 
-/// Bytes of memory by use. Their sum is what was taken from the allocator.
+/// Bytes of memory by use. Their sum is the memory taken from the allocator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Keys and values, as long as the user gave them.
+    /// User bytes: the lengths of keys and values as passed in.
     pub data_bytes: usize,
     /// Links, lengths, sequence numbers, padding, range tombstones, and the structure itself.
     pub metadata_bytes: usize,
-    /// Allocated and not handed out yet.
+    /// Allocated but not used yet.
     pub unused_bytes: usize,
 }
 
 impl MemoryUse {
-    /// Data and metadata: what counts against the size of the buffer.
+    /// Returns data plus metadata, which count against the size of the buffer.
     pub fn used_bytes(&self) -> usize {
         self.data_bytes + self.metadata_bytes
     }
 
-    /// Everything taken from the allocator.
+    /// Returns all bytes taken from the allocator.
     pub fn total_bytes(&self) -> usize {
         self.used_bytes() + self.unused_bytes
     }

@@ -1,16 +1,19 @@
-//! Entries of an unsorted structure, in order: sorted runs of pointers, and what came since.
+//! Sorted views of an unsorted structure: sorted runs of pointers, and the nodes appended since.
 //!
-//! Who asks for an order pays for what came since the last one who did: it is sorted into a run of
-//! its own, and runs are merged when they are of like size, as in an LSM tree. So an entry is
-//! merged a few times only, however often the order is asked for, and a view has few runs.
+//! A reader that needs a sorted view pays for the nodes appended since the last one: they are
+//! sorted into a run of their own, and runs are merged when they are of similar size, as in an LSM
+//! tree. So an entry is merged a few times only, however often views are requested, and a view has
+//! few runs.
 //!
-//! Writers hold a lock for as long as it takes to append a pointer, readers one for as long as it
-//! takes to copy what was appended; sorting holds up only those who ask for an order too.
+//! Writers hold a lock while they append a pointer, and readers while they copy the appended ones;
+//! sorting blocks only other readers that need a view.
 //!
 //! Invariants:
-//! 1. Every pointer names a node in an arena that outlives the log and all its views.
+//! 1. Every pointer names a node without versions in an arena that outlives the log and all its
+//!    views, because callers of [`EntryLog::new`] guarantee it. So nodes are never refilled.
 //! 2. The slots of a run are in the order of entries, and never change.
-//! 3. What was appended is in the fresh part until a view that has it is in place.
+//! 3. A node stays in the fresh part until a view that includes it is installed, because `refresh`
+//!    installs the view first.
 
 mod position;
 mod tags;
@@ -27,15 +30,15 @@ use tags::{BLOCK, Tags, tag_of};
 use view::SortedRun;
 pub(crate) use view::{RunSlot, SortedView};
 
-/// What was appended and is in no view yet.
+/// Nodes that were appended and are in no view yet.
 #[derive(Default)]
 struct FreshNodes {
     nodes: Vec<NonNull<Node>>,
-    /// Nodes that a view may have already.
+    /// Nodes that a view may include already.
     doubtful: Vec<NonNull<Node>>,
-    /// Of `nodes`, where lookups search them.
+    /// Tags of `nodes`, if lookups search them.
     tags: Tags,
-    /// How many nodes are in views only.
+    /// The number of nodes that were moved into views.
     drained: usize,
 }
 
@@ -44,7 +47,7 @@ impl FreshNodes {
         self.nodes.len() + self.doubtful.len()
     }
 
-    /// Bytes in use, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes allocated.
     fn usage(&self) -> (usize, usize) {
         const NODE: usize = size_of::<NonNull<Node>>();
         let (used, allocated) = self.tags.usage();
@@ -53,17 +56,17 @@ impl FreshNodes {
     }
 }
 
-/// A growing list of nodes, and the order of those that were there when it was last asked for.
+/// A growing list of nodes, and the latest sorted view of them.
 pub(crate) struct EntryLog {
     fresh: Mutex<FreshNodes>,
-    /// The length of `fresh`; changed under its lock, as are the other two.
+    /// The length of `fresh`. Like the next two, stored under the lock of `fresh`.
     fresh_len: AtomicUsize,
     fresh_used: AtomicUsize,
     fresh_allocated: AtomicUsize,
     view: RwLock<Arc<SortedView>>,
-    /// Held while `view` is brought up to date.
+    /// Held while `view` is updated.
     sorting: Mutex<()>,
-    /// Bytes of all runs that are alive, those of older views included.
+    /// Bytes of all runs in use, including those of older views.
     run_bytes: Arc<AtomicUsize>,
     /// Whether the fresh part keeps its memory when it is emptied.
     is_reserved: bool,
@@ -71,34 +74,38 @@ pub(crate) struct EntryLog {
     is_searchable: bool,
 }
 
-// SAFETY: pointers are only followed while the arena lives (invariant 1), and nodes are `Sync`.
+// SAFETY: nodes live as long as the log and are not refilled (invariant 1); they are not tied to a
+// thread.
 unsafe impl Send for EntryLog {}
-// SAFETY: as for `Send`.
+// SAFETY: shared access goes through locks and atomics, and nodes are only read (invariant 1).
 unsafe impl Sync for EntryLog {}
 
 impl EntryLog {
-    /// An empty log with room for `capacity` nodes.
+    /// Creates an empty log with capacity for `capacity` nodes.
     ///
     /// # Safety
-    /// Every node that is appended lies in an arena that outlives the log and all its views.
+    /// Every node that is appended has no versions and lies in an arena that outlives the log and
+    /// all its views.
     pub(crate) unsafe fn new(capacity: usize) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the contract of this function is that of `with_tags`.
         unsafe { Self::with_tags(capacity, false) }
     }
 
-    /// An empty log that lookups can [search](Self::search).
+    /// Creates an empty log that lookups can [search](Self::search).
     ///
     /// # Safety
     /// As for [`EntryLog::new`].
     pub(crate) unsafe fn searchable(capacity: usize) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the contract of this function is that of `with_tags`.
         unsafe { Self::with_tags(capacity, true) }
     }
 
+    /// # Safety
+    /// As for [`EntryLog::new`].
     unsafe fn with_tags(capacity: usize, is_searchable: bool) -> Self {
         let tags = Tags::with_capacity(if is_searchable { capacity } else { 0 });
         let mut nodes = Vec::with_capacity(capacity);
-        // Written once, so that no append has to wait for a page.
+        // Touches the memory, so that no append takes a page fault.
         nodes.resize(capacity, NonNull::dangling());
         nodes.clear();
         let fresh = FreshNodes { nodes, doubtful: Vec::new(), tags, drained: 0 };
@@ -118,7 +125,7 @@ impl EntryLog {
     /// Appends a node. The array doubles when it is full.
     pub(crate) fn push(&self, node: NonNull<Node>) {
         let tag = self.is_searchable.then(|| {
-            // SAFETY: invariant 1.
+            // SAFETY: the node lies in the arena of this log and is not refilled (invariant 1).
             let node: NodeRef<'_> = unsafe { NodeRef::new(node) };
             (tag_of(node.key()), node.seq())
         });
@@ -130,7 +137,7 @@ impl EntryLog {
         self.count(&fresh);
     }
 
-    /// Appends a node that was perhaps [installed](Self::install) already.
+    /// Appends a node that [`EntryLog::install`] may have received already.
     pub(crate) fn push_doubtful(&self, node: NonNull<Node>) {
         let mut fresh = lock(&self.fresh);
         fresh.doubtful.push(node);
@@ -138,16 +145,16 @@ impl EntryLog {
     }
 
     fn count(&self, fresh: &FreshNodes) {
-        // Release pairs with the acquire in `view`: who sees that nothing is fresh sees the view
-        // that has it.
+        // Release pairs with the acquires in `view` and `get`: a reader that sees no fresh nodes
+        // sees the view that includes them.
         self.fresh_len.store(fresh.len(), Ordering::Release);
-        // Relaxed: figures order nothing.
+        // Relaxed: statistics order nothing.
         let (used, allocated) = fresh.usage();
         self.fresh_used.store(used, Ordering::Relaxed);
         self.fresh_allocated.store(allocated, Ordering::Relaxed);
     }
 
-    /// Everything that was appended before, in order.
+    /// Returns a sorted view of everything appended before.
     pub(crate) fn view(&self) -> Arc<SortedView> {
         if self.fresh_len.load(Ordering::Acquire) > 0 {
             self.refresh();
@@ -155,23 +162,23 @@ impl EntryLog {
         Arc::clone(&read(&self.view))
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
+    /// Returns the newest version of `key` at or below `seq`.
     pub(crate) fn get<'a>(&'a self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'a>> {
         if self.fresh_len.load(Ordering::Acquire) > 0 {
             self.refresh();
         }
-        // SAFETY: invariant 1; the arena outlives this borrow of the log.
         let slot = read(&self.view).get(key, seq)?;
-        // SAFETY: invariant 1.
+        // SAFETY: the node lies in the arena of this log, which outlives the borrow (invariant 1).
         Some(unsafe { slot.node() })
     }
 
-    /// As [`EntryLog::get`], without an order of what is fresh: all of it is searched, from new to old.
-    /// The log is searchable.
+    /// As [`EntryLog::get`], but searches the fresh nodes from new to old and does not sort them.
+    /// The log must be searchable.
     pub(crate) fn search<'a>(&'a self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'a>> {
         let tag = tag_of(key);
         let mut newest: Option<NodeRef<'a>> = None;
-        // Places are counted from the first node that ever came, as others may drain meanwhile.
+        // Positions count from the first node ever appended, because other threads may drain
+        // meanwhile.
         let mut end = usize::MAX;
         loop {
             let fresh = lock(&self.fresh);
@@ -179,7 +186,8 @@ impl EntryLog {
             let Some(last) = end_here.checked_sub(1) else { break };
             let start = last / BLOCK * BLOCK;
             fresh.tags.find(tag, start, end_here, |place| {
-                // SAFETY: invariant 1; the arena outlives this borrow of the log.
+                // SAFETY: the node lies in the arena of this log, which outlives the borrow, and is
+                // not refilled (invariant 1).
                 let node = unsafe { NodeRef::new(fresh.nodes[place]) };
                 let is_newer = newest.is_none_or(|newest| newest.seq() < node.seq());
                 if node.seq() <= seq && is_newer && node.key() == key {
@@ -191,38 +199,38 @@ impl EntryLog {
             }
             end = fresh.drained + start;
         }
-        // What was drained meanwhile is here, by invariant 3.
-        // SAFETY: as above.
+        // Nodes that were drained meanwhile are in the view (invariant 3). SAFETY: nodes of a view
+        // lie in the arena of this log, which outlives the borrow (invariant 1).
         let sorted = read(&self.view).get(key, seq).map(|slot| unsafe { slot.node() });
         newest.into_iter().chain(sorted).max_by_key(|node: &NodeRef<'a>| node.seq())
     }
 
-    /// A copy of everything that was appended before, sorted for this once.
+    /// Returns everything appended before, copied and sorted for this call.
     pub(crate) fn copy(&self) -> Arc<SortedView> {
-        // With the lock, so that nothing is on its way from one part to the other.
+        // Held so that no node moves from the fresh part to the view in between.
         let _sorting = lock(&self.sorting);
         let nodes = lock(&self.fresh).nodes.clone();
         let older = Arc::clone(&read(&self.view));
         self.sorted(nodes.into_iter().chain(older.nodes()))
     }
 
-    /// An order of these nodes, which is not kept.
+    /// Returns a sorted view of these nodes, which is not kept.
     pub(crate) fn sorted(&self, nodes: impl Iterator<Item = NonNull<Node>>) -> Arc<SortedView> {
-        // SAFETY: invariant 1.
+        // SAFETY: callers pass nodes of the arena of this log (invariant 1).
         let slots = nodes.map(|node| unsafe { RunSlot::new(node) }).collect();
         Arc::new(SortedView::of(SortedRun::sorted(slots, &self.run_bytes)))
     }
 
-    /// Adds nodes of which none was appended, except as doubtful.
+    /// Adds nodes to the view; none was appended before, except as doubtful.
     pub(crate) fn install(&self, nodes: impl Iterator<Item = NonNull<Node>>) {
         let _sorting = lock(&self.sorting);
-        // SAFETY: invariant 1.
+        // SAFETY: callers pass nodes of the arena of this log (invariant 1).
         let slots = nodes.map(|node| unsafe { RunSlot::new(node) }).collect();
         let next = read(&self.view).with(SortedRun::sorted(slots, &self.run_bytes));
         *write(&self.view) = Arc::new(next);
     }
 
-    /// Sorts what is fresh into the view.
+    /// Sorts the fresh nodes into the view.
     #[cold]
     fn refresh(&self) {
         let _sorting = lock(&self.sorting);
@@ -235,15 +243,15 @@ impl EntryLog {
         }
         let (count, doubtful_count) = (nodes.len(), doubtful.len());
         let view = Arc::clone(&read(&self.view));
-        // SAFETY: invariant 1.
+        // SAFETY: the node was appended to this log (invariant 1).
         let doubtful = doubtful.into_iter().map(|node| unsafe { RunSlot::new(node) });
         let missing = doubtful.filter(|slot| !view.contains(slot));
-        // SAFETY: invariant 1.
+        // SAFETY: the nodes were appended to this log (invariant 1).
         let slots = nodes.into_iter().map(|node| unsafe { RunSlot::new(node) });
         let run = SortedRun::sorted(slots.chain(missing).collect(), &self.run_bytes);
         let next = Arc::new(view.with(run));
         drop(view);
-        // In this order, by invariant 3.
+        // The view is installed before the fresh part is emptied (invariant 3).
         *write(&self.view) = next;
         let mut fresh = lock(&self.fresh);
         if fresh.nodes.len() == count && !self.is_reserved {
@@ -259,7 +267,7 @@ impl EntryLog {
         self.count(&fresh);
     }
 
-    /// Bytes in use, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes allocated.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let runs = self.run_bytes.load(Ordering::Relaxed);
         let used = self.fresh_used.load(Ordering::Relaxed);

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A value that shares no cache line with others: one that many threads write to, beside which
-/// there is what they only read. Two lines, as processors fetch neighbours in pairs.
+/// A value that shares no cache line with others, for data that many threads write next to data
+/// that they only read. Aligned to two lines, because processors fetch lines in pairs.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub struct Padded<T>(pub T);

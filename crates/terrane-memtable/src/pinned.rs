@@ -9,41 +9,49 @@ use std::sync::Arc;
 use crate::memtable::Memtable;
 use crate::skiplist::{Pin, Versions};
 
-/// Bytes of a value, borrowed from a memtable for as long as this exists.
+/// The bytes of a value in a memtable, kept alive without being copied.
+///
+/// Invariants:
+/// 1. The bytes lie at `base + offset` in the memory of `owner`, which is not moved or freed while
+///    `owner` exists.
+/// 2. The bytes are not written while this exists: `base` points to the versions of a pinned node
+///    if `offset` is not 0, and otherwise the node is never refilled (crate rule 2).
 pub struct PinnedValue {
-    /// Where the bytes begin; or what is pinned, and lies before them in the same node.
+    /// The start of the bytes, or the versions of the pinned node, which lie before them.
     base: NonNull<u8>,
-    /// How far behind that they begin; 0 if nothing is pinned.
+    /// The distance from `base` to the bytes; 0 without a pin.
     offset: u32,
     len: u32,
     /// Keeps the bytes alive.
     owner: Arc<Memtable>,
 }
 
-// SAFETY: the bytes are not written again as long as they are pinned, and the memtable is `Send`
-// and `Sync`.
+// SAFETY: the bytes are only read (invariant 2), the pin count is atomic, and the memtable is
+// `Send` and `Sync`.
 unsafe impl Send for PinnedValue {}
-// SAFETY: as for `Send`.
+// SAFETY: the bytes are only read (invariant 2), the pin count is atomic, and the memtable is
+// `Send` and `Sync`.
 unsafe impl Sync for PinnedValue {}
 
 impl PinnedValue {
-    /// Pins a value that stays as it is.
+    /// Borrows a value that is never refilled.
     ///
     /// # Safety
-    /// `value` lies in the memory of `owner`, and is never written again.
+    /// `value` lies in the memory of `owner`, in a node that is never refilled.
     pub(crate) unsafe fn new(owner: &Arc<Memtable>, value: &[u8]) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that the node of `value` needs no pin.
         unsafe { Self::with_pin(owner, value, Pin::NONE) }
     }
 
-    /// A value that stays as it is as long as there is the pin.
+    /// Borrows a value that is not refilled while `pin` exists.
     ///
     /// # Safety
-    /// `value` lies in the memory of `owner`, in the node that is pinned, if one is.
+    /// `value` lies in the memory of `owner`, in the pinned node, or in a node that is never
+    /// refilled if `pin` is [`Pin::NONE`].
     pub(crate) unsafe fn with_pin(owner: &Arc<Memtable>, value: &[u8], pin: Pin) -> Self {
         let start = NonNull::from(value).cast::<u8>();
         let (base, offset) = match pin.into_raw() {
-            // A key is between them, and so the distance is small.
+            // Only the rest of the versions and a key lie between them, so the distance fits.
             Some(versions) => {
                 let base = versions.cast::<u8>();
                 (base, (start.addr().get() - base.addr().get()) as u32)
@@ -58,7 +66,7 @@ impl PinnedValue {
         (self.offset > 0).then(|| self.base.cast())
     }
 
-    /// The memtable that is kept alive.
+    /// Returns the memtable that owns the value.
     pub fn memtable(&self) -> &Arc<Memtable> {
         &self.owner
     }
@@ -66,9 +74,11 @@ impl PinnedValue {
 
 impl Clone for PinnedValue {
     fn clone(&self) -> Self {
-        // SAFETY: it came from a pin, which lasts beyond this one.
+        // SAFETY: `with_pin` got the pointer from `Pin::into_raw`. This value still owns that pin,
+        // so the copy is not dropped.
         let own = ManuallyDrop::new(unsafe { Pin::from_raw(self.pinned()) });
-        // SAFETY: the bytes are those of this value, in the same node.
+        // SAFETY: the bytes lie in the same node of the same memtable, and the clone of the pin
+        // keeps it.
         unsafe { Self::with_pin(&self.owner, self, Pin::clone(&own)) }
     }
 }
@@ -76,8 +86,8 @@ impl Clone for PinnedValue {
 impl Drop for PinnedValue {
     #[inline]
     fn drop(&mut self) {
-        // The memtable goes after this.
-        // SAFETY: it came from a pin, and is given back once.
+        // SAFETY: `with_pin` got the pointer from `Pin::into_raw`, and it is turned into a pin
+        // once, here. `owner`, which keeps the arena, is dropped after this.
         drop(unsafe { Pin::from_raw(self.pinned()) });
     }
 }
@@ -87,10 +97,10 @@ impl Deref for PinnedValue {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: by `with_pin` the bytes lie there.
+        // SAFETY: the bytes lie at this offset in the same node (invariant 1).
         let start = unsafe { self.base.add(self.offset as usize) };
-        // SAFETY: by `with_pin` this many bytes lie there in the memory of `owner`, which is neither
-        // moved nor freed while it exists; and they are not written while there is the pin.
+        // SAFETY: `len` bytes lie there (invariant 1) and are not written while `self` exists
+        // (invariant 2).
         unsafe { std::slice::from_raw_parts(start.as_ptr(), self.len as usize) }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A write buffer that is filled, flushed and dropped again and again would take fresh pages from
 //! the system each time, and each page costs a fault when it is first written: about as much time
-//! as copying the entries themselves. So large blocks go back to a pool that all memtables of a
-//! database share. What the pool holds is counted, and bounded.
+//! as copying the entries. So large blocks return to a pool that all memtables of a database share.
+//! The size of the pool is counted and bounded.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -11,30 +11,35 @@ use std::sync::Arc;
 
 use crate::sync::{Mutex, lock};
 
+/// Alignment of blocks, and of all allocations of an arena.
+pub(crate) const ALIGN: usize = 8;
+
 /// The size of the blocks that are kept, and the largest usual chunk of an arena.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
-/// Blocks of this size and more are aligned for, and ask for, transparent huge pages: a search
+/// Blocks of at least this size are aligned for transparent huge pages, and request them: a search
 /// touches a few random lines of a large structure, and with small pages each of them also misses
 /// the TLB.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory taken from the allocator, uninitialised or holding what was there before.
+/// Memory from the allocator, uninitialised or with the contents of an earlier use.
+///
+/// Invariant 1: `start` is an allocation of `layout`, which only this block owns.
 pub(crate) struct MemoryBlock {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: a block owns its memory, and nothing in it is tied to a thread.
+// SAFETY: a block owns its memory (invariant 1), which is not tied to a thread.
 unsafe impl Send for MemoryBlock {}
 
 impl MemoryBlock {
     pub(crate) fn allocate(bytes: usize) -> Self {
-        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { crate::arena::ALIGN };
-        // Sizes are at most a value and a key, far below where a layout is refused.
-        let layout = Layout::from_size_align(bytes.max(align.min(8)), align)
+        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { ALIGN };
+        // Sizes are at most a key and a value, far below the limit of a layout.
+        let layout = Layout::from_size_align(bytes.max(ALIGN), align)
             .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()));
-        // SAFETY: the layout is not of size zero.
+        // SAFETY: the size of the layout is at least 8.
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
         if align == HUGE_PAGE_BYTES {
@@ -51,14 +56,14 @@ impl MemoryBlock {
         self.layout.size()
     }
 
-    /// Writes to every page, so that the system gives them now.
+    /// Writes to every page, so that the system provides it now.
     pub(crate) fn touch(&mut self) {
         const PAGE_BYTES: usize = 4 << 10;
         for offset in (0..self.len()).step_by(PAGE_BYTES) {
-            // SAFETY: the offset lies within the block.
+            // SAFETY: the offset is below the size of the allocation (invariant 1).
             let byte = unsafe { self.start.add(offset) };
-            // Volatile, or it might be left out: nobody reads it.
-            // SAFETY: the memory is owned by this block, and handed out to nobody yet.
+            // Volatile, because the compiler may drop a write that is never read. SAFETY: this
+            // block owns the memory exclusively (invariant 1), and the byte lies within it.
             unsafe { byte.write_volatile(0) };
         }
     }
@@ -66,7 +71,8 @@ impl MemoryBlock {
 
 impl Drop for MemoryBlock {
     fn drop(&mut self) {
-        // SAFETY: allocated in `allocate` with this layout.
+        // SAFETY: `start` is an allocation of this layout, which only this block owns (invariant
+        // 1).
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
@@ -75,15 +81,15 @@ impl Drop for MemoryBlock {
 fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
     use rustix::mm::{Advice, madvise};
     let whole = bytes - bytes % HUGE_PAGE_BYTES;
-    // Advice may be refused; then small pages do.
-    // SAFETY: the range was just allocated, and the advice does not change its contents.
+    // The system may refuse the advice and use small pages. SAFETY: the range is within an
+    // allocation that the caller owns, and the advice does not change its contents.
     let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
 }
 
 #[cfg(not(all(target_os = "linux", not(miri), not(loom))))]
 fn ask_for_huge_pages(_start: NonNull<u8>, _bytes: usize) {}
 
-/// Blocks that memtables left behind.
+/// A bounded store of blocks that dropped memtables returned.
 #[derive(Debug)]
 pub struct Pool {
     free: Mutex<Vec<MemoryBlock>>,
@@ -97,24 +103,24 @@ impl std::fmt::Debug for MemoryBlock {
 }
 
 impl Pool {
-    /// A pool that keeps at most `bytes_max` bytes for reuse.
+    /// Creates a pool that keeps at most `bytes_max` bytes for reuse.
     pub fn new(bytes_max: usize) -> Arc<Self> {
         let blocks_max = bytes_max / LARGEST_BYTES;
         Arc::new(Self { free: Mutex::new(Vec::new()), blocks_max })
     }
 
-    /// Bytes that are kept and not in use.
+    /// Returns the bytes of the blocks in the pool.
     pub fn free_bytes(&self) -> usize {
         lock(&self.free).len() * LARGEST_BYTES
     }
 
-    /// Gives everything that is kept back to the system.
+    /// Returns all blocks in the pool to the system.
     pub fn clear(&self) {
         lock(&self.free).clear();
     }
 
-    /// Has a block ready for whoever asks next, its pages there already. To be called beside those
-    /// who write, whom a fresh page would hold up.
+    /// Puts a block with touched pages into the pool if it is empty. Call it on a background
+    /// thread, so that writers do not wait for page faults.
     pub fn prepare(&self) {
         if self.blocks_max > 0 && lock(&self.free).is_empty() {
             let mut block = MemoryBlock::allocate(LARGEST_BYTES);
@@ -155,7 +161,7 @@ mod tests {
         pool.give(MemoryBlock::allocate(LARGEST_BYTES));
         pool.clear();
         assert_eq!(pool.free_bytes(), 0);
-        // One is ready, however often it is asked for.
+        // Repeated calls prepare one block.
         pool.prepare();
         pool.prepare();
         assert_eq!(pool.free_bytes(), LARGEST_BYTES);

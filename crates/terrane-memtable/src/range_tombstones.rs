@@ -1,20 +1,20 @@
 //! Deleted ranges, cut into fragments that do not overlap.
 //!
-//! A range tombstone `[start, end)` at sequence number `s` deletes every version of every key in
-//! it that is older than `s`. Tombstones overlap freely; to answer "what deletes this key?" with
-//! one search they are kept as fragments: disjoint ranges, each with the sequence numbers of all
-//! tombstones that cover it, newest first.
+//! A range tombstone `[start, end)` at sequence number `s` deletes every version of every key in it
+//! that is older than `s`. Tombstones may overlap. To find the tombstones of a key with one search,
+//! they are kept as fragments: disjoint ranges, each with the sequence numbers of all tombstones
+//! that cover it, newest first.
 //!
 //! ```text
 //! [a, m) @3  +  [f, z) @7   =   [a, f) @3   [f, m) @7,3   [m, z) @7
 //! ```
 //!
-//! Readers see all of a batch or nothing of it. So of the tombstones of one batch that cover a key
-//! only the newest is ever asked for, by whoever sees the batch, and only that one is kept; and
-//! neighbours with the same numbers become one fragment. A batch of n ranges, nested in whatever
-//! way, so adds a few times n fragments, and one number to each. Those of n batches that nest are n
-//! fragments with up to n numbers, and more than that is not done about it: all of it counts as
-//! memory, so that the one who owns the set ends it when it has grown too large.
+//! Readers see a batch as a whole or not at all. So of the tombstones of one batch that cover a
+//! key, only the newest matters to any reader, and only that one is kept; neighbours with equal
+//! numbers become one fragment. A batch of n ranges, however nested, adds O(n) fragments and at
+//! most one number to each. The ranges of n batches that nest become n fragments with up to n
+//! numbers. The set does not reduce that further; it counts the memory, so that its owner replaces
+//! the memtable when it has grown too large.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -23,7 +23,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::entry::SeqNo;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// A range, and the sequence numbers at which all of it was deleted.
+/// A range, and the sequence numbers at which the whole range was deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
     /// The first key of the range.
@@ -40,70 +40,73 @@ impl Fragment {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }
 
-    /// The newest tombstone here that is not newer than `seq`.
+    /// Returns the newest tombstone of the fragment at or below `seq`.
     pub fn newest_visible(&self, seq: SeqNo) -> Option<SeqNo> {
         newest_visible(&self.seqs, seq)
     }
 }
 
-/// The newest of `seqs`, which fall, that is not newer than `seq`.
+/// Returns the newest of `seqs`, which descend, at or below `seq`.
 fn newest_visible(seqs: &[SeqNo], seq: SeqNo) -> Option<SeqNo> {
     seqs.get(seqs.partition_point(|&deleted| deleted > seq)).copied()
 }
 
-/// A growing set of range tombstones; safe for many threads.
+/// A growing set of range tombstones that threads may share.
 #[derive(Debug, Default)]
 pub struct RangeTombstones {
     fragments: RwLock<BTreeMap<Box<[u8]>, FragmentBody>>,
-    /// Number of fragments, so that reads of a set without any cost one load.
+    /// The number of fragments, so that a read of an empty set costs one load.
     count: AtomicUsize,
     /// Estimated bytes of all fragments.
     bytes: AtomicUsize,
 }
 
-/// All of a fragment but its start, which is its key in the map.
+/// A fragment without its start, which is its key in the map.
 #[derive(Debug, Clone)]
 struct FragmentBody {
     end: Option<Box<[u8]>>,
-    /// Oldest first: the next one comes to the end, and moves none of the others.
+    /// Sequence numbers, oldest first, so that the next one is appended.
     rising: Vec<SeqNo>,
 }
 
-/// What a map entry costs beyond its keys and numbers: node share, lengths, heads of allocations.
+/// Estimated bytes of a map entry beyond its keys and numbers: its share of a node, lengths,
+/// allocation headers.
 const FRAGMENT_OVERHEAD_BYTES: usize = 96;
 
 impl RangeTombstones {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of fragments.
+    /// Returns the number of fragments.
     pub fn len(&self) -> usize {
+        // Acquire pairs with the release in `insert`: a batch whose writes are visible has its
+        // fragments counted.
         self.count.load(Ordering::Acquire)
     }
 
-    /// Whether nothing was deleted.
+    /// Returns whether no range was deleted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Estimated bytes of memory.
+    /// Returns the estimated bytes of memory.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// Deletes `[start, end)` at `seq`. A range that holds no key is ignored.
     ///
-    /// It is part of a batch that began at `first`: no one reads at a number from `first` to before
-    /// the end of the batch, and what of it was inserted before has smaller numbers. Alone, it is a
-    /// batch that began at `seq`.
+    /// The tombstone belongs to a batch whose first sequence number is `first`. No reader reads at
+    /// a number from `first` to before the end of the batch, and tombstones of the batch are
+    /// inserted in ascending order. A tombstone that is not in a batch passes `seq`.
     pub fn insert(&self, start: &[u8], end: Option<&[u8]>, seq: SeqNo, first: SeqNo) {
         if end.is_some_and(|end| end <= start) {
             return;
         }
         let mut map = self.write();
-        // Only what lies around the range changes.
+        // Only fragments around the range change.
         let before = map.range::<[u8], _>((Unbounded, Included(start))).next_back();
         let from: Box<[u8]> = before.map_or(start, |(start, _)| start).into();
         let bytes_before = bytes_between(&map, &from, end);
@@ -113,21 +116,21 @@ impl RangeTombstones {
         }
         cover(&mut map, start, end, seq, first);
         let bytes_after = bytes_between(&map, &from, end);
-        // Only changed with the map locked.
+        // Relaxed: stored only under the lock of the map, and read as an estimate.
         let bytes = self.bytes.load(Ordering::Relaxed) + bytes_after - bytes_before;
         self.bytes.store(bytes, Ordering::Relaxed);
         // Release pairs with the acquire in `len`.
         self.count.store(map.len(), Ordering::Release);
     }
 
-    /// Deletes a range as another set has it.
+    /// Adds a fragment of another set.
     pub fn add(&self, fragment: &Fragment) {
         for &seq in fragment.seqs.iter().rev() {
             self.insert(&fragment.start, fragment.end.as_deref(), seq, seq);
         }
     }
 
-    /// The newest tombstone that deletes `key` and is not newer than `seq`.
+    /// Returns the newest tombstone at or below `seq` that covers `key`.
     pub fn newest_covering(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
         if self.is_empty() {
             return None;
@@ -140,8 +143,9 @@ impl RangeTombstones {
         covered.newest_visible(seq)
     }
 
-    /// Up to where the range goes that is deleted from `key` on, at whatever numbers `key` is, and
-    /// perhaps further; `None` inside for a range without end. `None` if nothing deletes `key`.
+    /// Returns the end of the fragment that covers `key`, or `None` if no fragment does. The same
+    /// tombstones delete all keys up to that end, and the deleted range may extend further. The
+    /// inner `None` is a range without end.
     pub fn end_of(&self, key: &[u8]) -> Option<Option<Box<[u8]>>> {
         if self.is_empty() {
             return None;
@@ -151,12 +155,13 @@ impl RangeTombstones {
         (!covered.ends_by(key)).then(|| covered.end.clone())
     }
 
-    /// All fragments in key order.
+    /// Returns all fragments in key order.
     pub fn fragments(&self) -> Vec<Fragment> {
         self.fragments_of(<[SeqNo]>::to_vec)
     }
 
-    /// All fragments in key order, with those of their numbers, newest first, that `choose` takes.
+    /// Returns all fragments in key order, each with the numbers that `choose` selects from its
+    /// numbers, newest first.
     pub fn fragments_of(&self, choose: impl Fn(&[SeqNo]) -> Vec<SeqNo>) -> Vec<Fragment> {
         if self.is_empty() {
             return Vec::new();
@@ -189,13 +194,13 @@ impl FragmentBody {
         start.len() + end + self.rising.capacity() * size_of::<SeqNo>() + FRAGMENT_OVERHEAD_BYTES
     }
 
-    /// The newest number that is not newer than `seq`.
+    /// Returns the newest number at or below `seq`.
     fn newest_visible(&self, seq: SeqNo) -> Option<SeqNo> {
         let after = self.rising.partition_point(|&deleted| deleted <= seq);
         after.checked_sub(1).and_then(|place| self.rising.get(place)).copied()
     }
 
-    /// Adds a number of the batch that began at `first`, in the place of an older one of it.
+    /// Adds a number of the batch that starts at `first`, replacing an older one of the same batch.
     fn add(&mut self, seq: SeqNo, first: SeqNo) {
         let place = self.rising.partition_point(|&older| older <= seq);
         let before = place.checked_sub(1).and_then(|before| self.rising.get_mut(before));
@@ -206,7 +211,7 @@ impl FragmentBody {
     }
 }
 
-/// The bytes of the fragments that begin from `from` on and not after `end`.
+/// Returns the bytes of the fragments whose start lies between `from` and `end`.
 fn bytes_between(
     map: &BTreeMap<Box<[u8]>, FragmentBody>,
     from: &[u8],
@@ -217,7 +222,7 @@ fn bytes_between(
     fragments.map(|(start, covered)| covered.bytes(start)).sum()
 }
 
-/// Cuts the fragment that holds `key` into one before it and one from it on.
+/// Splits the fragment that holds `key` at `key`.
 fn split_at(map: &mut BTreeMap<Box<[u8]>, FragmentBody>, key: &[u8]) {
     let Some((_, covered)) = map.range_mut::<[u8], _>((Unbounded, Excluded(key))).next_back()
     else {
@@ -234,8 +239,8 @@ fn split_at(map: &mut BTreeMap<Box<[u8]>, FragmentBody>, key: &[u8]) {
 /// The start and the end of a range that no fragment covers.
 type UncoveredRange = (Box<[u8]>, Option<Box<[u8]>>);
 
-/// Adds `seq` to all fragments of `[start, end)`, fills its gaps with new ones, and makes one of
-/// neighbours that have become the same.
+/// Adds `seq` to all fragments of `[start, end)`, fills gaps with new ones, and joins neighbours
+/// that have become equal.
 ///
 /// No fragment reaches across `start` or `end`.
 fn cover(
@@ -253,7 +258,7 @@ fn cover(
     let upper = end.map_or(Unbounded, Excluded);
     for (from, covered) in map.range_mut::<[u8], _>((Included(start), upper)) {
         covered.add(seq, first);
-        // Without gaps, each begins where the one before it ends.
+        // Without gaps, each fragment starts where the one before ends.
         match &mut before {
             Some(before) if before.rising == covered.rising => {
                 before.end = covered.end.take();
@@ -267,7 +272,7 @@ fn cover(
     }
 }
 
-/// The parts of `[start, end)` that no fragment covers.
+/// Returns the parts of `[start, end)` that no fragment covers.
 fn gaps(
     map: &BTreeMap<Box<[u8]>, FragmentBody>,
     start: &[u8],
@@ -326,7 +331,7 @@ mod tests {
             let mut rng = Rng::new(seed);
             let tombstones = RangeTombstones::new();
             let mut oracle: Vec<(u8, Option<u8>, u64)> = Vec::new();
-            // A third of them has no batches, a third is one.
+            // A third of the seeds write no batches, and a third one batch.
             let (mut first, mut readers) = (1, vec![0, 20, 21]);
             for seq in 1..20 {
                 if seed % 3 == 0 || seed % 3 == 1 && rng.percent(30) {
@@ -348,7 +353,7 @@ mod tests {
                     };
                     let expected = oracle.iter().filter(covers).map(|range| range.2).max();
                     assert_eq!(tombstones.newest_covering(&[key], seq), expected, "seed {seed}");
-                    // All up to the end that is told is deleted by the same.
+                    // Every key up to the returned end is deleted by a tombstone as new.
                     if let (Some(deleted), Some(end)) = (expected, tombstones.end_of(&[key])) {
                         let end = end.map_or(24, |end| end[0]);
                         assert!(end > key, "seed {seed}");

@@ -12,8 +12,8 @@ pub(crate) use loom::sync::{
     atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
-/// Waits a moment for another thread to be done with something short. Who has waited for long lets
-/// others run: the one that is waited for may not be running.
+/// Waits for another thread to finish a short operation: spins at first, then yields, because the
+/// other thread may not be running.
 #[inline]
 pub(crate) fn relax(tries: &mut u32) {
     const SPINS: u32 = 64;
@@ -31,16 +31,16 @@ pub(crate) fn relax(tries: &mut u32) {
     }
 }
 
-/// Between two accesses that must not change places as others see them, where both are sequentially
-/// consistent. Loom takes such accesses for weaker ones, and needs to be told.
+/// A fence between two SeqCst accesses that must not be reordered. The standard atomics need none;
+/// loom models SeqCst accesses as weaker than they are, and needs the fence.
 #[inline]
 pub(crate) fn pin_fence() {
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-/// Stands beside what is written once and then reached through an atomic pointer. Loom learns from
-/// it whether who reads has seen what was written; otherwise it is nothing.
+/// Marks data that is written once and then reached through an atomic pointer. Under loom it checks
+/// that readers have synchronized with the write; otherwise it is empty.
 #[derive(Debug)]
 pub(crate) struct WrittenOnce {
     #[cfg(loom)]
@@ -56,14 +56,14 @@ impl WrittenOnce {
         }
     }
 
-    /// Everything is written, and about to be published.
+    /// Records that the data is written and about to be published.
     #[inline]
     pub(crate) fn write(&self) {
         #[cfg(loom)]
         self.cell.with_mut(|_| ());
     }
 
-    /// Something is about to be read.
+    /// Records that the data is about to be read.
     #[inline]
     pub(crate) fn read(&self) {
         #[cfg(loom)]
@@ -86,18 +86,18 @@ type WriteGuard<'a, T> = std::sync::RwLockWriteGuard<'a, T>;
 #[cfg(loom)]
 type WriteGuard<'a, T> = loom::sync::RwLockWriteGuard<'a, T>;
 
-/// As [`lock`], for one of several readers.
+/// As [`lock`], for shared access.
 pub(crate) fn read<T>(shared: &RwLock<T>) -> ReadGuard<'_, T> {
     shared.read().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// As [`lock`], for the one that writes.
+/// As [`lock`], for exclusive access.
 pub(crate) fn write<T>(shared: &RwLock<T>) -> WriteGuard<'_, T> {
     shared.write().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Locks, also after a panic of another holder: what this crate keeps under locks is never left
-/// half changed.
+/// Locks a mutex even if a holder panicked, because no code of this crate can panic between two
+/// changes under a lock that belong together.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

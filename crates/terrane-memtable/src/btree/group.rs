@@ -1,20 +1,20 @@
-//! Inserting several entries whose searches go down side by side.
+//! Inserts several entries whose searches descend in parallel.
 //!
-//! A search waits at each node for memory, and nothing else can be done meanwhile: where to go next
-//! is in that memory. Searches of several keys know nothing of each other, so that all of them wait
-//! for the memory of a level at the same time. Nearby keys are not needed for that, as they are for
-//! [`super::multi_insert`].
+//! A search stalls on memory at each node, because the next step depends on the memory. Searches of
+//! different keys are independent, so their stalls on a level overlap. Unlike
+//! [`super::multi_insert`], this does not need keys that are close to each other.
 
 use super::node::{SearchTarget, TreeNodeRef};
 use super::{BTree, NodeRef};
 use crate::entry::Entry;
 
-/// As many searches as processors wait for lines at a time.
+/// Searches that descend in parallel: about as many as the cache misses a core can have
+/// outstanding.
 pub(crate) const GROUP: usize = 12;
 
 impl BTree {
-    /// Adds versions, which are as if they came one after the other, or in any other order. No two
-    /// versions of a key may have the same sequence number.
+    /// Inserts versions, in any order among themselves. No two versions of a key may have the same
+    /// sequence number.
     pub(crate) fn insert_all(&self, entries: &[Entry<'_>]) {
         for group in entries.chunks(GROUP) {
             self.insert_group(group);
@@ -33,15 +33,17 @@ impl BTree {
             let &Entry { key, seq, kind, value } = entry;
             let record = self.allocate(&Entry { key, seq, kind, value });
             leaf.prefetch_entry(target.head);
-            // SAFETY: made in this tree's arena.
+            // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so
+            // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
-            // An entry before it in the group may have split the leaf: it is found to the right.
+            // An earlier entry of the group may have split the leaf; `lock_from` moves right.
             self.insert_into(self.lock_from(*leaf, target), target, entry);
         }
     }
 }
 
-/// Goes a level down, or to the right, with each search that is not at a leaf; false once all are.
+/// Moves each search that is not at a leaf one level down or to the right. Returns false once all
+/// are at leaves.
 fn step_all(searches: &mut [(SearchTarget<'_>, TreeNodeRef<'_>)]) -> bool {
     let mut has_moved = false;
     for (target, node) in searches {
@@ -50,11 +52,11 @@ fn step_all(searches: &mut [(SearchTarget<'_>, TreeNodeRef<'_>)]) -> bool {
             continue;
         }
         has_moved = true;
-        // A node that has changed under the search is searched again.
+        // If the node changed during the step, the next round retries it.
         if let Ok(next) = BTree::step_down(*node, target) {
             *node = next;
             node.prefetch();
-            // Its level is not known before its memory is there; as a rule it is a leaf.
+            // The level of the next node is in memory that has not arrived; it is usually a leaf.
             if level == 1 {
                 node.prefetch_entries();
             }

@@ -1,36 +1,38 @@
-//! Inserting entries that come in order, each from where the one before went: what FloDB's
-//! multi-insert (paper, §4.3) is in a B-link tree.
+//! Multi-insert in a B-link tree: inserts entries in order, each searched for from the leaf of the
+//! one before (FloDB paper, §4.3).
 //!
-//! The entry after one that went to a leaf belongs to that leaf or to its right, whatever happens
-//! to the leaf meanwhile: where it begins never changes. So it is looked for there and in the next
-//! leaf before the tree is searched from its root. The nearer the keys, the more of them find their
-//! leaf in the cache.
+//! The next entry belongs to the same leaf or to its right, even if the leaf is split meanwhile,
+//! because the first entry of a leaf never changes. So this leaf and its right neighbour are tried
+//! before a search from the root. The closer the keys, the more of them find their leaf in the
+//! cache.
 
 use std::ptr::NonNull;
 
 use super::node::{NodeChanged, SearchTarget, TreeNodeRef};
 use super::{BTree, Node, NodeRef};
 
-/// The leaf that the last entry went to, or one to its left.
+/// Inserts entries in ascending order; `leaf` is the leaf of the last one, or one to its left.
 pub(crate) struct TreeMultiInsert<'a> {
     tree: &'a BTree,
     leaf: Option<TreeNodeRef<'a>>,
 }
 
 impl BTree {
-    /// A place to insert from, one entry after the other.
+    /// Starts a multi-insert.
     pub(crate) fn multi_insert(&self) -> TreeMultiInsert<'_> {
         TreeMultiInsert { tree: self, leaf: None }
     }
 }
 
 impl<'a> TreeMultiInsert<'a> {
-    /// Puts an entry into the tree, which comes after all that this path has inserted.
+    /// Links an entry that comes after all entries this multi-insert has linked.
     ///
     /// # Safety
-    /// It was made by [`BTree::allocate`] of this tree, and is linked for the first time.
+    /// The entry was allocated by [`BTree::allocate`] of this tree, has no versions or is
+    /// permanent, and is linked for the first time.
     pub(crate) unsafe fn link(&mut self, record: NonNull<Node>) {
-        // SAFETY: made in this tree's arena.
+        // SAFETY: the caller guarantees that the entry lies in this tree's arena and is not
+        // refilled any more.
         let entry: NodeRef<'a> = unsafe { NodeRef::new(record) };
         let target = SearchTarget::new(entry.key(), entry.seq());
         let near = self.leaf.and_then(|leaf| near(leaf, &target));
@@ -45,8 +47,8 @@ impl<'a> TreeMultiInsert<'a> {
     }
 }
 
-/// The leaf of a target that belongs to a leaf or to its right, if it is not further than the next
-/// one.
+/// Returns the leaf of a target that belongs to `leaf` or to its right, unless it is further than
+/// the right neighbour.
 fn near<'a>(leaf: TreeNodeRef<'a>, target: &SearchTarget<'_>) -> Option<TreeNodeRef<'a>> {
     let is_beyond = |leaf: TreeNodeRef<'a>| -> Result<bool, NodeChanged> {
         let version = leaf.read_version();

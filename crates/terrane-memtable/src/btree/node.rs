@@ -1,21 +1,25 @@
-//! Nodes of the B-link tree, and how they are read while they change.
+//! Nodes of the B-link tree, and optimistic reads of them.
 //!
-//! A node is a sorted array of entries, each with the head of its key. An inner node has a child
-//! before its first entry and one behind each; the entry is the first of that child's subtree. Every
-//! node knows the node to its right, and the first entry of that: its *high* entry, which is not in
-//! it. What is sought beyond the high entry is sought to the right.
+//! A node is a sorted array of entries, each with the head of its key. An inner node has one child
+//! before its first entry and one after each entry; an entry is the first of the subtree of the
+//! child after it. Every node links to its right neighbour and names the first entry of that
+//! neighbour: its *high* entry, which is not in the node. A search beyond the high entry moves
+//! right.
 //!
-//! A node changes only while it is locked. The lock is the lowest bit of a counter that rises with
-//! each change: who reads remembers the counter, reads, and looks whether it is still the same.
-//! Everything in a node that changes is an atomic, so that reading what is being written is only
-//! useless, not undefined; and every pointer that was ever in a node stays good, as nothing is
-//! freed before the arena.
+//! A node changes only while it is locked. The lock is the lowest bit of a version counter that
+//! rises with each change. A reader loads the counter, reads, and checks that the counter is
+//! unchanged. All parts of a node that change are atomics, so a read of a node that is being
+//! changed returns useless values, not undefined ones; and every pointer that was ever in a node
+//! stays valid, because the arena frees nothing.
 //!
 //! Invariants:
 //! 1. `entries[..len]` are sorted, and `heads[i]` is the head of `entries[i]`, whenever the counter
 //!    is even.
-//! 2. Pointers in slots, children, `right` and `high` are null or point into the arena.
-//! 3. `len <= SLOTS`; the first entry of a node that is not the leftmost never changes.
+//! 2. Pointers in entries, children, `right` and `high` are null or name nodes of the tree's arena.
+//!    Entries in the tree are not refilled: they have no versions, or are permanent because FloDB
+//!    makes a node permanent before it links it (see [`crate::skiplist::Versions`]).
+//! 3. `len <= SLOTS`. The first entry of a node that is not the leftmost of its level never
+//!    changes, because smaller entries go to its left neighbour.
 
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
@@ -32,22 +36,22 @@ use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 /// Entries in a node.
 #[cfg(not(any(loom, miri)))]
 pub(super) const SLOTS: usize = 64;
-/// Few, so that the small tests of loom and Miri see splits.
+/// Few, so that the small tests of loom and Miri split nodes.
 #[cfg(any(loom, miri))]
 pub(super) const SLOTS: usize = 3;
 
-/// A node; an inner one is followed by its children.
+/// A node; in an inner node, children follow.
 #[repr(C)]
 pub(super) struct TreeNode {
-    /// Twice the number of changes, plus one while it is being changed.
+    /// Twice the number of changes, plus one during a change.
     version: AtomicU64,
     len: AtomicUsize,
-    /// The node to the right; null for the last one.
+    /// The right neighbour; null for the last node.
     right: AtomicPtr<TreeNode>,
-    /// The first entry of the node to the right; null for the last one.
+    /// The first entry of the right neighbour; null for the last node.
     high: AtomicPtr<Node>,
     high_head: AtomicU64,
-    /// 0 for a leaf.
+    /// 0 for a leaf. Written before the node is published, and never again.
     level: usize,
     heads: [AtomicU64; SLOTS],
     entries: [AtomicPtr<Node>; SLOTS],
@@ -60,7 +64,7 @@ struct InnerNode {
     children: [AtomicPtr<TreeNode>; SLOTS + 1],
 }
 
-/// What is sought: a place in the order of entries.
+/// The entry that a search looks for, or the place where it would be.
 #[derive(Clone, Copy)]
 pub(super) struct SearchTarget<'k> {
     pub(super) head: u64,
@@ -89,17 +93,17 @@ impl TreeNode {
         }
     }
 
-    /// A node without entries.
+    /// Allocates a node without entries.
     pub(super) fn allocate(arena: &Arena, level: usize) -> NonNull<TreeNode> {
         if level == 0 {
             let node = arena.allocate(size_of::<TreeNode>()).cast::<TreeNode>();
-            // SAFETY: freshly allocated for a node, and aligned to 8.
+            // SAFETY: the allocation is new, has the size of a node, and is aligned to 8.
             unsafe { node.write(TreeNode::new(0)) };
             return node;
         }
         let inner = arena.allocate(size_of::<InnerNode>()).cast::<InnerNode>();
         let children = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
-        // SAFETY: freshly allocated for an inner node, and aligned to 8.
+        // SAFETY: the allocation is new, has the size of an inner node, and is aligned to 8.
         unsafe { inner.write(InnerNode { node: TreeNode::new(level), children }) };
         inner.cast()
     }
@@ -112,11 +116,11 @@ pub(super) struct TreeNodeRef<'a> {
     arena: PhantomData<&'a Arena>,
 }
 
-/// A node was changed while it was read; what was read is worth nothing.
+/// A node changed while it was read; the values read are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeChanged;
 
-/// Where a search in a leaf has come to.
+/// An entry of a leaf, with its index while the leaf's counter is `version`.
 #[derive(Clone, Copy)]
 pub(super) struct LeafEntry<'a> {
     pub(super) leaf: TreeNodeRef<'a>,
@@ -126,8 +130,8 @@ pub(super) struct LeafEntry<'a> {
 }
 
 impl<'a> LeafEntry<'a> {
-    /// The entry before this one, unless its head is another than `head`. An error if it is in
-    /// another leaf, or if this leaf has changed.
+    /// Returns the previous entry if its head is `head`. Returns an error if it is in another leaf,
+    /// or if this leaf has changed.
     pub(super) fn before(self, head: u64) -> Result<Option<NodeRef<'a>>, NodeChanged> {
         let before = self.index.checked_sub(1).ok_or(NodeChanged)?;
         let is_other = self.leaf.head(before) != head;
@@ -139,7 +143,7 @@ impl<'a> LeafEntry<'a> {
 
 impl<'a> TreeNodeRef<'a> {
     /// # Safety
-    /// `node` was made by [`TreeNode::allocate`] in an arena that lives for `'a`.
+    /// `node` was allocated by [`TreeNode::allocate`] in an arena that lives for `'a`.
     #[inline]
     pub(super) unsafe fn new(node: NonNull<TreeNode>) -> Self {
         Self { node, arena: PhantomData }
@@ -152,7 +156,8 @@ impl<'a> TreeNodeRef<'a> {
 
     #[inline]
     fn node(self) -> &'a TreeNode {
-        // SAFETY: by `new`, and nodes change only through their atomics.
+        // SAFETY: by the contract of `new` the arena lives for `'a`, and shared nodes change only
+        // by atomic operations.
         unsafe { self.node.as_ref() }
     }
 
@@ -164,22 +169,23 @@ impl<'a> TreeNodeRef<'a> {
     #[inline]
     fn children(self) -> &'a [AtomicPtr<TreeNode>; SLOTS + 1] {
         debug_assert!(self.level() > 0);
-        // SAFETY: `allocate` makes nodes above level 0 as inner ones.
+        // SAFETY: `allocate` makes every node above level 0 an inner one, and the caller has such a
+        // node.
         let inner: &'a InnerNode = unsafe { self.node.cast::<InnerNode>().as_ref() };
         &inner.children
     }
 
-    /// Asks for the part of the node that a search looks at.
+    /// Prefetches the part of the node that a search reads.
     #[inline]
     pub(super) fn prefetch(self) {
-        // Nodes lie anywhere in lines: what begins in one ends in the next.
+        // Nodes are not aligned to cache lines, so the last part may straddle two.
         let node = self.node.as_ptr().cast::<u8>().cast_const();
         for line in 0..=offset_of!(TreeNode, entries) / LINE_BYTES {
             prefetch(node.wrapping_add(line * LINE_BYTES));
         }
     }
 
-    /// Asks for the part of a leaf that changes with an insert, beside what a search looks at.
+    /// Prefetches the part of a leaf that an insert changes and a search does not read.
     #[inline]
     pub(super) fn prefetch_entries(self) {
         let node = self.node.as_ptr().cast::<u8>().cast_const();
@@ -190,27 +196,28 @@ impl<'a> TreeNodeRef<'a> {
         }
     }
 
-    /// Asks for the first entry with this head, if there is one: what is inserted beside it is
-    /// compared with it.
+    /// Prefetches the first entry with this head, if there is one, because an insert compares keys
+    /// with it.
     #[inline]
     pub(super) fn prefetch_entry(self, head: u64) {
         if cfg!(any(loom, miri)) {
-            // Nothing comes of it there.
+            // Prefetching has no effect there.
             return;
         }
         let at = self.lower_bound(head);
         if at < SLOTS && self.head(at) == head {
-            // Whatever is there by now: it is only a hint.
+            // The entry may have changed since; it is only a hint.
             prefetch(self.node().entries[at].load(Ordering::Relaxed).cast());
         }
     }
 
-    /// The counter, once the node is not being changed.
+    /// Waits until the node is not being changed, and returns its counter.
     #[inline]
     pub(super) fn read_version(self) -> u64 {
         let mut tries = 0;
         loop {
-            // Acquire: what was changed before is seen.
+            // Acquire pairs with the release in `TreeNodeGuard::drop`: the changes that the counter
+            // includes are seen.
             let version = self.node().version.load(Ordering::Acquire);
             if version.is_multiple_of(2) {
                 return version;
@@ -219,22 +226,25 @@ impl<'a> TreeNodeRef<'a> {
         }
     }
 
-    /// Whether what was read since the counter was `version` holds.
+    /// Returns an error if the node has changed since its counter was `version`.
     #[inline]
     pub(super) fn check(self, version: u64) -> Result<(), NodeChanged> {
-        // The reads before must be done before the counter is read again.
+        // Acquire pairs with the release fence in `lock`: if one of the reads before saw a change,
+        // the counter is seen to be at least the odd one of that change.
         fence(Ordering::Acquire);
         let now = self.node().version.load(Ordering::Relaxed);
         if now == version { Ok(()) } else { Err(NodeChanged) }
     }
 
-    /// Locks the node. Whoever reads it meanwhile will read again.
+    /// Locks the node. Concurrent readers retry if it changes.
     pub(super) fn lock(self) -> TreeNodeGuard<'a> {
         let version = &self.node().version;
         let mut tries = 0;
         loop {
             let current = version.load(Ordering::Relaxed);
             let lock = || {
+                // Acquire pairs with the release in `TreeNodeGuard::drop`: the changes of earlier
+                // holders are seen.
                 version.compare_exchange_weak(
                     current,
                     current + 1,
@@ -243,7 +253,8 @@ impl<'a> TreeNodeRef<'a> {
                 )
             };
             if current.is_multiple_of(2) && lock().is_ok() {
-                // No change may be seen before the odd counter is.
+                // Release pairs with the acquire fence in `check`: no change is seen before the odd
+                // counter.
                 fence(Ordering::Release);
                 return TreeNodeGuard { node: self, version: current, has_changed: false };
             }
@@ -253,15 +264,18 @@ impl<'a> TreeNodeRef<'a> {
 
     #[inline]
     pub(super) fn len(self) -> usize {
-        // No more than there are slots, also while it is being changed.
+        // At most `SLOTS` even during a change (invariant 3), for the sake of bounds checks.
+        // Relaxed: `check` validates the value.
         self.node().len.load(Ordering::Relaxed).min(SLOTS)
     }
 
     #[inline]
     fn record(self, slot: &AtomicPtr<Node>) -> Option<NodeRef<'a>> {
-        // Acquire pairs with the release that put the record there.
+        // Acquire pairs with the releases in `TreeNodeGuard` that stored the entry: it is seen
+        // filled.
         let record = NonNull::new(slot.load(Ordering::Acquire))?;
-        // SAFETY: invariant 2.
+        // SAFETY: the pointer comes from a node of this tree, so it names a node of the arena that
+        // is not refilled (invariant 2).
         Some(unsafe { NodeRef::new(record) })
     }
 
@@ -272,20 +286,23 @@ impl<'a> TreeNodeRef<'a> {
 
     #[inline]
     pub(super) fn right(self) -> Option<TreeNodeRef<'a>> {
+        // Acquire pairs with the release in `link`: the neighbour is seen initialized.
         let right = NonNull::new(self.node().right.load(Ordering::Acquire))?;
-        // SAFETY: invariant 2.
+        // SAFETY: `right` names a node of this tree's arena (invariant 2).
         Some(unsafe { TreeNodeRef::new(right) })
     }
 
-    /// The child of an inner node that is behind `index` entries.
+    /// The child of an inner node after `index` entries.
     #[inline]
     pub(super) fn child(self, index: usize) -> Option<TreeNodeRef<'a>> {
+        // Acquire pairs with the releases in `TreeNodeGuard` that stored the child: it is seen
+        // initialized.
         let child = NonNull::new(self.children().get(index)?.load(Ordering::Acquire))?;
-        // SAFETY: invariant 2.
+        // SAFETY: children name nodes of this tree's arena (invariant 2).
         Some(unsafe { TreeNodeRef::new(child) })
     }
 
-    /// Whether the target is at or beyond the high entry: then it belongs to the right.
+    /// Whether the target is at or beyond the high entry and therefore belongs to the right.
     #[inline]
     pub(super) fn is_beyond(self, target: &SearchTarget<'_>) -> bool {
         let node = self.node();
@@ -306,7 +323,7 @@ impl<'a> TreeNodeRef<'a> {
         high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
     }
 
-    /// Whether the entry at `index` is the target. Most are told by their head, which is near.
+    /// Whether the entry at `index` is the target. Heads decide most cases, and lie close.
     #[inline]
     pub(super) fn is_at(self, index: usize, target: &SearchTarget<'_>) -> bool {
         index < self.len()
@@ -314,12 +331,12 @@ impl<'a> TreeNodeRef<'a> {
             && self.entry(index).is_some_and(|entry| entry.compare(target.key, target.seq).is_eq())
     }
 
-    /// How many entries are before the target.
+    /// Returns the number of entries before the target.
     #[inline]
     pub(super) fn count_before(self, target: &SearchTarget<'_>) -> usize {
         let mut at = self.lower_bound(target.head);
         let len = self.len();
-        // Among equal heads the entries decide; there are rarely more than one.
+        // Entries decide among equal heads, of which there is rarely more than one.
         while at < len && self.head(at) == target.head {
             match self.entry(at) {
                 Some(entry) if entry.compare(target.key, target.seq) == Less => at += 1,
@@ -334,7 +351,7 @@ impl<'a> TreeNodeRef<'a> {
         self.node().heads[index].load(Ordering::Relaxed)
     }
 
-    /// How many heads are below `head`.
+    /// Returns the number of heads below `head`.
     #[inline]
     fn lower_bound(self, head: u64) -> usize {
         let (mut from, mut len) = (0, self.len());
@@ -348,7 +365,7 @@ impl<'a> TreeNodeRef<'a> {
     }
 }
 
-/// A node that is locked by this thread. Unlocked when it is dropped.
+/// Exclusive right to change a node, released on drop.
 pub(super) struct TreeNodeGuard<'a> {
     pub(super) node: TreeNodeRef<'a>,
     version: u64,
@@ -356,7 +373,7 @@ pub(super) struct TreeNodeGuard<'a> {
 }
 
 impl<'a> TreeNodeGuard<'a> {
-    /// Puts an entry at `index`, and in an inner node a child behind it.
+    /// Inserts an entry at `index`, and in an inner node a child after it.
     pub(super) fn insert(
         &mut self,
         index: usize,
@@ -372,7 +389,9 @@ impl<'a> TreeNodeGuard<'a> {
             self.copy_slot(at, self.node, at + 1);
         }
         node.heads[index].store(head, Ordering::Relaxed);
-        // Release: the record is seen whole by who follows the pointer.
+        // Release, for every entry and child stored here and below, pairs with the acquires in
+        // `record`, `child` and `right`: a reader that finds the pointer sees its target
+        // initialized, even during the change.
         node.entries[index].store(record.as_ptr(), Ordering::Release);
         if let Some(child) = child {
             let children = self.node.children();
@@ -385,7 +404,7 @@ impl<'a> TreeNodeGuard<'a> {
         node.len.store(len + 1, Ordering::Relaxed);
     }
 
-    /// Copies an entry of this node to a slot of `to`.
+    /// Copies an entry of this node to index `at` of `to`.
     fn copy_slot(&self, from: usize, to: TreeNodeRef<'a>, at: usize) {
         let (source, target) = (self.node.node(), to.node());
         target.heads[at].store(self.node.head(from), Ordering::Relaxed);
@@ -393,11 +412,11 @@ impl<'a> TreeNodeGuard<'a> {
         target.entries[at].store(record, Ordering::Release);
     }
 
-    /// Moves the entries from `middle` on to `right`, which no one else knows yet, and links it to
-    /// the right of this node. Returns the first entry of `right` with its head.
+    /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links it
+    /// to the right of this node. Returns the first entry of `right` with its head.
     ///
-    /// Of an inner node the entry at `middle` is not moved but taken out: its child becomes the
-    /// first one of `right`.
+    /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
+    /// `right`.
     pub(super) fn split(
         &mut self,
         middle: usize,
@@ -423,7 +442,7 @@ impl<'a> TreeNodeGuard<'a> {
         Some((head, high))
     }
 
-    /// Links `right`, whose first entry is `high`, between this node and the one to its right.
+    /// Links `right`, whose first entry is `high`, between this node and its right neighbour.
     pub(super) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
         self.has_changed = true;
         let (node, new) = (self.node.node(), right.node());
@@ -435,7 +454,7 @@ impl<'a> TreeNodeGuard<'a> {
         node.right.store(right.as_ptr().as_ptr(), Ordering::Release);
     }
 
-    /// Sets the first child of an inner node that no one else knows yet.
+    /// Sets the first child of an inner node that no other thread knows yet.
     pub(super) fn set_first_child(&mut self, child: TreeNodeRef<'a>) {
         self.has_changed = true;
         self.node.children()[0].store(child.as_ptr().as_ptr(), Ordering::Release);
@@ -445,7 +464,8 @@ impl<'a> TreeNodeGuard<'a> {
 impl Drop for TreeNodeGuard<'_> {
     fn drop(&mut self) {
         let version = if self.has_changed { self.version + 2 } else { self.version };
-        // Release: the changes are seen by who sees the even counter.
+        // Release pairs with the acquires in `read_version` and `lock`: a thread that sees the even
+        // counter sees the changes.
         self.node.node().version.store(version, Ordering::Release);
     }
 }

@@ -1,4 +1,4 @@
-//! A place in a B-link tree, without the tree.
+//! A position in a B-link tree that does not borrow the tree.
 
 use std::ptr::NonNull;
 
@@ -8,12 +8,14 @@ use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
 use crate::skiplist::{Node, NodeRef};
 
-/// How many entries ahead a walk asks for: an entry is a cache miss, and they can be had at once.
+/// How many entries ahead a walk prefetches: each is a cache miss, and they arrive in parallel.
 const ENTRIES_AHEAD: usize = 8;
 
-/// An entry of some tree, with the place where it was found; or no entry.
+/// An entry of a tree and where it was found, or none. All methods take the tree it was created
+/// with, which keeps the entry alive.
 ///
-/// All methods take the tree that the position was made with, which is what keeps it alive.
+/// Invariant 1: entry and leaf lie in the arena of that tree, and the entry is in the tree, so it
+/// is not refilled (invariant 2 of [`super::node`]).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BTreePosition(Option<CachedSlot>);
 
@@ -21,14 +23,16 @@ pub(crate) struct BTreePosition(Option<CachedSlot>);
 struct CachedSlot {
     record: NonNull<Node>,
     leaf: NonNull<TreeNode>,
-    /// The entry is at `index` of the leaf, as long as its counter is this.
+    /// The entry is at `index` of the leaf while its counter is `version`.
     version: u64,
     index: usize,
 }
 
-// SAFETY: a position is used only together with its tree, which is `Send` and `Sync`.
+// SAFETY: the pointers are followed only by methods that borrow the tree, which is `Send` and
+// `Sync`.
 unsafe impl Send for BTreePosition {}
-// SAFETY: as for `Send`.
+// SAFETY: the pointers are followed only by methods that borrow the tree, which is `Send` and
+// `Sync`.
 unsafe impl Sync for BTreePosition {}
 
 impl BTreePosition {
@@ -61,30 +65,30 @@ impl BTreePosition {
         self.0.is_some()
     }
 
-    /// The entry here.
+    /// Returns the entry at the position.
     ///
     /// # Safety
-    /// `tree` is the tree that the position was made with.
+    /// `tree` is the tree that the position was created with.
     pub(crate) unsafe fn entry(self, tree: &BTree) -> Option<Entry<'_>> {
         let _ = tree;
-        // SAFETY: records live as long as their tree.
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         self.0.map(|place| unsafe { NodeRef::new(place.record) }.entry())
     }
 
-    /// The next entry.
+    /// Returns the position of the next entry.
     ///
     /// # Safety
-    /// `tree` is the tree that the position was made with.
+    /// `tree` is the tree that the position was created with.
     pub(crate) unsafe fn next(self, tree: &BTree) -> Self {
         let Some(place) = self.0 else { return self };
-        // SAFETY: nodes live as long as their tree.
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
         if let Ok(next) = step(leaf, place.version, place.index + 1) {
             return Self::of(next);
         }
-        // SAFETY: records live as long as their tree.
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
-        // The entry has another place now: the next one is the first after it.
+        // The leaf has changed: search for the first entry after this one.
         match record.seq().checked_sub(1) {
             Some(older) => Self::of(tree.first_at_or_after(record.key(), older)),
             None => {
@@ -95,25 +99,26 @@ impl BTreePosition {
         }
     }
 
-    /// The entry before.
+    /// Returns the position of the previous entry.
     ///
     /// # Safety
-    /// `tree` is the tree that the position was made with.
+    /// `tree` is the tree that the position was created with.
     pub(crate) unsafe fn previous(self, tree: &BTree) -> Self {
         let Some(place) = self.0 else { return self };
-        // SAFETY: nodes live as long as their tree.
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
         let before = place.index.checked_sub(1);
         if let Some(Ok(slot)) = before.map(|index| step(leaf, place.version, index)) {
             return Self::of(slot);
         }
-        // SAFETY: records live as long as their tree.
+        // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
         Self::of(tree.last_before(record.key(), record.seq()))
     }
 }
 
-/// The entry at `index` of a leaf whose counter was `version`, or the first one to its right.
+/// Returns the entry at `index` of a leaf whose counter was `version`, or the first one to its
+/// right.
 fn step(
     leaf: TreeNodeRef<'_>,
     version: u64,

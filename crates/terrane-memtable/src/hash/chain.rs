@@ -1,11 +1,14 @@
-//! A bucket in the order of arrival: entries are put in front, and lookups look at all of them.
+//! A bucket in the order of arrival: inserts prepend, and lookups visit every node.
 //!
-//! An insert follows no link but the first. In each node stands, where an ordered list keeps the
-//! head of the next key, the newest sequence number of all nodes behind it: a lookup that has found
-//! a version at least as new stops there, so that a key that is written again and again is found in
-//! one step. Older versions, and other keys in the bucket of such a one, may be far behind: after
-//! so many steps a lookup gives up, and the order of all entries answers; where no order is kept,
-//! it goes on to the end, which takes less than making one.
+//! An insert follows no link but the first. Where a sorted list stores the head of the next key,
+//! each node stores the newest sequence number of all nodes behind it; a lookup that has found a
+//! version at least as new stops there, so that a key that is written repeatedly is found in one
+//! step. Older versions, and other keys in its bucket, may be far behind. After a bounded number of
+//! steps, a lookup gives up and uses the sorted view; if there is no kept view, it visits all
+//! nodes, which is cheaper than creating one.
+//!
+//! Invariant 1: nodes of a chain lie in an arena that outlives it, have one link and no versions,
+//! because [`Chain::push`] requires it.
 
 use std::ptr::{self, NonNull};
 
@@ -13,16 +16,15 @@ use crate::entry::SeqNo;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, Ordering, pin_fence};
 
-/// Nodes that a lookup follows at most where an order is kept: as long as a search of that takes.
+/// The nodes that a lookup visits if a view is kept: about as costly as a search of the view.
 pub(super) const STEPS_MAX: usize = if cfg!(loom) { 2 } else { 32 };
 
-/// A chain of nodes, the newest first. Its nodes have one link, and lie in an arena that outlives
-/// it.
+/// A chain of nodes, the last inserted first.
 pub(super) struct Chain {
     newest: AtomicPtr<Node>,
 }
 
-/// The chain is too long to be followed to its end.
+/// The chain has more nodes than the lookup may visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChainTooLong;
 
@@ -31,24 +33,27 @@ impl Chain {
         Self { newest: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Puts a node in front.
+    /// Prepends a node.
     ///
     /// # Safety
-    /// The node has one link, is in no list yet, and lies in an arena that outlives the chain.
+    /// The node has one link and no versions, is in no list yet, and lies in an arena that outlives
+    /// the chain.
     pub(super) unsafe fn push(&self, node: NonNull<Node>) {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees the arena, and that the node is never refilled.
         let own = unsafe { NodeRef::new(node) }.link(0);
-        // Acquire: the node in front is looked at.
+        // Acquire, here and on a failed exchange, pairs with the release of the exchange: the first
+        // node is seen filled.
         let mut first = self.newest.load(Ordering::Acquire);
         loop {
-            // SAFETY: passed on, for the node that was put there.
+            // SAFETY: `first` was prepended by `push` (invariant 1).
             let next = NonNull::new(first).map(|first| unsafe { NodeRef::new(first) });
             let newest = next.map_or(0, |next| next.seq().max(next.link(0).load().1));
-            // Relaxed: no one else sees the node before the exchange.
+            // Relaxed: the exchange below publishes the node.
             own.next.store(first, Ordering::Relaxed);
             own.head.store(newest, Ordering::Relaxed);
-            // Sequentially consistent: whoever then looks at the stage of the walk over all chains
-            // and finds it not begun has put its node where that walk sees it.
+            // SeqCst: a writer that then loads the stage of the walk and finds it not begun has
+            // prepended its node before the walk loads `newest`, so the walk sees it. As a release,
+            // it pairs with the acquires above and in `nodes`.
             let put = self.newest.compare_exchange(
                 first,
                 node.as_ptr(),
@@ -63,16 +68,18 @@ impl Chain {
         pin_fence();
     }
 
-    /// All nodes that are there now.
+    /// Iterates over the nodes that are in the chain now.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        // Sequentially consistent, as in `push`.
+        // SeqCst: ordered with the exchange in `push` and with the stage of the walk; acquires the
+        // node.
         let first = NonNull::new(self.newest.load(Ordering::SeqCst));
-        // SAFETY: by `push`.
+        // SAFETY: `first` was prepended by `push` (invariant 1).
         let first = first.map(|first| unsafe { NodeRef::new(first) });
         std::iter::successors(first, |node| node.next())
     }
 
-    /// The newest version of `key` that is not newer than `seq`, if so many nodes tell.
+    /// Returns the newest version of `key` at or below `seq`, or an error if it takes more than
+    /// `steps_max` nodes to decide.
     pub(super) fn get(
         &self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! A place in a hashed memtable: in a bucket, or in an order of all entries.
+//! A position in a hashed memtable: in a bucket, or in a sorted view.
 
 use std::ptr::NonNull;
 
@@ -7,33 +7,37 @@ use crate::entry::{Entry, SeqNo};
 use crate::ordered::ViewPosition;
 use crate::skiplist::{Node, NodeRef};
 
-/// The keys that a reader will ask for; without an end, all.
+/// The keys that a reader promises to stay within; without bounds, all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadBounds {
-    /// None before this.
+    /// No key before this is read.
     pub(crate) first: Option<Box<[u8]>>,
-    /// None from this on.
+    /// No key from this on is read.
     pub(crate) end: Option<Box<[u8]>>,
 }
 
-/// An entry of some hashed memtable, or no entry.
+/// An entry of a hashed memtable, or none. All methods take the table it was created with, which
+/// keeps the entry alive.
 ///
-/// All methods take the table that the position was made with, which is what keeps it alive.
+/// Invariant 1: a `Bucket` node is in a list of that table, so it lives as long as the table and is
+/// never refilled (invariants 1 and 3 of [`super`]).
 #[derive(Default)]
 pub(crate) enum HashPosition {
     #[default]
     Nothing,
-    /// In the list of its prefix.
+    /// In the list of the entry's prefix.
     ListBucket(NonNull<Node>),
-    /// In an order of the entries of one prefix, as of a while ago.
+    /// In a sorted view of one prefix, as of an earlier time.
     Prefix(ViewPosition),
-    /// In an order of all entries, as of a while ago.
+    /// In a sorted view of all entries, as of an earlier time.
     Ordered(ViewPosition),
 }
 
-// SAFETY: a position is used only together with its table, which is `Send` and `Sync`.
+// SAFETY: the pointers are followed only by methods that borrow the table, which is `Send` and
+// `Sync`.
 unsafe impl Send for HashPosition {}
-// SAFETY: as for `Send`.
+// SAFETY: the pointers are followed only by methods that borrow the table, which is `Send` and
+// `Sync`.
 unsafe impl Sync for HashPosition {}
 
 impl HashPosition {
@@ -45,7 +49,7 @@ impl HashPosition {
         Self::Ordered(ViewPosition::last(table.ordered()))
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Seeks the first entry at or after `(key, seq)`.
     pub(crate) fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
         let found = match &table.places {
             Buckets::Lists(places, _) => {
@@ -66,7 +70,7 @@ impl HashPosition {
         })
     }
 
-    /// The last entry before `(key, seq)`.
+    /// Seeks the last entry before `(key, seq)`.
     pub(crate) fn before(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
         let found = match &table.places {
             Buckets::Lists(places, _) => {
@@ -87,13 +91,13 @@ impl HashPosition {
         })
     }
 
-    /// The node, if it has the prefix of `key`.
+    /// A position on `node`, if it has the prefix of `key`.
     fn in_prefix(table: &Hashed, node: Option<NodeRef<'_>>, key: &[u8]) -> Option<Self> {
         let node = node.filter(|node| table.prefix(key).is_of(node.key()))?;
         Some(Self::ListBucket(node.as_ptr()))
     }
 
-    /// A place in an order of one prefix, if there is an entry.
+    /// The position in a view of one prefix, if it is on an entry.
     fn in_view(position: ViewPosition) -> Option<Self> {
         position.is_valid().then_some(Self::Prefix(position))
     }
@@ -107,16 +111,16 @@ impl HashPosition {
         }
     }
 
-    /// The entry here.
+    /// Returns the entry at the position.
     ///
     /// # Safety
-    /// `table` is the one that the position was made with.
+    /// `table` is the one that the position was created with.
     #[inline]
     pub(crate) unsafe fn entry<'a>(&'a self, table: &'a Hashed) -> Option<Entry<'a>> {
         let _ = table;
         match self {
             Self::Nothing => None,
-            // SAFETY: nodes live as long as their table.
+            // SAFETY: the caller passes the table of the position (invariant 1 of this type).
             Self::ListBucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
             Self::Ordered(position) | Self::Prefix(position) => position.entry(),
         }
@@ -125,7 +129,7 @@ impl HashPosition {
     /// Moves to the next entry.
     ///
     /// # Safety
-    /// `table` is the one that the position was made with.
+    /// `table` is the one that the position was created with.
     #[inline]
     pub(crate) unsafe fn next(&mut self, table: &Hashed, range: &ReadBounds) {
         match self {
@@ -135,12 +139,13 @@ impl HashPosition {
                 let Some(here) = position.slot() else { return };
                 position.next();
                 if !position.is_valid() {
-                    // SAFETY: nodes live as long as their table.
+                    // SAFETY: the view was created from nodes of this table, which lives and never
+                    // refills them.
                     *self = Self::after_prefix(table, unsafe { here.node() }, range);
                 }
             }
             Self::ListBucket(node) => {
-                // SAFETY: nodes live as long as their table.
+                // SAFETY: the caller passes the table of the position (invariant 1 of this type).
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
                 *self = Self::in_prefix(table, node.next(), node.key())
                     .unwrap_or_else(|| Self::after_prefix(table, node, range));
@@ -148,7 +153,7 @@ impl HashPosition {
         }
     }
 
-    /// The entry after `node`, which is the last one of its prefix.
+    /// The position after `node`, which is the last one of its prefix.
     #[cold]
     fn after_prefix(table: &Hashed, node: NodeRef<'_>, range: &ReadBounds) -> Self {
         if table.prefix(node.key()).is_last_before(range.end.as_deref()) {
@@ -162,10 +167,10 @@ impl HashPosition {
         Self::Ordered(next)
     }
 
-    /// Moves to the entry before.
+    /// Moves to the previous entry.
     ///
     /// # Safety
-    /// `table` is the one that the position was made with.
+    /// `table` is the one that the position was created with.
     pub(crate) unsafe fn previous(&mut self, table: &Hashed, range: &ReadBounds) {
         match self {
             Self::Nothing => {}
@@ -174,13 +179,14 @@ impl HashPosition {
                 let Some(here) = position.slot() else { return };
                 position.previous();
                 if !position.is_valid() {
-                    // SAFETY: nodes live as long as their table.
+                    // SAFETY: the view was created from nodes of this table, which lives and never
+                    // refills them.
                     let here: NodeRef<'_> = unsafe { here.node() };
                     *self = Self::before(table, here.key(), here.seq(), range);
                 }
             }
             Self::ListBucket(node) => {
-                // SAFETY: nodes live as long as their table.
+                // SAFETY: the caller passes the table of the position (invariant 1 of this type).
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
                 *self = Self::before(table, node.key(), node.seq(), range);
             }

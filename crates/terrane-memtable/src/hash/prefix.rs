@@ -3,10 +3,10 @@
 use crate::head::head_of;
 use crate::skiplist::mix;
 
-/// The first bytes of a key: as many as choose its bucket, or all that it has.
+/// The prefix of a key: the bytes that choose its bucket, or the whole key if it is shorter.
 ///
-/// The keys of a prefix of full length are neighbours in the order of keys. A shorter key is alone
-/// with its prefix, which is all of it.
+/// Keys that share a prefix of full length are neighbours in key order. A shorter key shares its
+/// prefix with no other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix<'k> {
     bytes: &'k [u8],
@@ -25,31 +25,31 @@ impl<'k> Prefix<'k> {
         Prefix::of(key, self.len_full) == self
     }
 
-    /// Which of so many buckets has the keys of this prefix.
+    /// Returns which of `buckets` holds the keys of this prefix.
     #[inline]
     pub(super) fn bucket(self, buckets: usize) -> usize {
         let mut hash = self.bytes.len() as u64;
         for bytes in self.bytes.chunks(8) {
             hash = mix(hash ^ head_of(bytes));
         }
-        // The upper half of the product is evenly spread over the buckets, and below their number.
+        // The upper half of the product is spread evenly over the buckets, and below their number.
         ((u128::from(hash) * buckets as u128) >> 64) as usize
     }
 
-    /// Whether no key before `end` comes after those of this prefix.
+    /// Whether all keys before `end` that are not before this prefix have it.
     pub(super) fn is_last_before(self, end: Option<&[u8]>) -> bool {
         if self.len_full == 0 {
             return true;
         }
         let Some(end) = end else { return false };
         if self.bytes.len() < self.len_full {
-            // Right after the only key of this prefix comes the one that is longer by a zero.
+            // The only key of this prefix is followed by that key plus a zero byte.
             return end <= self.bytes || end.strip_prefix(self.bytes) == Some(&[0]);
         }
         Prefix::of(end, self.len_full).bytes <= self.bytes || self.is_followed_by(end)
     }
 
-    /// Whether `end` is the first key after all those of this prefix, which is of full length.
+    /// Whether `end` is the smallest key after all keys of this prefix, which is of full length.
     fn is_followed_by(self, end: &[u8]) -> bool {
         let raised = self.bytes.iter().rposition(|&byte| byte != u8::MAX);
         raised.is_some_and(|last| {
@@ -59,7 +59,7 @@ impl<'k> Prefix<'k> {
         })
     }
 
-    /// Whether no key from `first` on comes before those of this prefix.
+    /// Whether all keys from `first` on that are not after this prefix have it.
     pub(super) fn is_first_from(self, first: Option<&[u8]>) -> bool {
         self.bytes.is_empty() || first.is_some_and(|first| first >= self.bytes)
     }

@@ -1,4 +1,4 @@
-//! A place in a view: a merge of its runs.
+//! A position in a sorted view: a merge of its runs.
 
 use std::cmp::Ordering::{Greater, Less};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use super::view::{RunSlot, SortedView};
 use crate::entry::{Entry, SeqNo};
 use crate::head::head_of;
 
-/// An entry of a view, or no entry.
+/// A position on an entry of a view, or on none.
 pub(crate) struct ViewPosition {
     view: Arc<SortedView>,
-    /// For each run, how many of its entries are before this place.
+    /// For each run, the number of its entries before the position.
     before: Box<[usize]>,
-    /// The run whose entry is here.
+    /// The run of the current entry.
     run: Option<usize>,
 }
 
@@ -35,21 +35,21 @@ impl ViewPosition {
         position
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Seeks the first entry at or after `(key, seq)`.
     pub(crate) fn at_or_after(view: Arc<SortedView>, key: &[u8], seq: SeqNo) -> Self {
         let head = head_of(key);
         let before = view.runs.iter().map(|run| run.count_before(head, key, seq)).collect();
         Self::at(view, before)
     }
 
-    /// The last entry before `(key, seq)`.
+    /// Seeks the last entry before `(key, seq)`.
     pub(crate) fn before(view: Arc<SortedView>, key: &[u8], seq: SeqNo) -> Self {
         let mut position = Self::at_or_after(view, key, seq);
         position.step_back();
         position
     }
 
-    /// The run whose next entry is the first of all.
+    /// Returns the run whose next entry is the smallest.
     #[inline]
     fn first_ahead(&self) -> Option<usize> {
         let mut first: Option<(usize, &RunSlot)> = None;
@@ -67,18 +67,18 @@ impl ViewPosition {
         self.run.is_some()
     }
 
-    /// What is here.
+    /// The slot at the position.
     pub(crate) fn slot(&self) -> Option<RunSlot> {
         let run = self.run?;
         self.view.runs[run].slot(self.before[run]).copied()
     }
 
-    /// The entry here.
+    /// Returns the entry at the position.
     #[inline]
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {
         let run = self.run?;
         let slot = self.view.runs[run].slot(self.before[run])?;
-        // SAFETY: the arena outlives the view, which this borrow keeps.
+        // SAFETY: the arena outlives the view (invariant 1 of [`super`]), which this borrow keeps.
         Some(unsafe { slot.node() }.entry())
     }
 
@@ -96,7 +96,7 @@ impl ViewPosition {
         }
     }
 
-    /// To the last entry that is before this place.
+    /// Moves to the last entry before the position.
     fn step_back(&mut self) {
         let mut last: Option<(usize, &RunSlot)> = None;
         for (index, (run, &before)) in self.view.runs.iter().zip(&*self.before).enumerate() {

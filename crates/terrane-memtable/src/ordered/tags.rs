@@ -1,24 +1,24 @@
 //! Two bytes of a hash of each key, in the order of arrival, for lookups that search all of them.
 //!
-//! A lookup compares tags, eight or more in an instruction, and follows a pointer only where they
-//! are equal: for one in 65,536 other keys. It goes from the newest entry to the oldest, a block
-//! at a time. With each block is kept the newest sequence number of all that came before it, so
-//! that who has found a version that is at least as new need not look further: a key that was
-//! written a moment ago is found in a moment.
+//! A lookup compares tags, eight or more in an instruction, and follows a pointer only if they are
+//! equal, which happens for one in 65,536 other keys. It goes from the newest entry to the oldest,
+//! one block at a time. Each block stores the newest sequence number of all entries before it; a
+//! lookup that has found a version at least as new stops there, so a key that was written recently
+//! is found early.
 
 use crate::entry::SeqNo;
 use crate::head::head_of;
 
-/// Entries of a block. A lookup holds the lock for as long as it takes to compare so many tags, a
-/// tenth of a microsecond.
+/// Entries of a block. A lookup holds the lock while it compares this many tags, a tenth of a
+/// microsecond.
 pub(super) const BLOCK: usize = 2048;
 
-/// Tags that are compared before the result is looked at.
+/// Tags that are compared before the result is tested.
 const STEP: usize = 64;
 
 const _: () = assert!(BLOCK.is_multiple_of(STEP));
 
-/// What is compared instead of a key.
+/// A hash that is compared instead of a key.
 pub(super) type Tag = u16;
 
 /// The tag of a key.
@@ -28,22 +28,22 @@ pub(super) fn tag_of(key: &[u8]) -> Tag {
         hash = (hash ^ head_of(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash ^= hash >> 32;
     }
-    // The upper bits follow from all that was multiplied.
+    // The upper bits depend on all bytes.
     (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as Tag
 }
 
-/// The tags of a list that only grows at its end, and is emptied from its beginning.
+/// The tags of a list that grows at its end and is drained from its start.
 #[derive(Default)]
 pub(super) struct Tags {
     tags: Vec<Tag>,
-    /// For each block, a sequence number that no entry before the block is newer than.
+    /// For each block, a bound: no entry before the block has a larger sequence number.
     before: Vec<SeqNo>,
-    /// The newest of all that ever came.
+    /// The largest sequence number ever pushed.
     newest: SeqNo,
 }
 
 impl Tags {
-    /// Without tags, with room for some.
+    /// Creates an empty list with capacity for `capacity` tags.
     pub(super) fn with_capacity(capacity: usize) -> Self {
         let mut tags = vec![0; capacity];
         tags.clear();
@@ -58,28 +58,28 @@ impl Tags {
         self.tags.push(tag);
     }
 
-    /// The first `count` go.
+    /// Removes the first `count` tags.
     pub(super) fn drain(&mut self, count: usize, keeps_memory: bool) {
         if count == self.tags.len() && !keeps_memory {
             (self.tags, self.before) = (Vec::new(), Vec::new());
             return;
         }
         self.tags.drain(..count);
-        // Blocks begin elsewhere now; this is true of all of them.
+        // Blocks start elsewhere now; this bound holds for all of them.
         self.before.clear();
         self.before.resize(self.tags.len().div_ceil(BLOCK), self.newest);
     }
 
-    /// A sequence number that nothing before the block that begins here is newer than.
+    /// Returns a bound: no entry before the block at `block_start` has a larger sequence number.
     pub(super) fn newest_before(&self, block_start: usize) -> SeqNo {
         self.before.get(block_start / BLOCK).copied().unwrap_or(self.newest)
     }
 
-    /// Calls `found` with every place in `start..end` that has this tag.
+    /// Calls `found` with every position in `start..end` that has this tag.
     pub(super) fn find(&self, tag: Tag, start: usize, end: usize, mut found: impl FnMut(usize)) {
         let Some(tags) = self.tags.get(start..end) else { return };
         for (step, tags) in tags.chunks(STEP).enumerate() {
-            // All of them, without a branch: this becomes a few instructions on vectors.
+            // Compared without branches, so that the compiler emits a few vector instructions.
             if !tags.iter().fold(false, |any, other| any | (*other == tag)) {
                 continue;
             }

@@ -9,45 +9,49 @@ use crate::head::head_of;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// A run is merged with the one before it unless that is larger by this factor: a smaller one
-/// makes fewer merges and more runs, of which a lookup searches all.
+/// A run is merged with the one before it unless that is larger by this factor. A smaller factor
+/// merges less often and leaves more runs, all of which a lookup searches.
 const RUN_RATIO: usize = 4;
 
-/// A node with the head of its key.
+/// A pointer to a node, with the head of its key.
+///
+/// Invariant 1: the node lies in an arena that outlives the slot and is never refilled, because
+/// [`RunSlot::new`] requires it.
 #[derive(Clone, Copy)]
 pub(crate) struct RunSlot {
     head: u64,
     node: NonNull<Node>,
 }
 
-// SAFETY: the arena outlives the slot (see `RunSlot::new`), and nodes are `Send` and `Sync`.
+// SAFETY: the node outlives the slot and is only read (invariant 1 of this type).
 unsafe impl Send for RunSlot {}
-// SAFETY: as for `Send`.
+// SAFETY: the node outlives the slot and is only read (invariant 1 of this type).
 unsafe impl Sync for RunSlot {}
 
 impl RunSlot {
     /// # Safety
-    /// The node lies in an arena that outlives the slot and its copies.
+    /// The node lies in an arena that outlives the slot and its copies, and is never refilled.
     pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that the arena lives and the node is never refilled.
         let key = unsafe { NodeRef::new(node) }.key();
         Self { head: head_of(key), node }
     }
 
-    /// The node.
+    /// Returns the node.
     ///
     /// # Safety
     /// Its arena lives for `'a`.
     #[inline]
     pub(crate) unsafe fn node<'a>(self) -> NodeRef<'a> {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees the arena, and the node is never refilled (invariant 1 of
+        // this type).
         unsafe { NodeRef::new(self.node) }
     }
 
     #[inline]
     fn compare(&self, head: u64, key: &[u8], seq: SeqNo) -> Order {
         self.head.cmp(&head).then_with(|| {
-            // SAFETY: the arena outlives the slot.
+            // SAFETY: the arena outlives the slot (invariant 1 of this type).
             let node: NodeRef<'_> = unsafe { self.node() };
             node.compare(key, seq)
         })
@@ -56,19 +60,19 @@ impl RunSlot {
     #[inline]
     pub(super) fn compare_to(&self, other: &RunSlot) -> Order {
         self.head.cmp(&other.head).then_with(|| {
-            // SAFETY: the arena outlives the slot.
+            // SAFETY: the arena outlives the slot (invariant 1 of this type).
             let other: NodeRef<'_> = unsafe { other.node() };
-            // SAFETY: as above.
+            // SAFETY: the arena outlives the slot (invariant 1 of this type).
             let node: NodeRef<'_> = unsafe { self.node() };
             node.compare(other.key(), other.seq())
         })
     }
 }
 
-/// Slots in order.
+/// A sorted run of slots.
 pub(super) struct SortedRun {
     slots: Box<[RunSlot]>,
-    /// Where the bytes of all runs are counted.
+    /// The counter of the bytes of all runs.
     bytes: Arc<AtomicUsize>,
 }
 
@@ -85,11 +89,11 @@ impl SortedRun {
     }
 
     fn size(&self) -> usize {
-        // With the two counts of the `Arc` around it.
+        // Includes the two counts of the `Arc`.
         size_of_val(&*self.slots) + size_of::<Self>() + 2 * size_of::<usize>()
     }
 
-    /// The entries of both.
+    /// Merges two runs.
     fn merged(&self, other: &Self) -> Arc<Self> {
         let mut slots = Vec::with_capacity(self.slots.len() + other.slots.len());
         let (mut left, mut right) = (&self.slots[..], &other.slots[..]);
@@ -109,7 +113,7 @@ impl SortedRun {
         Self::of(slots, &self.bytes)
     }
 
-    /// How many slots are before `(key, seq)`.
+    /// Returns the number of slots before `(key, seq)`.
     pub(super) fn count_before(&self, head: u64, key: &[u8], seq: SeqNo) -> usize {
         self.slots.partition_point(|slot| slot.compare(head, key, seq) == Less)
     }
@@ -130,7 +134,7 @@ impl Drop for SortedRun {
     }
 }
 
-/// Runs that together are an order of entries, the oldest and largest first.
+/// A sorted view: runs that together order all entries, the oldest and largest first.
 #[derive(Default)]
 pub(crate) struct SortedView {
     pub(super) runs: Vec<Arc<SortedRun>>,
@@ -141,7 +145,7 @@ impl SortedView {
         Self { runs: vec![run] }
     }
 
-    /// This, and another run.
+    /// Returns this view with another run.
     pub(super) fn with(&self, run: Arc<SortedRun>) -> Self {
         let mut runs = self.runs.clone();
         let mut last = run;
@@ -152,12 +156,12 @@ impl SortedView {
         Self { runs }
     }
 
-    /// All nodes, in no order.
+    /// Iterates over all nodes, unordered.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NonNull<Node>> {
         self.runs.iter().flat_map(|run| run.slots.iter().map(|slot| slot.node))
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
+    /// Returns the newest version of `key` at or below `seq`.
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<RunSlot> {
         let head = head_of(key);
         let mut newest: Option<(SeqNo, RunSlot)> = None;
@@ -166,7 +170,7 @@ impl SortedView {
             if slot.head != head {
                 continue;
             }
-            // SAFETY: the arena outlives the slot.
+            // SAFETY: the arena outlives the slot (invariant 1 of the slot).
             let node: NodeRef<'_> = unsafe { slot.node() };
             let is_newer = newest.is_none_or(|(newest, _)| newest < node.seq());
             if node.key() == key && is_newer {
@@ -176,9 +180,9 @@ impl SortedView {
         newest.map(|(_, slot)| slot)
     }
 
-    /// Whether this very entry is in one of the runs.
+    /// Whether one of the runs has this node.
     pub(super) fn contains(&self, slot: &RunSlot) -> bool {
-        // SAFETY: the arena outlives the slot.
+        // SAFETY: the arena outlives the slot (invariant 1 of the slot).
         let node: NodeRef<'_> = unsafe { slot.node() };
         self.runs.iter().any(|run| {
             let found = run.slot(run.count_before(slot.head, node.key(), node.seq()));

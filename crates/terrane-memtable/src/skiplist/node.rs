@@ -23,8 +23,9 @@
 use std::cmp::Ordering::{self, Equal};
 use std::ptr::{self, NonNull};
 
-use crate::arena::{ALIGN, Arena};
+use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo, kind_of, pack, seq_of};
+use crate::pool::ALIGN;
 use crate::skiplist::versions::Versions;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering as Memory, WrittenOnce};
 
