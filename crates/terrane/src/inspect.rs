@@ -1,7 +1,7 @@
-//! Looking into the files of a database, without opening it.
+//! Inspects the files of a database without opening it.
 //!
-//! Everything here reads only, takes no lock, and works on damaged databases as far as they can be
-//! read: damage is part of the report.
+//! All functions except [`repair()`] only read and take no lock. They work on damaged databases as
+//! far as those are readable, and report the damage.
 
 mod history;
 mod key;
@@ -27,15 +27,15 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Something that is wrong with a database.
+/// A problem found in a database.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
-    /// The place in it, in bytes, where that is known.
+    /// The byte offset in the file, if known.
     pub offset: Option<u64>,
-    /// What is wrong, in a sentence.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -51,10 +51,10 @@ impl Problem {
                 offset: place.offset,
                 what: format!("corrupt {}: {}", place.what, place.detail),
             },
-            // The file stands before it already.
+            // Display prints the path before the description.
             Error::Io(failure) => Self::new(
                 &failure.path,
-                format!("cannot {} it: {}", failure.operation, failure.source),
+                format!("cannot {} the file: {}", failure.operation, failure.source),
             ),
             other => Self::new(path, other.to_string()),
         }
@@ -71,12 +71,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// How far a long look has come.
+/// The progress of a long inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Bytes looked at.
+    /// Bytes read so far.
     pub done_bytes: u64,
-    /// Bytes to be looked at in all.
+    /// Total bytes to read.
     pub total_bytes: u64,
 }

@@ -1,14 +1,14 @@
-//! Cursors over everything that holds entries, and their merge.
+//! Cursors over memtables and runs, and their merge.
 //!
-//! All of them walk entries in the same order: by key, and within a key from new to old.
+//! All cursors iterate in the same order: by key, and the versions of a key from newest to oldest.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `run` | a sorted run, table after table |
-//! | `source` | a memtable or a run |
-//! | `merge` | many sources as one |
-//! | `visible` | what of that a reader at a sequence number sees |
-//! | `dead_ranges` | where walks have found nothing |
+//! | `run` | a cursor over a sorted run, table by table |
+//! | `source` | a cursor over a memtable or a run |
+//! | `merge` | the merge of several sources |
+//! | `visible` | the entries that a reader at a sequence number sees |
+//! | `dead_ranges` | key ranges known to contain only deleted keys |
 
 mod dead_ranges;
 mod merge;

@@ -1,9 +1,9 @@
-//! Carries out a flush or a compaction: entries in, tables out.
+//! Executes the merge of a flush or a compaction: entries in, tables out.
 //!
-//! The entries of the inputs come merged, by key and from new to old. What no reader can see any
-//! more is left out ([`DropRules`]); the rest goes into tables that are cut where the next
-//! compaction would otherwise become too large ([`Output`]). Tables of which nothing would be left are
-//! known before they are read ([`covered`]).
+//! The inputs arrive merged, by key and from the newest version to the oldest. Entries that no
+//! reader can see are dropped ([`DropRules`]). The others are written to tables, which are cut so
+//! that the next compaction does not become too large ([`Output`]). Tables that would lose all of
+//! their entries are identified before they are read ([`covered`]).
 
 mod covered;
 mod output;
@@ -22,51 +22,51 @@ use crate::iter::MergeCursor;
 use crate::table::FinishedTable;
 use crate::types::{EntryKind, SeqNo};
 
-/// How often the merge asks whether it may go on, in bytes of its input.
-const PIECE_BYTES: usize = 64 << 10;
+/// Bytes of input between two calls of `go_on`.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// What an entry of the input counts for beside its key and value, so that small ones add up.
+/// Bytes charged for an input entry in addition to its key and value, so that small entries add up.
 const ENTRY_BYTES: usize = 16;
 
-/// What a merge did since it asked last whether it may go on.
+/// The progress of a merge since the previous call of `go_on`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Piece {
-    /// Entries of the input that it went through.
+pub(crate) struct Chunk {
+    /// Input entries processed.
     pub(crate) entries: u64,
-    /// Bytes that it wrote.
+    /// Bytes written.
     pub(crate) written_bytes: u64,
 }
 
-/// Merges `input`, which is positioned on its first entry, into tables, up to the key `end` if there
-/// is one.
+/// Merges `input`, which is positioned on its first entry, into tables, up to the exclusive key
+/// `end` if given.
 ///
-/// `fragments` are the range tombstones of the inputs. `go_on` returns when the merge may go on; it
-/// is asked after each piece, and at the end.
+/// `fragments` are the range tombstones of the inputs. `go_on` is called after each chunk and at
+/// the end, and blocks until the merge may continue.
 ///
 /// # Errors
-/// That of `go_on`; tables that were begun are left behind then, and after any other error, for
-/// `output` to remove.
+/// Returns the error of `go_on`, or of reading or writing. Unfinished tables then remain on disk;
+/// [`Output::paths`] lists them for removal.
 pub(crate) fn merge(
     mut input: MergeCursor,
     end: Option<&[u8]>,
     fragments: Vec<Fragment>,
     mut rules: DropRules,
     output: &mut Output<'_>,
-    go_on: &mut dyn FnMut(Piece) -> Result<()>,
+    go_on: &mut dyn FnMut(Chunk) -> Result<()>,
 ) -> Result<Vec<FinishedTable>> {
     output.begin(rules.kept_fragments(&fragments));
     rules.set_deleted(fragments);
     let mut key = Vec::new();
     let mut has_key = false;
     let mut last_stripe = 0;
-    let (mut piece, mut piece_bytes, mut written) = (Piece::default(), 0, 0);
+    let (mut chunk, mut chunk_bytes, mut written) = (Chunk::default(), 0, 0);
     while input.is_valid() {
-        piece_bytes += input.key().len() + input.value().len() + ENTRY_BYTES;
-        piece.entries += 1;
-        if piece_bytes >= PIECE_BYTES {
-            piece.written_bytes = more_than(&mut written, output.written_bytes());
-            go_on(std::mem::take(&mut piece))?;
-            piece_bytes = 0;
+        chunk_bytes += input.key().len() + input.value().len() + ENTRY_BYTES;
+        chunk.entries += 1;
+        if chunk_bytes >= CHUNK_BYTES {
+            chunk.written_bytes = growth_of(&mut written, output.written_bytes());
+            go_on(std::mem::take(&mut chunk))?;
+            chunk_bytes = 0;
         }
         let (seq, kind) = (input.seq(), input.kind());
         let stripe = rules.stripe(seq);
@@ -80,7 +80,7 @@ pub(crate) fn merge(
             has_key = true;
             rules.go_to(&key);
         } else if stripe == last_stripe {
-            // The same readers see the newer version.
+            // Every reader of this stripe sees the newer version.
             input.next()?;
             continue;
         }
@@ -90,13 +90,13 @@ pub(crate) fn merge(
         }
         input.next()?;
     }
-    let made = output.finish()?;
-    piece.written_bytes = more_than(&mut written, output.written_bytes());
-    go_on(piece)?;
-    Ok(made)
+    let tables = output.finish()?;
+    chunk.written_bytes = growth_of(&mut written, output.written_bytes());
+    go_on(chunk)?;
+    Ok(tables)
 }
 
-/// What of `fragments`, in key order, lies from `start` on and before `end`.
+/// Clips `fragments`, which are in key order, to the range from `start` to the exclusive `end`.
 pub(crate) fn clipped(
     fragments: &[Fragment],
     start: Option<&[u8]>,
@@ -115,18 +115,18 @@ pub(crate) fn clipped(
     fragments.iter().filter_map(clip).collect()
 }
 
-/// What is in `now` beyond what was there before. Sizes of unfinished tables are estimates, so that
-/// it may have been more.
-fn more_than(before: &mut u64, now: u64) -> u64 {
-    let more = now.saturating_sub(*before);
-    *before = now.max(*before);
-    more
+/// Returns by how much `now` exceeds the maximum so far. The size of an unfinished table is an
+/// estimate, so `now` may be below an earlier value.
+fn growth_of(maximum: &mut u64, now: u64) -> u64 {
+    let growth = now.saturating_sub(*maximum);
+    *maximum = now.max(*maximum);
+    growth
 }
 
 fn keeps(rules: &DropRules, key: &[u8], seq: SeqNo, kind: EntryKind, stripe: usize) -> bool {
     if rules.is_deleted(key, seq, stripe) {
         return false;
     }
-    // A tombstone is needed as long as something older may be found without it.
+    // A tombstone is needed as long as it may hide an older version.
     kind == EntryKind::Value || stripe > 0 || !rules.is_bottom()
 }

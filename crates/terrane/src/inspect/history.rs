@@ -1,4 +1,4 @@
-//! What the manifest remembers of compactions and deletes.
+//! The history of compactions and deletes in the manifest.
 
 use std::path::Path;
 
@@ -8,36 +8,36 @@ use crate::manifest::{JobRecord, ManifestState, load, replay};
 use crate::storage::DiskStorage;
 use crate::types::KeyspaceId;
 
-/// A compaction that was done.
+/// A completed compaction.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JobReport {
     /// The keyspace.
     pub keyspace: String,
-    /// When it ended, in microseconds since the Unix epoch.
+    /// The end time, in microseconds since the Unix epoch.
     pub ended_micros: u64,
-    /// How long it took, in microseconds.
+    /// The duration, in microseconds.
     pub took_micros: u64,
-    /// What it took and where that went.
+    /// The inputs and the output.
     pub what: String,
-    /// Why: the trigger with what was measured and its threshold, and how tables were chosen.
+    /// The reason: the trigger with the measured value and its threshold, and the movement rule.
     pub why: String,
-    /// Tables that were merged into others, or dropped.
+    /// Tables that were rewritten or dropped.
     pub tables_rewritten: u64,
-    /// Tables that only changed place.
+    /// Tables that were moved without being rewritten.
     pub tables_moved: u64,
-    /// Bytes that it was going to read, and at most to write.
+    /// The forecast: bytes to read, and an upper bound of the bytes to write.
     pub predicted_bytes: u64,
-    /// Bytes of the tables that it read.
+    /// Bytes of the tables read.
     pub read_bytes: u64,
-    /// Bytes of the tables that it wrote.
+    /// Bytes of the tables written.
     pub written_bytes: u64,
-    /// How old the oldest tombstone was, if the job ended all of those that it read.
+    /// The age of the oldest tombstone, if the compaction dropped all tombstones that it read.
     pub persisted_micros: Option<u64>,
 }
 
-/// The bytes that one compaction reads, and writes again, in a second, by those that are remembered;
-/// `None` if none of them merged anything.
+/// Returns the throughput of one compaction in bytes read and rewritten per second, averaged over
+/// `jobs`; `None` if none of them merged anything.
 pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
     let merges = jobs.iter().filter(|job| job.read_bytes > 0);
     let (bytes, micros) = merges.fold((0.0, 0.0), |(bytes, micros), job| {
@@ -46,45 +46,48 @@ pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
     (micros > 0.0).then_some(bytes * 1e6 / micros)
 }
 
-/// How deletes fare in a database.
+/// The state of delete persistence in a database.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeletesReport {
-    /// The time within which deletes are to be persistent, in microseconds, if there is one.
+    /// The option `delete_persistence` in microseconds, if set.
     pub threshold_micros: Option<u64>,
-    /// The longest that it took, as far back as jobs are remembered, in microseconds.
+    /// The longest time that a delete took to become persistent in the recorded job history, in
+    /// microseconds.
     pub worst_micros: Option<u64>,
-    /// Each keyspace.
+    /// The keyspaces.
     pub keyspaces: Vec<KeyspaceDeletes>,
-    /// The files of the log that hold writes, oldest first: what they hold is there, whatever became
-    /// of it in tables.
+    /// The log files that contain writes, oldest first. They contain deleted values even if tables
+    /// no longer do.
     pub log: Vec<LogFile>,
 }
 
-/// A file of the log with what it holds.
+/// A log file that contains writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogFile {
-    /// Its name.
+    /// The file name.
     pub name: String,
-    /// Batches in it.
+    /// The number of batches.
     pub batches: u64,
-    /// Deletes of keys and of ranges among their operations.
+    /// The number of deletes and range deletes in the batches.
     pub deletes: u64,
-    /// When it was begun, in microseconds since the Unix epoch: nothing in it is older.
+    /// The creation time of the segment, in microseconds since the Unix epoch; all of its writes are
+    /// newer.
     pub begun_micros: u64,
-    /// When the next one was begun: nothing in it is younger. `None` for the one that is written.
+    /// The creation time of the next segment, before which all writes of this one were made; `None`
+    /// for the current segment.
     pub ended_micros: Option<u64>,
 }
 
-/// The deletes of a keyspace that are in tables and not persistent yet.
+/// The deletes of a keyspace that are in tables and not yet persistent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct KeyspaceDeletes {
-    /// The name.
+    /// The name of the keyspace.
     pub keyspace: String,
-    /// Tables with tombstones, as the number, the level and the time of the oldest in microseconds
-    /// since the Unix epoch; the oldest first.
+    /// Tables with tombstones, oldest tombstone first: table number, level, and flush time of the
+    /// oldest tombstone in microseconds since the Unix epoch.
     pub tables: Vec<(u64, usize, u64)>,
     /// Tombstones of keys.
     pub tombstones: u64,
@@ -93,8 +96,8 @@ pub struct KeyspaceDeletes {
 }
 
 impl DeletesReport {
-    /// Tables whose oldest tombstone is older than it may be at `now_micros`, and files of the log of
-    /// which all is.
+    /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone exceeds it,
+    /// and log files in which every write does.
     pub fn violations(&self, now_micros: u64) -> usize {
         let Some(threshold) = self.threshold_micros else { return 0 };
         let tables = self.keyspaces.iter().flat_map(|keyspace| &keyspace.tables);
@@ -105,19 +108,19 @@ impl DeletesReport {
     }
 }
 
-/// The compactions that are remembered, oldest first.
+/// Returns the job history of a database, oldest first.
 ///
 /// # Errors
-/// There is no database, or its manifest is damaged.
+/// Fails if the directory contains no database or the manifest is corrupt.
 pub fn jobs(dir: impl AsRef<Path>) -> Result<Vec<JobReport>> {
     let state = state(dir.as_ref())?;
     Ok(state.jobs.iter().map(|job| report(&state, job)).collect())
 }
 
-/// The deletes that are not persistent yet, and how long it took those that are.
+/// Returns the deletes that are not yet persistent, and the longest time that a past one took.
 ///
 /// # Errors
-/// There is no database, or its manifest is damaged.
+/// Fails if the directory contains no database or the manifest is corrupt.
 pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
     let state = state(dir.as_ref())?;
     let option = state.options.get("delete_persistence");
@@ -144,7 +147,7 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
     })
 }
 
-/// All files of the log that hold batches, those that wait to be written again among them.
+/// Returns all log files that contain batches, including recycled files that await reuse.
 fn log_files(dir: &Path) -> Result<Vec<LogFile>> {
     let segments = log(dir)?.segments;
     let begun: Vec<u64> = segments.iter().map(|segment| segment.created_micros).collect();

@@ -1,4 +1,4 @@
-//! Every physical version of a key, wherever it lies.
+//! Finds every physical version of a key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use crate::error::Result;
 use crate::table::TableCursor;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
 
-/// A version of a key, or a deletion of a range that it lies in.
+/// A version of a key, or a range delete that covers the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyVersion {
     /// The keyspace.
     pub keyspace: String,
-    /// Where it is: a table with its level and run, or a file of the log. What is in the log and not
-    /// yet in tables is in the memtable of an open database.
+    /// The location: a table with its level and run, or a log file. An entry in the log that no
+    /// table contains is in the memtable of an open database.
     pub place: String,
-    /// When it was written.
+    /// The sequence number of the write.
     pub sequence_number: u64,
-    /// What it is: `put`, `delete` or `delete-range`.
+    /// The operation: `put`, `delete` or `delete-range`.
     pub kind: &'static str,
     /// The length of the value, in bytes.
     pub value_bytes: u64,
 }
 
-/// All versions of a key in a database, newest first.
+/// Returns all versions of a key in a database, newest first.
 ///
 /// # Errors
-/// There is no database, or a file that may hold the key is damaged.
+/// Fails if the directory contains no database, or a file that may contain the key is corrupt.
 pub fn key(dir: impl AsRef<Path>, key: &[u8]) -> Result<Vec<KeyVersion>> {
     let dir = dir.as_ref();
     let state = state(dir)?;
@@ -54,7 +54,7 @@ pub fn key(dir: impl AsRef<Path>, key: &[u8]) -> Result<Vec<KeyVersion>> {
                 let id = KeyspaceId(op.keyspace);
                 let flushed = state.keyspaces.get(&id).map(|keyspace| keyspace.flushed.0);
                 let is_flushed = flushed.is_none_or(|upto| record.position < upto);
-                let also = if is_flushed { "in tables by now" } else { "in the memtable" };
+                let also = if is_flushed { "also in tables" } else { "in the memtable" };
                 found.push(KeyVersion {
                     keyspace: name_of(&state, id),
                     place: format!("log {file}, {also}"),

@@ -7,35 +7,35 @@ use crate::error::{Error, Result};
 use crate::storage::{DiskStorage, Storage};
 use crate::wal::{Next, RecordKind, SegmentReader, segment_file_number};
 
-/// One file of a log.
+/// A log file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SegmentReport {
     /// The file.
     pub path: PathBuf,
-    /// The number of the segment in it.
+    /// The number of the segment in the file.
     pub segment: u64,
-    /// The number of the segment before; 0 for none.
+    /// The number of the previous segment; 0 for none.
     pub previous: u64,
-    /// The position of its first record in the log.
+    /// The log position of its first record.
     pub base: u64,
-    /// When it was begun, in microseconds since the Unix epoch.
+    /// The creation time of the segment, in microseconds since the Unix epoch.
     pub created_micros: u64,
-    /// Its records, up to the first place that holds none.
+    /// The records, up to the first invalid one.
     pub records: Vec<LogRecord>,
-    /// Where that place is, in bytes from the start of the file.
+    /// The byte offset in the file at which the records end.
     pub end: u64,
-    /// Whether that place holds something that is no record.
+    /// True if the bytes at that offset are neither zeros nor a valid record.
     pub ends_in_garbage: bool,
 }
 
-/// One record.
+/// A log record.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LogRecord {
-    /// Its position in the log.
+    /// The position of the record in the log.
     pub position: u64,
-    /// What it says: `batch`, `synced`, `closed` or `continued`.
+    /// The kind: `batch`, `synced`, `closed` or `continued`.
     pub kind: &'static str,
     /// The sequence number of its first operation.
     pub sequence_number: u64,
@@ -47,9 +47,9 @@ pub struct LogRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordOperation {
-    /// The number of the keyspace.
+    /// The id of the keyspace.
     pub keyspace: u32,
-    /// What it does: `put`, `delete` or `delete-range`.
+    /// The operation: `put`, `delete` or `delete-range`.
     pub kind: &'static str,
     /// The key, or the first key of the range.
     pub key: Vec<u8>,
@@ -59,20 +59,20 @@ pub struct RecordOperation {
     pub end: Option<Vec<u8>>,
 }
 
-/// A log.
+/// The contents of a log.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LogReport {
-    /// Its files, oldest segment first.
+    /// The log files, oldest segment first.
     pub segments: Vec<SegmentReport>,
-    /// Files of the log that do not begin as a segment does.
+    /// Log files without a valid segment header.
     pub unreadable: Vec<PathBuf>,
 }
 
-/// The log of a database, or one file of it.
+/// Reads the log of a database, or one log file.
 ///
 /// # Errors
-/// A file cannot be read, or is of a newer format.
+/// Fails if a file cannot be read or has a newer format version.
 pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
@@ -89,7 +89,7 @@ pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
         match SegmentReader::open(&DiskStorage, &path) {
             Ok(Some(reader)) => report.segments.push(read_segment(reader)?),
             Ok(None) => report.unreadable.push(path),
-            // A database that is in use has freed it meanwhile.
+            // A database in use has removed the file since it was listed.
             Err(_) if is_of_directory && is_gone(&path) => {}
             Err(error) => return Err(error),
         }

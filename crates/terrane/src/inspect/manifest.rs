@@ -1,4 +1,4 @@
-//! The edits of a manifest, as text.
+//! Prints the edits of a manifest as text.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use crate::error::{Error, Result};
 use crate::manifest::{Change, Edit, LoadedManifest, load, manifest_file_number, read_manifest};
 use crate::storage::DiskStorage;
 
-/// One edit of a manifest; the first of a file is a snapshot.
+/// An edit of a manifest; the first of a file is a snapshot.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManifestEdit {
-    /// Rises by one with each edit.
+    /// The version; it increases by one with each edit.
     pub version: u64,
-    /// Which opening of the database made it.
+    /// The number of the opening of the database that wrote the edit.
     pub epoch: u64,
     /// The changes, each as text.
     pub changes: Vec<String>,
 }
 
-/// The edits of the manifest of a database, or of a manifest file.
+/// Returns the edits of the manifest of a database, or of a manifest file.
 ///
 /// # Errors
-/// There is no manifest, or it is damaged.
+/// Fails if there is no manifest or it is corrupt.
 pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
@@ -65,8 +65,8 @@ fn describe(change: &Change) -> String {
             format!("keyspace {keyspace} adds to L{level} r{run}: {} in {file}", table.info)
         }
         Change::Operations(counts) => format!(
-            "remembers {} operations: {} writes, {} of them deletes, {} lookups, {} of them found, \
-             {} scans of {} entries",
+            "operation history of {} operations: {} writes with {} deletes, {} lookups with {} \
+             hits, {} scans of {} entries",
             counts.total(),
             counts.writes,
             counts.deletes,

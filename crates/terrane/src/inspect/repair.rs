@@ -1,12 +1,12 @@
-//! Salvages what can be read of a damaged database into a new one.
+//! Salvages the readable part of a damaged database into a new one.
 //!
-//! The damaged database is not touched. Every block of a table and every record of the log has a
-//! checksum of its own, and every entry a sequence number, so what is whole is used, whatever else
-//! is not: of each key the newest version that can be read wins.
+//! The damaged database is not modified. Every block of a table and every log record has its own
+//! checksum, and every entry has a sequence number, so each valid block or record is usable
+//! independently of the others. The newest readable version of each key wins.
 //!
-//! Where the manifest can be read, it says which tables count, and what of the log is in them. Where
-//! it cannot, all tables and all of the log are used; then a value that had been deleted, and whose
-//! tombstone was already compacted away, may come back.
+//! A readable manifest determines which tables are live, and which part of the log they contain.
+//! Without one, all tables and the whole log are used. A deleted value may then reappear if its
+//! tombstone has already been compacted away.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use terrane_memtable::{Config, Memtable, Pool, RangeTombstones};
 
 use super::Problem;
-use super::salvage::{Salvaged, TableSalvage, salvage_log};
+use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
 use super::table::open;
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -28,77 +28,77 @@ use crate::table::{Table, TableFileId};
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
 use crate::write_batch::WriteBatch;
 
-/// What a repair has saved, and what not.
+/// The result of a repair.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Tables that were read, whole or in part.
+    /// Tables that were read, entirely or in part.
     pub tables: u64,
-    /// Operations that were read from the log.
+    /// Operations read from the log.
     pub log_operations: u64,
-    /// Keys that the new database holds.
+    /// Keys in the new database.
     pub keys: u64,
-    /// What could not be read.
+    /// The damage: parts that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// What is known of one keyspace.
+/// The readable tables and the settings of a keyspace.
 #[derive(Default)]
-struct Remains {
+struct SalvagedKeyspace {
     name: String,
     design: Option<terrane_policy::Design>,
     tables: Vec<Arc<Table>>,
 }
 
-/// Salvages what can be read of the database in `dir` into a new one in `target`.
+/// Salvages the readable part of the database in `dir` into a new database in `target`.
 ///
 /// # Errors
-/// There is nothing to be salvaged, or the new database cannot be written. What could not be read
-/// is part of the answer.
+/// Fails if nothing is readable, or the new database cannot be written. Unreadable parts are not
+/// errors; [`RepairReport::problems`] lists them.
 pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairReport> {
     let (dir, target) = (dir.as_ref(), target.as_ref());
     let mut report = RepairReport::default();
     let state = read_manifest(dir, &mut report);
-    let mut remains = find_tables(dir, state.as_ref(), &mut report)?;
+    let mut salvaged = find_tables(dir, state.as_ref(), &mut report)?;
     let memtables = read_log(dir, state.as_ref(), &mut report)?;
     for id in memtables.keys() {
-        remains.entry(*id).or_insert_with(|| unnamed(*id));
+        salvaged.entry(*id).or_insert_with(|| unnamed(*id));
     }
-    if remains.is_empty() {
-        let found = format!("nothing in {} that could be read", dir.display());
-        return Err(Error::invalid("database", found, "a database, damaged or not"));
+    if salvaged.is_empty() {
+        let found = format!("nothing readable in {}", dir.display());
+        return Err(Error::invalid("database", found, "a database, damaged or intact"));
     }
     let mut options = Options::new().open_mode(OpenMode::MustBeNew);
     if let Some(design) =
-        remains.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
+        salvaged.get(&crate::types::DEFAULT_KEYSPACE).and_then(|one| one.design.clone())
     {
         options = options.design(design);
     }
     let db = options.open(target)?;
-    for (id, remains) in &remains {
+    for (id, salvaged) in &salvaged {
         let mut keyspace = KeyspaceOptions::new();
-        keyspace.design.clone_from(&remains.design);
-        let keyspace = db.keyspace(&remains.name, keyspace)?;
-        write_keyspace(&db, &keyspace, remains, memtables.get(id), &mut report)?;
+        keyspace.design.clone_from(&salvaged.design);
+        let keyspace = db.keyspace(&salvaged.name, keyspace)?;
+        write_keyspace(&db, &keyspace, salvaged, memtables.get(id), &mut report)?;
     }
     db.close()?;
     Ok(report)
 }
 
-fn unnamed(id: KeyspaceId) -> Remains {
+fn unnamed(id: KeyspaceId) -> SalvagedKeyspace {
     let name = if id == crate::types::DEFAULT_KEYSPACE {
         "default".to_owned()
     } else {
         format!("keyspace-{id}")
     };
-    Remains { name, ..Remains::default() }
+    SalvagedKeyspace { name, ..SalvagedKeyspace::default() }
 }
 
 fn read_manifest(dir: &Path, report: &mut RepairReport) -> Option<ManifestState> {
     let loaded = load(&DiskStorage, dir);
     let found = loaded.and_then(|loaded| {
         if loaded.edits.is_empty() {
-            return Err(Error::corruption(dir, None, "manifest", "there is none"));
+            return Err(Error::corruption(dir, None, "manifest", "it is missing"));
         }
         replay(&loaded, dir)
     });
@@ -106,27 +106,27 @@ fn read_manifest(dir: &Path, report: &mut RepairReport) -> Option<ManifestState>
         Ok(found) => Some(found.state),
         Err(error) => {
             report.problems.push(Problem::of(&error, dir));
-            let what = "without a manifest, all tables and all of the log are used; values whose \
-                        deletion was compacted away may come back";
+            let what = "without a manifest, all tables and the whole log are used; deleted values \
+                        may reappear if their tombstones have been compacted away";
             report.problems.push(Problem::new(dir, what));
             None
         }
     }
 }
 
-/// The tables of each keyspace that can be opened.
+/// Returns the tables of each keyspace that can be opened.
 fn find_tables(
     dir: &Path,
     state: Option<&ManifestState>,
     report: &mut RepairReport,
-) -> Result<BTreeMap<KeyspaceId, Remains>> {
-    let mut remains: BTreeMap<KeyspaceId, Remains> = BTreeMap::new();
+) -> Result<BTreeMap<KeyspaceId, SalvagedKeyspace>> {
+    let mut salvaged: BTreeMap<KeyspaceId, SalvagedKeyspace> = BTreeMap::new();
     let mut paths: Vec<(Option<KeyspaceId>, PathBuf)> = Vec::new();
     match state {
         Some(state) => {
             for (id, keyspace) in &state.keyspaces {
                 let (name, design) = (keyspace.name.clone(), Some(keyspace.design.clone()));
-                remains.insert(*id, Remains { name, design, tables: Vec::new() });
+                salvaged.insert(*id, SalvagedKeyspace { name, design, tables: Vec::new() });
                 let files = keyspace.tables.values().map(|table| dir.join(table.file.file_name()));
                 paths.extend(files.map(|path| (Some(*id), path)));
             }
@@ -145,15 +145,15 @@ fn find_tables(
         match table {
             Ok((id, table)) => {
                 report.tables += 1;
-                remains.entry(id).or_insert_with(|| unnamed(id)).tables.push(table);
+                salvaged.entry(id).or_insert_with(|| unnamed(id)).tables.push(table);
             }
             Err(error) => report.problems.push(Problem::of(&error, &path)),
         }
     }
-    Ok(remains)
+    Ok(salvaged)
 }
 
-/// What the log holds and tables do not, by keyspace.
+/// Returns the operations in the log that tables do not contain, by keyspace.
 fn read_log(
     dir: &Path,
     state: Option<&ManifestState>,
@@ -164,7 +164,7 @@ fn read_log(
     let problems = salvage_log(dir, state, |id, seq, op| {
         let kind = Config::SkipList { branching: 4, height: 12 };
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
-        // Only what is newest will be asked for: all of the log is as one batch.
+        // Only the newest versions will be read, so the whole log counts as one batch.
         crate::engine::insert_one(memtable, op, seq, 0, || 0);
         report.log_operations += 1;
     })?;
@@ -172,63 +172,63 @@ fn read_log(
     Ok(memtables)
 }
 
-/// A source of entries, with its next one.
-struct Head {
-    next: Salvaged,
+/// The next entry of a source.
+struct HeapEntry {
+    next: SalvagedEntry,
     source: usize,
 }
 
-/// Entries come by key, and within a key from new to old.
-impl Head {
-    fn place(&self) -> (&[u8], Reverse<u64>) {
+impl HeapEntry {
+    /// Orders by key, and the versions of a key from newest to oldest.
+    fn rank(&self) -> (&[u8], Reverse<u64>) {
         (&self.next.key, Reverse(self.next.seq))
     }
 }
 
-impl Ord for Head {
-    /// Reversed, for a heap gives the largest first.
+impl Ord for HeapEntry {
+    /// Reversed because a heap returns the largest element first.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.place().cmp(&self.place())
+        other.rank().cmp(&self.rank())
     }
 }
 
-impl PartialOrd for Head {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
+impl PartialEq for HeapEntry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Head {}
+impl Eq for HeapEntry {}
 
 /// Writes the newest readable version of every key.
 fn write_keyspace(
     db: &Db,
     keyspace: &Keyspace,
-    remains: &Remains,
+    salvaged: &SalvagedKeyspace,
     memtable: Option<&Arc<Memtable>>,
     report: &mut RepairReport,
 ) -> Result<()> {
     const BATCH_BYTES: usize = 1 << 20;
-    let deleted = deleted_ranges(remains, memtable, report);
-    let mut sources: Vec<TableSalvage> =
-        remains.tables.iter().map(|table| TableSalvage::of_table(Arc::clone(table))).collect();
-    sources.extend(memtable.map(TableSalvage::of_memtable));
+    let deleted = deleted_ranges(salvaged, memtable, report);
+    let mut sources: Vec<SalvageSource> =
+        salvaged.tables.iter().map(|table| SalvageSource::of_table(Arc::clone(table))).collect();
+    sources.extend(memtable.map(SalvageSource::of_memtable));
     let mut heap = BinaryHeap::new();
     for (source, entries) in sources.iter_mut().enumerate() {
-        heap.extend(entries.next(&mut report.problems).map(|next| Head { next, source }));
+        heap.extend(entries.next(&mut report.problems).map(|next| HeapEntry { next, source }));
     }
     let mut batch = WriteBatch::new();
     let mut bytes = 0;
     let mut last: Option<Vec<u8>> = None;
-    while let Some(Head { next, source }) = heap.pop() {
+    while let Some(HeapEntry { next, source }) = heap.pop() {
         let following = sources.get_mut(source).and_then(|from| from.next(&mut report.problems));
-        heap.extend(following.map(|next| Head { next, source }));
+        heap.extend(following.map(|next| HeapEntry { next, source }));
         if last.as_ref() == Some(&next.key) {
             continue;
         }
@@ -250,13 +250,13 @@ fn write_keyspace(
 }
 
 fn deleted_ranges(
-    remains: &Remains,
+    salvaged: &SalvagedKeyspace,
     memtable: Option<&Arc<Memtable>>,
     report: &mut RepairReport,
 ) -> RangeTombstones {
     let all = RangeTombstones::new();
     let mut fragments = memtable.map(|one| one.range_tombstones().fragments()).unwrap_or_default();
-    for table in &remains.tables {
+    for table in &salvaged.tables {
         match table.fragments() {
             Ok(more) => fragments.extend(more.iter().cloned()),
             Err(error) => report.problems.push(Problem::of(&error, table.path())),

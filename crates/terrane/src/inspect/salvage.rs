@@ -1,4 +1,4 @@
-//! Reads what is whole of damaged tables and logs.
+//! Reads the valid parts of damaged tables and logs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::table::{SalvageCursor, Table};
 use crate::types::{EntryKind, KeyspaceId, Lsn, SeqNo};
 use crate::wal::{RecordKind, SegmentReader, segment_file_number};
 
-/// One entry that could be read.
-pub(super) struct Salvaged {
+/// An entry that could be read.
+pub(super) struct SalvagedEntry {
     pub(super) key: Vec<u8>,
     pub(super) seq: SeqNo,
     pub(super) kind: EntryKind,
     pub(super) value: Vec<u8>,
 }
 
-/// The entries of a table, without those of damaged blocks; or of a memtable.
-pub(super) enum TableSalvage {
+/// A source of entries: a table without its damaged blocks, or a memtable.
+pub(super) enum SalvageSource {
     Table(Box<SalvageCursor>),
     Memtable(Cursor),
 }
 
-impl TableSalvage {
+impl SalvageSource {
     pub(super) fn of_table(table: Arc<Table>) -> Self {
         Self::Table(Box::new(SalvageCursor::new(table)))
     }
@@ -39,11 +39,11 @@ impl TableSalvage {
         Self::Memtable(cursor)
     }
 
-    /// The next entry. What is skipped is told.
-    pub(super) fn next(&mut self, problems: &mut Vec<Problem>) -> Option<Salvaged> {
+    /// Returns the next entry, and adds the blocks that it skips to `problems`.
+    pub(super) fn next(&mut self, problems: &mut Vec<Problem>) -> Option<SalvagedEntry> {
         match self {
             Self::Memtable(cursor) => {
-                let next = cursor.entry().map(|entry| Salvaged {
+                let next = cursor.entry().map(|entry| SalvagedEntry {
                     key: entry.key.to_vec(),
                     seq: entry.seq,
                     kind: entry.kind,
@@ -55,7 +55,7 @@ impl TableSalvage {
             Self::Table(cursor) => {
                 let path = cursor.table().path().to_owned();
                 cursor.step(|error| problems.push(Problem::of(&error, &path)));
-                cursor.is_valid().then(|| Salvaged {
+                cursor.is_valid().then(|| SalvagedEntry {
                     key: cursor.key().to_vec(),
                     seq: cursor.seq(),
                     kind: cursor.kind(),
@@ -66,7 +66,8 @@ impl TableSalvage {
     }
 }
 
-/// Visits every operation of the log that is whole, and not in a table as far as `state` knows.
+/// Visits every operation of a valid log record, except those that are in tables according to
+/// `state`.
 pub(super) fn salvage_log(
     dir: &Path,
     state: Option<&ManifestState>,
@@ -84,7 +85,7 @@ pub(super) fn salvage_log(
                 segments.push(reader);
             }
             Ok(_) => {
-                problems.push(Problem::new(&path, "it does not begin as a log of this database"));
+                problems.push(Problem::new(&path, "it has no valid log header of this database"));
             }
             Err(error) => problems.push(Problem::of(&error, &path)),
         }
@@ -105,7 +106,7 @@ pub(super) fn salvage_log(
             }
         })?;
         if skipped > 0 {
-            let what = format!("{skipped} places in it hold no record, and later ones do");
+            let what = format!("{skipped} invalid records before valid ones");
             problems.push(Problem::new(&path, what));
         }
     }

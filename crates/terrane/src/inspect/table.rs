@@ -1,4 +1,4 @@
-//! What is in a table file.
+//! Reads a table file without a database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::value::Value;
 /// A range tombstone: start, end, sequence numbers.
 pub type DeletedRange = (Vec<u8>, Option<Vec<u8>>, Vec<u64>);
 
-/// A table, as far as it tells about itself.
+/// The properties of a table file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TableReport {
     /// The file.
     pub path: PathBuf,
-    /// Its number, and the number of the opening of a database that wrote it.
+    /// The number of the table.
     pub number: u64,
-    /// The opening of a database that wrote it.
+    /// The random number of the opening of a database that wrote the table.
     pub writer: u64,
     /// Length of the file in bytes.
     pub size_bytes: u64,
@@ -39,13 +39,13 @@ pub struct TableReport {
     pub tombstones: u64,
     /// Range tombstones.
     pub range_tombstones: Vec<DeletedRange>,
-    /// Bytes of keys, as the user gave them.
+    /// Total length of the keys in bytes, before encoding.
     pub key_bytes: u64,
-    /// Bytes of values, as the user gave them.
+    /// Total length of the values in bytes, before compression.
     pub value_bytes: u64,
     /// Data blocks.
     pub blocks: u64,
-    /// Bytes of the filter; 0 if there is none.
+    /// Bytes of the filter; 0 without one.
     pub filter_bytes: u64,
     /// Bytes of the index.
     pub index_bytes: u64,
@@ -53,29 +53,30 @@ pub struct TableReport {
     pub smallest_sequence_number: u64,
     /// The largest sequence number.
     pub largest_sequence_number: u64,
-    /// When it was made, in microseconds since the Unix epoch.
+    /// Creation time, in microseconds since the Unix epoch.
     pub created_micros: u64,
-    /// The keys that it may hold something for, as text.
+    /// The key range of the table, as text.
     pub range: String,
     table: Arc<Table>,
 }
 
-/// One entry of a table.
+/// An entry of a table.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TableEntry {
     /// The key.
     pub key: Vec<u8>,
-    /// When it was written.
+    /// The sequence number of the write.
     pub sequence_number: u64,
     /// The value; `None` for a tombstone.
     pub value: Option<Value>,
 }
 
-/// A table file.
+/// Reads the properties of a table file.
 ///
 /// # Errors
-/// The file is no table, or is damaged where it tells about itself.
+/// Fails if the file is not a table, or its footer, properties, filter, index or range tombstones
+/// are corrupt.
 pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
     let path = path.as_ref();
     let table = open(path)?;
@@ -110,7 +111,7 @@ pub fn table(path: impl AsRef<Path>) -> Result<TableReport> {
 }
 
 impl TableReport {
-    /// The entries, in order; the walk ends at the first error.
+    /// Iterates over the entries in order; the iterator ends after the first error.
     pub fn iter(&self) -> impl Iterator<Item = Result<TableEntry>> + use<> {
         let mut cursor = TableCursor::new(Arc::clone(&self.table));
         let mut has_begun = false;
@@ -137,7 +138,7 @@ impl TableReport {
     }
 }
 
-/// Opens a table by what its own footer says.
+/// Opens a table from its footer alone.
 pub(super) fn open(path: &Path) -> Result<Arc<Table>> {
     let io = |error| Error::io("read", path, error);
     let size_bytes = DiskStorage.len(path).map_err(io)?;
@@ -154,7 +155,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<Table>> {
     Ok(Table::at(id, Arc::new(info), path.to_owned(), &environment()))
 }
 
-/// Tables are read by system calls, and not through a cache that is worth anything.
+/// Returns an environment that reads tables with system calls through a small cache.
 pub(super) fn environment() -> Arc<TableEnvironment> {
     Arc::new(TableEnvironment {
         storage: Arc::new(DiskStorage),

@@ -1,4 +1,4 @@
-//! Checks all of a database: every checksum, every order, every reference.
+//! Verifies a whole database: every checksum, the order of keys, and every reference.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,32 +13,35 @@ use crate::table::Table;
 use crate::types::Lsn;
 use crate::wal::Recovery;
 
-/// What a verification has found.
+/// The result of a verification.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Verification {
-    /// Tables that were read.
+    /// Tables read.
     pub tables: u64,
-    /// Bytes of them.
+    /// Total size of these tables in bytes.
     pub table_bytes: u64,
-    /// Entries in them.
+    /// Entries in these tables.
     pub entries: u64,
     /// Writes in the log that are not in tables.
     pub log_writes: u64,
-    /// Everything that is wrong.
+    /// The problems found.
     pub problems: Vec<Problem>,
 }
 
-/// Reads everything of a database that it needs, and checks it.
+/// Reads and verifies every live file of a database:
 ///
-/// Checked are: the manifest, and that its runs are ordered and do not overlap; every table that it
-/// names, its length, its checksum as a whole and of each part, the order of its entries, that
-/// index and filter lead to each of them, and that it holds what the manifest says; and the log.
-/// A database that is being written may change while it is read; verify one that is not.
+/// - the manifest, and that the tables of each run are in order and do not overlap;
+/// - every table in the manifest: its length, the checksum of the file and of each part, the order
+///   of its entries, that index and filter find each of them, and that its properties match the
+///   manifest;
+/// - the log.
+///
+/// The database must not be open for writing, because its files could change during verification.
 ///
 /// # Errors
-/// There is no database, or a directory cannot be read. What is wrong with the database itself is
-/// part of the answer.
+/// Fails if there is no database or a directory cannot be read. Damage is not an error;
+/// [`Verification::problems`] lists it.
 pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Result<Verification> {
     let dir = dir.as_ref();
     let mut found = Verification::default();
@@ -56,8 +59,8 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
     };
     if loaded.healed > 0 {
         let what = match loaded.healed {
-            1 => "1 damaged frame, whose copy is whole".to_owned(),
-            count => format!("{count} damaged frames, whose copies are whole"),
+            1 => "1 damaged frame, whose copy is valid".to_owned(),
+            count => format!("{count} damaged frames, whose copies are valid"),
         };
         found.problems.push(Problem::new(loaded.path.as_deref().unwrap_or(dir), what));
     }
@@ -84,7 +87,7 @@ fn verify_tables(
     let environment = environment();
     for record in tables() {
         let table = Table::new(record.file, Arc::clone(&record.info), dir, &environment);
-        match table.verify().and_then(|()| verify_whole(table.path(), record)) {
+        match table.verify().and_then(|()| verify_file(table.path(), record)) {
             Ok(()) => found.entries += record.info.entries,
             Err(error) => found.problems.push(Problem::of(&error, table.path())),
         }
@@ -94,21 +97,21 @@ fn verify_tables(
     }
 }
 
-/// The checksum of a file as a whole, which also covers what no part of it does.
-fn verify_whole(path: &Path, record: &TableRecord) -> Result<()> {
-    const PIECE_BYTES: u64 = 1 << 20;
+/// Verifies the checksum of the whole file, which also covers bytes outside its parts.
+fn verify_file(path: &Path, record: &TableRecord) -> Result<()> {
+    const CHUNK_BYTES: u64 = 1 << 20;
     let io = |error| Error::io("read", path, error);
     let file = DiskStorage.open(path, Access::Buffered).map_err(io)?;
     let mut sum = RunningChecksum::new();
     let mut at = 0;
     while at < record.info.size_bytes {
-        let mut piece = vec![0; PIECE_BYTES.min(record.info.size_bytes - at) as usize];
-        file.read_at(at, &mut piece).map_err(io)?;
-        sum.update(&piece);
-        at += piece.len() as u64;
+        let mut chunk = vec![0; CHUNK_BYTES.min(record.info.size_bytes - at) as usize];
+        file.read_at(at, &mut chunk).map_err(io)?;
+        sum.update(&chunk);
+        at += chunk.len() as u64;
     }
     if sum.digest() != record.checksum {
-        let detail = "its checksum as a whole is not the one that the manifest has";
+        let detail = "the checksum of the file differs from the manifest";
         return Err(Error::corruption(path, None, "table", detail));
     }
     Ok(())
@@ -132,7 +135,7 @@ fn verify_log(dir: &Path, state: &ManifestState, found: &mut Verification) {
             found.log_writes = replayed.batches;
             if replayed.dropped_records > 0 {
                 let what = format!(
-                    "{} records after the end of the log; earlier ones were lost with the power",
+                    "{} records after the end of the log; a power failure lost earlier ones",
                     replayed.dropped_records
                 );
                 found.problems.push(Problem::new(dir, what));

@@ -1,17 +1,19 @@
-//! Ranges in which a walk has found nothing but tombstones.
+//! Key ranges in which a scan has found only deleted keys.
 //!
-//! A queue that is emptied from its front, or a day of data that was deleted key by key, leaves a
-//! long run of tombstones before the first key that is there. The walk that goes through it says
-//! so here, and later ones jump over it, until compactions have taken the tombstones away.
+//! Deleting a queue from its front, or a day of data key by key, leaves a long sequence of
+//! tombstones before the first live key. The scan that steps through it records the range here, and
+//! later scans skip it, until a compaction drops the tombstones.
 //!
-//! A range is known as of a sequence number: a reader of that or a later one finds nothing in it,
-//! unless something was put into it since. So a put into a known range ends what is known of it.
-//! Nothing here is written to storage, and nothing is lost if all of it is forgotten.
+//! A range is valid as of a sequence number: a reader at that number or later finds no live key in
+//! it unless one has been put since. A put into a range therefore removes the range. This is a
+//! cache: it is not persistent, and dropping any range is always correct.
 //!
-//! Invariant: at any time, no reader whose sequence number is visible by then and not below that
-//! of a range finds a key in the range. Two things see to it: who puts a key first says up to where
-//! the tree is written, then looks for ranges, then makes the write visible; and who enters a range
-//! first enters it, then looks whether the tree was written since its sequence number.
+//! Invariant: no reader with a visible sequence number at or above that of a range finds a live key
+//! in the range. This holds because of the order of operations on both sides, which are sequentially
+//! consistent. A writer first publishes the last sequence number of the tree, then removes the
+//! ranges that contain its key, then makes the write visible. A scan first adds a range, then
+//! checks whether the tree has been written since the scan's snapshot, and removes the range if so.
+//! At least one of the two sees the other.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,13 +22,13 @@ use terrane_memtable::Padded;
 
 use crate::types::SeqNo;
 
-/// More ranges than this are hardly ever of use; the oldest is forgotten.
+/// More ranges are rarely useful; past this the oldest is dropped.
 const RANGES_MAX: usize = 32;
 
-/// Longer keys are not worth the memory.
+/// Ranges with longer keys are not worth their memory.
 const KEY_BYTES_MAX: usize = 4 << 10;
 
-/// The keys from `start` to before `end`, or to the last of all.
+/// The keys from `start` to the exclusive `end`; unbounded if `end` is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeadRange {
     pub(crate) start: Vec<u8>,
@@ -34,12 +36,13 @@ pub(crate) struct DeadRange {
     seq: SeqNo,
 }
 
-/// The dead ranges of a tree, and up to where the tree is written.
+/// The dead ranges of a tree, and the tree's last sequence number.
 #[derive(Debug, Default)]
 pub(crate) struct DeadRanges {
-    /// The largest sequence number that was given to a write of the tree. Each of them changes it.
+    /// The largest sequence number assigned to a write of the tree. Padded because every write
+    /// stores it.
     last_seq: Padded<AtomicU64>,
-    /// The number of ranges, for writers that have better things to do than to lock.
+    /// The number of ranges, so that a writer takes the lock only if there are any.
     count: AtomicUsize,
     ranges: Mutex<Vec<DeadRange>>,
 }
@@ -60,19 +63,22 @@ impl DeadRange {
 }
 
 impl DeadRanges {
-    /// A write of the tree is given sequence numbers up to `seq`; under the writer's lock.
+    /// Records that sequence numbers up to `seq` have been assigned to writes of the tree. The
+    /// caller holds the writer lock.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
-        // Sequentially consistent with `count`: see the invariant.
+        // SeqCst: pairs with the store to `count` and the load of `last_seq` in `enter`; see the
+        // invariant.
         self.last_seq.store(seq, Ordering::SeqCst);
     }
 
-    /// The largest sequence number that was given to a write of the tree.
+    /// Returns the largest sequence number assigned to a write of the tree.
     pub(crate) fn last_seq(&self) -> SeqNo {
         self.last_seq.load(Ordering::SeqCst)
     }
 
-    /// `key` is about to be put; its sequence number is known to [`DeadRanges::set_last_seq`].
+    /// Removes the ranges that contain `key`, which is about to be put. The write's sequence number
+    /// must have been passed to [`DeadRanges::set_last_seq`].
     #[inline]
     pub(crate) fn before_put(&self, key: &[u8]) {
         if self.count.load(Ordering::SeqCst) > 0 {
@@ -80,7 +86,7 @@ impl DeadRanges {
         }
     }
 
-    /// The range around `key` in which a reader at `seq` finds nothing.
+    /// Returns the range around `key` in which a reader at `seq` finds no live key.
     pub(crate) fn around(&self, key: &[u8], seq: SeqNo) -> Option<DeadRange> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -89,16 +95,16 @@ impl DeadRanges {
         ranges.iter().find(|range| range.seq <= seq && range.contains(key)).cloned()
     }
 
-    /// A reader at `seq`, which is visible, has found nothing from `start` to before `end`, in
-    /// places that hold all that was written up to `known`. A memtable that took the place of one
-    /// of those meanwhile may hold more.
+    /// Adds a range: a reader at `seq`, which is visible, found no live key from `start` to the
+    /// exclusive `end`, in sources that contain all writes up to `known`. Later writes may be in a
+    /// newer memtable that the reader does not see.
     pub(crate) fn enter(&self, start: &[u8], end: Option<&[u8]>, known: SeqNo, seq: SeqNo) {
         if start.len().max(end.map_or(0, <[u8]>::len)) > KEY_BYTES_MAX || self.last_seq() > known {
             return;
         }
         let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), seq };
         let mut ranges = self.lock();
-        // What goes on where another one ends is one with it, as of the later of the two.
+        // Join the range with one that ends where it starts; the result is valid as of the later.
         let before = ranges.iter().find(|before| {
             before.start <= range.start && before.end.as_ref().is_none_or(|end| *end >= range.start)
         });
@@ -116,13 +122,13 @@ impl DeadRanges {
         ranges.push(range);
         self.count.store(ranges.len(), Ordering::SeqCst);
         if self.last_seq() > known {
-            // Whoever writes now may have looked for ranges before this one was there.
+            // A concurrent writer may have looked for ranges before this one was added.
             ranges.pop();
             self.count.store(ranges.len(), Ordering::SeqCst);
         }
     }
 
-    /// Forgets all ranges: compactions have taken tombstones away.
+    /// Removes all ranges, after a compaction has dropped tombstones.
     pub(crate) fn clear(&self) {
         if self.count.load(Ordering::Relaxed) > 0 {
             self.forget(|_| true);
@@ -161,7 +167,7 @@ mod tests {
         ranges.enter(b"d", Some(b"f"), 11, 11);
         let grown = Some(("b".into(), Some("f".into())));
         assert_eq!(around(&ranges, "c", 11), grown);
-        assert_eq!(around(&ranges, "c", 10), None, "the whole is known as of the later one");
+        assert_eq!(around(&ranges, "c", 10), None, "a joined range is valid as of the later one");
         ranges.before_put(b"g");
         assert_eq!(around(&ranges, "c", 20), grown);
         ranges.before_put(b"e");
@@ -172,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_since_is_not_known() {
+    fn a_range_is_rejected_if_the_tree_was_written_since() {
         let ranges = DeadRanges::default();
         ranges.set_last_seq(12);
         ranges.enter(b"a", None, 11, 11);
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_few() {
+    fn the_number_of_ranges_is_bounded() {
         let ranges = DeadRanges::default();
         for number in 0..200u8 {
             ranges.enter(&[number, 0], Some(&[number, 1]), 5, 5);

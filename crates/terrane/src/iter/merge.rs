@@ -1,9 +1,9 @@
-//! Many sources as one.
+//! The merge of several sources.
 //!
-//! Sources that have an entry are kept in an array, the one whose entry comes first in front. After
-//! a step only that one may have to move, and usually does not: most entries of a tree are in its
-//! last level, and the next entry of a source is often the next of all. So a step costs one
-//! comparison of heads there, and at most a binary search in the array.
+//! The sources that are on an entry are kept in an array sorted by that entry. After a step only the
+//! first source may have to move, and usually it does not: most entries of a tree are in its last
+//! level, so the next entry of the first source is usually the next one overall. A step then costs
+//! one comparison of heads, and at most a binary search in the array.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::Value;
 
-/// Which way a cursor was sought, and so steps.
+/// The direction in which a cursor was positioned and therefore steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -25,7 +25,7 @@ pub(crate) enum Direction {
 #[derive(Debug)]
 pub(crate) struct MergeCursor {
     sources: Vec<Source>,
-    /// The sources that are on an entry, in the order in which their entries come.
+    /// The sources that are on an entry, in the order of their entries.
     order: Vec<Ranked>,
     direction: Direction,
 }
@@ -43,7 +43,7 @@ impl MergeCursor {
         Self { sources, order, direction: Direction::Forward }
     }
 
-    /// A cursor over sources that were sought in `direction` already.
+    /// Creates a cursor over sources that are already positioned in `direction`.
     pub(crate) fn positioned(sources: Vec<Source>, direction: Direction) -> Self {
         let mut merge = Self { direction, ..Self::new(sources) };
         merge.rank();
@@ -96,29 +96,29 @@ impl MergeCursor {
         self.each(Direction::Backward, Source::seek_last)
     }
 
-    /// The first entry at or after `(key, seq)`; steps go forward from there.
+    /// Moves to the first entry at or after `(key, seq)`; subsequent steps go forward.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        // What one source waits for from memory, it need not wait for after the others.
+        // Prefetch for all sources first, so that their cache misses overlap.
         self.order.clear();
         let mut sources = self.sources.iter_mut();
         let sought = sources
             .try_for_each(|source| source.approach(key))
             .and_then(|()| self.each(Direction::Forward, |source| source.seek(key, seq)));
         if sought.is_err() {
-            // Those that were not sought any more.
+            // Clear the prefetched positions of sources that were not reached.
             self.sources.iter_mut().for_each(Source::forget_approach);
         }
         sought
     }
 
-    /// The last entry of the keys before `key`; steps go backward from there.
+    /// Moves to the last entry of the keys before `key`; subsequent steps go backward.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.each(Direction::Backward, |source| source.seek_before(key))
     }
 
-    /// Steps over a deleted range that ends before `end`, or has no end: sources without an entry
-    /// newer than `deleted` jump there, for all that they hold in between is deleted; others stay,
-    /// and are stepped through.
+    /// Skips a deleted range that ends before `end`, or is unbounded. A source with no entry newer
+    /// than `deleted` seeks to `end` because all of its entries in between are deleted. The other
+    /// sources stay, and the caller steps through them.
     pub(crate) fn skip_deleted(&mut self, end: Option<&[u8]>, deleted: SeqNo) -> Result<()> {
         for source in &mut self.sources {
             if !source.is_valid() || source.largest_seq() >= deleted {
@@ -137,7 +137,7 @@ impl MergeCursor {
         Ok(())
     }
 
-    /// Goes forward to the first entry at or after `end`, or past the last one.
+    /// Moves forward to the first entry at or after `end`, or past the last one.
     pub(crate) fn skip_to(&mut self, end: Option<&[u8]>) -> Result<()> {
         match end {
             Some(end) => self.seek(end, MAX_SEQ),
@@ -154,7 +154,7 @@ impl MergeCursor {
         mut step: impl FnMut(&mut Source) -> Result<()>,
     ) -> Result<()> {
         self.direction = direction;
-        // After an error the cursor is on no entry.
+        // After an error the cursor is invalid.
         self.order.clear();
         for source in &mut self.sources {
             step(source)?;
@@ -170,7 +170,7 @@ impl MergeCursor {
         }
     }
 
-    /// Puts a source, if it is on an entry, at its place among those from `from` on.
+    /// Inserts a source into `order` at or after index `from`, unless it is exhausted.
     fn insert(&mut self, source: usize, from: usize) {
         let Some(cursor) = self.sources.get(source).filter(|cursor| cursor.is_valid()) else {
             return;
@@ -181,7 +181,7 @@ impl MergeCursor {
         self.order.insert(at, ranked);
     }
 
-    /// The order in which the entries of two sources come, in the current direction.
+    /// Compares the entries of two sources in the current direction.
     #[inline]
     fn compare(&self, a: &Ranked, b: &Ranked) -> Ordering {
         let forward = a.head.cmp(&b.head).then_with(|| {
@@ -197,19 +197,19 @@ impl MergeCursor {
         }
     }
 
-    /// The next entry; the cursor must have been sought forward.
+    /// Moves to the next entry; the cursor must have been positioned forward.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         debug_assert!(self.direction == Direction::Forward, "a step against the direction");
         self.step(Source::next)
     }
 
-    /// The first entry of the next key; the cursor must have been sought forward.
+    /// Moves to the first entry of the next key; the cursor must have been positioned forward.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         debug_assert!(self.direction == Direction::Forward, "a step against the direction");
         while let Some(second) = self.second_of_key() {
-            // It holds an older version.
+            // The second source is on an older version of the key.
             self.order.remove(1);
             if let Some(Err(error)) = self.sources.get_mut(second).map(Source::next_key) {
                 self.order.clear();
@@ -220,7 +220,7 @@ impl MergeCursor {
         self.step(Source::next_key)
     }
 
-    /// The source after the first, if its entry has the same key.
+    /// Returns the second source in order if its entry has the same key as the first.
     #[inline]
     fn second_of_key(&self) -> Option<usize> {
         let (first, second) = (self.order.first()?, self.order.get(1)?);
@@ -229,7 +229,7 @@ impl MergeCursor {
         is_same.then_some(second.source)
     }
 
-    /// The entry before; the cursor must have been sought backward.
+    /// Moves to the previous entry; the cursor must have been positioned backward.
     pub(crate) fn previous(&mut self) -> Result<()> {
         debug_assert!(self.direction == Direction::Backward, "a step against the direction");
         self.step(Source::previous)
@@ -247,7 +247,7 @@ impl MergeCursor {
         if source.is_valid() {
             first.head = head_of(source.key());
             let first = *first;
-            // Usually it stays in front.
+            // Usually the source stays first.
             let stays = self.order.get(1).is_none_or(|next| self.compare(&first, next).is_lt());
             if stays {
                 return Ok(());

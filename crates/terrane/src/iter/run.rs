@@ -1,4 +1,4 @@
-//! A position in a sorted run.
+//! A cursor over a sorted run.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use crate::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
 
-/// Walks the entries of a run, table after table, both ways.
+/// Iterates over the entries of a run, table by table, in both directions.
 #[derive(Debug)]
 pub(crate) struct RunCursor {
     run: Arc<OpenRun>,
-    /// The index of the table that `entries` walks.
+    /// The index of the table that `entries` iterates over.
     index: usize,
     entries: Option<TableCursor>,
-    /// Read so much at a time, past the cache; for who reads all of the run once.
-    piece_bytes: Option<usize>,
-    /// Is told which of that the cache has.
+    /// Bytes per read, bypassing the block cache, for a single pass over the run.
+    read_bytes: Option<usize>,
+    /// Records which of the blocks are in the block cache.
     heat: Option<Arc<Heat>>,
 }
 
 impl RunCursor {
     pub(crate) fn new(run: Arc<OpenRun>) -> Self {
-        Self { run, index: 0, entries: None, piece_bytes: None, heat: None }
+        Self { run, index: 0, entries: None, read_bytes: None, heat: None }
     }
 
-    /// A cursor that goes through the run once, from front to back: it reads about `piece_bytes`
-    /// at a time, past the cache, and tells `heat` what the cache has of it.
+    /// Creates a cursor for a single forward pass over the run. It reads about `read_bytes` at a
+    /// time, bypasses the block cache, and records in `heat` which blocks the cache contains.
     pub(crate) fn read_ahead(
         run: Arc<OpenRun>,
-        piece_bytes: usize,
+        read_bytes: usize,
         heat: Option<Arc<Heat>>,
     ) -> Self {
-        Self { piece_bytes: Some(piece_bytes), heat, ..Self::new(run) }
+        Self { read_bytes: Some(read_bytes), heat, ..Self::new(run) }
     }
 
     pub(crate) fn run(&self) -> &Arc<OpenRun> {
@@ -77,7 +77,7 @@ impl RunCursor {
         self.last_until(self.run.tables().len())
     }
 
-    /// Asks for the memory that a seek of `key` will need.
+    /// Prefetches the memory that a seek to `key` reads.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else {
             self.forget_approach();
@@ -86,14 +86,14 @@ impl RunCursor {
         self.open(index).map_or(Ok(()), |entries| entries.approach(key))
     }
 
-    /// The next seek is of another key than the one that was approached.
+    /// Discards the position that [`RunCursor::approach`] prepared.
     pub(crate) fn forget_approach(&mut self) {
         if let Some(entries) = &mut self.entries {
             entries.forget_approach();
         }
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else { return self.seek_first() };
         if let Some(entries) = self.open(index) {
@@ -105,7 +105,7 @@ impl RunCursor {
         self.first_from(index + 1)
     }
 
-    /// The last entry of the keys before `key`.
+    /// Moves to the last entry of the keys before `key`.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else {
             self.entries = None;
@@ -127,12 +127,12 @@ impl RunCursor {
         if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
     }
 
-    /// The first entry of the next key.
+    /// Moves to the first entry of the next key.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next_key()?;
-        // No key is in two tables of a run.
+        // The next table starts with another key because tables of a run share no keys.
         if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
     }
 
@@ -142,7 +142,8 @@ impl RunCursor {
         if entries.is_valid() { Ok(()) } else { self.last_until(self.index) }
     }
 
-    /// The first entry of the tables from `index` on; a table may hold range tombstones only.
+    /// Moves to the first entry of the tables from `index` on. It skips tables that contain only
+    /// range tombstones.
     fn first_from(&mut self, index: usize) -> Result<()> {
         for index in index..self.run.tables().len() {
             if let Some(entries) = self.open(index) {
@@ -156,7 +157,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// The last entry of the tables before `index`.
+    /// Moves to the last entry of the tables before `index`.
     fn last_until(&mut self, index: usize) -> Result<()> {
         for index in (0..index).rev() {
             if let Some(entries) = self.open(index) {
@@ -170,12 +171,12 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Goes to a table, and keeps its cursor if it is there already.
+    /// Opens a cursor over the table at `index`, or reuses the current one if it is that table's.
     fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
         let table = self.run.tables().get(index)?;
         if self.index != index || self.entries.is_none() {
             let table = Arc::clone(table);
-            self.entries = Some(match self.piece_bytes {
+            self.entries = Some(match self.read_bytes {
                 Some(bytes) => TableCursor::read_ahead(table, bytes, self.heat.clone()),
                 None => TableCursor::new(table),
             });

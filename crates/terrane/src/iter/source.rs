@@ -1,4 +1,4 @@
-//! Anything that holds entries in order.
+//! A source of ordered entries: a memtable or a run.
 
 use terrane_memtable::Cursor as MemtableCursor;
 
@@ -15,10 +15,10 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// No entry of the source is newer than this.
+    /// Returns an upper bound on the sequence numbers in the source.
     pub(crate) fn largest_seq(&self) -> SeqNo {
         match self {
-            // It may still be written to.
+            // The memtable may still accept writes.
             Self::Memtable(_) => SeqNo::MAX,
             Self::Run(cursor) => cursor.run().largest_seq(),
         }
@@ -90,7 +90,7 @@ impl Source {
         Ok(())
     }
 
-    /// Asks for the memory that a seek of `key` will need.
+    /// Prefetches the memory that a seek to `key` reads.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
@@ -98,14 +98,14 @@ impl Source {
         }
     }
 
-    /// The next seek is of another key than the one that was approached.
+    /// Discards the position that [`Source::approach`] prepared.
     pub(crate) fn forget_approach(&mut self) {
         if let Self::Run(cursor) = self {
             cursor.forget_approach();
         }
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         match self {
             Self::Memtable(cursor) => cursor.seek(key, seq),
@@ -114,7 +114,7 @@ impl Source {
         Ok(())
     }
 
-    /// The last entry of the keys before `key`.
+    /// Moves to the last entry of the keys before `key`.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(cursor) => cursor.seek_before(key),
@@ -132,7 +132,7 @@ impl Source {
         Ok(())
     }
 
-    /// The first entry of the next key.
+    /// Moves to the first entry of the next key.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         match self {

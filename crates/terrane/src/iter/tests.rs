@@ -1,4 +1,4 @@
-//! Merged memtables against a sorted map, both ways, at every sequence number.
+//! Compares merged memtables with a sorted map, in both directions, at every sequence number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ enum Event {
     DeleteRange(u8, Option<u8>),
 }
 
-/// What a reader at `seq` should see.
+/// The contents visible to a reader at `seq`.
 fn oracle(events: &[Event], seq: SeqNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut map = BTreeMap::new();
     for event in &events[..seq as usize] {
@@ -66,7 +66,7 @@ fn readers_see_the_state_at_their_sequence_number() {
         let mut events = Vec::new();
         for seq in 1..=rng.between(1, 150) {
             let key = rng.below(keys) as u8;
-            // Any memtable may hold any version: the merge does not rely on their order.
+            // Distribute versions over memtables arbitrarily: the merge does not rely on their order.
             let memtable = rng.pick(&memtables);
             match rng.below(10) {
                 0..=5 => {

@@ -1,5 +1,5 @@
-//! What a reader at a sequence number sees: the newest version of each key that is not newer than
-//! it, unless that version is a tombstone or lies in a range that was deleted since.
+//! The entries that a reader at a sequence number sees: for each key the newest version at or before
+//! that number, unless it is a tombstone or a newer visible range tombstone covers it.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::Version;
 
-/// After so many entries in a row that are not for this reader, a walk asks whether it can jump
-/// over the rest.
-const BEFORE_JUMP: u64 = 8;
+/// Consecutive invisible entries after which a scan tries to skip the rest by a seek.
+const BEFORE_SKIP: u64 = 8;
 
-/// So many dead keys in a row are worth to be remembered.
-const WORTH_ENTERING: u64 = 64;
+/// Consecutive dead keys after which a scan records them as a dead range.
+const BEFORE_RECORDING: u64 = 64;
 
-/// The deleted ranges that a reader must consider.
+/// The range tombstones and dead ranges that a reader must consider.
 #[derive(Debug, Clone)]
 pub(crate) struct DeletedRanges {
     memtables: Vec<Arc<Memtable>>,
     version: Option<Arc<Version>>,
     dead: Arc<DeadRanges>,
-    /// Everything that was written up to this is in these places.
+    /// The reader's sources contain all writes up to this sequence number.
     known: SeqNo,
     seq: SeqNo,
 }
 
 impl DeletedRanges {
-    /// The ranges in these places that were deleted not later than `seq`; `dead` are those of the
-    /// tree, with the number up to which these places hold all that was written.
+    /// Collects the range tombstones of `memtables` and `version` for a reader at `seq`. `dead` are
+    /// the dead ranges of the tree, with the sequence number up to which these sources contain all
+    /// writes.
     pub(crate) fn new<'a>(
         memtables: impl Iterator<Item = &'a Arc<Memtable>>,
         version: &Arc<Version>,
@@ -55,13 +55,13 @@ impl DeletedRanges {
         self.memtables.is_empty() && self.version.is_none()
     }
 
-    /// Nothing was found from `start` to before `end`.
+    /// Records that the reader found no live key from `start` to the exclusive `end`.
     fn enter(&self, start: &[u8], end: &[u8]) {
         self.dead.enter(start, Some(end), self.known, self.seq);
     }
 
-    /// The newest tombstone that this reader sees and that deletes the version of `key` written at
-    /// `seq`, and the set that it is in.
+    /// Returns the newest range tombstone visible to this reader that deletes the version of `key`
+    /// written at `seq`, and the set that contains it.
     fn covering(&self, key: &[u8], seq: SeqNo) -> Result<Option<(&RangeTombstones, SeqNo)>> {
         let tables = match &self.version {
             Some(version) => version.range_tombstones()?,
@@ -75,27 +75,28 @@ impl DeletedRanges {
     }
 }
 
-/// Walks the keys and values that a reader sees, in one direction at a time.
+/// Iterates over the keys and values that a reader sees, in one direction at a time.
 #[derive(Debug)]
 pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
     deleted: DeletedRanges,
-    /// The current key and value, when walking backward; forward they are those of `merge`.
+    /// The current key and value in the backward direction; forward, `merge` is on them.
     backward_key: Vec<u8>,
     backward_value: Option<Value>,
     is_forward: bool,
     is_valid: bool,
-    /// Keys past this are not asked for: forward from it on, backward before it. Only walks over
-    /// dead keys look at it, for others end there anyway.
+    /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
+    /// dead keys; otherwise the caller stops at the bound.
     limit: Option<Vec<u8>>,
 }
 
-/// Dead keys that a walk goes over.
+/// The consecutive dead keys that a scan has stepped over.
 #[derive(Debug, Default)]
 struct DeadKeys {
     count: u64,
-    /// One of the first, in the direction of the walk; empty before there are many.
+    /// One of the first keys, in the direction of the scan; empty until there are
+    /// [`BEFORE_SKIP`].
     first: Vec<u8>,
 }
 
@@ -118,7 +119,8 @@ impl VisibleCursor {
         }
     }
 
-    /// A cursor on the first visible key from where `merge` is, in its direction.
+    /// Creates a cursor on the first visible key at or after the position of `merge`, in its
+    /// direction.
     pub(crate) fn positioned(
         merge: MergeCursor,
         seq: SeqNo,
@@ -155,19 +157,19 @@ impl VisibleCursor {
         self.backward_value.as_deref().unwrap_or_default()
     }
 
-    /// The current value, kept alive without being copied.
+    /// Returns the current value, pinned instead of copied.
     pub(crate) fn pin_value(&self) -> Value {
         self.backward_value.clone().unwrap_or_else(|| self.merge.pin_value())
     }
 
-    /// The first key at or after `key`.
+    /// Moves to the first visible key at or after `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.begin(true);
         self.merge.seek(key, self.seq)?;
         self.find_forward()
     }
 
-    /// The last key before `key`; of all keys, if there is none to be before.
+    /// Moves to the last visible key before `key`, or to the last of all if `key` is `None`.
     pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
         self.begin(false);
         match key {
@@ -183,7 +185,7 @@ impl VisibleCursor {
         self.backward_value = None;
     }
 
-    /// The next key in the direction of the last seek.
+    /// Moves to the next visible key in the direction of the last seek.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<()> {
         if !self.is_valid {
@@ -198,8 +200,8 @@ impl VisibleCursor {
         }
     }
 
-    /// From where the merge is, the first entry that is visible. What the reader has decided on is
-    /// behind the merge, with all of its versions.
+    /// Advances the merge to the first visible entry. The merge must be past all versions of the
+    /// keys that were already returned or skipped.
     #[inline]
     fn find_forward(&mut self) -> Result<()> {
         let mut hidden = 0;
@@ -226,21 +228,21 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Goes on from an entry that is newer than the reader.
+    /// Skips an entry that is newer than the reader.
     #[cold]
     fn skip_hidden(&mut self, hidden: &mut u64) -> Result<()> {
         *hidden += 1;
-        if *hidden <= BEFORE_JUMP {
+        if *hidden <= BEFORE_SKIP {
             return self.merge.next();
         }
-        // Many new versions of one key: go to those that are for this reader at once.
+        // The key has many newer versions: seek to the first one visible to this reader.
         *hidden = 0;
         let key = self.merge.key().to_vec();
         self.merge.seek(&key, self.seq)
     }
 
-    /// Whether the key of an entry is deleted; if so, goes on from it. No dead keys are counted
-    /// when the walk is over.
+    /// Returns whether the key of the current entry is deleted, and if so, advances past it. Resets
+    /// the count of `dead` if the scan has reached its limit.
     fn is_dead(&mut self, seq: SeqNo, is_value: bool, dead: &mut DeadKeys) -> Result<bool> {
         let key = self.merge.key();
         let covering =
@@ -249,7 +251,7 @@ impl VisibleCursor {
             return Ok(false);
         }
         dead.count += 1;
-        if dead.count.is_multiple_of(BEFORE_JUMP) {
+        if dead.count.is_multiple_of(BEFORE_SKIP) {
             if dead.first.is_empty() {
                 dead.first = key.to_vec();
             }
@@ -257,10 +259,10 @@ impl VisibleCursor {
                 dead.count = 0;
                 return Ok(true);
             }
-            if dead.count.is_multiple_of(WORTH_ENTERING) {
+            if dead.count.is_multiple_of(BEFORE_RECORDING) {
                 self.deleted.enter(&dead.first, key);
             }
-            // What is deleted at this reader's number from the key on stays so.
+            // For this reader the rest of the range is deleted too, so skip to its end.
             let range = covering.and_then(|(set, deleted)| Some((set.end_of(key)?, deleted)));
             if let Some((end, deleted)) = range {
                 self.merge.skip_deleted(end.as_deref(), deleted)?;
@@ -275,8 +277,8 @@ impl VisibleCursor {
         Ok(true)
     }
 
-    /// From where the merge is, the last key that has a visible version. The merge is left before
-    /// all versions of it.
+    /// Moves backward to the last key with a visible version. Leaves the merge before all versions
+    /// of that key.
     fn find_backward(&mut self) -> Result<()> {
         self.backward_value = None;
         let mut dead = DeadKeys::default();
@@ -284,7 +286,7 @@ impl VisibleCursor {
             self.backward_key.clear();
             self.backward_key.extend_from_slice(self.merge.key());
             let mut newest: Option<(SeqNo, EntryKind, Value)> = None;
-            // Versions of a key come from old to new.
+            // Backward, the versions of a key arrive from oldest to newest.
             while self.merge.is_valid() && self.merge.key() == &self.backward_key[..] {
                 if self.merge.seq() <= self.seq {
                     let value = self.merge.pin_value();
@@ -308,11 +310,11 @@ impl VisibleCursor {
         Ok(())
     }
 
-    /// Goes on backward from a key that is dead; answers whether the walk is over.
+    /// Continues backward past a dead key. Returns true if the scan has reached its limit.
     fn is_past_dead(&mut self, dead: &mut DeadKeys) -> Result<bool> {
         let key = &self.backward_key;
         dead.count += 1;
-        if !dead.count.is_multiple_of(BEFORE_JUMP) {
+        if !dead.count.is_multiple_of(BEFORE_SKIP) {
             return Ok(false);
         }
         if dead.first.is_empty() {
@@ -321,7 +323,7 @@ impl VisibleCursor {
         if self.limit.as_ref().is_some_and(|limit| key < limit) {
             return Ok(true);
         }
-        if dead.count.is_multiple_of(WORTH_ENTERING) {
+        if dead.count.is_multiple_of(BEFORE_RECORDING) {
             self.deleted.enter(key, &dead.first);
         }
         if let Some(range) = self.deleted.dead.around(key, self.seq) {

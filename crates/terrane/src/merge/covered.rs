@@ -1,12 +1,13 @@
-//! Tables of which nobody can see anything, for range tombstones cover them whole: they can be
-//! dropped unread.
+//! Finds tables that are invisible to every reader because range tombstones cover them entirely.
+//! They can be dropped unread.
 //!
-//! Let a table hold sequence numbers from `smallest` to `largest`, and let every key of its range
-//! lie under a newer range tombstone `deleted > largest` that stays. A reader at or after `deleted`
-//! sees nothing of the table; a reader before `smallest` does not either. If no snapshot lies in
-//! between, and none can come to lie there since `deleted` is visible, dropping the table changes
-//! no answer. Tombstones in it go with it: what is older and was hidden by them is hidden by
-//! `deleted` as well, which merges keep as long as an older table overlaps it (rule 4 of
+//! Let a table contain sequence numbers from `smallest` to `largest`, and let newer range
+//! tombstones, each with a sequence number above `largest` and at most `deleted`, cover its whole
+//! key range. A reader at or after `deleted` sees no entry of the table, and neither does a reader
+//! before `smallest`. If no snapshot lies in between, dropping the table changes no result. No
+//! snapshot can be taken there later because `deleted` is already visible. Tombstones of the table
+//! can be dropped with it because the older versions that they hide are also hidden by the range
+//! tombstones, which merges keep as long as an older table overlaps them (rule 4 of
 //! [`super::DropRules`]).
 //!
 //! Pure: tables and tombstones in, tables out.
@@ -19,28 +20,29 @@ use terrane_policy::{TableId, TableInfo, TreeShape};
 use crate::error::Result;
 use crate::types::SeqNo;
 
-/// A table that newer tombstones cover whole.
+/// A table that newer range tombstones cover entirely.
 #[derive(Debug, Clone)]
 pub(crate) struct CoveredTable {
     pub(crate) id: TableId,
     smallest_seq: SeqNo,
-    /// Readers from here on see nothing of it.
+    /// Readers at or after this sequence number see no entry of the table.
     deleted: SeqNo,
 }
 
 impl CoveredTable {
-    /// Whether none of `snapshots` sees anything of the table.
+    /// Returns true if none of `snapshots` sees an entry of the table.
     pub(crate) fn is_unseen(&self, snapshots: &[SeqNo]) -> bool {
         !snapshots.iter().any(|seq| (self.smallest_seq..self.deleted).contains(seq))
     }
 }
 
-/// The table as covered, if tombstones cover it. Each of `sets` is ordered and without overlaps.
+/// Returns the table as a covered one if the fragments in `sets` cover it. The fragments of each
+/// set are in key order and do not overlap.
 pub(crate) fn covered(sets: &[Vec<&Fragment>], table: &TableInfo) -> Option<CoveredTable> {
     let mut at: &[u8] = &table.range.start;
     let mut deleted = 0;
     loop {
-        // The oldest tombstone that will do leaves the least room for snapshots.
+        // Choose the oldest sufficient tombstone: the fewest snapshots lie before it.
         let found = sets.iter().filter_map(|set| newer_at(set, at, table.largest_seq));
         let (seq, fragment) = found.min_by_key(|(seq, _)| *seq)?;
         deleted = deleted.max(seq);
@@ -53,7 +55,7 @@ pub(crate) fn covered(sets: &[Vec<&Fragment>], table: &TableInfo) -> Option<Cove
     Some(CoveredTable { id: table.id, smallest_seq: table.smallest_seq, deleted })
 }
 
-/// The fragment at `key`, and its oldest tombstone that is newer than `seq`.
+/// Returns the fragment that contains `key`, and its oldest tombstone newer than `seq`.
 fn newer_at<'a>(set: &[&'a Fragment], key: &[u8], seq: SeqNo) -> Option<(SeqNo, &'a Fragment)> {
     let after = set.partition_point(|fragment| *fragment.start <= *key);
     let fragment = after.checked_sub(1).and_then(|at| set.get(at))?;
@@ -61,10 +63,11 @@ fn newer_at<'a>(set: &[&'a Fragment], key: &[u8], seq: SeqNo) -> Option<(SeqNo, 
     fragment.contains(key).then_some((*oldest, fragment))
 }
 
-/// All tables that tombstones in newer runs cover. `fragments_of` gives those of a table.
+/// Returns all tables that range tombstones in newer runs cover. `fragments_of` returns the
+/// fragments of a table.
 ///
 /// # Errors
-/// A table could not be read.
+/// Returns the error of `fragments_of`.
 pub(crate) fn covered_tables<'a>(
     shape: &TreeShape,
     mut fragments_of: impl FnMut(TableId) -> Result<Option<&'a Arc<[Fragment]>>>,
@@ -97,8 +100,8 @@ mod tests {
         Fragment { start: start.as_bytes().into(), end, seqs: seqs.to_vec() }
     }
 
-    /// A shape whose tables hold the sequence numbers from ten times to ten times and nine their
-    /// number, and the tombstones of some of them.
+    /// Returns the unseen covered tables of a shape in which table N contains the sequence numbers
+    /// 10 N to 10 N + 9, and the given tables contain range tombstones.
     fn covered_of(
         shape: &str,
         tombstones: &[(u64, Vec<Fragment>)],
@@ -128,7 +131,7 @@ mod tests {
         assert_eq!(all(vec![fragment("a", "q", &[55])]), [2, 3, 1]);
         assert_eq!(all(vec![fragment("a", "q\0", &[55])]), [2, 3, 4, 1]);
         assert_eq!(all(vec![fragment("b\0", "z", &[55])]), [3, 4]);
-        // No table covers itself, nor one of its run.
+        // A table covers neither itself nor others of its run.
         assert_eq!(covered_of(TREE, &[(3, vec![fragment("a", "z", &[55])])], &[]), [1]);
     }
 
@@ -137,7 +140,7 @@ mod tests {
         let touching = vec![fragment("a", "c", &[55]), fragment("c", "f", &[52])];
         assert_eq!(covered_of(TREE, &[(5, touching.clone())], &[]), [2]);
         let more = vec![fragment("f", "z", &[31])];
-        // From two runs; what is not newer than all of a table does not count.
+        // Tombstones of two runs combine; one that is not newer than the whole table does not count.
         assert_eq!(covered_of(TREE, &[(5, touching), (3, more)], &[]), [2, 1]);
         let gap = vec![fragment("a", "c", &[55]), fragment("c\0", "z", &[55])];
         assert_eq!(covered_of(TREE, &[(5, gap)], &[]), [3, 4]);
@@ -154,7 +157,7 @@ mod tests {
         let set = [(5, vec![fragment("a", "z", &[55, 40])])];
         let at = |snapshots: &[u64]| covered_of(TREE, &set, snapshots);
         assert_eq!(at(&[9, 55, 99]), [2, 3, 4, 1]);
-        // Table 4 is covered by 55 only, and the others by 40 already.
+        // Only 55 covers table 4; 40 already covers the others.
         assert_eq!(at(&[54]), [2, 3, 1]);
         assert_eq!(at(&[40]), [2, 3, 1]);
         assert_eq!(at(&[39]), [4]);

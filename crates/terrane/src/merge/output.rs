@@ -1,8 +1,8 @@
-//! Tables that a merge writes, and where they are cut.
+//! Writes the output tables of a merge and decides where to cut them.
 //!
-//! A table ends when it has reached its size, or when it overlaps so much of the level below the
-//! output that moving it there would be a large compaction (LevelDB's grandparent limit); never
-//! between two versions of a key. Range tombstones are cut where tables are.
+//! A table ends when it has reached its target size, or when it overlaps so much of the level below
+//! the output level that compacting it into that level would be expensive (LevelDB's grandparent
+//! limit). All versions of a key stay in one table. Range tombstones are split at the cuts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,35 +15,36 @@ use crate::storage::Storage;
 use crate::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
 use crate::types::{EntryKind, SeqNo};
 
-/// How much of the level below one table may overlap, in tables of its own size.
+/// Limit on the bytes of the level below that one table may overlap, in multiples of the table size.
 const GRANDPARENTS_MAX: u64 = 10;
 
-/// Where and how tables are written.
+/// Parameters of an [`Output`].
 pub(crate) struct OutputConfig<'a> {
     pub(crate) storage: &'a dyn Storage,
     pub(crate) table: TableConfig,
-    /// Puts blocks of the tables into the cache.
+    /// Inserts blocks of the new tables into the block cache.
     pub(crate) warmer: Option<Warmer>,
+    /// Target size of a table.
     pub(crate) table_bytes: u64,
-    /// The tables of the level below the output, in key order.
+    /// The tables of the level below the output level, in key order.
     pub(crate) grandparents: Vec<Arc<TableInfo>>,
-    /// Names the next table: its number, and the path of its file.
+    /// Returns the id and the path of the next table.
     pub(crate) next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
-    /// When the tables are made, in microseconds since the Unix epoch.
+    /// Creation time of the tables, in microseconds since the Unix epoch.
     pub(crate) now_micros: u64,
-    /// When the oldest tombstone among the inputs was flushed.
+    /// Flush time of the oldest tombstone among the inputs, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
 }
 
-/// Tables that are being written.
+/// The sequence of tables that a merge writes.
 pub(crate) struct Output<'a> {
     config: OutputConfig<'a>,
     writer: Option<TableWriter>,
-    /// Range tombstones that are not written yet, in key order.
+    /// Range tombstones that have not been written yet, in key order.
     fragments: std::collections::VecDeque<Fragment>,
     finished: Vec<FinishedTable>,
     paths: Vec<PathBuf>,
-    /// Bytes of the tables that are finished.
+    /// Total size of the finished tables.
     finished_bytes: u64,
     /// The first grandparent that ends after the last key.
     grandparent: usize,
@@ -64,12 +65,12 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The files that were begun, finished or not.
+    /// Paths of all files created so far, finished or not.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// Bytes of all tables so far, about.
+    /// Approximate size of all tables so far, in bytes.
     pub(super) fn written_bytes(&self) -> u64 {
         self.finished_bytes + self.writer.as_ref().map_or(0, TableWriter::size_bytes)
     }
@@ -91,7 +92,7 @@ impl<'a> Output<'a> {
         self.writer()?.add(key, seq, kind, value)
     }
 
-    /// Whether the table that is being written should end before `key`.
+    /// Returns true if the current table should end before `key`.
     fn is_full(&mut self, key: &[u8]) -> bool {
         let Some(writer) = &self.writer else { return false };
         if writer.last_key() == key {
@@ -119,7 +120,7 @@ impl<'a> Output<'a> {
         self.writer.as_mut().ok_or_else(|| crate::error::Error::internal("a table writer vanished"))
     }
 
-    /// Ends the current table; the next one begins at `cut`, or there is none.
+    /// Finishes the current table. The next one starts at `cut`; `None` means that this is the last.
     fn finish_table(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let before_cut = |fragment: &Fragment| cut.is_none_or(|cut| *fragment.start < *cut);
         while self.fragments.front().is_some_and(before_cut) {
@@ -145,7 +146,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The parts of a fragment before and from `cut` on.
+/// Splits a fragment at `cut`; the second part is `None` if the fragment ends before it.
 fn split(fragment: Fragment, cut: Option<&[u8]>) -> (Fragment, Option<Fragment>) {
     let crosses = |cut: &&[u8]| fragment.end.as_ref().is_none_or(|end| **end > **cut);
     let Some(cut) = cut.filter(crosses) else { return (fragment, None) };

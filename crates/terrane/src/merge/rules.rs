@@ -1,16 +1,16 @@
-//! What a compaction may leave out.
+//! The entries that a compaction may drop.
 //!
-//! Snapshots cut sequence numbers into stripes: stripe 0 up to and including the oldest snapshot,
-//! stripe 1 from there to the next, and so on; the last stripe is that of readers without one. All
-//! readers that see any version of a stripe see the newest of a key in it, or a newer one of a
-//! later stripe. So:
+//! Snapshots divide sequence numbers into stripes. Stripe 0 extends up to and including the oldest
+//! snapshot, stripe 1 from there to the next snapshot, and so on; the last stripe belongs to readers
+//! without a snapshot. A reader that sees any version of a stripe sees the newest version of a
+//! key in it, or a newer one of a later stripe. Therefore:
 //!
-//! 1. Of the versions of a key in one stripe only the newest is kept.
-//! 2. A version is left out if a range tombstone of the same stripe covers it and is newer.
-//! 3. A tombstone is left out if it is in stripe 0, so that all older versions of its key are left
-//!    out by 1 or 2, and no older table holds its key.
-//! 4. Of the range tombstones over a key in one stripe only the newest is kept; one of stripe 0 is
-//!    left out where no older table lies.
+//! 1. Of the versions of a key in one stripe, only the newest is kept.
+//! 2. A version is dropped if a newer range tombstone of the same stripe covers it.
+//! 3. A tombstone is dropped if it is in stripe 0 and no older table contains its key. Rules 1 and 2
+//!    drop all older versions among the inputs.
+//! 4. Of the range tombstones over a key in one stripe, only the newest is kept. One of stripe 0 is
+//!    dropped if no older table overlaps it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct OlderTables {
 #[derive(Debug)]
 struct OlderRun {
     tables: Vec<Arc<TableInfo>>,
-    /// The first table that ends after the key that was asked for last.
+    /// The first table that ends after the most recent key.
     at: usize,
 }
 
@@ -37,7 +37,7 @@ impl OlderTables {
         Self { runs: runs.into_iter().map(|tables| OlderRun { tables, at: 0 }).collect() }
     }
 
-    /// Whether some table may hold `key`. Keys must be asked for in rising order.
+    /// Returns true if some table may contain `key`. Keys must be passed in ascending order.
     fn may_hold(&mut self, key: &[u8]) -> bool {
         self.runs.iter_mut().any(|run| {
             let ends_before =
@@ -55,10 +55,10 @@ impl OlderTables {
     }
 }
 
-/// Decides entry by entry.
+/// Decides for each entry whether it is dropped.
 #[derive(Debug)]
 pub(crate) struct DropRules {
-    /// Sequence numbers of all snapshots, rising.
+    /// Sequence numbers of all snapshots, ascending.
     snapshots: Vec<SeqNo>,
     older: OlderTables,
     deleted: Vec<Fragment>,
@@ -68,7 +68,7 @@ pub(crate) struct DropRules {
 }
 
 impl DropRules {
-    /// `snapshots` must be rising.
+    /// `snapshots` must be ascending.
     pub(crate) fn new(snapshots: Vec<SeqNo>, older: OlderTables) -> Self {
         Self { snapshots, older, deleted: Vec::new(), at: 0, is_bottom: false }
     }
@@ -77,7 +77,7 @@ impl DropRules {
         self.deleted = fragments;
     }
 
-    /// The stripe of a sequence number: how many snapshots are older.
+    /// Returns the stripe of a sequence number: the number of snapshots before it.
     #[inline]
     pub(super) fn stripe(&self, seq: SeqNo) -> usize {
         match self.snapshots.last() {
@@ -87,7 +87,7 @@ impl DropRules {
         }
     }
 
-    /// Goes on to `key`, which is above all before.
+    /// Advances to `key`, which must be above all previous keys.
     #[inline]
     pub(super) fn go_to(&mut self, key: &[u8]) {
         self.is_bottom = !self.older.may_hold(key);
@@ -98,12 +98,12 @@ impl DropRules {
         }
     }
 
-    /// Whether no older table may hold the current key.
+    /// Returns true if no older table can contain the current key.
     pub(super) fn is_bottom(&self) -> bool {
         self.is_bottom
     }
 
-    /// Rule 2, for the current key.
+    /// Applies rule 2 to a version of the current key.
     #[inline]
     pub(super) fn is_deleted(&self, key: &[u8], seq: SeqNo, stripe: usize) -> bool {
         let Some(fragment) = self.deleted.get(self.at).filter(|fragment| fragment.contains(key))
@@ -113,8 +113,8 @@ impl DropRules {
         fragment.seqs.iter().any(|&deleted| deleted > seq && self.stripe(deleted) == stripe)
     }
 
-    /// Of tombstones over the same keys, newest first, the newest of each stripe: the others make no
-    /// difference to any rule.
+    /// Returns the newest of `seqs` in each stripe. `seqs` are range tombstones over the same keys,
+    /// newest first; the others affect no rule.
     pub(crate) fn newest_of_each(&self, seqs: &[SeqNo]) -> Vec<SeqNo> {
         let mut last_stripe = None;
         let is_newest = |seq: &SeqNo| {
@@ -124,7 +124,7 @@ impl DropRules {
         seqs.iter().copied().filter(is_newest).collect()
     }
 
-    /// Rule 4.
+    /// Applies rule 4.
     pub(super) fn kept_fragments(&self, fragments: &[Fragment]) -> Vec<Fragment> {
         let kept = fragments.iter().filter_map(|fragment| {
             let range = KeyRange::new(&fragment.start, fragment.end.as_deref());

@@ -1,4 +1,4 @@
-//! Drop rules against what readers see: after any merge every snapshot reads as before.
+//! Checks the drop rules: after any merge, every snapshot reads as before.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

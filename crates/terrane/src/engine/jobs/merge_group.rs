@@ -22,7 +22,7 @@ use crate::engine::jobs::subcompactions::{Part, Sample, parts};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, Piece, clipped, covered, merge};
+use crate::merge::{Chunk, DropRules, OlderTables, Output, clipped, covered, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};
@@ -78,7 +78,7 @@ impl Engine {
         paths: &mut Vec<PathBuf>,
     ) -> Result<Merged> {
         // Memory is taken when the merge can make use of it.
-        pace.go_on(Piece::default())?;
+        pace.go_on(Chunk::default())?;
         let fragments = fragments_of(version, tables)?;
         let read = self.not_covered(tables, &fragments, snapshots);
         let runs = chosen_runs(version, pace.compaction, &read);
@@ -235,12 +235,12 @@ impl Group<'_, '_> {
         config.warmer = warmer;
         let mut output = Output::new(config);
         let fragments = clipped(&self.fragments, part.start.as_deref(), part.end.as_deref());
-        let mut go_on = |piece: Piece| {
+        let mut go_on = |chunk: Chunk| {
             if self.is_over.load(Ordering::Relaxed) {
                 return Err(Error::Closed);
             }
             // The others wait here while this one does: a merge rests as a whole.
-            self.pace.lock().unwrap_or_else(PoisonError::into_inner).go_on(piece)
+            self.pace.lock().unwrap_or_else(PoisonError::into_inner).go_on(chunk)
         };
         let end = part.end.as_deref();
         let made = merge(input, end, fragments, rules, &mut output, &mut go_on);

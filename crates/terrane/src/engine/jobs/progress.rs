@@ -9,7 +9,7 @@ use crate::engine::tree::TreeJobs;
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::io_budget::IoBudget;
-use crate::merge::Piece;
+use crate::merge::Chunk;
 
 /// How full the level of a merge is again is looked at after so many bytes, and several times in a
 /// small one.
@@ -56,12 +56,12 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Returns when the compaction may go on after a piece.
+    /// Returns when the compaction may continue after a chunk.
     ///
     /// # Errors
     /// [`Error::Closed`] if the database is being closed or the tree was dropped.
-    pub(crate) fn go_on(&mut self, piece: Piece) -> Result<()> {
-        self.entries += piece.entries;
+    pub(crate) fn go_on(&mut self, chunk: Chunk) -> Result<()> {
+        self.entries += chunk.entries;
         let done = self.entries as f64 / self.total_entries.max(1) as f64;
         let left = (1.0 - done).clamp(0.0, 1.0) * self.total_bytes as f64;
         let remaining_bytes = left as u64;
@@ -71,7 +71,7 @@ impl<'a> Pace<'a> {
             self.refilled = self.engine.refilled(self.tree, &self.tree.jobs(), self.compaction);
             self.looked_at_bytes = remaining_bytes;
         }
-        let (refilled, written_bytes) = (self.refilled, piece.written_bytes);
+        let (refilled, written_bytes) = (self.refilled, chunk.written_bytes);
         let progress = Progress { remaining_bytes, refilled, written_bytes };
         let should_stop = || self.engine.is_stopping() || self.tree.is_dropped();
         self.pass.go_on(progress, &should_stop).map_err(|Stopped| Error::Closed)

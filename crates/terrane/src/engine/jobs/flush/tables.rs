@@ -17,7 +17,7 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::iter::{MergeCursor, RunCursor, Source};
 use crate::memory::Charge;
-use crate::merge::{DropRules, OlderTables, Output, Piece, merge};
+use crate::merge::{Chunk, DropRules, OlderTables, Output, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Warmer};
 use crate::types::SeqNo;
@@ -74,8 +74,8 @@ impl Engine {
         config.warmer = warmer;
         let mut output = Output::new(config);
         let stop = || self.work.is_stopping();
-        let mut go_on = |piece: Piece| {
-            self.gate.flush(piece.written_bytes, &stop).map_err(|Stopped| Error::Closed)
+        let mut go_on = |chunk: Chunk| {
+            self.gate.flush(chunk.written_bytes, &stop).map_err(|Stopped| Error::Closed)
         };
         let tables = merge(input, None, fragments, rules, &mut output, &mut go_on);
         paths.extend_from_slice(output.paths());
