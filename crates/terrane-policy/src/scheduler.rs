@@ -18,13 +18,9 @@
 //! as the scheduler says, and keeps its slot until one of its merges ends; a free slot goes to the
 //! tree with the most merges. A smaller merge displaces a larger one of its own tree at once.
 
-mod fair;
-mod gear;
-mod greedy;
 mod kind;
 mod merge;
 mod model;
-mod single;
 #[cfg(test)]
 mod tests;
 

@@ -17,7 +17,7 @@ mod movement;
 mod runs;
 mod sense;
 mod size_tiered;
-mod trigger;
+pub mod trigger;
 
 pub use eagerness::Eagerness;
 pub use granularity::Granularity;
@@ -28,14 +28,11 @@ pub use movement::{Movement, MovementInfo};
 pub use runs::{RunLimit, Runs};
 pub use size_tiered::{SizeRatio, SizeTiered, SizedRun};
 pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
-pub use trigger::{
-    Concurrent, FileCount, FileStaleness, Finding, LevelSaturation, Manual, Prefix, ReadTriggered,
-    RunCount, Scope, SpaceAmplification, TombstoneDensity, TombstoneTtl, Trigger, TriggerInfo,
-    TriggerKind,
-};
+pub use trigger::{Finding, Scope, Trigger, TriggerInfo, TriggerKind};
 
 use crate::allocation::ttl_deadlines;
 use crate::design::PerLevel;
+use trigger::{LevelSaturation, RunCount};
 
 /// When to compact, into what layout, how much at once, and which data.
 #[derive(Debug, Clone, PartialEq)]

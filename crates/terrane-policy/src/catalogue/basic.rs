@@ -1,6 +1,6 @@
 //! The default, and the usual design of each eagerness.
 
-use super::{Entry, plain};
+use super::entry::{Entry, plain};
 use crate::design::Design;
 use crate::strategy::Eagerness;
 

@@ -3,7 +3,7 @@
 //! Level 0 of LevelDB and of what comes from it is full by its number of files, deeper levels by
 //! their bytes: `trigger=run-count,level-saturation`.
 
-use super::{Entry, Row, plain};
+use super::entry::{Entry, Row, plain};
 
 const LEVELDB: &str = "T=10 L0=4 base=10MiB; trigger=run-count,level-saturation; granularity=file; buffer=4MiB; table=2MiB; block=4KiB; delay=8; stop=12; buffers=2";
 const ROCKSDB: &str = "T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; buffer=64MiB; table=64MiB; block=4KiB; delay=20; stop=36; buffers=2";

@@ -3,7 +3,7 @@
 //! bits per key, pure leveling with one run at most in the first level, and compactions before
 //! writes (§4.1).
 
-use super::{Entry, plain};
+use super::entry::{Entry, plain};
 use crate::design::Design;
 
 const SET_UP: &str = "T=10; buffer=8MiB; table=8MiB; block=16KiB; filter=10; stall=full";

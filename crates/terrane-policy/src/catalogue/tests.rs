@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::design::Design;
+use crate::strategy::Eagerness;
 use crate::strategy::Strategy;
 
 const TABLES: &str = include_str!("../../testdata/tables.txt");

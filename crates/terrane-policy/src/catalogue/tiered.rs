@@ -1,6 +1,6 @@
 //! Systems of the compaction paper's Table 1 that tier, all or most of their levels.
 
-use super::{Entry, Row, plain};
+use super::entry::{Entry, Row, plain};
 
 const RUNS: Row =
     Row { eagerness: "tiering", triggers: "run-count", granularity: "run", movement: "none" };

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::catalogue;
-use crate::strategy::{Granularity, Movement, RunCount, Trigger};
+use crate::strategy::trigger::RunCount;
+use crate::strategy::{Granularity, Movement, Trigger};
 
 #[test]
 fn catalogue_designs_print_and_parse_back() {

@@ -3,7 +3,8 @@
 use super::input::PickInput;
 use super::marked::marks;
 use crate::design::PerLevel;
-use crate::strategy::{Scope, TombstoneTtl, Trigger};
+use crate::strategy::trigger::TombstoneTtl;
+use crate::strategy::{Scope, Trigger};
 
 /// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, in
 /// microseconds since the Unix epoch. Tables that are due already do not count.

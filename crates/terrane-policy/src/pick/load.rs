@@ -7,7 +7,8 @@ use crate::admission::pressure::run_pressure;
 use crate::compaction::Reason;
 use crate::design::FlushMode;
 use crate::shape::{Level, TableInfo};
-use crate::strategy::{Intake, LevelContext, Manual, Scope, Trigger, TriggerKind};
+use crate::strategy::trigger::Manual;
+use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind};
 
 /// The contents of a level that no running job takes away from it.
 #[derive(Debug, Clone, Copy, Default)]

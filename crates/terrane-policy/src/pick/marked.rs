@@ -6,7 +6,8 @@ use super::candidate::{Candidate, Extent, ranked};
 use super::input::PickInput;
 use crate::design::PerLevel;
 use crate::shape::{RunId, TableInfo, TreeShape};
-use crate::strategy::{Scope, TableContext, TombstoneTtl, Trigger};
+use crate::strategy::trigger::TombstoneTtl;
+use crate::strategy::{Scope, TableContext, Trigger};
 
 /// A table that a trigger marks, with the value that was measured and the threshold.
 #[derive(Debug, Clone)]

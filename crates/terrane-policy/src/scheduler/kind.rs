@@ -1,10 +1,14 @@
 //! The scheduler as a value with a text form.
 
+mod fair;
+mod gear;
+mod greedy;
+mod single;
+
 use std::fmt;
 use std::str::FromStr;
 
 use super::merge::{MergeDemand, SchedulerInfo};
-use super::{fair, gear, greedy, single};
 use crate::error::ParseError;
 use crate::text::call;
 

@@ -4,7 +4,8 @@
 //! refused too, unless earlier versions wrote them into databases: least overlap and round-robin
 //! beside a granularity that leaves nothing to choose, and after one another.
 
-use super::{Eagerness, Granularity, Growth, Manual, Movement, Strategy, Trigger, TriggerKind};
+use super::trigger::Manual;
+use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
 use crate::error::ParseError;
 
 impl Strategy {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use terrane::Design;
 use terrane::policy::design::PerLevel;
-use terrane::policy::strategy::{LevelSaturation, TombstoneDensity, TombstoneTtl};
+use terrane::policy::strategy::trigger::{LevelSaturation, TombstoneDensity, TombstoneTtl};
 use terrane_workload::Distribution;
 
 use super::check::{Checks, mean_of, most};

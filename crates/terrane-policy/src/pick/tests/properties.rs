@@ -9,7 +9,8 @@ use crate::compaction::Compaction;
 use crate::key_range::KeyRange;
 use crate::pick::{manual, next_due_micros};
 use crate::soundness;
-use crate::strategy::{Granularity, Intake, LevelSaturation, RunCount, Trigger, TriggerKind};
+use crate::strategy::trigger::{LevelSaturation, RunCount};
+use crate::strategy::{Granularity, Intake, Trigger, TriggerKind};
 
 /// More compactions than any tree of these sizes needs.
 const STEPS_MAX: usize = 4000;

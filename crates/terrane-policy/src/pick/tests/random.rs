@@ -11,7 +11,8 @@ use crate::design::{Design, FlushMode, PerLevel};
 use crate::key_range::KeyRange;
 use crate::scheduler::Scheduler;
 use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
-use crate::strategy::{LevelSaturation, Movement, RunCount, Scope, Trigger, TriggerKind};
+use crate::strategy::trigger::{LevelSaturation, RunCount};
+use crate::strategy::{Movement, Scope, Trigger, TriggerKind};
 
 /// The time on all clocks.
 pub(super) const NOW: u64 = 1_000_000;

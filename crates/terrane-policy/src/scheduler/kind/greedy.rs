@@ -1,7 +1,7 @@
 //! `greedy`, `greedy(2)`: the merges with the least input left, of a limited number of trees
 //! (performance-stability §5.1.4, Theorem 2).
 
-use super::merge::{MergeDemand, SchedulerInfo};
+use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     name: "greedy",

@@ -1,7 +1,7 @@
 //! `single`: all bandwidth to the merge that was created first, until it ends (LevelDB;
 //! performance-stability §4.1).
 
-use super::merge::{MergeDemand, SchedulerInfo};
+use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     name: "single",

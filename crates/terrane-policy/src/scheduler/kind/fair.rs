@@ -1,6 +1,6 @@
 //! `fair`: the same bandwidth to each merge (performance-stability §5.1.4).
 
-use super::merge::{MergeDemand, SchedulerInfo};
+use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     name: "fair",

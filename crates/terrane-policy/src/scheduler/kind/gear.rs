@@ -6,7 +6,7 @@
 //! that is full again. Here the bandwidth is shared so that all merges would get there together: each
 //! in proportion to its remaining input over the room left in its level.
 
-use super::merge::{MergeDemand, SchedulerInfo};
+use crate::scheduler::merge::{MergeDemand, SchedulerInfo};
 
 pub(super) static INFO: SchedulerInfo = SchedulerInfo {
     name: "gear",
