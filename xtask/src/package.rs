@@ -1,0 +1,37 @@
+//! The published crates, as their users get them.
+
+use std::process::Command;
+
+use crate::step::{StepResult, cargo, step};
+
+/// The crates of the registry, each after those that it depends on. The others have
+/// `publish = false`.
+const PUBLISHED: &[&str] = &[
+    "terrane-policy",
+    "terrane-memtable",
+    "terrane",
+    "terrane-workload",
+    "terrane-sim",
+    "terrane-lab",
+    "terrane-cli",
+];
+
+/// Rehearses the publication of all crates: packages each with its metadata, and builds it from its
+/// package, against the packages of the crates before it. Needs the registry, and some minutes.
+pub(crate) fn run() -> StepResult {
+    step("package", &mut packages(&["publish", "--dry-run", "--allow-dirty"]))
+}
+
+/// Packages all crates without building them: a second, which finds missing files, metadata and
+/// versions.
+pub(crate) fn check() -> StepResult {
+    step("package", &mut packages(&["package", "--no-verify", "--offline", "--allow-dirty"]))
+}
+
+fn packages(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments.iter().copied());
+    for name in PUBLISHED {
+        command.args(["--package", name]);
+    }
+    command
+}
