@@ -1,9 +1,17 @@
 //! The checks that every change must pass, ordered so that cheap failures show first.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::house::{self, Mode};
-use crate::step::{StepResult, cargo, step};
+use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
+
+/// The `rust-version` of the workspace.
+const MINIMUM_RUST: &str = "1.90";
+
+/// The engine's tests that reach every install of a tree: those with most value per second under
+/// `--cfg invariants`.
+const INVARIANT_TESTS: &[&str] = &["--lib", "--test", "api", "--test", "metamorphic"];
 
 /// Runs all steps, up to the first that fails.
 pub(crate) fn run() -> StepResult {
@@ -13,10 +21,49 @@ pub(crate) fn run() -> StepResult {
     house::run(Mode::Check)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step("clippy", &mut cargo(clippy))?;
+    minimum_rust()?;
     step("test", &mut cargo(["test", "--workspace"]))?;
+    invariants()?;
     let doc = ["doc", "--workspace", "--no-deps"];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))?;
     crate::checkers::loom()?;
+    crate::package::check()?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Checks the workspace with the oldest supported toolchain. Without that toolchain only
+/// `clippy::incompatible_msrv` has looked for newer parts of the standard library.
+fn minimum_rust() -> StepResult {
+    if !has_minimum_rust() {
+        println!(
+            "==> minimum Rust SKIPPED: Rust {MINIMUM_RUST} is neither installed nor can it be; \
+             run 'rustup toolchain install {MINIMUM_RUST} --profile minimal'"
+        );
+        return Ok(());
+    }
+    let mut command = toolchain_cargo(MINIMUM_RUST, ".", ["check", "--workspace"]);
+    command.env("CARGO_TARGET_DIR", root().join("target/minimum-rust"));
+    step("minimum Rust", &mut command)
+}
+
+fn has_minimum_rust() -> bool {
+    let runs = || {
+        let mut probe = toolchain_cargo(MINIMUM_RUST, ".", ["--version"]);
+        probe.output().is_ok_and(|output| output.status.success())
+    };
+    let install = ["toolchain", "install", MINIMUM_RUST, "--profile", "minimal"];
+    // `rustup run` may install a missing toolchain by itself, or refuse to.
+    runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
+}
+
+/// Runs tests of the engine with internal errors as panics, and a check of the tree after every
+/// install. The build has a directory of its own, so that changed flags do not rebuild the others.
+fn invariants() -> StepResult {
+    let test = ["test", "--package", "terrane"];
+    let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));
+    command
+        .env("RUSTFLAGS", "--cfg invariants")
+        .env("CARGO_TARGET_DIR", root().join("target/invariants"));
+    step("invariants", &mut command)
 }
