@@ -65,6 +65,22 @@ pub fn seconds(seconds: f64) -> String {
     duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)))
 }
 
+/// A ratio with three digits: `1.23×`.
+#[must_use]
+pub fn ratio(ratio: f64) -> String {
+    format!("{}×", number(ratio))
+}
+
+/// A time in nanoseconds with its unit: `12 ns`, `3.4 µs`, `5.6 ms`.
+#[must_use]
+pub fn nanos(nanos: f64) -> String {
+    match nanos {
+        nanos if nanos < 1e3 => format!("{nanos:.0} ns"),
+        nanos if nanos < 1e6 => format!("{:.1} µs", nanos / 1e3),
+        nanos => format!("{:.1} ms", nanos / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

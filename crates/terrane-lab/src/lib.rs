@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`claims`] | the claims of papers, measured |
 //! | [`bench`] | workloads on designs, compared |
+//! | [`results`] | what an experiment measured |
+//! | [`judge`] | the claims as data, and the verdicts on them |
 //! | [`memtable`] | operations on one memtable, timed |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
 //! | [`sweep`] | many experiments from a plan, resumable |
@@ -36,6 +38,7 @@ pub mod error;
 pub mod human;
 pub mod interrupt;
 pub mod json;
+pub mod judge;
 pub mod lines;
 pub mod machine;
 pub mod memtable;
@@ -47,6 +50,7 @@ pub mod process;
 pub mod progress;
 pub mod quantity;
 pub mod replay;
+pub mod results;
 pub mod scratch;
 pub mod simulation;
 pub mod sparkline;

@@ -1,0 +1,159 @@
+//! Writes the results of an experiment and the verdicts on its claims as Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::claims::ClaimFile;
+use super::expression::Expression;
+use super::verdict::{ClaimOutcome, ClaimVerdict};
+use crate::results::{Results, Table};
+
+/// A line of a section that a table with this title replaces: `[table: TITLE]`.
+const TABLE_LINE: &str = "[table: ";
+
+impl ClaimFile {
+    /// The document of an experiment: an introduction, sections, the claims with their verdicts, and
+    /// the tables.
+    #[must_use]
+    pub fn document(&self, results: &Results) -> String {
+        let verdicts = self.judge(results);
+        let held = verdicts.iter().filter(|one| one.outcome == ClaimOutcome::Holds).count();
+        let counts = [("held", held), ("checks", verdicts.len())];
+        let counts: BTreeMap<String, Expression> = counts
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), Expression::Number(count as f64)))
+            .collect();
+        let scope = self.scope(results, &counts, None);
+        let mut text =
+            format!("# {}\n\n{}\n", self.title, self.introduction.fill(&scope).trim_end());
+        for (title, section) in &self.sections {
+            let filled = section.fill(&scope);
+            let _ = writeln!(text, "\n## {title}\n\n{}", with_tables(filled.trim_end(), results));
+        }
+        write_claims(&mut text, &verdicts);
+        text.push_str("\n## Figures\n");
+        for table in results.tables.iter().filter(|table| !table.is_in_section) {
+            let _ = writeln!(text, "\n### {}\n", table.title);
+            if !table.introduction.is_empty() {
+                let _ = writeln!(text, "{}\n", table.introduction);
+            }
+            write_table(&mut text, table);
+        }
+        text
+    }
+}
+
+/// Replaces the lines that name tables by the tables.
+fn with_tables(text: &str, results: &Results) -> String {
+    let mut filled = String::new();
+    for line in text.lines() {
+        let title = line.strip_prefix(TABLE_LINE).and_then(|rest| rest.strip_suffix(']'));
+        match title.and_then(|title| results.tables.iter().find(|table| table.title == title)) {
+            Some(table) => write_table(&mut filled, table),
+            None => {
+                let _ = writeln!(filled, "{line}");
+            }
+        }
+    }
+    filled.trim_end().to_owned()
+}
+
+fn write_table(text: &mut String, table: &Table) {
+    let _ = write!(text, "| {} |\n|", table.headers.join(" | "));
+    for (index, _) in table.headers.iter().enumerate() {
+        text.push_str(if index == 0 { "---|" } else { "---:|" });
+    }
+    text.push('\n');
+    for row in &table.rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+}
+
+fn write_claims(text: &mut String, verdicts: &[ClaimVerdict]) {
+    let has_modes = verdicts.iter().any(|verdict| verdict.mode.is_some());
+    text.push_str(match has_modes {
+        true => "\n## Claims\n\n| source | the paper says | mode | here | holds |\n|---|---|---|---|---|\n",
+        false => "\n## Claims\n\n| source | the paper says | here | holds |\n|---|---|---|---|\n",
+    });
+    for verdict in verdicts {
+        let ClaimVerdict { source, says, mode, measured, outcome, .. } = verdict;
+        let mode = match mode {
+            Some(mode) => format!("{mode} | "),
+            None if has_modes => "| ".to_owned(),
+            None => String::new(),
+        };
+        let holds = match outcome {
+            ClaimOutcome::Holds => "yes",
+            ClaimOutcome::Fails => "**no**",
+            ClaimOutcome::NotMeasured => "not measured",
+        };
+        let mut reasons = verdict.explanations.clone();
+        reasons.extend(verdict.hypothesis.iter().map(|text| format!("hypothesis: {text}")));
+        let separator = if reasons.is_empty() { "" } else { "; " };
+        let reasons = reasons.join("; ");
+        let _ = writeln!(
+            text,
+            "| {source} | {says} | {mode}{measured} | {holds}{separator}{reasons} |"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Metric;
+
+    const METRICS: &[Metric] =
+        &[Metric { name: "cost", about: "" }, Metric { name: "machine", about: "" }];
+
+    const CLAIMS: &str = r#"
+title = "Costs"
+introduction = """
+Measured on {machine}: {held:.0} of {checks:count} checks hold.
+"""
+
+[[section]]
+title = "Which one?"
+text = """
+The cheaper one costs {min(cost[ours][*])}.
+
+[table: both]
+"""
+
+[[claim]]
+figure = "Fig. 1"
+says = "a is cheaper"
+modes = ["published", "ours"]
+metric = "cost[b] / cost[a]"
+bound = "> 1"
+shown = "{x:x}"
+explanation = [{ text = "b is sorted", when = "cost[b] < 2" }]
+"#;
+
+    #[test]
+    fn documents_hold_claims_and_tables() {
+        let mut results = Results::new("test", METRICS);
+        results.record_text("machine", "two cores");
+        for (mode, key, cost) in [
+            ("published", "a", 1.0),
+            ("published", "b", 3.0),
+            ("ours", "a", 2.0),
+            ("ours", "b", 1.0),
+        ] {
+            results.record("cost", &[mode, key], cost);
+        }
+        let row = |name: &str, value: &str| vec![name.to_owned(), value.to_owned()];
+        results.table_for_section("both", &["", "cost"], vec![row("a", "2"), row("b", "1")]);
+        results.table("Fig. 1: costs", &["", "cost"], vec![row("a", "1")]);
+        let document = ClaimFile::parse(CLAIMS).unwrap().document(&results);
+        assert_eq!(
+            document,
+            "# Costs\n\nMeasured on two cores: 1 of 2 checks hold.\n\n## Which one?\n\n\
+             The cheaper one costs 1.00.\n\n|  | cost |\n|---|---:|\n| a | 2 |\n| b | 1 |\n\n\
+             ## Claims\n\n| source | the paper says | mode | here | holds |\n|---|---|---|---|---|\n\
+             | Fig. 1 | a is cheaper | published | 3.00× | yes |\n\
+             | Fig. 1 | a is cheaper | ours | 0.50× | **no**; b is sorted |\n\n\
+             ## Figures\n\n### Fig. 1: costs\n\n|  | cost |\n|---|---:|\n| a | 1 |\n"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! What an experiment measured: named numbers, and tables for people.
+//!
+//! An experiment declares its metrics, records measurements of them, and adds tables. It judges
+//! nothing: the judge compares the measurements with the claims of the paper.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A metric that an experiment declares.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// The name in expressions.
+    pub name: &'static str,
+    /// What it measures, in which unit, by which keys.
+    pub about: &'static str,
+}
+
+/// One number of a metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// One key for each dimension of the metric, such as a strategy.
+    pub keys: Vec<String>,
+    /// The number that stands for all rounds.
+    pub value: f64,
+    /// The numbers of the rounds, if they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<f64>,
+}
+
+/// A table for people: text in the first column, numbers in the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// The heading.
+    pub title: String,
+    /// A heading for each column.
+    pub headers: Vec<String>,
+    /// The rows, as wide as the headers.
+    pub rows: Vec<Vec<String>>,
+    /// Paragraphs between the heading and the table.
+    pub introduction: String,
+    /// Whether a section of the document shows the table under its title, so that it is not listed
+    /// among the figures.
+    pub is_in_section: bool,
+}
+
+/// Everything that an experiment measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Results {
+    /// The name of the experiment.
+    pub experiment: String,
+    measurements: BTreeMap<String, Vec<Measurement>>,
+    texts: BTreeMap<String, String>,
+    /// The tables, in the order of the document.
+    pub tables: Vec<Table>,
+    #[serde(skip)]
+    declared: Option<&'static [Metric]>,
+}
+
+impl Results {
+    /// No measurements yet of an experiment that records these metrics and no others.
+    #[must_use]
+    pub fn new(experiment: &str, declared: &'static [Metric]) -> Self {
+        Self {
+            experiment: experiment.to_owned(),
+            measurements: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            tables: Vec::new(),
+            declared: Some(declared),
+        }
+    }
+
+    fn check_declared(&self, name: &str) {
+        debug_assert!(
+            self.declared.is_none_or(|all| all.iter().any(|metric| metric.name == name)),
+            "experiment {} does not declare the metric {name}",
+            self.experiment
+        );
+    }
+
+    /// Records a number; one that is not finite counts as not measured.
+    pub fn record(&mut self, name: &str, keys: &[&str], value: f64) {
+        self.record_rounds(name, keys, value, &[]);
+    }
+
+    /// Records a number with the rounds that it stands for.
+    pub fn record_rounds(&mut self, name: &str, keys: &[&str], value: f64, rounds: &[f64]) {
+        self.check_declared(name);
+        if value.is_finite() {
+            let keys = keys.iter().map(|&key| key.to_owned()).collect();
+            let all = self.measurements.entry(name.to_owned()).or_default();
+            all.push(Measurement { keys, value, rounds: rounds.to_vec() });
+        }
+    }
+
+    /// Records a text, such as the name of the best candidate.
+    pub fn record_text(&mut self, name: &str, text: impl Into<String>) {
+        self.check_declared(name);
+        self.texts.insert(name.to_owned(), text.into());
+    }
+
+    /// Adds a table to the figures.
+    pub fn table(&mut self, title: impl Into<String>, headers: &[&str], rows: Vec<Vec<String>>) {
+        self.table_with_introduction(title, "", headers, rows);
+    }
+
+    /// Adds a table with paragraphs between its heading and its rows.
+    pub fn table_with_introduction(
+        &mut self,
+        title: impl Into<String>,
+        introduction: impl Into<String>,
+        headers: &[&str],
+        rows: Vec<Vec<String>>,
+    ) {
+        self.tables.push(Table {
+            title: title.into(),
+            headers: headers.iter().map(|&header| header.to_owned()).collect(),
+            rows,
+            introduction: introduction.into(),
+            is_in_section: false,
+        });
+    }
+
+    /// Adds a table that a section of the document shows by its title.
+    pub fn table_for_section(&mut self, title: &str, headers: &[&str], rows: Vec<Vec<String>>) {
+        self.table(title, headers, rows);
+        if let Some(table) = self.tables.last_mut() {
+            table.is_in_section = true;
+        }
+    }
+
+    /// All measurements of a metric, in the order in which they were recorded.
+    #[must_use]
+    pub fn measurements(&self, name: &str) -> &[Measurement] {
+        self.measurements.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// A recorded text.
+    #[must_use]
+    pub fn text_of(&self, name: &str) -> Option<&str> {
+        self.texts.get(name).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &[Metric] = &[Metric { name: "moved", about: "" }];
+
+    #[test]
+    fn results_survive_json() {
+        let mut results = Results::new("test", METRICS);
+        results.record("moved", &["full"], 2.0);
+        results.record_rounds("moved", &["tier"], 1.0, &[1.0, 1.5]);
+        results.record("moved", &["cold"], f64::NAN);
+        results.table("a", &["b"], vec![vec!["c".to_owned()]]);
+        let text = serde_json::to_string(&results).unwrap();
+        let read: Results = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.measurements("moved"), results.measurements("moved"));
+        assert_eq!(read.measurements("moved").len(), 2);
+        assert_eq!(read.tables, results.tables);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not declare the metric read")]
+    fn undeclared_metrics_are_not_recorded() {
+        Results::new("test", METRICS).record("read", &[], 1.0);
+    }
+}
