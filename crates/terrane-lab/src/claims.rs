@@ -21,11 +21,9 @@
 //! | [`phases`] | `memtable=auto` on a workload that changes |
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
-//! | [`compaction`] | the other paper: compaction strategies |
 //! | [`stability`] | another: write stalls and merge schedulers |
 //! | [`simulated`] | the same at the paper's scale, in the simulator |
 
-mod compaction;
 mod dent;
 mod flodb;
 mod flush_choices;
@@ -47,8 +45,9 @@ mod sweeps;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
+use crate::experiments::{self, ExperimentOptions};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 use report::Report;
@@ -98,13 +97,28 @@ pub fn document(paper: Paper, options: &ClaimsOptions) -> Result<String> {
     let machine = Machine::here(scratch.path()).to_string();
     match paper {
         Paper::Memtables => memtables(options, &scratch, &machine),
-        Paper::Compaction => compaction::document(scale, rounds, seed, scratch.path(), &machine),
+        Paper::Compaction => measured("compaction", options),
         Paper::Stability => stability::document(scale, rounds, seed, scratch.path(), &machine),
         Paper::Flodb | Paper::Dent => {
             let sizes = flodb::Sizes { scale, rounds, seed, threads: threads.clone() };
             flodb::document(sizes, scratch.path(), &machine)
         }
     }
+}
+
+/// The document of an experiment whose claims are data.
+fn measured(name: &str, options: &ClaimsOptions) -> Result<String> {
+    let ClaimsOptions { scale, rounds, ref threads, seed, ref beside } = *options;
+    let options = ExperimentOptions {
+        scale,
+        rounds,
+        threads: threads.clone(),
+        seed,
+        dent_program: beside.clone(),
+        ..ExperimentOptions::default()
+    };
+    let experiment = experiments::find(name).context("the experiment is missing")?;
+    experiments::document(&experiment.run(&options)?)
 }
 
 fn memtables(options: &ClaimsOptions, scratch: &Scratch, machine: &str) -> Result<String> {

@@ -6,6 +6,7 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | [`experiments`] | what the papers claim, measured |
 //! | [`claims`] | the claims of papers, measured |
 //! | [`bench`] | workloads on designs, compared |
 //! | [`results`] | what an experiment measured |
@@ -35,6 +36,7 @@ pub mod bench;
 pub mod claims;
 pub mod document;
 pub mod error;
+pub mod experiments;
 pub mod human;
 pub mod interrupt;
 pub mod json;

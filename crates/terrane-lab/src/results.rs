@@ -54,13 +54,13 @@ pub struct Results {
     /// The tables, in the order of the document.
     pub tables: Vec<Table>,
     #[serde(skip)]
-    declared: Option<&'static [Metric]>,
+    declared: Option<&'static [&'static [Metric]]>,
 }
 
 impl Results {
     /// No measurements yet of an experiment that records these metrics and no others.
     #[must_use]
-    pub fn new(experiment: &str, declared: &'static [Metric]) -> Self {
+    pub fn new(experiment: &str, declared: &'static [&'static [Metric]]) -> Self {
         Self {
             experiment: experiment.to_owned(),
             measurements: BTreeMap::new(),
@@ -72,7 +72,11 @@ impl Results {
 
     fn check_declared(&self, name: &str) {
         debug_assert!(
-            self.declared.is_none_or(|all| all.iter().any(|metric| metric.name == name)),
+            self.declared.is_none_or(|all| all
+                .iter()
+                .copied()
+                .flatten()
+                .any(|metric| metric.name == name)),
             "experiment {} does not declare the metric {name}",
             self.experiment
         );
@@ -146,7 +150,7 @@ impl Results {
 mod tests {
     use super::*;
 
-    const METRICS: &[Metric] = &[Metric { name: "moved", about: "" }];
+    const METRICS: &[&[Metric]] = &[&[Metric { name: "moved", about: "" }]];
 
     #[test]
     fn results_survive_json() {

@@ -202,7 +202,7 @@ impl ClaimFile {
 
     /// Names that are neither metrics nor defined in the file, and sets that it does not define.
     #[must_use]
-    pub fn unknown_names(&self, metrics: &[Metric]) -> Vec<String> {
+    pub fn unknown_names(&self, metrics: &[&[Metric]]) -> Vec<String> {
         let mut unknown = Vec::new();
         self.introduction
             .names(&mut |name, keys| self.check(metrics, None, name, keys, &mut unknown));
@@ -222,13 +222,13 @@ impl ClaimFile {
 
     fn check(
         &self,
-        metrics: &[Metric],
+        metrics: &[&[Metric]],
         claim: Option<&Claim>,
         name: &str,
         selectors: &[Selector],
         unknown: &mut Vec<String>,
     ) {
-        let is_known = metrics.iter().any(|metric| metric.name == name)
+        let is_known = metrics.iter().copied().flatten().any(|metric| metric.name == name)
             || self.define.contains_key(name)
             || claim.map_or(BUILT_IN.contains(&name), |claim| claim.metric.contains_key(name));
         if !is_known {

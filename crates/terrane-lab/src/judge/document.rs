@@ -103,8 +103,8 @@ mod tests {
     use super::*;
     use crate::results::Metric;
 
-    const METRICS: &[Metric] =
-        &[Metric { name: "cost", about: "" }, Metric { name: "machine", about: "" }];
+    const METRICS: &[&[Metric]] =
+        &[&[Metric { name: "cost", about: "" }, Metric { name: "machine", about: "" }]];
 
     const CLAIMS: &str = r#"
 title = "Costs"

@@ -152,34 +152,19 @@ impl Evaluation<'_> {
         let dimensions = all.first().map_or(selectors.len(), |first| first.keys.len());
         let mode = self.scope.mode.filter(|_| dimensions == selectors.len() + 1);
         let first: Vec<String> = mode.map(str::to_owned).into_iter().collect();
-        let offset = first.len();
         let mut is_one = true;
         let mut selected = vec![(Vec::new(), first)];
-        for (at, selector) in selectors.iter().enumerate() {
-            let recorded = || {
-                let mut keys: Vec<String> = Vec::new();
-                for key in all.iter().filter_map(|measurement| measurement.keys.get(at + offset)) {
-                    if !keys.contains(key) {
-                        keys.push(key.clone());
-                    }
-                }
-                keys
-            };
-            let keys = match selector {
-                Selector::All => recorded(),
-                Selector::Keys(keys) => keys.clone(),
-                Selector::Set(set) => self.scope.sets.get(set).cloned().unwrap_or_default(),
-            };
+        for selector in selectors {
             let is_single = matches!(selector, Selector::Keys(keys) if keys.len() == 1);
             is_one &= is_single;
             let mut extended: Vec<(Vec<String>, Vec<String>)> = Vec::new();
             for (label, before) in &selected {
-                for key in &keys {
+                for key in self.keys(all, selector, before) {
                     let (mut label, mut before) = (label.clone(), before.clone());
                     if !is_single {
                         label.push(key.clone());
                     }
-                    before.push(key.clone());
+                    before.push(key);
                     extended.push((label, before));
                 }
             }
@@ -194,6 +179,24 @@ impl Evaluation<'_> {
                     .map(|(label, keys)| (label.join(", "), keys))
                     .collect(),
             ),
+        }
+    }
+
+    /// The keys that a selector selects after those `before` it.
+    fn keys(&self, all: &[Measurement], selector: &Selector, before: &[String]) -> Vec<String> {
+        match selector {
+            Selector::Keys(keys) => keys.clone(),
+            Selector::Set(set) => self.scope.sets.get(set).cloned().unwrap_or_default(),
+            Selector::All => {
+                let mut keys: Vec<String> = Vec::new();
+                let after = all.iter().filter(|measurement| measurement.keys.starts_with(before));
+                for key in after.filter_map(|measurement| measurement.keys.get(before.len())) {
+                    if !keys.contains(key) {
+                        keys.push(key.clone());
+                    }
+                }
+                keys
+            }
         }
     }
 }
@@ -274,12 +277,12 @@ mod tests {
     use super::*;
     use crate::results::Metric;
 
-    const METRICS: &[Metric] = &[
+    const METRICS: &[&[Metric]] = &[&[
         Metric { name: "moved", about: "" },
         Metric { name: "pages", about: "" },
         Metric { name: "least", about: "" },
         Metric { name: "winner", about: "" },
-    ];
+    ]];
 
     fn results() -> Results {
         let mut results = Results::new("test", METRICS);
@@ -335,6 +338,7 @@ mod tests {
         assert_eq!(number("pages[published][1]"), 4.0);
         assert_eq!(value("steps(pages[*])").numbers(), [2.0]);
         assert_eq!(value("steps(pages[published][*])").numbers(), [0.8]);
+        assert_eq!(value("pages[*][1]").numbers(), [2.0, 4.0]);
     }
 
     #[test]

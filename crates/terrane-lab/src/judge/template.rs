@@ -12,6 +12,7 @@
 //! | `bytes` | bytes with their unit |
 //! | `count` | a whole number |
 //! | `mib` | bytes in MiB |
+//! | `raw` | a number with all its digits |
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -48,6 +49,7 @@ enum Unit {
     Bytes,
     Mebibytes,
     Count,
+    Raw,
 }
 
 impl Format {
@@ -66,6 +68,7 @@ impl Format {
             "bytes" => Unit::Bytes,
             "mib" => Unit::Mebibytes,
             "count" => Unit::Count,
+            "raw" => Unit::Raw,
             other => {
                 let Some(rest) = other.strip_prefix('.') else { bail!("no format '{other}'") };
                 match rest.strip_suffix('x') {
@@ -91,6 +94,7 @@ impl Format {
             Unit::Bytes => human::bytes(number as u64),
             Unit::Mebibytes => (number as u64 >> 20).to_string(),
             Unit::Count => human::count(number.max(0.0) as u64),
+            Unit::Raw => number.to_string(),
         }
     }
 
@@ -158,8 +162,8 @@ mod tests {
     use super::*;
     use crate::results::{Metric, Results};
 
-    const METRICS: &[Metric] =
-        &[Metric { name: "moved", about: "" }, Metric { name: "machine", about: "" }];
+    const METRICS: &[&[Metric]] =
+        &[&[Metric { name: "moved", about: "" }, Metric { name: "machine", about: "" }]];
 
     #[test]
     fn values_are_filled_in_by_their_formats() {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::results::Metric;
 
-    const METRICS: &[Metric] = &[Metric { name: "moved", about: "" }];
+    const METRICS: &[&[Metric]] = &[&[Metric { name: "moved", about: "" }]];
 
     const CLAIMS: &str = r#"
 title = "Test"

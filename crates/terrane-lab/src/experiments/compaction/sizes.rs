@@ -1,4 +1,4 @@
-//! The paper's sizes (§5) made smaller, its strategies, and the keys.
+//! The paper's sizes (§5) scaled down, its strategies, and the keys.
 
 use anyhow::Result;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,34 +7,30 @@ use terrane::Design;
 use terrane_workload::Distribution;
 use terrane_workload::distribution::IndexChooser;
 
-/// 10M entries of 128 bytes with keys of 4 (§5), and a buffer of 8 MiB: 64 times less of both, so
-/// that trees have the paper's levels.
+/// The paper has 10M entries of 128 bytes with keys of 4 (§5), and a buffer of 8 MiB. A 64th of both
+/// keeps the paper's number of levels.
 const ENTRIES: f64 = 160_000.0;
 const BUFFER_BYTES: f64 = (128 << 10) as f64;
 pub(super) const VALUE_BYTES: usize = 124;
-/// T of all strategies of the paper.
-pub(super) const SIZE_RATIO: f64 = 10.0;
 
-/// A table of the paper has 512 pages, of ours 32: smaller pages would be all header.
+/// A table of the paper has 512 pages, ours has 32: smaller pages would be mostly header.
 const PAGE_BYTES: u32 = 4 << 10;
 
-/// The leveled strategies whose granularity is a file.
-pub(super) const PARTIAL: [&str; 5] = ["lo+1", "lo+2", "rr", "cold", "old"];
-/// All strategies but those for deletes, which are `lo+1` where nothing is deleted (§5).
+/// All strategies except those for deletes, which behave as `lo+1` when nothing is deleted (§5).
 pub(super) const WITHOUT_DELETES: [&str; 8] =
     ["full", "lo+1", "lo+2", "rr", "cold", "old", "tier", "1-lvl"];
-/// A strategy of each kind, where all would take long.
+/// One strategy of each kind, for experiments in which all would take too long.
 pub(super) const OF_EACH_KIND: [&str; 4] = ["full", "lo+1", "old", "tier"];
 
 /// The sizes of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct CompactionSizes {
     pub(super) scale: f64,
     pub(super) rounds: usize,
     pub(super) seed: u64,
 }
 
-impl Setting {
+impl CompactionSizes {
     pub(super) fn entries(&self) -> usize {
         ((ENTRIES * self.scale) as usize).max(2000)
     }
@@ -62,17 +58,17 @@ impl Setting {
     }
 }
 
-/// Keys in the order of their insertion, and in order.
-pub(super) struct Keys {
+/// Distinct keys, in the order of their insertion and in ascending order.
+pub(super) struct KeySet {
     pub(super) inserted: Vec<u32>,
     pub(super) sorted: Vec<u32>,
 }
 
-impl Keys {
-    /// Distinct keys of 32 bits that are drawn from a distribution over all of them.
-    pub(super) fn new(setting: &Setting, distribution: Distribution, count: usize) -> Self {
-        let mut random = setting.random(1);
-        // Ranks are not scattered: skewed keys lie close together, as in the paper (O13).
+impl KeySet {
+    /// Draws `count` distinct keys of 32 bits from a distribution over all of them.
+    pub(super) fn new(sizes: &CompactionSizes, distribution: Distribution, count: usize) -> Self {
+        let mut random = sizes.random(1);
+        // Ranks are not scattered over the key space: skewed keys are neighbours, as in the paper (O13).
         let zipf = match distribution {
             Distribution::Zipf { theta } => Some(terrane_workload::zipf::Zipf::new(1 << 32, theta)),
             _ => None,
@@ -95,7 +91,7 @@ impl Keys {
         Self { inserted, sorted }
     }
 
-    /// A key that is not there.
+    /// A key outside the set.
     pub(super) fn missing(&self, random: &mut Xoshiro256PlusPlus) -> u32 {
         loop {
             let key = (random.next_u64() >> 32) as u32;
