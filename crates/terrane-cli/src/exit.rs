@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use terrane::{Error, ErrorKind, Options};
 use terrane_lab::error::UsageError;
-pub(crate) use terrane_lab::error::usage;
+pub(crate) use terrane_lab::error::{is_broken_pipe, usage};
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +42,6 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
     }
-}
-
-/// Whether the reader of our output has gone away: nothing is wrong, and no one is listening.
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }
 
 /// An error with its causes, without saying anything twice: some say their cause themselves.

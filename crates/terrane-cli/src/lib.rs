@@ -8,9 +8,9 @@
 //! | `cli` | the command line as a whole |
 //! | `commands` | the subcommands |
 //! | `engine_flags` | a flag for every option of the engine |
+//! | `format_flag` | the flag `--format` of `load` and `dump` |
 //! | `open` | opens databases and keyspaces for commands |
-//! | `entries` | files of keys and values |
-//! | `literal` | keys, values and ranges as people write them |
+//! | `output` | documents, to a file or to standard output |
 //! | `picture` | a tree as people see it |
 //! | `table`, `terminal` | tables, colours |
 //! | `time` | moments as people read them |
@@ -25,11 +25,11 @@
 mod cli;
 mod commands;
 mod engine_flags;
-mod entries;
 mod events;
 mod exit;
-mod literal;
+mod format_flag;
 mod open;
+mod output;
 mod picture;
 mod problems;
 mod table;

@@ -1,7 +1,7 @@
-//! What is the same in all JSON that the command writes.
+//! Conventions of all JSON output.
 //!
-//! A key or a value is a string where it is UTF-8, and `{"hex":"00ff"}` where it is not, so that
-//! any bytes survive being written and read back.
+//! A key or a value is a string if it is UTF-8, and `{"hex":"00ff"}` otherwise, so that any bytes
+//! round-trip.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use terrane::Times;
 use terrane_workload::LatencyMicros;
 
-/// The version of everything that `--json` writes. Fields may be added to it.
+/// The version of the schema of `--json`. A version may gain fields.
 pub const SCHEMA: u32 = 1;
 
-/// Bytes, to be written.
+/// Bytes to write.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBytes<'a>(pub &'a [u8]);
 
@@ -30,32 +30,32 @@ struct Hex {
     hex: String,
 }
 
-/// Bytes that were read.
+/// Bytes from parsed JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Given")]
-pub struct GivenBytes(pub Vec<u8>);
+#[serde(try_from = "StringOrHex")]
+pub struct ParsedBytes(pub Vec<u8>);
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a string, or {\"hex\":\"...\"}")]
-enum Given {
+enum StringOrHex {
     Text(String),
     Bytes(Hex),
 }
 
-impl TryFrom<Given> for GivenBytes {
+impl TryFrom<StringOrHex> for ParsedBytes {
     type Error = &'static str;
 
-    fn try_from(given: Given) -> Result<Self, Self::Error> {
-        match given {
-            Given::Text(text) => Ok(Self(text.into())),
-            Given::Bytes(Hex { hex }) => {
-                unhex(&hex).map(Self).ok_or("what is given as hex is not hexadecimal")
+    fn try_from(parsed: StringOrHex) -> Result<Self, Self::Error> {
+        match parsed {
+            StringOrHex::Text(text) => Ok(Self(text.into())),
+            StringOrHex::Bytes(Hex { hex }) => {
+                unhex(&hex).map(Self).ok_or("the value of `hex` is not hexadecimal")
             }
         }
     }
 }
 
-/// How long operations took, in microseconds.
+/// Latencies of operations, in microseconds.
 #[derive(Debug, Serialize)]
 pub struct JsonLatency {
     p50: f64,
@@ -67,7 +67,7 @@ pub struct JsonLatency {
 }
 
 impl JsonLatency {
-    /// To three digits behind the point.
+    /// Rounds to three decimal places.
     pub fn of(latency: &LatencyMicros) -> Self {
         Self {
             p50: rounded(latency.p50),
@@ -80,12 +80,12 @@ impl JsonLatency {
     }
 }
 
-/// Digits that mean something.
+/// Rounds to three decimal places.
 pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// How long something took, in milliseconds.
+/// Durations, in milliseconds.
 #[derive(Debug, Serialize)]
 pub struct JsonTimes {
     mean: f64,
@@ -96,7 +96,7 @@ pub struct JsonTimes {
 }
 
 impl JsonTimes {
-    /// To whole microseconds.
+    /// Rounds to whole microseconds.
     pub fn of(times: &Times) -> Self {
         let millis = |micros: u64| micros as f64 / 1e3;
         Self {
@@ -109,7 +109,7 @@ impl JsonTimes {
     }
 }
 
-/// Two lower-case digits a byte.
+/// Formats bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -131,6 +131,10 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Writes a value as a line.
+///
+/// # Errors
+///
+/// If `out` cannot be written.
 pub fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
@@ -141,15 +145,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_bytes_survive_json() {
+    fn all_bytes_round_trip() {
         for bytes in [&b""[..], b"text", "café\n\"".as_bytes(), b"\xff\x00\x80", b"\xc3"] {
             let text = serde_json::to_string(&JsonBytes(bytes)).unwrap();
-            let read: GivenBytes = serde_json::from_str(&text).unwrap();
+            let read: ParsedBytes = serde_json::from_str(&text).unwrap();
             assert_eq!(read.0, bytes, "{text}");
         }
         assert_eq!(serde_json::to_string(&JsonBytes(b"\xff\x0a")).unwrap(), r#"{"hex":"ff0a"}"#);
         for bad in [r#"{"hex":"f"}"#, r#"{"hex":"zz"}"#, "7", "null", r#"{"hex":"é"}"#] {
-            assert!(serde_json::from_str::<GivenBytes>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<ParsedBytes>(bad).is_err(), "{bad}");
         }
     }
 }

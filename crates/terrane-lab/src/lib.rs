@@ -17,6 +17,8 @@
 //! | [`advice`] | which design suits a workload |
 //! | [`simulation`] | the simulator's constants, results, and comparison with the engine |
 //! | [`replay`] | files of operations, replayed |
+//! | [`cs265`] | the command language of CS 265 |
+//! | [`entries`], [`literal`] | keys and values: in files, as people write them |
 //! | [`document`] | claims and tables as Markdown |
 //! | [`spec`], [`named_design`] | designs as users write them, with a name for results |
 //! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
@@ -34,7 +36,9 @@
 pub mod advice;
 pub mod bench;
 pub mod claims;
+pub mod cs265;
 pub mod document;
+pub mod entries;
 pub mod error;
 pub mod experiments;
 pub mod human;
@@ -42,6 +46,7 @@ pub mod interrupt;
 pub mod json;
 pub mod judge;
 pub mod lines;
+pub mod literal;
 pub mod machine;
 pub mod memtable;
 pub mod named_design;

@@ -9,10 +9,10 @@ use serde::Serialize;
 use terrane::Keyspace;
 
 use crate::exit::{Exit, usage};
-use crate::literal::{self, KeyBounds, LiteralError, all_keys, parse_range_argument};
 use crate::open;
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range_argument};
 use terrane_lab::progress;
 
 const EXAMPLES: &str = "\

@@ -8,10 +8,11 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use terrane::{Db, Keyspace};
 
-use crate::entries::{Format, jsonl, pairs, tsv};
 use crate::exit::{Exit, usage};
-use crate::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
+use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
+use terrane_lab::entries::{EntryFormat, jsonl, pairs, tsv};
+use terrane_lab::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
 use terrane_lab::{human, progress};
 
 const OUT_BYTES: usize = 256 << 10;
@@ -39,7 +40,7 @@ pub(crate) struct DumpArgs {
 
     /// How it is written [default: by the end of its name; tsv for standard output]
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<FormatFlag>,
 
     /// The keyspace
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
@@ -98,14 +99,14 @@ impl DumpArgs {
         file.with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn format(&self) -> Result<Format> {
+    fn format(&self) -> Result<EntryFormat> {
         let path = self.file.as_deref().filter(|path| path.as_os_str() != "-");
         match (self.format, path) {
-            (Some(format), _) => Ok(format),
-            (None, None) => Ok(Format::Tsv),
-            (None, Some(path)) => Format::of_path(path).ok_or_else(|| {
+            (Some(format), _) => Ok(format.into()),
+            (None, None) => Ok(EntryFormat::Tsv),
+            (None, Some(path)) => EntryFormat::of_path(path).ok_or_else(|| {
                 let path = path.display();
-                usage(format!("the name of {path} does not tell its format; add --format"))
+                usage(format!("unknown format of {path}; add --format"))
             }),
         }
     }
@@ -124,7 +125,7 @@ impl DumpArgs {
 fn write(
     keyspace: &Keyspace,
     bounds: KeyBounds,
-    format: Format,
+    format: EntryFormat,
     out: &mut dyn Write,
 ) -> Result<u64> {
     let mut out = BufWriter::with_capacity(OUT_BYTES, out);
@@ -149,11 +150,11 @@ fn write(
     done
 }
 
-fn write_entry(out: &mut dyn Write, format: Format, key: &[u8], value: &[u8]) -> Result<()> {
+fn write_entry(out: &mut dyn Write, format: EntryFormat, key: &[u8], value: &[u8]) -> Result<()> {
     match format {
-        Format::Tsv => tsv::write(out, key, value)?,
-        Format::Jsonl => jsonl::write(out, key, value)?,
-        Format::Pairs => {
+        EntryFormat::Tsv => tsv::write(out, key, value)?,
+        EntryFormat::Jsonl => jsonl::write(out, key, value)?,
+        EntryFormat::Pairs => {
             if !pairs::write(out, key, value)? {
                 let key = literal::print(key);
                 return Err(anyhow!(

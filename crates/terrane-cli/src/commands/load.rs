@@ -15,9 +15,10 @@ use serde::Serialize;
 use terrane::{Db, Keyspace, KeyspaceOptions, WriteBatch};
 
 use crate::engine_flags::EngineFlags;
-use crate::entries::{Entry, Format, jsonl, pairs, tsv};
 use crate::exit::{Exit, usage};
+use crate::format_flag::FormatFlag;
 use crate::open::DEFAULT_KEYSPACE;
+use terrane_lab::entries::{Entry, EntryFormat, jsonl, pairs, tsv};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::lines::Lines;
@@ -51,7 +52,7 @@ pub(crate) struct LoadArgs {
 
     /// How it is written [default: by the end of its name; tsv for standard input]
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<FormatFlag>,
 
     /// The keyspace, which is made if there is none
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
@@ -96,9 +97,9 @@ impl LoadArgs {
         let keyspace = db.keyspace(&self.keyspace, KeyspaceOptions::new())?;
         let mut loader = Loader::new(db, keyspace, bar);
         let read = match format {
-            Format::Tsv => loader.lines(input, tsv::parse),
-            Format::Jsonl => loader.lines(input, jsonl::parse),
-            Format::Pairs => loader.pairs(input),
+            EntryFormat::Tsv => loader.lines(input, tsv::parse),
+            EntryFormat::Jsonl => loader.lines(input, jsonl::parse),
+            EntryFormat::Pairs => loader.pairs(input),
         };
         // What is before a bad line stays.
         let written = loader.write();
@@ -126,16 +127,16 @@ impl LoadArgs {
         Ok(Exit::Done)
     }
 
-    fn format(&self) -> Result<Format> {
+    fn format(&self) -> Result<EntryFormat> {
         if let Some(format) = self.format {
-            return Ok(format);
+            return Ok(format.into());
         }
         if is_standard_input(&self.file) {
-            return Ok(Format::Tsv);
+            return Ok(EntryFormat::Tsv);
         }
-        Format::of_path(&self.file).ok_or_else(|| {
+        EntryFormat::of_path(&self.file).ok_or_else(|| {
             let file = self.file.display();
-            usage(format!("the name of {file} does not tell its format; add --format"))
+            usage(format!("unknown format of {file}; add --format"))
         })
     }
 }

@@ -15,9 +15,8 @@ mod show;
 mod validate;
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use terrane_sim::{Arrival, Setup, Simulation, begin, two_phases};
 
 use crate::exit::Exit;
@@ -64,15 +63,5 @@ impl SimulateArgs {
 
     fn warm_up_seconds(&self, seconds: f64) -> f64 {
         self.warm_up.map_or(seconds / 6.0, |minutes| minutes * 60.0)
-    }
-}
-
-/// Writes a document to a file, or to standard output.
-fn write_document(output: Option<&Path>, text: &str) -> Result<()> {
-    match output {
-        Some(path) => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use terrane::TreeView;
 use terrane::policy::{KeyRange, Run, TableInfo};
 
-use crate::literal;
 use crate::terminal::Paint;
+use terrane_lab::literal;
 
 const WIDTH: usize = 72;
 

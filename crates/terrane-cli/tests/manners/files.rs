@@ -31,8 +31,8 @@ fn what_cannot_be_loaded_is_named_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     for (format, input, what) in [
-        ("tsv", "a\t1\n\nno tab\nb\t2\n", "line 3: there is no tab"),
-        ("tsv", "a\t1\nb\tC:\\dir\n", "line 2: '\\d' is no escape"),
+        ("tsv", "a\t1\n\nno tab\nb\t2\n", "line 3: expected a tab"),
+        ("tsv", "a\t1\nb\tC:\\dir\n", "line 2: invalid escape '\\d'"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
     ] {

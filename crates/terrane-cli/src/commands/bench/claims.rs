@@ -1,13 +1,13 @@
 //! `terrane bench claims`: the claims of a paper, measured here.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use terrane_lab::claims::{self, ClaimsOptions};
 
 use crate::exit::{Exit, usage};
+use crate::output::write_document;
 use terrane_lab::quantity::{count, count_in, number_in};
 
 /// Which paper.
@@ -76,11 +76,7 @@ impl ClaimsArgs {
             beside: beside.transpose()?,
         };
         let text = claims::document(self.paper.into(), &options)?;
-        match &self.output {
-            Some(path) => std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None => io::stdout().lock().write_all(text.as_bytes())?,
-        }
+        write_document(self.output.as_deref(), &text)?;
         Ok(Exit::Done)
     }
 }

@@ -9,10 +9,10 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::{Exit, usage};
-use crate::literal;
 use crate::terminal::Paint;
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
+use terrane_lab::literal;
 
 /// Every version of a key that there is, wherever it lies: in tables, in the memtable, in the log.
 #[derive(Debug, Clone, Args)]

@@ -9,10 +9,10 @@ use serde::Serialize;
 use terrane::inspect::{self, LogRecord, RecordOperation, SegmentReport};
 
 use crate::exit::Exit;
-use crate::literal;
 use crate::time::utc;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
+use terrane_lab::literal;
 use terrane_lab::quantity::count;
 
 /// The log of a database, or one file of it: every record with its operations.

@@ -9,10 +9,10 @@ use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 
 use crate::exit::Exit;
-use crate::literal;
 use crate::time::utc;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
+use terrane_lab::literal;
 use terrane_lab::quantity::count;
 
 /// A table file: its properties, and its entries if they are asked for.

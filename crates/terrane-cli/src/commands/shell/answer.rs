@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::entries::jsonl;
 use crate::exit;
-use crate::literal;
 use crate::terminal::Paint;
+use terrane_lab::entries::jsonl;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
+use terrane_lab::literal;
 
 /// Where answers go, and how they look.
 pub(super) struct Answers {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::literal::KeyBounds;
+use terrane_lab::literal::KeyBounds;
 use terrane_lab::near;
 
 /// A command.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::command::{self, Advise, Command, Order};
-use crate::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
+use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
 
 /// The command of a line; `None` for an empty one or a comment.
 ///

@@ -20,8 +20,8 @@ use terrane::{Db, Keyspace};
 
 use super::command;
 use super::session::{Next, Session};
-use crate::literal;
 use crate::terminal::Paint;
+use terrane_lab::literal;
 
 /// Keys that a completion offers at most.
 const KEYS_OFFERED_MAX: usize = 20;

@@ -12,12 +12,12 @@ use super::statistics::JsonStats;
 use crate::commands::advise::show;
 use crate::events::{JsonEvent, sentence};
 use crate::exit::{self, Exit, is_broken_pipe};
-use crate::literal::KeyBounds;
 use crate::picture::{JsonTree, Work, by_key, by_size};
 use crate::terminal::Paint;
 use terrane_lab::advice::decide::ChangeTerms;
 use terrane_lab::advice::live::OperationWindow;
 use terrane_lab::interrupt;
+use terrane_lab::literal::KeyBounds;
 
 /// The state of a shell.
 pub(super) struct Session {

@@ -8,8 +8,8 @@ use terrane_lab::quantity::{bytes_in, count_in};
 use terrane_lab::simulation::calibrate::{KEY_BYTES, measure};
 use terrane_lab::simulation::constants;
 
-use super::write_document;
 use crate::exit::Exit;
+use crate::output::write_document;
 
 /// Measure what writes, flushes and merges cost here, for `terrane simulate --constants`
 #[derive(Debug, Clone, Args)]

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use terrane_lab::claims::simulated;
 
-use super::write_document;
 use crate::exit::Exit;
+use crate::output::write_document;
 use terrane_lab::quantity::{count_in, number_in};
 
 /// Check what "On Performance Stability in LSM-based Storage Systems" (VLDB 2019) says, at its scale

@@ -7,8 +7,8 @@ use clap::Args;
 use terrane_lab::quantity::{count, count_in};
 use terrane_lab::simulation::validate::ValidationOptions;
 
-use super::write_document;
 use crate::exit::Exit;
+use crate::output::write_document;
 
 /// Compare the simulator with the engine, and write docs/simulator.md
 #[derive(Debug, Clone, Args)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::parse::parse;
 
 /// The shortest literal of `bytes`; of equally short ones the one that is easiest to read.
-pub(crate) fn print(bytes: &[u8]) -> String {
+pub fn print(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).ok();
     if let Some(word) = text.filter(|text| is_word(text, bytes)) {
         // Nothing is shorter but a number of eight bytes, and text is better left as text.

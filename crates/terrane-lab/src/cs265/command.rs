@@ -1,9 +1,9 @@
 //! The commands, read from lines.
 
-/// The value that Dent's tree keeps for deleted keys, so that no one may put it.
+/// The value that Dent's tree stores for deleted keys, which a put must not use.
 pub(super) const TOMBSTONE: i32 = i32::MIN;
 
-/// Why a value is refused.
+/// The error for a value out of range.
 pub(super) const VALUE_RANGE: &str = "the value must be from -2147483647 to 2147483647";
 
 /// A command.
@@ -17,10 +17,11 @@ pub(super) enum Command {
     Statistics,
 }
 
-/// The command of a line; `None` for an empty one.
+/// Parses a line; `None` if it is empty.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence.
+///
+/// A sentence, if the line is not a command.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     match plain(line) {
         Some(command) => Ok(Some(command)),
@@ -28,8 +29,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     }
 }
 
-/// A put or a get as programs write them, with one blank between words and nothing else: what
-/// workloads consist of.
+/// Parses a put or a get with single blanks between words, as programs write them: the fast path of
+/// workloads.
 fn plain(line: &[u8]) -> Option<Command> {
     let (&[name, b' '], words) = line.split_first_chunk()? else { return None };
     let (key, rest) = digits(words)?;
@@ -44,7 +45,7 @@ fn plain(line: &[u8]) -> Option<Command> {
     }
 }
 
-/// The number that a text begins with, and the rest.
+/// Parses the number at the start of a text, and returns it with the rest.
 fn digits(text: &[u8]) -> Option<(i32, &[u8])> {
     let (is_negative, text) = match text {
         [b'-', text @ ..] => (true, text),
@@ -52,7 +53,7 @@ fn digits(text: &[u8]) -> Option<(i32, &[u8])> {
     };
     let mut number = 0_i64;
     let mut count = 0;
-    // Ten digits are less than an i64.
+    // Ten digits fit in an i64.
     while count < text.len().min(10) && text[count].is_ascii_digit() {
         number = number * 10 + i64::from(text[count] - b'0');
         count += 1;
@@ -63,7 +64,7 @@ fn digits(text: &[u8]) -> Option<(i32, &[u8])> {
 }
 
 fn any(line: &[u8]) -> Result<Option<Command>, String> {
-    let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8")?.trim_ascii();
+    let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8")?.trim_ascii();
     let (name, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
     let command = match name {
         "" => return Ok(None),
@@ -88,8 +89,10 @@ fn any(line: &[u8]) -> Result<Option<Command>, String> {
         }
         "l" => Command::Load { path: quoted(rest)?.to_owned() },
         "s" if rest.is_empty() => Command::Statistics,
-        "s" => return Err("nothing is expected after 's'".into()),
-        other => return Err(format!("'{other}' is no command; there are p, g, r, d, l and s")),
+        "s" => return Err("expected nothing after 's'".into()),
+        other => {
+            return Err(format!("unknown command '{other}'; known commands: p, g, r, d, l, s"));
+        }
     };
     Ok(Some(command))
 }
@@ -97,19 +100,19 @@ fn any(line: &[u8]) -> Result<Option<Command>, String> {
 fn numbers<const N: usize>(usage: &str, text: &str) -> Result<[i32; N], String> {
     let mut words = text.split_ascii_whitespace();
     let mut numbers = [0; N];
-    let expected = || format!("'{usage}' is expected");
+    let expected = || format!("expected '{usage}'");
     for number in &mut numbers {
         let word = words.next().ok_or_else(expected)?;
-        *number = word
-            .parse()
-            .map_err(|_| format!("'{word}' is no whole number from -2147483648 to 2147483647"))?;
+        *number = word.parse().map_err(|_| {
+            format!("'{word}' is not a whole number from -2147483648 to 2147483647")
+        })?;
     }
     if words.next().is_some() { Err(expected()) } else { Ok(numbers) }
 }
 
 fn quoted(text: &str) -> Result<&str, String> {
     let path = text.trim_ascii().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    path.filter(|path| !path.is_empty()).ok_or_else(|| "'l \"PATH\"' is expected".into())
+    path.filter(|path| !path.is_empty()).ok_or_else(|| "expected 'l \"PATH\"'".into())
 }
 
 #[cfg(test)]
@@ -169,18 +172,18 @@ mod tests {
     #[test]
     fn bad_lines_say_what_is_wrong() {
         for (line, part) in [
-            (&b"p 1"[..], "'p KEY VALUE' is expected"),
-            (b"p 1 2 3", "'p KEY VALUE' is expected"),
+            (&b"p 1"[..], "expected 'p KEY VALUE'"),
+            (b"p 1 2 3", "expected 'p KEY VALUE'"),
             (b"p 1 -2147483648", "from -2147483647"),
-            (b"p 1 2147483648", "'2147483648' is no whole number"),
-            (b"p 1 2.5", "'2.5' is no whole number"),
-            (b"g", "'g KEY' is expected"),
-            (b"x 1", "'x' is no command"),
-            (b"get 1", "'get' is no command"),
+            (b"p 1 2147483648", "'2147483648' is not a whole number"),
+            (b"p 1 2.5", "'2.5' is not a whole number"),
+            (b"g", "expected 'g KEY'"),
+            (b"x 1", "unknown command 'x'"),
+            (b"get 1", "unknown command 'get'"),
             (b"l a.dat", "l \"PATH\""),
             (b"l \"\"", "l \"PATH\""),
             (b"l \"", "l \"PATH\""),
-            (b"s 3", "nothing is expected"),
+            (b"s 3", "expected nothing"),
             (b"p \xff 1", "UTF-8"),
         ] {
             let error = parse(line).unwrap_err();

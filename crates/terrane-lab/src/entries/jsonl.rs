@@ -1,32 +1,33 @@
-//! Lines of JSON objects with a `key` and a `value`; see [`terrane_lab::json`] for bytes in JSON.
+//! Lines of JSON objects with a `key` and a `value`; see [`crate::json`] for bytes in JSON.
 
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
-use terrane_lab::json::{GivenBytes, JsonBytes, write_line};
+use crate::json::{JsonBytes, ParsedBytes, write_line};
 
 #[derive(Deserialize)]
-struct GivenEntry {
-    key: GivenBytes,
-    value: GivenBytes,
+struct ParsedEntry {
+    key: ParsedBytes,
+    value: ParsedBytes,
 }
 
-/// An entry, to be written.
+/// An entry to write.
 #[derive(Serialize)]
-pub(crate) struct JsonEntry<'a> {
+pub struct JsonEntry<'a> {
     key: JsonBytes<'a>,
     value: JsonBytes<'a>,
 }
 
-/// The entry of a line, which is not empty.
+/// Parses a line, which is not empty.
 ///
 /// # Errors
-/// It is not the JSON that is expected, in a sentence.
-pub(crate) fn parse(line: &[u8]) -> Result<Entry, String> {
-    let entry: GivenEntry = serde_json::from_slice(line).map_err(|error| {
-        // It counts lines of its own, which start from 1 again each time.
+///
+/// A sentence, if the line is not an entry.
+pub fn parse(line: &[u8]) -> Result<Entry, String> {
+    let entry: ParsedEntry = serde_json::from_slice(line).map_err(|error| {
+        // Drop the position: the parser sees a single line.
         let text = error.to_string();
         text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
     })?;
@@ -34,7 +35,11 @@ pub(crate) fn parse(line: &[u8]) -> Result<Entry, String> {
 }
 
 /// Writes an entry as a line.
-pub(crate) fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If `out` cannot be written.
+pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
     write_line(out, &JsonEntry { key: JsonBytes(key), value: JsonBytes(value) })
 }
 
@@ -43,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_bytes_survive_and_errors_say_what_is_missing() {
+    fn any_bytes_round_trip_and_errors_name_missing_fields() {
         for (key, value) in [(&b""[..], &b"\n\"\\"[..]), (b"\xff\x00", b"caf\xc3\xa9")] {
             let mut line = Vec::new();
             write(&mut line, key, value).unwrap();

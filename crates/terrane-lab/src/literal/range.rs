@@ -5,15 +5,15 @@ use std::ops::Bound;
 use super::parse::{LiteralError, parse};
 
 /// A range as the engine takes it.
-pub(crate) type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range of all keys.
-pub(crate) fn all_keys() -> KeyBounds {
+pub fn all_keys() -> KeyBounds {
     (Bound::Unbounded, Bound::Unbounded)
 }
 
 /// The range of the keys that begin with `prefix`.
-pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
+pub fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
     let mut end = prefix.to_vec();
     while end.last() == Some(&0xff) {
         end.pop();
@@ -32,7 +32,7 @@ pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
 ///
 /// # Errors
 /// There is none, or one of its ends is not well formed.
-pub(crate) fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
+pub fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
     let (start, rest) = if text.starts_with("..") {
         (Bound::Unbounded, text)
     } else {

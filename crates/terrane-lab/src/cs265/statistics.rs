@@ -8,10 +8,10 @@
 //! 7:32:L3 19:73:L3 32:91:L3
 //! ```
 //!
-//! First the number of live pairs; then for each level that holds any the number of its entries,
-//! old versions and tombstones counted; then these entries, a line each level with an empty line
-//! between, newer runs of a level first and each in the order of its keys. The buffer is written
-//! into the first level before, for what is not in a level is in no line.
+//! First the number of live pairs; then the number of entries of each level that is not empty, old
+//! versions and tombstones included; then these entries, a line per level with an empty line between,
+//! newer runs of a level first, in the order of keys. The buffer is flushed before, because only
+//! levels are listed.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -58,7 +58,7 @@ fn entries(level: &Level) -> u64 {
     level.runs.iter().flat_map(|run| &run.tables).map(|table| table.entries).sum()
 }
 
-/// The file of each table; its name begins with the number.
+/// Returns the file of each table, whose name starts with the table's number.
 fn table_files(db: &Db) -> Result<HashMap<TableId, PathBuf>> {
     let mut files = HashMap::new();
     let dir = std::fs::read_dir(db.path());

@@ -19,18 +19,18 @@ mod range;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::{LiteralError, parse};
-pub(crate) use print::print;
-pub(crate) use range::{KeyBounds, all_keys, parse_range, prefix_bounds};
+pub use parse::{LiteralError, parse};
+pub use print::print;
+pub use range::{KeyBounds, all_keys, parse_range, prefix_bounds};
 
 /// One literal and nothing after it, for arguments.
-pub(crate) fn parse_all(text: &str) -> Result<Vec<u8>, LiteralError> {
+pub fn parse_all(text: &str) -> Result<Vec<u8>, LiteralError> {
     let (bytes, rest) = parse(text)?;
     if rest.is_empty() { Ok(bytes) } else { Err(LiteralError::trailing(rest)) }
 }
 
 /// One range and nothing after it, for arguments.
-pub(crate) fn parse_range_argument(text: &str) -> Result<KeyBounds, LiteralError> {
+pub fn parse_range_argument(text: &str) -> Result<KeyBounds, LiteralError> {
     let (bounds, rest) = parse_range(text)?;
     if rest.is_empty() { Ok(bounds) } else { Err(LiteralError::trailing(rest)) }
 }

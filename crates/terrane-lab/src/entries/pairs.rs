@@ -1,8 +1,8 @@
 //! The entries of CS 265: pairs of signed 32-bit numbers, in files and in databases.
 //!
-//! In a file a pair is eight bytes, key and value, each little-endian, without header or
-//! separator. In a database both are four bytes, big-endian with the sign bit flipped, so that
-//! the order of keys as bytes is that of the numbers; in the shell they are `i32:7`.
+//! In a file a pair is eight bytes, key and value, each little-endian, without header or separator.
+//! In a database both are four bytes, big-endian with the sign bit flipped, so that keys sort like
+//! the numbers. The shell writes them `i32:7`.
 
 use std::io::{self, Read, Write};
 
@@ -11,36 +11,40 @@ use super::Entry;
 /// Bytes of a pair in a file.
 const PAIR_BYTES: usize = 8;
 
-/// Pairs that are read at a time.
+/// The size of a read.
 const READ_BYTES: usize = 32_768 * PAIR_BYTES;
 
-/// A number as it is in a database.
-pub(crate) fn encode(number: i32) -> [u8; 4] {
+/// Encodes a number for a database.
+pub fn encode(number: i32) -> [u8; 4] {
     (number.cast_unsigned() ^ (1 << 31)).to_be_bytes()
 }
 
-/// The number of bytes in a database, if they are one.
-pub(crate) fn decode(bytes: &[u8]) -> Option<i32> {
+/// Decodes a number of a database; `None` if the bytes are not one.
+pub fn decode(bytes: &[u8]) -> Option<i32> {
     let bytes = u32::from_be_bytes(bytes.try_into().ok()?);
     Some((bytes ^ (1 << 31)).cast_signed())
 }
 
-/// The pairs of a file.
+/// Reads the pairs of a file.
 #[derive(Debug)]
-pub(crate) struct PairReader<R> {
+pub struct PairReader<R> {
     input: R,
     buffer: Vec<u8>,
     filled: usize,
 }
 
 impl<R: Read> PairReader<R> {
-    /// The pairs of `input`.
-    pub(crate) fn new(input: R) -> Self {
+    /// Reads from `input`.
+    pub fn new(input: R) -> Self {
         Self { input, buffer: vec![0; READ_BYTES], filled: 0 }
     }
 
-    /// The next pairs, as many as are at hand; none at the end.
-    pub(crate) fn read(&mut self) -> io::Result<Vec<(i32, i32)>> {
+    /// Reads the next pairs, as many as one read returns; an empty list at the end.
+    ///
+    /// # Errors
+    ///
+    /// If the input cannot be read.
+    pub fn read(&mut self) -> io::Result<Vec<(i32, i32)>> {
         loop {
             let count = match self.input.read(&mut self.buffer[self.filled..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -58,8 +62,8 @@ impl<R: Read> PairReader<R> {
         }
     }
 
-    /// Bytes at the end that are no whole pair.
-    pub(crate) fn left_over_bytes(&self) -> usize {
+    /// Returns the number of bytes after the last whole pair.
+    pub fn left_over_bytes(&self) -> usize {
         self.filled
     }
 }
@@ -70,13 +74,17 @@ fn pair(bytes: &[u8]) -> (i32, i32) {
     (number(0), number(4))
 }
 
-/// A pair as an entry of a database.
-pub(crate) fn entry((key, value): (i32, i32)) -> Entry {
+/// Encodes a pair as an entry of a database.
+pub fn entry((key, value): (i32, i32)) -> Entry {
     (encode(key).into(), encode(value).into())
 }
 
-/// Writes an entry as a pair; false if it is none.
-pub(crate) fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<bool> {
+/// Writes an entry as a pair; returns false if it is not one.
+///
+/// # Errors
+///
+/// If `out` cannot be written.
+pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<bool> {
     let (Some(key), Some(value)) = (decode(key), decode(value)) else { return Ok(false) };
     out.write_all(&key.to_le_bytes())?;
     out.write_all(&value.to_le_bytes())?;
@@ -88,17 +96,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_their_order_and_come_back() {
+    fn numbers_keep_their_order_and_round_trip() {
         let numbers = [i32::MIN, -70_000, -1, 0, 1, 256, i32::MAX];
         assert!(numbers.map(encode).is_sorted());
         assert_eq!(numbers.map(|number| decode(&encode(number))), numbers.map(Some));
         assert_eq!(decode(b"abc"), None);
     }
 
-    /// Gives one byte at a time.
-    struct Drops(Vec<u8>);
+    /// Returns one byte per read.
+    struct OneByteReader(Vec<u8>);
 
-    impl Read for Drops {
+    impl Read for OneByteReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             if self.0.is_empty() {
                 return Ok(0);
@@ -109,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_they_were_written_and_a_part_of_a_pair_is_left_over() {
+    fn files_round_trip_and_a_partial_pair_is_left_over() {
         let mut file = Vec::new();
         for pair in [(1, -4), (i32::MIN, 5)] {
             let (key, value) = entry(pair);
@@ -118,7 +126,7 @@ mod tests {
         assert_eq!(file[..8], [1, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]);
         assert!(!write(&mut file, b"long key", b"v").unwrap());
         file.extend(b"rest");
-        let mut reader = PairReader::new(Drops(file));
+        let mut reader = PairReader::new(OneByteReader(file));
         assert_eq!(reader.read().unwrap(), [(1, -4)]);
         assert_eq!(reader.read().unwrap(), [(i32::MIN, 5)]);
         assert_eq!(reader.read().unwrap(), []);

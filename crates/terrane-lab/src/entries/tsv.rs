@@ -1,28 +1,33 @@
 //! Lines of key, tab, value.
 //!
-//! Tabs, ends of lines, backslashes and bytes that are no text are written as `\t`, `\n`, `\r`,
-//! `\0`, `\\` and `\x` with two digits, so that a file is text whatever the database holds. In a
-//! value a tab may stand for itself: only the first one of a line separates.
+//! Tabs, line ends, backslashes, control characters and invalid UTF-8 are written as `\t`, `\n`, `\r`,
+//! `\0`, `\\` and `\x` with two digits, so that the file is always text. A value may contain tabs:
+//! only the first tab of a line separates.
 
 use std::io::{self, Write};
 
 use super::Entry;
-use terrane_lab::json::hex;
+use crate::json::hex;
 
-/// The entry of a line, which is not empty.
+/// Parses a line, which is not empty.
 ///
 /// # Errors
-/// There is no tab, or an escape is not one, in a sentence.
-pub(crate) fn parse(line: &[u8]) -> Result<Entry, String> {
-    // A line that ends as they do on Windows.
+///
+/// A sentence, if there is no tab or an escape is invalid.
+pub fn parse(line: &[u8]) -> Result<Entry, String> {
+    // The line end of Windows.
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let tab = line.iter().position(|&byte| byte == b'\t');
-    let tab = tab.ok_or("there is no tab between key and value")?;
+    let tab = tab.ok_or("expected a tab between key and value")?;
     Ok((unescape(&line[..tab])?, unescape(&line[tab + 1..])?))
 }
 
 /// Writes an entry as a line.
-pub(crate) fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+///
+/// If `out` cannot be written.
+pub fn write(out: &mut dyn Write, key: &[u8], value: &[u8]) -> io::Result<()> {
     write_escaped(out, key)?;
     out.write_all(b"\t")?;
     write_escaped(out, value)?;
@@ -69,7 +74,7 @@ fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The byte that is meant by what follows a backslash, and the length of that.
+/// Parses an escape after its backslash, and returns the byte and the length.
 fn escaped(text: &[u8]) -> Result<(u8, usize), String> {
     let byte = match text {
         [b't', ..] => b'\t',
@@ -94,7 +99,7 @@ fn bad_escape(found: &[u8]) -> String {
         Ok(text) => text.to_owned(),
         Err(_) => format!("0x{}", hex(found)),
     };
-    format!("'\\{found}' is no escape; write \\\\ for a backslash, or \\t \\n \\r \\0 \\x00")
+    format!("invalid escape '\\{found}'; write \\\\ for a backslash, or \\t \\n \\r \\0 \\x00")
 }
 
 #[cfg(test)]
@@ -110,19 +115,19 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_text_and_foreign_ones_are_read() {
+    fn lines_are_text_and_lines_of_other_programs_are_read() {
         assert_eq!(line_of(b"a", "caf\u{e9} x".as_bytes()), "a\tcaf\u{e9} x\n".as_bytes());
         assert_eq!(line_of(b"\t\\\xff", b"\n\x07"), b"\\t\\\\\\xff\t\\n\\x07\n");
         assert_eq!(parse(b"a\tb\tc\r"), Ok((b"a".into(), b"b\tc".into())));
         assert_eq!(parse(b"\t"), Ok((b"".into(), b"".into())));
         assert!(parse(b"no tab").is_err());
         for bad in ["C:\\dir\tv", "k\t\\", "k\t\\x1", "k\t\\xzz"] {
-            assert!(parse(bad.as_bytes()).unwrap_err().contains("no escape"), "{bad}");
+            assert!(parse(bad.as_bytes()).unwrap_err().contains("invalid escape"), "{bad}");
         }
     }
 
     #[test]
-    fn random_bytes_survive() {
+    fn random_bytes_round_trip() {
         let mut rng = Rng::new(11);
         let alphabet = b"ab\\tnrx0 \t\n\r\0\x7f\xff\xc3\xa9";
         for _ in 0..20_000 {

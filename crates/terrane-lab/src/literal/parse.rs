@@ -6,14 +6,16 @@ use crate::entries::pairs;
 
 /// Why a text is no literal, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LiteralError(String);
+pub struct LiteralError(String);
 
 impl LiteralError {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    /// An error with a message.
+    pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    pub(super) fn trailing(rest: &str) -> Self {
+    /// An error about text after a literal.
+    pub fn trailing(rest: &str) -> Self {
         Self(format!("'{rest}' follows where nothing was expected; quote a text with blanks in it"))
     }
 }
@@ -30,7 +32,7 @@ impl std::error::Error for LiteralError {}
 ///
 /// # Errors
 /// There is none, or it is not well formed.
-pub(crate) fn parse(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
+pub fn parse(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     let mut chars = text.chars();
     match chars.next() {
         None => Err(LiteralError::new("a key or a value is missing; write '' for an empty one")),

@@ -1,19 +1,19 @@
-//! Puts and deletes that have no answer, written several at a time.
+//! Puts and deletes, written several at a time because they have no answer.
 //!
-//! They wait until there are some, or until something is to be answered, an error to be told, or
-//! input to be waited for: no one can tell that they were put off. Where the database refuses them
-//! together, they are written one by one, so that an error is told of the line that it is of.
+//! They are written when enough are pending, and before an answer, an error or a wait for input, so
+//! a user cannot observe the delay. If the batch fails, they are written one by one to attribute
+//! errors to lines.
 
 use terrane::{Db, Error, WriteBatch};
 
 use crate::entries::pairs::encode;
 
-/// As many take a write's fixed costs from all but one of them.
+/// Enough to amortise the fixed costs of a write.
 const CHANGES_MAX: u64 = 256;
-/// A memtable is replaced when what comes does not fit: little of it may be left empty.
+/// A memtable is replaced when a batch does not fit, so a batch must be a small part of the buffer.
 const SHARE_OF_BUFFER: u64 = 64;
 
-/// Changes that are not written yet.
+/// Changes not written yet.
 #[derive(Debug)]
 pub(super) struct Pending {
     batch: WriteBatch,
@@ -23,13 +23,13 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// None, for a buffer of so many entries.
+    /// Returns an empty list for a buffer of `buffer_entries` entries.
     pub(super) fn new(buffer_entries: u64) -> Self {
         let changes_max = (buffer_entries / SHARE_OF_BUFFER).clamp(1, CHANGES_MAX) as usize;
         Self { batch: WriteBatch::new(), changes: Vec::with_capacity(changes_max), changes_max }
     }
 
-    /// Puts a change off.
+    /// Adds a change.
     pub(super) fn add(&mut self, line: u64, key: i32, value: Option<i32>) {
         match value {
             Some(value) => self.batch.put(encode(key), encode(value)),
@@ -38,12 +38,12 @@ impl Pending {
         self.changes.push((line, key, value));
     }
 
-    /// Whether it is time to write.
+    /// Whether the changes should be written.
     pub(super) fn is_full(&self) -> bool {
         self.changes.len() >= self.changes_max
     }
 
-    /// Writes all of them, in order; answers the lines of those that could not be.
+    /// Writes all changes in order, and returns the lines and errors of those that failed.
     pub(super) fn write(&mut self, db: &Db) -> Vec<(u64, Error)> {
         if self.changes.is_empty() {
             return Vec::new();
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_written_in_order_and_failures_told_of_their_lines() {
+    fn changes_are_written_in_order_and_failures_have_their_lines() {
         let storage = Arc::new(MemoryStorage::new(1));
         let db = Options::new().storage(storage).open("db").unwrap();
         let mut pending = Pending::new(1 << 20);

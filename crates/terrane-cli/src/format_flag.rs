@@ -1,0 +1,25 @@
+//! The flag `--format` of files of entries.
+
+use clap::ValueEnum;
+use terrane_lab::entries::EntryFormat;
+
+/// A format of entries, as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatFlag {
+    /// Key, tab, value; one entry per line
+    Tsv,
+    /// {"key":"…","value":"…"}; one entry per line
+    Jsonl,
+    /// Two 32-bit little-endian numbers per entry, as in CS 265
+    Pairs,
+}
+
+impl From<FormatFlag> for EntryFormat {
+    fn from(flag: FormatFlag) -> Self {
+        match flag {
+            FormatFlag::Tsv => Self::Tsv,
+            FormatFlag::Jsonl => Self::Jsonl,
+            FormatFlag::Pairs => Self::Pairs,
+        }
+    }
+}

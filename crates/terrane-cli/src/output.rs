@@ -1,0 +1,16 @@
+//! Documents, to a file or to standard output.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Writes a document to a file, or to standard output.
+pub(crate) fn write_document(file: Option<&Path>, text: &str) -> Result<()> {
+    match file {
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+    }
+}

@@ -1,0 +1,56 @@
+//! Keys and values in files: what `load` reads and `dump` writes.
+//!
+//! | format | an entry |
+//! |---|---|
+//! | [`tsv`] | a line: key, tab, value; control characters are escaped |
+//! | [`jsonl`] | a line: `{"key":…,"value":…}` |
+//! | [`pairs`] | eight bytes: two numbers of the CS 265 binary files |
+//!
+//! Every format reads back what it wrote, byte for byte.
+
+pub mod jsonl;
+pub mod pairs;
+pub mod tsv;
+
+use std::path::Path;
+
+/// A key and its value.
+pub type Entry = (Vec<u8>, Vec<u8>);
+
+/// A format of entries in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryFormat {
+    /// Key, tab, value; one entry per line.
+    Tsv,
+    /// `{"key":"…","value":"…"}`; one entry per line.
+    Jsonl,
+    /// Two 32-bit little-endian numbers per entry, as in CS 265.
+    Pairs,
+}
+
+impl EntryFormat {
+    /// Returns the format that a file name's extension implies.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "tsv" | "tab" | "txt" => Some(Self::Tsv),
+            "jsonl" | "ndjson" | "json" => Some(Self::Jsonl),
+            "bin" | "dat" => Some(Self::Pairs),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_extensions_imply_formats() {
+        let of = |name: &str| EntryFormat::of_path(Path::new(name));
+        assert_eq!(of("a/b.TSV"), Some(EntryFormat::Tsv));
+        assert_eq!(of("b.jsonl"), Some(EntryFormat::Jsonl));
+        assert_eq!(of("0.dat"), Some(EntryFormat::Pairs));
+        assert_eq!(of("b.gz"), None);
+        assert_eq!(of("tsv"), None);
+    }
+}
