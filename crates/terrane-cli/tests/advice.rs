@@ -25,11 +25,11 @@ fn run(args: &[&str], input: &str) -> Output {
     })
 }
 
-/// Standard output of a command that must end well.
+/// Standard output of a command that must succeed.
 fn done(args: &[&str], input: &str) -> String {
     let output = run(args, input);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {printed}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -62,10 +62,10 @@ fn advice_names_the_best_and_the_worst_and_is_the_same_every_time() {
     ];
     let first = done(&args, "");
     assert_eq!(first, done(&args, ""));
-    let told = last_json(&first);
+    let printed = last_json(&first);
     let score = |one: &Value| one["score_micros"].as_f64().unwrap();
-    let (best, worst) = (&told["best"], &told["avoid"]);
-    assert!(score(&best[0]) <= score(&told["now"]) && score(&told["now"]) < score(&worst[0]));
+    let (best, worst) = (&printed["best"], &printed["avoid"]);
+    assert!(score(&best[0]) <= score(&printed["now"]) && score(&printed["now"]) < score(&worst[0]));
     assert!(score(&best[0]) <= score(&best[1]) && score(&worst[0]) >= score(&worst[1]));
     let design = best[0]["design"].as_str().unwrap();
     done(&["design", "show", design], "");
@@ -96,7 +96,7 @@ fn advice_on_nonsense_is_refused() {
 }
 
 #[test]
-fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
+fn advice_on_a_database_uses_its_tree_and_the_cost_of_a_change() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let design = "tiering T=6; buffer=64KiB; table=64KiB; filter=10";
@@ -106,13 +106,13 @@ fn advice_on_a_database_knows_its_tree_and_what_a_change_takes() {
     });
     done(&["shell", &db, "--design", design], &entries);
     let reads = ["advise", &db, "--mix", "update=1,get=50,missing=49", "--rate", "50K"];
-    let told = last_json(&done(&[&reads[..], &["--json"]].concat(), ""));
-    let records = told["records"].as_f64().unwrap();
+    let printed = last_json(&done(&[&reads[..], &["--json"]].concat(), ""));
+    let records = printed["records"].as_f64().unwrap();
     assert!((5500.0..=6000.0).contains(&records), "{records}");
-    assert_eq!(told["change"]["is_done"], false);
+    assert_eq!(printed["change"]["is_done"], false);
     let text = done(&reads, "");
     assert!(text.contains("terrane design set") && text.contains("--dry-run"), "{text}");
-    // It is not worth a change that has to pay for itself at once.
+    // The gain does not pay for the change within a nanosecond.
     let at_once = [&reads[..], &["--apply", "--within", "1ns", "--gain", "99", "--json"]].concat();
     assert_eq!(last_json(&done(&at_once, ""))["change"]["is_done"], false);
     let change =
@@ -141,18 +141,18 @@ fn advice_uses_the_operations_that_the_database_recorded() {
         text
     });
     done(&["shell", &db], &script);
-    let told = last_json(&done(&["advise", &db, "--effort", "5", "--json"], ""));
-    // What was done seconds ago has hardly faded.
-    let remembered = told["operations_remembered"].as_u64().unwrap();
-    assert!((9290..=9302).contains(&remembered), "{told}");
-    let share = |what: &str| told["operations"][what].as_f64().unwrap();
-    assert!((share("writes") - 3001.0 / 9302.0).abs() < 0.001, "{told}");
-    assert!((share("scans") - 300.0 / 9302.0).abs() < 0.001, "{told}");
-    assert!(share("missing") >= 3000.0 / 9302.0 - 0.001, "{told}");
-    assert!((6.0..=9.0).contains(&share("scan_entries")), "{told}");
+    let printed = last_json(&done(&["advise", &db, "--effort", "5", "--json"], ""));
+    // The history decays with a half-life of a day, so it is nearly complete.
+    let remembered = printed["operations_remembered"].as_u64().unwrap();
+    assert!((9290..=9302).contains(&remembered), "{printed}");
+    let share = |what: &str| printed["operations"][what].as_f64().unwrap();
+    assert!((share("writes") - 3001.0 / 9302.0).abs() < 0.001, "{printed}");
+    assert!((share("scans") - 300.0 / 9302.0).abs() < 0.001, "{printed}");
+    assert!(share("missing") >= 3000.0 / 9302.0 - 0.001, "{printed}");
+    assert!((6.0..=9.0).contains(&share("scan_entries")), "{printed}");
     let text = done(&["advise", &db, "--effort", "5"], "");
     assert!(text.contains("by the last 9,") && text.contains("remembers"), "{text}");
-    // Who says what there is to do is believed.
+    // A given mix replaces the history.
     let given = ["advise", &db, "--effort", "5", "--mix", "get=100", "--json"];
     assert_eq!(last_json(&done(&given, ""))["operations"]["found"], 1.0);
 }
@@ -171,23 +171,24 @@ fn a_shell_adapts_to_a_workload_that_shifts_and_answers_stay_right() {
     };
     put(&mut script, 1);
     put(&mut script, 2);
-    // Nothing but writes so far.
+    // Only writes so far.
     script.push_str("advise apply gain 5\n");
     put(&mut script, 3);
     for number in 0..3 * KEYS {
         let _ = writeln!(script, "get k{:05}", number * 31 % KEYS);
     }
-    // The writes of the third round came after the last advice, and make a quarter.
+    // The writes of the third round came after the last advice, and are a quarter of the
+    // operations.
     script.push_str("flush\nadvise\n");
     for number in 0..3 * KEYS {
         let _ = writeln!(script, "get k{:05}", number * 37 % KEYS);
     }
     script.push_str("advise apply gain 5\n");
     let design = "leveling T=8; buffer=64KiB; table=64KiB; filter=10";
-    let told = done(&["shell", &db, "--json", "--design", design], &script);
+    let printed = done(&["shell", &db, "--json", "--design", design], &script);
     let mut advice: Vec<Value> = Vec::new();
     let mut gets = 0;
-    for line in told.lines() {
+    for line in printed.lines() {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
         if line.get("change").is_some() {
             advice.push(line);
@@ -234,10 +235,10 @@ fn results(out: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
+fn a_killed_sweep_resumes_and_is_shown() {
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (path(dir.path(), "plan.toml"), path(dir.path(), "out"));
-    // The killed sweep has one experiment more, at the end, which takes minutes.
+    // The killed sweep has one more experiment at the end, which takes minutes.
     let endless = "[[experiments]]\ndesign = \"balanced\"\nnum = \"100M\"\n";
     std::fs::write(&plan, PLAN).unwrap();
     let args = ["sweep", &plan, "--out", &out, "--rounds", "2"];
@@ -303,7 +304,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was_and_is_shown() {
 }
 
 #[test]
-fn the_simulator_plays_the_same_experiments_at_any_size() {
+fn the_simulator_runs_the_same_experiments_at_any_size() {
     let dir = tempfile::tempdir().unwrap();
     let out = path(dir.path(), "out");
     let set = ["--set", "design=leveling|tiering", "--set", "T=4|8", "--set", "num=10M"];
@@ -314,7 +315,7 @@ fn the_simulator_plays_the_same_experiments_at_any_size() {
         csv.lines().nth(line).unwrap().split(',').nth(column).unwrap().parse().unwrap()
     };
     assert!(cell(1, 1) > cell(2, 1) && cell(1, 2) > cell(2, 2), "{csv}");
-    // Those of the engine stand beside them, and are not taken for them.
+    // Results of the engine do not count as results of the simulator.
     let small = [&["sweep", "--out", &out, "--dry-run"][..], &set].concat();
     assert!(done(&small, "").contains("4 experiments to run"));
     let slip = refused(&["sweep", "--set", "nmu=1K", "--out", &out]);

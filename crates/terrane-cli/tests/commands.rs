@@ -11,7 +11,7 @@ fn terrane(args: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that reads nothing may be gone already.
+    // A command that reads nothing may have exited already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -20,14 +20,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Standard output of a command that must end well.
+/// Standard output of a command that must succeed.
 fn done(args: &[&str], input: &str) -> String {
     let output = terrane(args, input);
     assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// Exit code and standard error of a command that must not.
+/// Exit code and standard error of a command that must fail.
 fn fails(args: &[&str], input: &str) -> (i32, String) {
     let output = terrane(args, input);
     assert!(!output.status.success(), "{args:?}: {}", text(&output.stdout));
@@ -53,25 +53,25 @@ fn a_script_of_the_shell_is_answered_in_order() {
 }
 
 #[test]
-fn a_shell_tells_what_has_happened_and_a_benchmark_while_it_happens() {
+fn a_shell_shows_past_events_and_a_benchmark_current_ones() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let script = "put a 1\nflush\nput b 2\nflush\ncompact\nevents\n";
-    let told = done(&["shell", &db], script);
-    let events: Vec<&str> = told.lines().filter(|line| *line != "ok").collect();
-    assert!(events.len() >= 6, "{told}");
-    assert!(events[0].contains("default: flushing 1 entry"), "{told}");
-    assert!(events[5].contains("compacted L0") && events[5].contains("manual"), "{told}");
+    let printed = done(&["shell", &db], script);
+    let events: Vec<&str> = printed.lines().filter(|line| *line != "ok").collect();
+    assert!(events.len() >= 6, "{printed}");
+    assert!(events[0].contains("default: flushing 1 entry"), "{printed}");
+    assert!(events[5].contains("compacted L0") && events[5].contains("manual"), "{printed}");
     let script = "put a 1\nflush\nevents 1\n";
-    let told = done(&["shell", &db, "--json"], script);
-    let last: serde_json::Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["event"], &last["number"]), (&"flush-ended".into(), &2.into()), "{told}");
+    let printed = done(&["shell", &db, "--json"], script);
+    let last: serde_json::Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["number"]), (&"flush-ended".into(), &2.into()), "{printed}");
     let output = terrane(&["bench", "--events", "--num", "1K", "--workload", "fillseq"], "");
     assert!(text(&output.stderr).contains("default: flushed into 1 table"));
 }
 
 #[test]
-fn a_change_of_design_tells_its_cost_and_time_and_can_be_undone() {
+fn a_design_change_reports_its_cost_and_time_and_can_be_undone() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let line = |key: u32| format!("{key:05}\tvalue {key} of some length\n");
@@ -79,12 +79,15 @@ fn a_change_of_design_tells_its_cost_and_time_and_can_be_undone() {
     done(&["shell", &db, "--design", "tiering T=8; buffer=16KiB; table=16KiB", "-c", "flush"], "");
     done(&["load", &db, "-"], &scattered);
     let leveling = "leveling T=4; buffer=16KiB; table=16KiB";
-    let told = done(&["design", "set", &db, leveling, "--dry-run", "--budget", "1KiB"], "");
-    assert!(told.contains("1.00 KiB a second, the budget") && told.contains(" s at "), "{told}");
+    let printed = done(&["design", "set", &db, leveling, "--dry-run", "--budget", "1KiB"], "");
+    assert!(
+        printed.contains("1.00 KiB a second, the budget") && printed.contains(" s at "),
+        "{printed}"
+    );
     assert_eq!(fails(&["design", "set", &db, "--undo"], "").0, 1);
-    let told = done(&["design", "set", &db, leveling, "--converge", "--json"], "");
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((&told["is_done"], &told["is_cancelled"]), (&true.into(), &false.into()));
+    let printed = done(&["design", "set", &db, leveling, "--converge", "--json"], "");
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&printed["is_done"], &printed["is_cancelled"]), (&true.into(), &false.into()));
     let again = done(&["design", "set", &db, leveling, "--dry-run"], "");
     assert!(again.contains("nothing to rewrite"), "{again}");
     let back = done(&["design", "set", &db, "--undo", "--dry-run"], "");
@@ -97,7 +100,7 @@ fn a_change_of_design_tells_its_cost_and_time_and_can_be_undone() {
 }
 
 #[test]
-fn the_cs265_language_answers_as_its_paper_says() {
+fn the_cs265_language_answers_like_its_specification() {
     let script = "p 10 7\np -63 222\np 76 -4\ng 10\ng 11\nr -100 76\nd 10\ng 10\nr -100 100\n";
     assert_eq!(done(&["cs265"], script), "7\n\n-63:222 10:7\n\n-63:222 76:-4\n");
     let output = terrane(&["cs265"], "p 1 2\nx\ng 1\n");
@@ -106,7 +109,7 @@ fn the_cs265_language_answers_as_its_paper_says() {
 }
 
 #[test]
-fn what_is_dumped_can_be_loaded() {
+fn a_dump_can_be_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let (first, second) = (path(dir.path(), "first"), path(dir.path(), "second"));
     done(&["shell", &first], "put a 1\nput \"tab\\there\" \"line\\nhere\"\nput 0xff00 ''\n");
@@ -122,7 +125,7 @@ fn what_is_dumped_can_be_loaded() {
 }
 
 #[test]
-fn files_can_be_looked_into_verified_and_repaired() {
+fn files_can_be_inspected_verified_and_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     done(&["shell", &db], "put a 1\nput b 2\ndel a\n");
@@ -137,14 +140,14 @@ fn files_can_be_looked_into_verified_and_repaired() {
     let table = tables.filter(|path| path.extension().is_some_and(|end| end == "sst")).last();
     let table = table.unwrap();
     let name = table.to_str().unwrap();
-    let told = done(&["inspect", "table", name, "--entries", "--json"], "");
-    assert!(told.contains(r#"{"key":"b","sequence_number":2,"value":"2"}"#), "{told}");
+    let printed = done(&["inspect", "table", name, "--entries", "--json"], "");
+    assert!(printed.contains(r#"{"key":"b","sequence_number":2,"value":"2"}"#), "{printed}");
 
     let copy = path(dir.path(), "copy");
     done(&["checkpoint", &db, &copy], "");
     assert_eq!(done(&["shell", &copy], "scan\n"), "b\t2\n");
 
-    // Not in place: the table of the checkpoint is the same file.
+    // Replaces the file, because the checkpoint links to the same one.
     let mut bytes = std::fs::read(&table).unwrap();
     bytes[20] ^= 1;
     std::fs::remove_file(&table).unwrap();
@@ -156,14 +159,14 @@ fn files_can_be_looked_into_verified_and_repaired() {
 }
 
 #[test]
-fn designs_options_and_completions_are_told() {
+fn designs_options_and_completions_are_listed() {
     assert!(done(&["design", "list"], "").contains("lazy-leveling"));
     assert!(done(&["design", "show", "dent"], "").contains("tiering"));
     assert_eq!(fails(&["design", "show", "nonsense"], "").0, 2);
     let costs = ["design", "show", "tiering T=4", "--records", "100M", "--record-size", "128"];
-    let told = done(&costs, "");
-    assert!(told.contains("100,000,000 records of 128 B"), "{told}");
-    assert!(told.contains("bytes to tables") && told.contains("blocks read"), "{told}");
+    let printed = done(&costs, "");
+    assert!(printed.contains("100,000,000 records of 128 B"), "{printed}");
+    assert!(printed.contains("bytes to tables") && printed.contains("blocks read"), "{printed}");
     let json = done(&[&costs[..], &["--json"]].concat(), "");
     assert!(json.contains("\"write_amplification\":"), "{json}");
     assert!(!done(&["design", "show", "tiering"], "").contains("blocks read"));
@@ -176,16 +179,16 @@ fn designs_options_and_completions_are_told() {
 }
 
 #[test]
-fn a_short_benchmark_tells_its_figures_and_leaves_nothing() {
+fn a_short_benchmark_prints_its_results_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "bench");
     let workloads = "fillrandom,readrandom,readseq,ycsb-f";
     let args = ["bench", "--num", "2000", "--workload", workloads, "--db", &db, "--json"];
-    let told = done(&args, "");
+    let printed = done(&args, "");
     for workload in workloads.split(',') {
-        assert!(told.contains(&format!(r#""workload":"{workload}""#)), "{told}");
+        assert!(printed.contains(&format!(r#""workload":"{workload}""#)), "{printed}");
     }
-    assert!(told.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{told}");
+    assert!(printed.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{printed}");
     assert!(!Path::new(&db).exists());
 }
 
@@ -199,17 +202,17 @@ fn a_mix_is_run_on_several_designs_and_they_are_compared() {
     for part in ["mix side by side, medians of 2", "rewrite amp", "scan:1%", "Kinds of operation"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Someone is the best of every line.
+    // Every line has a best design.
     assert!(shown.contains(&"█".repeat(12)), "{shown}");
     args.push("--json");
-    let told = done(&args, "");
-    assert_eq!(told.matches(r#""workload":"mix""#).count(), 4, "{told}");
-    assert_eq!(told.matches(r#""comparison":"mix""#).count(), 1, "{told}");
+    let printed = done(&args, "");
+    assert_eq!(printed.matches(r#""workload":"mix""#).count(), 4, "{printed}");
+    assert_eq!(printed.matches(r#""comparison":"mix""#).count(), 1, "{printed}");
     for part in [r#""kind":"scan:8""#, r#""repetition":2"#, r#""of_best":1.0"#, r#""levels_read""#]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
-    assert!(told.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{told}");
+    assert!(printed.lines().all(|line| line.starts_with(r#"{"schema":1,"#)), "{printed}");
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn keys_can_be_crowded_and_kinds_serial() {
 }
 
 #[test]
-fn bad_usage_and_locked_databases_have_codes_of_their_own() {
+fn bad_usage_and_locked_databases_have_distinct_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     assert_eq!(fails(&["nonsense"], "").0, 2);
@@ -246,12 +249,12 @@ fn terrane_db(dir: &str) -> terrane::Db {
 }
 
 #[test]
-fn memtables_are_shown_with_what_they_are_good_for() {
+fn memtables_are_shown_with_their_uses() {
     let design = "leveling; memtable=hash-skiplist(prefix=6,buckets=100000)";
     let shown = done(&["design", "show", design], "");
     assert!(shown.contains("  memtable=hash-skiplist(prefix=6,buckets=100000)\n"), "{shown}");
     assert!(shown.contains("a lookup searches one bucket"), "{shown}");
-    // The table of buckets, and what entries take beside key and value.
+    // The table of buckets, and the overhead of an entry.
     assert!(shown.contains("before the first entry and"), "{shown}");
     assert!(shown.contains("tried just now"), "{shown}");
     let memory = |memtable: &str| {
@@ -265,7 +268,7 @@ fn memtables_are_shown_with_what_they_are_good_for() {
     assert!((many[0] - few[0] - 99_999.0 * 8.0).abs() < 100.0, "{few:?} {many:?}");
     assert!(many[2] < few[2] && memory("vector")[2] > few[2]);
     assert!((20.0..60.0).contains(&memory("btree")[1]), "{:?}", memory("btree"));
-    // Too large to be tried.
+    // A buffer of this size is too large to try.
     assert!(!done(&["design", "show", "leveling; buffer=1TiB"], "").contains("tried just now"));
     let (code, error) = fails(&["design", "show", "leveling; memtable=vector(query=never)"], "");
     assert!(code == 2 && error.contains("resort, copy or scan"), "{error}");
@@ -284,7 +287,7 @@ fn memtables_alone_are_measured() {
         assert!(row.contains(&format!("\"memtable\":\"{kind}\"")), "{row}");
         assert!(row.contains("\"entries\":2000"), "{row}");
     }
-    // A header; inserts and lookups of each.
+    // A header, and a line for each insert and each sampled lookup of each kind.
     let lines = std::fs::read_to_string(&series).unwrap().lines().count();
     assert_eq!(lines, 1 + kinds.len() * (2000 + 200));
     args.retain(|arg| *arg != "--json");
@@ -311,9 +314,9 @@ fn the_claims_of_flodb_become_a_document() {
     let claims = ["bench", "claims", "flodb", "--scale", "0.005", "--rounds", "1"];
     let document = done(&[&claims[..], &["--threads", "2"]].concat(), "");
     for figure in 3..=17 {
-        // The sixth is a drawing.
+        // Fig. 6 is a drawing.
         let is_there = figure == 6 || document.contains(&format!("Fig. {figure}"));
-        // Two are one table.
+        // Figures that share a table with another one.
         assert!(is_there || [7, 10, 11].contains(&figure), "Fig. {figure}: {document}");
     }
     for claim in ["| published |", "| ours |", "2 threads", "restarts of 1000 scans"] {
@@ -355,10 +358,10 @@ fn the_claims_on_compaction_become_a_document() {
 fn designs_are_simulated_at_any_size() {
     let design = "tiering T=4; granularity=level";
     let large = ["simulate", "--design", design, "--records", "1e10", "--budget", "100MB/s"];
-    let told = done(&[&large[..], &["--hours", "0.2"]].concat(), "");
+    let printed = done(&[&large[..], &["--hours", "0.2"]].concat(), "");
     for line in ["10,000,000,000 records", "throughput", "amplification", "runs", "latency", "tree"]
     {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(printed.contains(line), "{line}: {printed}");
     }
     let both =
         ["simulate", "--two-phase", "--records", "1M", "--hours", "0.1", "--budget", "20MB/s"];
@@ -386,7 +389,7 @@ fn designs_are_simulated_at_any_size() {
 }
 
 #[test]
-fn what_work_costs_is_measured_and_used() {
+fn cost_constants_are_measured_and_used() {
     let dir = tempfile::tempdir().unwrap();
     let constants = path(dir.path(), "here.toml");
     let calibrate = ["simulate", "calibrate", "--megabytes", "2", "--record-size", "200"];
@@ -429,16 +432,16 @@ fn the_claims_on_stability_become_a_document() {
 }
 
 #[test]
-fn a_file_of_operations_is_played_and_what_it_took_is_told() {
+fn a_file_of_operations_is_replayed_and_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (db, file) = (path(dir.path(), "db"), path(dir.path(), "workload.txt"));
-    // As KVBench writes them, with a blank after the key of a delete.
+    // In KVBench's form, with a blank after the key of a delete.
     let operations = "I a 1\nI b 2\nI c 3\nI d 4\nU a x\nQ a\nQ z\nD b \nS a c\nR c d\n";
     std::fs::write(&file, operations).unwrap();
-    let told = done(&["replay", &file, "--db", &db, "--json"], "");
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["operations"], 10);
-    let kinds = told["kinds"].as_array().unwrap().iter();
+    let printed = done(&["replay", &file, "--db", &db, "--json"], "");
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["operations"], 10);
+    let kinds = printed["kinds"].as_array().unwrap().iter();
     let kinds: Vec<(&str, u64, u64)> = kinds
         .map(|kind| {
             let number = |name| kind[name].as_u64().unwrap();
@@ -449,11 +452,14 @@ fn a_file_of_operations_is_played_and_what_it_took_is_told() {
     assert_eq!(kinds[..4], expected);
     assert_eq!(kinds[4..], [("lookup", 2, 1), ("scan", 1, 1)]);
     assert_eq!(done(&["dump", &db], ""), "a\tx\nd\t4\n");
-    // The last key counts where it is asked for; what is before a bad line stays.
+    // With `--inclusive` a range contains its last key. Lines before a bad one take effect.
     let (code, error) = fails(&["replay", "-", "--db", &db, "--inclusive"], "R a a\nS a d\nI q\n");
     assert_eq!(code, 1);
     assert!(error.contains("line 3: expected a key and a value"), "{error}");
     assert_eq!(done(&["dump", &db], ""), "d\t4\n");
-    let told = done(&["replay", &file], "");
-    assert!(told.contains("10 operations in") && told.contains("write amplification"), "{told}");
+    let printed = done(&["replay", &file], "");
+    assert!(
+        printed.contains("10 operations in") && printed.contains("write amplification"),
+        "{printed}"
+    );
 }

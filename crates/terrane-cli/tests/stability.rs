@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Standard output of an evaluation that must end well.
+/// Standard output of an evaluation that must succeed.
 fn done(args: &[&str]) -> String {
     let output = stability(args);
     assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
@@ -25,7 +25,7 @@ fn path(dir: &Path, name: &str) -> String {
     dir.join(name).to_str().unwrap().to_owned()
 }
 
-/// Little data and a small tree, in which there is something to merge.
+/// Little data and a small tree, which still has something to merge.
 const SMALL: [&str; 12] = [
     "--records",
     "3000",
@@ -47,9 +47,9 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
     let (db, out) = (path(dir.path(), "db"), path(dir.path(), "out"));
     let more = ["--budget", "20MB/s", "--readers", "1", "--read", "short", "--utilization", "0.5"];
     let places = ["--db", &db, "--out", &out, "--json"];
-    let told = done(&[&SMALL[..], &more, &places].concat());
-    assert!(told.starts_with(r#"{"schema":1,"design":"1-leveling"#), "{told}");
-    let line: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let printed = done(&[&SMALL[..], &more, &places].concat());
+    assert!(printed.starts_with(r#"{"schema":1,"design":"1-leveling"#), "{printed}");
+    let line: serde_json::Value = serde_json::from_str(&printed).unwrap();
     let number = |of: &serde_json::Value, name: &str| of[name].as_f64().unwrap();
     let maximum = number(&line, "maximum_writes_per_second");
     let offered = number(&line, "offered_writes_per_second");
@@ -72,7 +72,7 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
 
     assert!(!Path::new(&db).exists(), "the database is removed");
     let read = |name: &str| std::fs::read_to_string(Path::new(&out).join(name)).unwrap();
-    assert_eq!(read("report.jsonl"), told);
+    assert_eq!(read("report.jsonl"), printed);
     let page = read("report.html");
     for name in ["throughput", "latency", "longest", "runs", "queries"] {
         let picture = read(&format!("1-1-leveling-{name}.svg"));
@@ -82,9 +82,9 @@ fn an_evaluation_for_programs_has_both_phases_and_leaves_only_its_report() {
 }
 
 #[test]
-fn an_evaluation_for_people_ends_in_a_verdict_beside_that_of_the_machine() {
+fn an_evaluation_for_people_ends_in_a_verdict_next_to_a_map_in_memory() {
     let more = ["--calibrate", "--arrival", "burst(20%,0.5,60%,0.2)", "--p99", "5s"];
-    let told = done(&[&SMALL[..], &more].concat());
+    let printed = done(&[&SMALL[..], &more].concat());
     for words in [
         "testing 1.50 s, of which 500 ms warm-up",
         "arrivals burst(20%,0.5s,60%,0.2s)",
@@ -98,7 +98,7 @@ fn an_evaluation_for_people_ends_in_a_verdict_beside_that_of_the_machine() {
         "99 % of writes within",
         "longest stall",
     ] {
-        assert!(told.contains(words), "no '{words}' in {told}");
+        assert!(printed.contains(words), "no '{words}' in {printed}");
     }
 }
 
@@ -106,8 +106,8 @@ fn an_evaluation_for_people_ends_in_a_verdict_beside_that_of_the_machine() {
 fn records_may_have_secondary_indexes_whose_answers_are_right() {
     for how in ["eager(2)", "lazy(2)"] {
         let more = ["--index", how, "--readers", "1", "--read", "index:20", "--json"];
-        let told = done(&[&SMALL[..], &["--utilization", "0.3"], &more].concat());
-        let line: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let printed = done(&[&SMALL[..], &["--utilization", "0.3"], &more].concat());
+        let line: serde_json::Value = serde_json::from_str(&printed).unwrap();
         assert_eq!(line["indexes"], how);
         let readers = &line["running"]["readers"];
         assert_eq!(readers["query"], "index:20");
@@ -117,7 +117,7 @@ fn records_may_have_secondary_indexes_whose_answers_are_right() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+fn bad_arguments_are_refused_before_any_measurement() {
     let dir = tempfile::tempdir().unwrap();
     let full = path(dir.path(), "full");
     std::fs::create_dir(&full).unwrap();
@@ -147,7 +147,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn an_interrupted_evaluation_removes_what_it_made() {
+fn an_interrupted_evaluation_removes_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
     command.args(["stability", "--records", "1000", "--value-size", "10"]);

@@ -1,9 +1,8 @@
-//! Databases of every format version so far are opened, read, verified and written to, for ever.
+//! Databases of every format version so far open, read, verify and take writes.
 //!
-//! `tests/golden/vN` holds a database in `db` and what is in it in `expected.txt`. To make the next
-//! one, when a format version changes: raise [`NEWEST`], and run this test with
-//! `TERRANE_REWRITE=1`, which makes what is missing and leaves alone what is there. Then check the
-//! new directory in; the old ones stay as they are.
+//! `tests/golden/vN` holds a database in `db` and its contents in `expected.txt`. To add one when a
+//! format version changes, raise [`NEWEST`] and run this test with `TERRANE_REWRITE=1`, which
+//! creates missing directories and leaves existing ones alone. Then check the new directory in.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files of their own")]
 
@@ -25,7 +24,7 @@ fn golden(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
 }
 
-/// Everything in a database, a line each; long values by length and checksum.
+/// The contents of a database, one entry a line; long values by length and checksum.
 fn contents(db: &Db) -> String {
     let mut out = String::new();
     let mut names = db.keyspaces();
@@ -45,7 +44,7 @@ fn contents(db: &Db) -> String {
     out
 }
 
-/// Makes a database with something of everything that the formats can hold.
+/// Creates a database with an example of everything that the formats can hold.
 fn make(version: u32) {
     const DIR: &str = "db";
     let storage = MemoryStorage::new(u64::from(version));
@@ -70,7 +69,7 @@ fn make(version: u32) {
         gone.put(&key, "never seen again").unwrap();
     }
     db.drop_keyspace("gone").unwrap();
-    // A block of its own, which the log need not hold.
+    // A value with a block of its own, and not in the log.
     let large: Vec<u8> = (0..33_000u32).map(|at| (at % 251) as u8).collect();
     let unlogged = WriteOptions::new().durability(Durability::None);
     db.put_with("large", large, unlogged).unwrap();
@@ -81,7 +80,7 @@ fn make(version: u32) {
     }
     db.flush().unwrap();
     drop(snapshot);
-    // And what is in the log only.
+    // These writes stay in the log.
     let mut batch = WriteBatch::new();
     batch.put("", "the empty key").put("empty", "").delete("key 099").put_in(&packed, "log", "in");
     batch.delete_range_in(&packed, "key 09"..="key 095").delete_range("y"..);
@@ -93,7 +92,8 @@ fn make(version: u32) {
     for name in storage.list(Path::new(DIR)).unwrap() {
         let mut bytes = storage.read(&Path::new(DIR).join(&name)).unwrap();
         if name.ends_with(".log") {
-            // A spare segment holds nothing, and at the end of another a few zeros are enough.
+            // A spare segment holds nothing, and of the zeros at the end of a segment a few
+            // suffice.
             let Some(used) = bytes.iter().rposition(|&byte| byte != 0) else { continue };
             bytes.truncate((used + 64).next_multiple_of(8));
         }
@@ -102,7 +102,7 @@ fn make(version: u32) {
     std::fs::write(dir.join("expected.txt"), text).unwrap();
 }
 
-/// Versions of a key, deletes and deleted ranges in tables above what they hide.
+/// Writes versions of a key, deletes and range deletes in tables above the entries they hide.
 fn write_later(keyspace: &Keyspace) {
     for number in (0..100).step_by(10) {
         keyspace.put(format!("key {number:03}"), format!("later {number}")).unwrap();
@@ -162,7 +162,7 @@ fn databases_of_every_version_are_read_verified_and_written_to() {
     }
 }
 
-/// Every key is also found by itself, through index and filter.
+/// Looks up every key on its own, through index and filter.
 fn check_gets(db: &Db, expected: &str) {
     let mut names = db.keyspaces();
     names.sort();

@@ -1,5 +1,5 @@
-//! Many threads at once: batches are seen whole, snapshots stay as they are, and nothing gets lost
-//! between rotations, flushes, compactions, changes of design and drops.
+//! Many threads at once: readers see batches whole, snapshots do not change, and no write is lost
+//! between rotations, flushes, compactions, design changes and drops.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
@@ -21,7 +21,8 @@ fn small() -> Db {
     options.log_segment_bytes(64 << 10).read_mode(ReadMode::Cached).open("db").unwrap()
 }
 
-/// Accounts whose sum never changes: a reader that sees part of a transfer sees another sum.
+/// The sum of all accounts never changes, so a reader that sees half of a transfer sees another
+/// sum.
 #[test]
 fn readers_see_transfers_whole() {
     const ACCOUNTS: u64 = 20;
@@ -36,7 +37,8 @@ fn readers_see_transfers_whole() {
     let is_done = AtomicBool::new(false);
     let transfers = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        // One mover for each pair of halves, so that a transfer reads what no one else changes.
+        // One thread moves money within each pair of halves, so nobody else changes what a transfer
+        // reads.
         for half in 0..2u64 {
             let (db, other, transfers) = (&db, &other, &transfers);
             scope.spawn(move || {
@@ -95,7 +97,7 @@ fn readers_see_transfers_whole() {
     });
 }
 
-/// Writers of all durabilities at once; then everything is there, also after opening again.
+/// Concurrent writers of all durabilities: all writes are readable, also after reopening.
 #[test]
 fn mixed_durabilities_lose_nothing_that_is_closed() {
     let storage = Arc::new(MemoryStorage::new(1));
@@ -129,7 +131,7 @@ fn mixed_durabilities_lose_nothing_that_is_closed() {
     assert_eq!(count(&options.open("db").unwrap()), 6000);
 }
 
-/// Iterators, values and snapshots outlive what they came from.
+/// Iterators, values and snapshots outlive the handle they came from.
 #[test]
 fn readers_outlive_the_database_handle() {
     let db = small();
@@ -156,13 +158,13 @@ fn readers_outlive_the_database_handle() {
     copy.close().unwrap();
     assert!(other.put("x", "y").is_err() && other.get("x").is_err() && other.iter().is_err());
     assert!(other.close().is_ok());
-    // What the iterator holds is not taken from it.
+    // The iterator keeps what it has pinned.
     assert_eq!(iter.filter(Result::is_ok).count(), 499);
 }
 
-/// Writers wait when they must, say why, and go on; memory keeps to its bound meanwhile.
+/// Writers stall when they must, the cause is counted, and memory stays within its bound.
 #[test]
-fn writers_that_wait_are_counted_by_cause() {
+fn stalled_writers_are_counted_by_cause() {
     let design: Design =
         "balanced L0=1 base=32KiB; buffer=2KiB; table=4KiB; delay=2; stop=3; buffers=1"
             .parse()

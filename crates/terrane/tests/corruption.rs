@@ -1,7 +1,7 @@
 //! Every byte of a small database flipped, every file cut at every length, every file removed.
 //!
-//! The database must answer rightly, or say what is wrong with a typed error. It must not panic,
-//! nor take more memory than its files could justify.
+//! The database must answer correctly or return a typed error. It must not panic, nor allocate more
+//! memory than its files justify.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
@@ -24,7 +24,7 @@ fn options(storage: &MemoryStorage, mode: ReadMode) -> Options {
         .log_segment_bytes(64 << 10)
 }
 
-/// A database with tables in two levels, range tombstones, a log, and two keyspaces.
+/// A database with tables in two levels, range tombstones, a log and two keyspaces.
 fn build(closes: bool) -> (MemoryStorage, Map, Map) {
     let storage = MemoryStorage::new(1);
     let design: Design =
@@ -89,8 +89,7 @@ fn check(storage: &MemoryStorage, map: &Map, others: &Map, mode: ReadMode, what:
     }
 }
 
-/// Places to damage: all near the start of a file, where everything of a log is, and all of the
-/// other files.
+/// Offsets to damage: the start of a log, where its records are, and all of any other file.
 fn places(name: &str, len: usize) -> Vec<usize> {
     let all = if name.ends_with(".log") { len.min(3000) } else { len };
     (0..all).chain((all..len).step_by(997)).collect()
@@ -122,13 +121,13 @@ fn flip_everything(closes: bool, mode: ReadMode) {
 }
 
 #[test]
-fn flipped_bytes_of_a_closed_database_are_seen_or_harmless() {
+fn flipped_bytes_of_a_closed_database_are_detected_or_harmless() {
     flip_everything(true, ReadMode::Mapped);
     flip_everything(true, ReadMode::Cached);
 }
 
-/// Without a record after it, the last record of a log that was not closed cannot be told from one
-/// that a crash cut short; all others can.
+/// The last record of a log that was not closed looks the same damaged as cut short by a crash,
+/// because no record follows it. All other damage is detected.
 #[test]
 fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
     let (storage, map, others) = build(false);
@@ -158,7 +157,7 @@ fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
 }
 
 #[test]
-fn cut_and_missing_files_are_seen_or_harmless() {
+fn cut_and_missing_files_are_detected_or_harmless() {
     let (storage, map, others) = build(true);
     for name in storage.list(Path::new(DIR)).unwrap() {
         let path = Path::new(DIR).join(&name);
@@ -166,7 +165,7 @@ fn cut_and_missing_files_are_seen_or_harmless() {
         for len in places(&name, good.len()) {
             let image = storage.deep_copy();
             image.overwrite(&path, &good[..len]).unwrap();
-            // A manifest that was cut may be the one from before its last edits, as after a crash.
+            // A manifest that was cut may be a valid one without its last edits, as after a crash.
             if name.starts_with("MANIFEST") {
                 let answer =
                     options(&image, ReadMode::Cached).open(DIR).and_then(|db| read_all(&db));
@@ -187,7 +186,7 @@ fn cut_and_missing_files_are_seen_or_harmless() {
 }
 
 #[test]
-fn strange_files_in_the_directory_are_left_alone() {
+fn foreign_files_in_the_directory_are_left_alone() {
     let (storage, map, others) = build(true);
     let names = [
         ".DS_Store",
@@ -206,7 +205,8 @@ fn strange_files_in_the_directory_are_left_alone() {
             .append(b"not ours")
             .unwrap();
     }
-    // These look like ours, and are of no use: from a crash, or from another database.
+    // These have names of the engine's files, but belong to a crashed opening or to another
+    // database.
     for name in ["000999.log", "MANIFEST-000000", "00000999-000000000000abcd.sst", "CURRENT.new"] {
         storage
             .create(&Path::new(DIR).join(name), Access::Buffered)
@@ -227,7 +227,7 @@ fn strange_files_in_the_directory_are_left_alone() {
 }
 
 #[test]
-fn swapped_blocks_and_swapped_tables_are_seen() {
+fn swapped_blocks_and_swapped_tables_are_detected() {
     let (storage, map, others) = build(true);
     let names = storage.list(Path::new(DIR)).unwrap();
     let tables: Vec<_> = names
@@ -249,7 +249,7 @@ fn swapped_blocks_and_swapped_tables_are_seen() {
             swapped += 1;
         }
     }
-    // Two blocks of one table, if they happen to be as long as each other.
+    // Two blocks of one table, where both have the same length.
     for (path, good) in tables.iter().zip(&contents) {
         for len in [100, 110, 120, 130] {
             let mut bad = good.clone();

@@ -1,10 +1,9 @@
-//! The cost model against the engine's own counts.
+//! The cost model against the engine's own counters.
 //!
-//! Records are written once each in random order, and keys that are there and that are not are
-//! looked up on the way. What the engine counted must be what [`costs`] says within the tolerances
-//! below. They are wide enough for what the model leaves out (a tree is somewhere in its cycles, and
-//! not at their average; files are picked where they overlap least) and far less than what tells
-//! designs apart.
+//! The test writes records once each in random order and looks up present and absent keys on the
+//! way. The engine's counts must match [`costs`] within the tolerances below. They cover what the
+//! model leaves out (it averages over a compaction cycle, and ignores that movement picks the least
+//! overlap), and are far smaller than the differences between designs.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use std::path::Path;
@@ -17,19 +16,19 @@ use terrane::{Background, Db, Design, Options};
 const RECORDS: u64 = 200_000;
 const VALUE_BYTES: usize = 92;
 const RECORD_BYTES: f64 = 100.0;
-/// Lookups are made after so many parts of the load, in the second half of it.
+/// The load is cut into this many parts; lookups follow each part of the second half.
 const PARTS: u64 = 20;
 const LOOKUPS: u64 = 2_000;
 
-/// How far the engine may be from the model, as a share of the model.
+/// The tolerances, relative to the model.
 const WRITES_TOLERANCE: f64 = 0.20;
 const RUNS_TOLERANCE: f64 = 0.30;
 const PRESENT_TOLERANCE: f64 = 0.15;
 const BYTES_TOLERANCE: f64 = 0.05;
-/// A share, or so many blocks: a twentieth of a block more or less is chance.
+/// A share, and an absolute number of blocks below which differences are chance.
 const ABSENT_TOLERANCE: (f64, f64) = (0.35, 0.05);
 
-/// What was counted, or computed.
+/// Counted or computed costs.
 #[derive(Debug, Default, Clone, Copy)]
 struct Figures {
     write_amplification: f64,
@@ -39,12 +38,12 @@ struct Figures {
     table_bytes: f64,
 }
 
-/// A number for each place in the order of writing: all different, in no order.
+/// Distinct keys in random order.
 fn key(number: u64) -> [u8; 8] {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Blocks looked into by lookups of keys by number.
+/// Blocks read per lookup of the given keys.
 fn blocks(db: &Db, numbers: impl Iterator<Item = u64>, is_there: bool) -> f64 {
     let before = db.stats();
     for number in numbers {
@@ -62,13 +61,13 @@ fn engine(design: &Design) -> Figures {
     let part = RECORDS / PARTS;
     for number in 0..RECORDS {
         db.put(key(number), [7; VALUE_BYTES]).unwrap();
-        // A memtable holds ten times as many.
+        // A memtable holds ten times as many records.
         while number % 256 == 0 && db.run_background_job().unwrap() {}
         let done = number + 1;
         if done % part == 0 && done > RECORDS / 2 {
             sum.runs += db.tree().shape.run_count() as f64;
             sum.absent += blocks(&db, RECORDS..RECORDS + LOOKUPS, false);
-            // Those in the memtable are not in the model.
+            // The model leaves out keys in the memtable.
             let stored = done - design.buffer_bytes / 100;
             let stride = stored / LOOKUPS;
             sum.present += blocks(&db, (0..LOOKUPS).map(|index| index * stride), true);
@@ -104,7 +103,7 @@ fn model(design: &Design) -> Figures {
 }
 
 #[test]
-fn the_engine_counts_what_the_model_says() {
+fn engine_counts_match_the_cost_model() {
     let mut far = Vec::new();
     for spec in [
         "leveling T=4; granularity=level; movement=none",

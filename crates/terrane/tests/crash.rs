@@ -1,9 +1,9 @@
-//! Crashes at every sync, rename, creation and removal of a scripted run.
+//! Crashes at every sync, rename, creation and removal of a script.
 //!
-//! A script runs on a storage that keeps the state of all files before each such operation. From
-//! each, images are made of what the death of the process or the loss of power leaves, with the
-//! unsynced part lost, kept or torn. Each must open, and hold a prefix of the writes of the script:
-//! at least those that were promised to survive that crash, and nothing that was not written.
+//! A script runs on a storage that records the state of all files before each such operation. From
+//! each state the test makes images of a process crash or a power failure, with the unsynced part
+//! lost, kept or torn. Each image must open and hold a prefix of the script's writes: at least
+//! those that were promised to survive that crash, and none that was not written.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -51,13 +51,13 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
     }
 }
 
-/// A run of writes, with the state after each.
+/// One run of a script, with the state after each write.
 struct Run {
     config: Config,
-    /// The state after so many writes.
+    /// The state after each number of writes.
     states: Vec<State>,
-    /// How many of them are in tables or synced, whatever their durability: after each write, and
-    /// after what was done between it and the next.
+    /// How many of the writes are in tables or synced, whatever their durability: after each write,
+    /// and after the work between that write and the next.
     durable: Vec<usize>,
     points: Vec<CrashPoint>,
     story: String,
@@ -107,7 +107,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
     let story = format!("seed {seed}, {durability}, {}", config.design);
     let mut db = config.create(Arc::clone(&shared), Path::new(DIR));
     let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
-    // Trees are flushed one by one: what is not logged is not a prefix across them.
+    // Trees are flushed one by one, so unlogged writes survive as a prefix of each tree only.
     if durability != Durability::None && rng.percent(60) {
         db.keyspace("other", KeyspaceOptions::new()).unwrap();
         state.insert("other".to_owned(), Map::new());
@@ -172,7 +172,7 @@ fn read_all(db: &Db) -> State {
 }
 
 impl Run {
-    /// The state that an image opens with must be one of the script, not before `at_least`.
+    /// Opens the image; its state must be one of the script's, and not earlier than `at_least`.
     fn check(&self, image: &MemoryStorage, at_least: usize, at_most: usize, what: &str) -> usize {
         let options = self.config.options(Arc::new(image.clone()));
         let db =
@@ -209,7 +209,7 @@ impl Run {
                 let what = format!("{what}, {crash:?}");
                 let image = point.image(crash);
                 let at = self.check(&image, power, acked + 1, &what);
-                // The database that came out of it goes on, and keeps what it has.
+                // The recovered database also survives a crash during recovery.
                 if number % 7 == 0 {
                     self.crash_in_recovery(&point.image(crash), at, acked + 1, &what, rng);
                 }
@@ -217,7 +217,7 @@ impl Run {
         }
     }
 
-    /// Crashes again while the database is opened: what is recovered must not get less.
+    /// Crashes again while the database opens: recovery must not lose what the image had.
     fn crash_in_recovery(
         &self,
         image: &MemoryStorage,
@@ -260,12 +260,12 @@ fn process_writes_survive_the_process_and_leave_a_prefix_without_power() {
 }
 
 #[test]
-fn unlogged_writes_survive_from_flush_to_flush() {
+fn unlogged_writes_survive_up_to_the_last_flush() {
     crash_all(Durability::None, seed_from_env(3000));
 }
 
 #[test]
-fn databases_go_on_after_crash_upon_crash() {
+fn databases_survive_repeated_crashes() {
     let seed = seed_from_env(4000);
     for round in 0..rounds(10) {
         let mut rng = Rng::new(seed + round);
@@ -297,7 +297,7 @@ fn databases_go_on_after_crash_upon_crash() {
             };
             let image = storage.crash_point().image(crash);
             drop(db);
-            // What the next life begins with is what this one left, as promised.
+            // The next life begins with what this one promised to keep.
             let db = config.options(Arc::new(image.clone())).open(DIR).unwrap();
             let found = read_all(&db);
             let at = states.iter().rposition(|state| *state == found);
@@ -315,16 +315,15 @@ fn databases_go_on_after_crash_upon_crash() {
     }
 }
 
-/// A replay that filled a memtable flushed it in the middle of a batch, and before the log that it
-/// came from was durable: after the loss of power in the middle of an opening, a part of a batch
-/// was there.
+/// A replay flushed a full memtable in the middle of a batch, before the log was durable. A power
+/// failure during that opening left a part of the batch in the tree.
 #[test]
 fn a_batch_is_whole_after_a_loss_of_power_while_its_log_is_replayed() {
     const BATCHES: usize = 4;
     const EACH: usize = 100;
     const BUDGET: u64 = 1 << 20;
     let storage = MemoryStorage::new(1);
-    // Memtables are full at a quarter of the budget: when it is opened again, after each batch.
+    // Memtables rotate at a quarter of the budget: with the smaller one, after each replayed batch.
     let options = |storage: &MemoryStorage, budget| {
         terrane::Options::new()
             .storage(Arc::new(storage.clone()))

@@ -1,4 +1,4 @@
-//! What goes on beside closing, and after failures that leave something half done.
+//! Races with closing, and failures that leave an operation half done.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -11,7 +11,7 @@ use terrane::{Background, Clock, Durability, ErrorKind, KeyspaceOptions, Options
 use terrane_testkit::{HangGuard, run_guarded};
 
 #[test]
-fn a_compaction_of_the_caller_ends_with_the_database() {
+fn a_manual_compaction_ends_when_the_database_closes() {
     for round in 1..=5u64 {
         let options = Options::new().storage(Arc::new(MemoryStorage::new(round)));
         let db = options.clone().open("db").unwrap();
@@ -23,7 +23,7 @@ fn a_compaction_of_the_caller_ends_with_the_database() {
         }
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
         let compacting = std::thread::spawn(move || keyspace.compact_range::<&str>(..));
-        // Any time will do: the closing meets the compaction before, in or after its merge.
+        // Any time will do: the close meets the compaction before, during or after its merge.
         std::thread::sleep(Duration::from_millis(round));
         db.close().unwrap();
         let db = options.clone().open("db").unwrap();
@@ -37,7 +37,7 @@ fn a_compaction_of_the_caller_ends_with_the_database() {
 }
 
 #[test]
-fn puts_beside_closing_are_kept_if_they_were_acknowledged() {
+fn acknowledged_puts_survive_a_concurrent_close() {
     for round in 1..=200 {
         let storage = Arc::new(MemoryStorage::new(round));
         let options = Options::new().storage(storage).background(Background::Inline);
@@ -73,7 +73,7 @@ fn puts_beside_closing_are_kept_if_they_were_acknowledged() {
 }
 
 #[test]
-fn writes_after_a_segment_that_failed_to_begin_are_kept() {
+fn writes_after_a_failed_segment_are_kept() {
     let power = Crash::Power(Survival { percent: 100, seed: 1 });
     for (durability, crash) in [(Durability::Process, Crash::Process), (Durability::Sync, power)] {
         let memory = MemoryStorage::new(1);
@@ -82,7 +82,7 @@ fn writes_after_a_segment_that_failed_to_begin_are_kept() {
         let options = options.log_segment_bytes(64 << 10u64);
         let db = options.clone().storage(Arc::new(storage.clone())).open("db").unwrap();
         db.put("a", [1; 100]).unwrap();
-        // The header of the next segment is written, and that it follows is not.
+        // The header of the next segment is written, but not the record that links to it.
         storage.set(Some(Fault { after: 1, ..fault(Operation::Write, ".log") }));
         assert!(db.put("large", vec![2; 70_000]).is_err());
         storage.set(None);
@@ -101,7 +101,7 @@ fn writes_after_a_segment_that_failed_to_begin_are_kept() {
 }
 
 #[test]
-fn nothing_follows_an_error_of_a_seek() {
+fn a_failed_seek_ends_the_iterator() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let options = Options::new().storage(Arc::new(storage.clone()));
     let options = options.background(Background::Inline).read_mode(ReadMode::Cached);
@@ -118,20 +118,20 @@ fn nothing_follows_an_error_of_a_seek() {
     assert!(iter.next().is_none());
 }
 
-/// A clock that panics when it is told to.
+/// A clock that panics once it is armed.
 #[derive(Debug, Default)]
 struct Panics(AtomicBool);
 
 impl Clock for Panics {
     fn now_micros(&self) -> u64 {
-        assert!(!self.0.load(Ordering::SeqCst), "a clock that panics, as this test wants it");
+        assert!(!self.0.load(Ordering::SeqCst), "a clock that panics on purpose");
         7
     }
 }
 
-/// The thread that flushes was gone, and who waited for a flush waited for ever.
+/// The flush thread had died, and callers that waited for a flush hung.
 #[test]
-fn a_thread_that_panics_is_told_to_those_that_wait_for_it() {
+fn a_panic_of_the_flush_thread_fails_its_waiters() {
     let clock = Arc::new(Panics::default());
     let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
     let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
@@ -147,7 +147,7 @@ fn a_thread_that_panics_is_told_to_those_that_wait_for_it() {
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
 }
 
-/// A clock that stops whoever asks it first, once it is armed, until it is let go.
+/// Once armed, this clock blocks its next caller until it is released.
 #[derive(Debug, Default)]
 struct Stops {
     is_armed: AtomicBool,
@@ -167,10 +167,10 @@ impl Clock for Stops {
     }
 }
 
-/// Closing flushed what a caller was flushing already, and let go of the directory while the caller
-/// made and removed files in it.
+/// Closing flushed a memtable that a caller was already flushing, and released the directory while
+/// the caller still created and removed files in it.
 #[test]
-fn closing_waits_for_callers_that_do_the_work_themselves() {
+fn closing_waits_for_inline_background_work() {
     let clock = Arc::new(Stops::default());
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
@@ -184,12 +184,12 @@ fn closing_waits_for_callers_that_do_the_work_themselves() {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
-        // Time for the closing to do the wrong thing; the right one is to wait, however long.
+        // Time for the close to fail. A correct one waits, however long.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
         clock.goes_on.store(true, Ordering::SeqCst);
         closing.join().unwrap().unwrap();
-        assert!(is_held, "the directory was let go of");
+        assert!(is_held, "the directory was released");
     });
     let db = options.open("db").unwrap();
     assert_eq!(db.get("key").unwrap().unwrap(), "value");
@@ -206,10 +206,10 @@ fn fault(operation: Operation, path: &str) -> Fault {
     }
 }
 
-/// The log's thread makes the header of a new segment durable. If it cannot, nothing is promised any
-/// more, as after every sync that failed.
+/// The log thread syncs the header of a new segment. If that fails, the database refuses writes, as
+/// after every failed sync.
 #[test]
-fn a_header_that_the_logs_thread_cannot_sync_ends_all_writes() {
+fn a_failed_header_sync_of_the_log_thread_refuses_writes() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let options = Options::new().storage(Arc::new(storage.clone()));
     let db = options.log_segment_bytes(64 << 10u64).open("db").unwrap();
@@ -223,7 +223,7 @@ fn a_header_that_the_logs_thread_cannot_sync_ends_all_writes() {
     assert_eq!(storage.fired(), 1);
     assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));
     assert!(matches!(db.put("x", "y"), Err(error) if error.kind() == ErrorKind::Poisoned));
-    // Reads go on. The write that was told of it first may be there or not.
+    // Reads work. The write that met the failure first may be visible or not.
     let there = db.iter().unwrap().count();
     assert!((number as usize..=number as usize + 1).contains(&there), "{there} of {number}");
 }

@@ -1,7 +1,7 @@
-//! Every operation on files fails once, and from then on, at every place of scripted runs.
+//! Every file operation fails once, or from then on, at every point of a script.
 //!
-//! A call may fail then, but never lie: what it acknowledged is there, what it reads is right, and
-//! when the fault is gone the database opens with everything that was acknowledged.
+//! A call may fail but must not lie: acknowledged writes are readable, reads are correct, and
+//! without the fault the database opens with every acknowledged write.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
@@ -43,12 +43,12 @@ fn config(rng: &mut Rng) -> Config {
     }
 }
 
-/// What a key may have: values of writes that failed may be there or not.
+/// The possible contents of each key: a failed write may or may not have happened.
 #[derive(Default)]
 struct Model {
     sure: Map,
-    /// Writes that failed after the last that succeeded, oldest first: any number of them may have
-    /// been made, in order.
+    /// Writes that failed after the last successful one, oldest first. Any prefix of them may have
+    /// happened.
     unsure: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -87,8 +87,8 @@ impl Model {
     }
 }
 
-/// The script: the same for the same seed. Returns when it is done, or the database must be opened
-/// again.
+/// Runs the script, which depends on the seed only. Returns when it ends or the database refuses
+/// writes until it is reopened.
 fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &str) {
     let mut rng = Rng::new(seed);
     for step in 0..150u32 {
@@ -98,7 +98,7 @@ fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &st
             0 => db.flush(),
             1 => db.compact_range::<&[u8]>(..),
             2 => db.wait_for_compactions(),
-            // Deletes and segments of the log become old.
+            // Tombstones and log segments become old.
             16 | 17 => {
                 clock.advance(Duration::from_millis(300));
                 db.run_background_job().map(drop)
@@ -136,12 +136,12 @@ fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
         assert!(model.allows(&key, Some(&value)), "{story}");
         seen += 1;
     }
-    // A scan that ended without an error was whole.
+    // A scan that ended without an error was complete.
     assert!(seen + model.unsure.len() >= model.sure.len(), "{story}");
     Ok(())
 }
 
-/// Runs the script with one fault, then without. True if the fault came up.
+/// Runs the script with a fault, then without. Returns whether the fault fired.
 fn with_fault(seed: u64, fault: &Fault) -> bool {
     let mut config = config(&mut Rng::new(seed));
     if fault.operation == Some(Operation::Read) {
@@ -155,7 +155,7 @@ fn with_fault(seed: u64, fault: &Fault) -> bool {
     storage.set(Some(fault.clone()));
     script(seed, &db, &config.clock, &mut model, &story);
     let fired = storage.fired() > 0;
-    // Opening with the fault may fail, but must not make things worse.
+    // Opening under the fault may fail, but must do no damage.
     drop(db);
     let opened = config.options(Arc::new(storage.clone())).open(DIR);
     if let Ok(db) = opened {
@@ -188,7 +188,7 @@ fn every_place(operation: Operation, error: Io, is_permanent: bool) {
             if !with_fault(seed, &fault) {
                 break;
             }
-            // Early places differ most; later ones are sampled.
+            // Early operations differ most; later ones are sampled.
             after += 1 + after / 12;
         }
         came_up += after;
@@ -252,8 +252,8 @@ fn a_failed_sync_refuses_writes_until_the_database_is_opened_again() {
     db.put("c", "3").unwrap();
 }
 
-/// Fills a disk, frees it, and fills it again: nothing acknowledged is lost, and writes resume by
-/// themselves.
+/// Fills a disk, frees space, and fills it again: no acknowledged write is lost, and writes resume
+/// by themselves.
 fn full_disk(background: Background, durability: Durability) {
     let storage = MemoryStorage::new(1);
     let mut design = small_design(&mut Rng::new(3));
@@ -283,7 +283,7 @@ fn full_disk(background: Background, durability: Durability) {
             }
             assert!(number < 100_000, "the disk never filled up");
         }
-        // Reads go on.
+        // Reads work.
         for (key, value) in sure.iter().step_by(17) {
             assert_eq!(db.get(key).unwrap().as_deref(), Some(&value[..]));
         }
@@ -295,7 +295,7 @@ fn full_disk(background: Background, durability: Durability) {
             sure.len()
         );
         storage.set_capacity(None);
-        // Writes resume, without a call to make them.
+        // Writes resume without a call.
         let is_written = || match db.put("again", format!("{round}")) {
             Ok(()) => true,
             Err(error) => {
@@ -324,10 +324,10 @@ fn a_full_disk_is_survived_with_threads() {
     full_disk(Background::Threads, Durability::Sync);
 }
 
-/// The start of a log segment failed to sync, and another file became that segment. Which of the
-/// two is the log must not depend on their names.
+/// The header of a log segment failed to sync, and another file became that segment. Recovery must
+/// not decide by file name which of the two belongs to the log.
 #[test]
-fn a_segment_that_failed_to_begin_is_not_taken_for_the_one_that_took_its_place() {
+fn recovery_ignores_a_segment_whose_header_failed_to_sync() {
     let value = [7; 1000];
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
@@ -339,12 +339,12 @@ fn a_segment_that_failed_to_begin_is_not_taken_for_the_one_that_took_its_place()
         let db = options.open(DIR).unwrap();
         let mut kept = Vec::new();
         for number in 0..1000u32 {
-            // Flushes leave spare segments, which are used again, whatever their numbers.
+            // Flushes leave spare segments, which are reused in any order of their numbers.
             if rng.below(100) == 0 {
                 db.flush().unwrap();
             }
             if rng.below(40) == 0 {
-                // The header of a segment, or that it follows the one before.
+                // The write of the header of a segment, or of the record that links to it, fails.
                 storage.set(Some(Fault {
                     operation: Some(Operation::Write),
                     path_contains: ".log".into(),

@@ -1,5 +1,5 @@
-//! FloDB's memtable in a database: updates in place that no snapshot sees, and an order of writes
-//! that is the same before and after drains, switches, crashes and replays.
+//! FloDB's memtable in a database: in-place updates never show in a snapshot, and the order of
+//! writes survives drains, design switches, crashes and replays.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
@@ -14,8 +14,8 @@ fn design(text: &str) -> Design {
     text.parse().unwrap()
 }
 
-/// A database in which this design holds from the next memtable on; from the first one, if the
-/// database is new.
+/// Opens a database whose memtables follow this design from the next rotation on, or from the start
+/// if the database is new.
 fn open(storage: &Arc<MemoryStorage>, memtable: &str, buffer: &str) -> Db {
     let shape = format!("balanced L0=2; buffer={buffer}; table=64KiB; memtable={memtable}");
     let is_new = storage.list("db".as_ref()).is_ok_and(|names| names.is_empty());
@@ -33,13 +33,13 @@ fn number(value: &[u8]) -> u64 {
     u64::from_be_bytes(value[..8].try_into().unwrap())
 }
 
-/// Keys that are spread over all there are.
+/// Keys spread over the whole key space.
 fn spread(key: u64) -> [u8; 8] {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
 #[test]
-fn keys_that_are_written_again_are_not_flushed_again() {
+fn rewritten_keys_do_not_fill_the_memtable() {
     for (memtable, is_in_place) in [
         ("flodb", true),
         ("flodb(membuffer=25%,partition-bits=4,drain-threads=1,update=versions)", false),
@@ -64,14 +64,14 @@ fn keys_that_are_written_again_are_not_flushed_again() {
 }
 
 #[test]
-fn the_first_memtable_learns_where_keys_lie_that_begin_alike() {
+fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
     let db = open(&Arc::new(MemoryStorage::new(6)), "flodb(membuffer=75%)", "16MiB");
     std::thread::scope(|scope| {
         for thread in 0..3_u64 {
             let db = &db;
             scope.spawn(move || {
                 let mut rng = Rng::new(seed_from_env(60) + thread);
-                // Before, during and after: each thread sees what it wrote last.
+                // Before, during and after learning, each thread reads its own last write.
                 for round in 0..20_000_u64 {
                     let key = format!("user{:08}-{thread}", rng.below(4000));
                     db.put(&key, round.to_be_bytes()).unwrap();
@@ -82,15 +82,15 @@ fn the_first_memtable_learns_where_keys_lie_that_begin_alike() {
     });
     let stats = db.stats();
     assert_eq!(stats.flushes, 0);
-    // All but those that came before it had learned; in one part of the front level there would
-    // not be room for most.
+    // All writes after the memtable has learned. A single partition of the Membuffer would be too
+    // small for most of these keys.
     assert!(stats.membuffer.writes > 50_000, "{stats}");
     let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
     assert!(keys.is_sorted() && keys.len() > 11_000);
 }
 
 #[test]
-fn snapshots_and_iterators_keep_what_they_saw() {
+fn snapshots_and_iterators_do_not_change() {
     let db = open(&Arc::new(MemoryStorage::new(2)), "flodb", "1MiB");
     let mut kept = Vec::new();
     for round in 0..300_u64 {
@@ -118,7 +118,7 @@ fn snapshots_and_iterators_keep_what_they_saw() {
 }
 
 #[test]
-fn what_holds_data_is_not_given_a_design_that_discards_it() {
+fn a_database_with_data_refuses_a_design_that_discards_it() {
     let storage = Arc::new(MemoryStorage::new(3));
     let discard = design(
         "balanced; buffer=64KiB; memtable=flodb(membuffer=25%,partition-bits=4,drain-threads=1,flush=discard)",
@@ -131,7 +131,7 @@ fn what_holds_data_is_not_given_a_design_that_discards_it() {
     assert!(db.set_design(discard.clone()).is_err());
     assert_eq!(db.get("a").unwrap().unwrap(), "1");
     drop(db);
-    // One that is empty may; then what is full is thrown away, and no table is ever written.
+    // An empty database accepts the design; it then discards full memtables and writes no table.
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(4));
     let db = Options::new().storage(storage).design(discard).open("db").unwrap();
     for key in 0..5000_u64 {
@@ -143,7 +143,8 @@ fn what_holds_data_is_not_given_a_design_that_discards_it() {
     assert_eq!(db.iter().unwrap().count(), 0);
 }
 
-/// Accounts whose sum never changes: a reader that sees part of a transfer sees another sum.
+/// The sum of all accounts never changes, so a reader that sees half of a transfer sees another
+/// sum.
 #[test]
 fn readers_see_batches_whole_while_they_are_overwritten_in_place() {
     transfer("flodb");
@@ -156,7 +157,7 @@ fn restarting_scans_see_batches_whole_as_well() {
 }
 
 #[test]
-fn a_scan_beside_another_takes_its_moment_and_begins_again_if_there_is_something_newer() {
+fn a_piggybacking_scan_shares_a_sequence_number_and_restarts_on_newer_entries() {
     let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
     let db = open(&Arc::new(MemoryStorage::new(8)), memtable, "1MiB");
     let counts = || {
@@ -173,17 +174,18 @@ fn a_scan_beside_another_takes_its_moment_and_begins_again_if_there_is_something
     assert_eq!(db.range("a".."m").unwrap().count(), 2);
     assert_eq!(counts(), (3, 1, 0));
     assert_eq!((first.count(), second.count()), (1, 1));
-    // All of a range only: others have no end at which the protocol could say that it is through.
+    // Only bounded ranges use the protocol: without an end it could not know when the walk is
+    // complete.
     assert_eq!(db.iter().unwrap().count(), 2);
     assert_eq!(counts(), (3, 1, 0));
 }
 
 #[test]
-fn a_scan_that_is_always_overtaken_stops_writers_in_the_end() {
+fn a_scan_that_restarts_too_often_blocks_writers() {
     const KEYS: u64 = 100_000;
     let memtable = "flodb(membuffer=0%,partition-bits=0,drain-threads=0,scan=restart)";
     let db = open(&Arc::new(MemoryStorage::new(9)), memtable, "64MiB");
-    // One walk takes several time slices of a busy machine, so that the writer runs during each.
+    // One walk takes several time slices of a busy machine, so the writer runs during each.
     for key in 0..KEYS {
         db.put(spread(key), [7; 8]).unwrap();
     }
@@ -272,8 +274,8 @@ fn transfer(memtable: &str) {
     });
 }
 
-/// Several threads write the same keys; what is read in the end is what is read after a crash, and
-/// no reader ever sees a key go back.
+/// Several threads write the same keys. The final contents survive a crash, and no reader sees the
+/// value of a key go back.
 #[test]
 fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
     const KEYS: u64 = 16;
@@ -302,7 +304,7 @@ fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
                     let mut rng = Rng::new(seed * 100 + round as u64 * 10 + thread);
                     for step in 0..600_u64 {
                         let key = [rng.below(KEYS) as u8];
-                        // Of one thread, in rising order; a reader of it must not see it fall.
+                        // The values of one thread rise, and a reader must not see them fall.
                         let value = [&step.to_be_bytes()[..], &[thread as u8; 30]].concat();
                         if rng.percent(10) {
                             db.delete(key).unwrap();
@@ -324,7 +326,7 @@ fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
         let scanned: Vec<_> = db.range(..[KEYS as u8]).unwrap().map(|e| e.unwrap()).collect();
         let alive: Vec<_> = expected.iter().flatten().map(|value| &value[..]).collect();
         assert!(scanned.iter().map(|(_, value)| &value[..]).eq(alive), "{memtable}");
-        // Memtables are lost, and read back from the log.
+        // The next round replays the memtables from the log.
         drop(scanned);
         drop(db);
     }

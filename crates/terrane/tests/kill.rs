@@ -1,7 +1,7 @@
-//! A process that writes is killed, many times, and what it acknowledged is checked after.
+//! A writing process is killed many times; every write that it acknowledged must survive.
 //!
-//! The test runs itself as the writer: the child writes numbered keys and tells each on its
-//! standard output once the write has returned.
+//! The test runs itself as the writer: the child writes numbered keys and prints each number once
+//! its write has returned.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
@@ -18,7 +18,7 @@ const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
 const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
 const THREADS: u64 = 2;
 
-/// A run takes one of them, by its seed: every kind of memtable, and trees of several shapes.
+/// The seed picks one of these: all kinds of memtable, and trees of several shapes.
 const DESIGNS: &[&str] = &[
     "balanced L0=2 base=64KiB",
     "tiering T=3 L0=2 base=64KiB; memtable=skiplist",
@@ -41,7 +41,7 @@ fn open(dir: &Path, durability: Durability) -> Db {
 }
 
 fn key(thread: u64, number: u64) -> Vec<u8> {
-    // Scattered, so that compactions have something to merge.
+    // Scattered keys, so compactions have something to merge.
     let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     [&scattered.to_be_bytes()[..4], &thread.to_be_bytes()[7..], &number.to_be_bytes()].concat()
 }
@@ -50,8 +50,8 @@ fn value(thread: u64, number: u64) -> Vec<u8> {
     Rng::new(thread << 32 | number).bits().to_be_bytes().repeat((number % 20) as usize + 1)
 }
 
-/// Writes until it is killed: batches across keyspaces, and deletes of what was written before.
-fn write_for_ever(dir: &Path, durability: Durability) {
+/// Writes until it is killed: batches across keyspaces, and deletes of earlier keys.
+fn write_until_killed(dir: &Path, durability: Durability) {
     let db = open(dir, durability);
     let design = db.design();
     let other = db.keyspace("other", KeyspaceOptions::new().design(design)).unwrap();
@@ -69,7 +69,7 @@ fn write_for_ever(dir: &Path, durability: Durability) {
                         batch.delete(key(thread, number - 50));
                     }
                     db.write(&batch).unwrap();
-                    // One write call a line, so that lines of threads do not mix.
+                    // One write call per line, so the threads' lines do not mix.
                     std::io::stdout().write_all(format!("{thread} {number}\n").as_bytes()).unwrap();
                 }
             });
@@ -82,8 +82,8 @@ fn next_number(db: &Db, thread: u64) -> u64 {
     stored.map_or(0, |bytes| u64::from_be_bytes(bytes[..].try_into().unwrap()))
 }
 
-/// The last number of each thread that a child acknowledged before it was killed. The child is
-/// killed after the given time, or else once every thread has acknowledged [`ENOUGH`] writes.
+/// Runs a child and kills it after the given time, or else once every thread has acknowledged more
+/// than [`ENOUGH`] writes. Returns the last number that each thread acknowledged.
 fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec<Option<u64>> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_writes", "--nocapture", "--test-threads=1"])
@@ -103,8 +103,8 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
     let mut acknowledged = vec![None; THREADS as usize];
     for line in BufReader::new(stdout).lines() {
         let line = line.unwrap();
-        // The test harness of the child says things of its own: lines of other words, and the
-        // beginning of the child's first line.
+        // The child's test harness prints lines of its own, and text in front of the child's first
+        // line.
         let mut words = line.rsplit(' ').map(str::parse::<u64>);
         if let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) {
             acknowledged[thread as usize] = Some(number);
@@ -114,7 +114,7 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
         }
     }
     let ended = killer.join().unwrap();
-    // One that panics has a code of its own.
+    // A panic has an exit code of its own.
     assert!(!ended.success() && ended.code() != Some(101), "the child ended by itself: {ended}");
     acknowledged
 }
@@ -130,7 +130,7 @@ fn check(db: &Db, thread: u64, acknowledged: Option<u64>, story: &str) {
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let next = next_number(db, thread);
     let promised = acknowledged.map_or(0, |number| number + 1);
-    // One write may have been made and not acknowledged.
+    // One write may have happened without being acknowledged.
     assert!(
         (promised..=promised + 1).contains(&next),
         "{next} writes, {promised} acknowledged, {story}"
@@ -153,12 +153,12 @@ fn check(db: &Db, thread: u64, acknowledged: Option<u64>, story: &str) {
     assert!(!other.contains(key(thread, next)).unwrap(), "half of a batch in {story}");
 }
 
-/// The child; does nothing unless it is told where to write.
+/// The child. Does nothing unless the parent passes a directory.
 #[test]
 fn child_writes() {
     let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
     let durability = std::env::var(MODE_VARIABLE).unwrap().parse().unwrap();
-    write_for_ever(Path::new(&dir), durability);
+    write_until_killed(Path::new(&dir), durability);
 }
 
 fn kill_many_times(durability: Durability, kills: u64) {
@@ -173,7 +173,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
     small.open(&path).unwrap().close().unwrap();
     let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
-    // On a busy machine a child may be killed before it writes. The last one writes enough.
+    // On a busy machine a child may die before it writes. The last one writes enough.
     for kill in 0..=kills {
         let lives = (kill < kills).then(|| Duration::from_millis(rng.between(5, 150)));
         for (thread, number) in run_child(&path, durability, lives).into_iter().enumerate() {
@@ -183,7 +183,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
         let db = open(&path, durability);
         for thread in 0..THREADS {
             check(&db, thread, acknowledged[thread as usize], &story);
-            // A write that was not acknowledged has been seen now, and is there for good.
+            // The check has read the write that was not acknowledged, so it must stay.
             acknowledged[thread as usize] = next_number(&db, thread).checked_sub(1);
         }
         if rng.percent(30) {

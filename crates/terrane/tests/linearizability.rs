@@ -1,9 +1,9 @@
 //! Concurrent puts, gets and deletes on a few keys are linearizable.
 //!
-//! Threads record when each of their operations began and ended, and what it answered. For each
-//! key there must be an order of its operations that respects their times and in which every get
-//! answers the last put or delete before it (Wing and Gong 1993, with states that were tried
-//! remembered, Lowe 2017). Keys can be checked one by one, as linearizability is local.
+//! Threads record the start, the end and the answer of each operation. For each key there must be
+//! an order of its operations that respects these times and in which every get returns the last put
+//! or delete before it (Wing and Gong 1993, with the memoization of Lowe 2017). Keys can be checked
+//! one by one because linearizability is local.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
@@ -32,7 +32,7 @@ struct Event {
     action: Action,
 }
 
-/// Whether there is an order of the events that explains every read, beginning with no value.
+/// Whether some order of the events explains every read, starting without a value.
 fn is_linearizable(events: &[Event]) -> bool {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.begin);
@@ -47,7 +47,7 @@ fn is_linearizable(events: &[Event]) -> bool {
             continue;
         }
         let is_done = |index: usize| done[index / 64] >> (index % 64) & 1 == 1;
-        // Only what began before everything that is left has ended can come next.
+        // An event can come next only if it began before the first of the remaining events ended.
         let left = || events.iter().enumerate().filter(|(index, _)| !is_done(*index));
         let first_end = left().map(|(_, event)| event.end).min().unwrap();
         for (index, event) in left().take_while(|(_, event)| event.begin <= first_end) {
@@ -75,7 +75,7 @@ fn run(db: &Db, seed: u64, operations: u64) -> Vec<Vec<Event>> {
                 for number in 0..operations {
                     let key = rng.below(KEYS);
                     let name = [b'k', key as u8];
-                    // A value that is written once, ever.
+                    // Every value is written once.
                     let unique = seed << 40 | thread << 32 | number;
                     let begin = clock.fetch_add(1, Ordering::SeqCst);
                     let action = match rng.below(10) {
@@ -130,7 +130,7 @@ fn concurrent_histories_are_linearizable() {
         std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
-        // Memtables of a kilobyte, so that operations meet rotations, flushes and compactions.
+        // Memtables of a kilobyte, so operations overlap rotations, flushes and compactions.
         let memtable = *rng.pick(&["btree", "flodb", "flodb(membuffer=90%,partition-bits=0)"]);
         let buffer = *rng.pick(&["1KiB", "16KiB"]);
         let level0 = *rng.pick(&["L0=1", "L0=1", "L0=4; flush=merge"]);
@@ -169,7 +169,7 @@ fn the_checker_knows_right_from_wrong() {
         event(1, 2, read(Some(1))),
         event(3, 4, read(None))
     ]));
-    // Two writes at once may come in either order, but in one order for all.
+    // Two concurrent writes may take effect in either order, but all readers must see the same one.
     let writes = [event(0, 9, put1), event(0, 9, put2)];
     let seen = |a, b| [&writes[..], &[event(10, 11, read(a)), event(12, 13, read(b))]].concat();
     assert!(is_linearizable(&seen(Some(1), Some(1))));

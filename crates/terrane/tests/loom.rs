@@ -1,15 +1,15 @@
-//! The order in which writes become visible, under all orders of the threads that make them and all
-//! values that their atomics may show: `cargo xtask loom`.
+//! The order in which writes become visible, under all interleavings of the writer threads and all
+//! values that their atomics may read: `cargo xtask loom`.
 //!
 //! The module under test is compiled into this test. Under `--cfg loom` its ring has two slots, so
-//! that three writers use one of them again.
+//! three writers reuse one.
 #![cfg(loom)]
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
 
 #[path = "../src/engine/pipeline/commit_queue.rs"]
 mod commit;
 
-/// What the module under test takes from the crate.
+/// The types that the module under test imports from the crate.
 mod types {
     pub(crate) type SeqNo = u64;
 }
@@ -27,8 +27,8 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A queue, who gives out its sequence numbers, and what was inserted. As with a memtable, what is
-/// inserted is stored without any ordering of its own.
+/// A queue, the source of its sequence numbers, and the inserted entries. As in a memtable, the
+/// insert itself orders nothing.
 struct Database {
     queue: CommitQueue,
     entrance: Mutex<(Entrance, u64)>,
@@ -55,7 +55,7 @@ impl Database {
         seq
     }
 
-    /// What a reader sees: everything up to the visible position is there.
+    /// Reads the visible position; every write up to it must be inserted.
     fn read(&self) -> u64 {
         let visible = self.queue.visible();
         for seq in 1..=visible {
@@ -67,7 +67,7 @@ impl Database {
 }
 
 #[test]
-fn what_is_visible_is_there() {
+fn visible_writes_are_inserted() {
     model(|| {
         let database = Database::new();
         let other = Arc::clone(&database);
@@ -96,9 +96,9 @@ fn readers_see_writes_of_two_others_in_order() {
     });
 }
 
-/// Three writes through two slots: one is entered again, and may have to be waited for.
+/// Three writes share two slots, so one slot is reused and its writer may have to wait.
 #[test]
-fn slots_are_used_again_only_after_they_were_published() {
+fn slots_are_reused_only_after_publication() {
     model(|| {
         let database = Database::new();
         let other = Arc::clone(&database);
@@ -109,9 +109,9 @@ fn slots_are_used_again_only_after_they_were_published() {
     });
 }
 
-/// A write is given up, and another one comes after it: whatever the order, it is told.
+/// One write is abandoned, and a later one learns of it in every interleaving.
 #[test]
-fn a_queue_that_is_broken_off_leaves_no_one_asleep() {
+fn a_broken_queue_wakes_all_waiters() {
     model(|| {
         let database = Database::new();
         let (lost, next) = {

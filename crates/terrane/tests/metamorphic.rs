@@ -1,6 +1,6 @@
-//! The same operations have the same results under all settings, which are those of a model.
+//! The same operations have the same results under all settings, and agree with a model.
 //!
-//! `TERRANE_SEED` chooses where to begin, `TERRANE_ROUNDS` how many seeds to try.
+//! `TERRANE_SEED` sets the first seed, `TERRANE_ROUNDS` the number of seeds.
 #![allow(
     missing_docs,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Scans over long runs of tombstones: right, and not slow.
+//! Scans over long runs of tombstones are correct, and not quadratic.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("{number:04}").into_bytes()
 }
 
-/// Walks from one end, from both, or by seeks, and compares.
+/// Walks from one end, from both ends or by seeks, and compares.
 fn check(rng: &mut Rng, iter: Iter, from: &[u8], to: &[u8], model: &Model, seed: u64) {
     let inside = model.range(from.to_vec()..to.to_vec());
     let expected: Vec<_> = inside.map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -107,10 +107,10 @@ fn scans_over_runs_of_tombstones_agree_with_the_model() {
     }
 }
 
-/// If each look at the front walked over all tombstones before it, that would be ten thousand
-/// million steps, which take longer than the limit of the guard.
+/// A walk over all earlier tombstones at each look at the front would be ten thousand million
+/// steps, and exceed the limit of the guard.
 #[test]
-fn a_queue_is_emptied_in_time_that_follows_its_length() {
+fn emptying_a_queue_takes_linear_time() {
     const LENGTH: u64 = 150_000;
     let db = Options::new().storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
     for number in 0..LENGTH {
@@ -127,9 +127,9 @@ fn a_queue_is_emptied_in_time_that_follows_its_length() {
     }
 }
 
-/// The same, with another thread at the back of the queue all the time.
+/// The same, while another thread appends to the queue.
 #[test]
-fn a_queue_that_others_write_to_is_emptied_as_well() {
+fn emptying_a_queue_takes_linear_time_while_another_thread_appends() {
     const LENGTH: u64 = 150_000;
     let db = Options::new().storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
     for number in 0..LENGTH {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{done, path, told};
+use crate::support::{done, path, run_to_end};
 
 #[test]
 fn the_cs265_examples_of_the_course_are_answered_as_it_says() {
@@ -60,9 +60,9 @@ fn cs265_agrees_with_a_map_on_a_tree_of_many_levels() {
 }
 
 #[test]
-fn bad_lines_of_cs265_cost_nothing_but_the_exit_status() {
+fn bad_lines_of_cs265_only_change_the_exit_status() {
     let script = "p 1 2\nx\np 2\np 3 -2147483648\nl \"no such file\"\np 9 99999999999\ng 1\ng 3\n";
-    let (code, out, error) = told(&["cs265"], script);
+    let (code, out, error) = run_to_end(&["cs265"], script);
     assert_eq!((code, &out[..]), (1, "2\n\n"));
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 5, "{error}");
@@ -80,7 +80,7 @@ fn cs265_loads_binary_pairs_and_keeps_them_in_a_database() {
     for number in [1_i32, 4, -2, 5, 3, 6] {
         bytes.extend(number.to_le_bytes());
     }
-    // What is no whole pair is passed over, as Dent's program does.
+    // An incomplete pair at the end is skipped, as by Dent's program.
     bytes.extend(b"rest");
     std::fs::write(&file, &bytes).unwrap();
     let script = format!("l \"{file}\"\nr -10 10\n");
@@ -97,20 +97,20 @@ fn cs265_loads_binary_pairs_and_keeps_them_in_a_database() {
     let again = path(dir.path(), "again");
     done(&["load", &again, &out], "");
     assert_eq!(done(&["cs265", "--db", &again], "r -10 10\n"), "-2:5 1:4 3:6\n");
-    let (code, _, error) = told(&["load", &again, &file], "");
+    let (code, _, error) = run_to_end(&["load", &again, &file], "");
     assert!(code == 1 && error.contains("4 bytes are no whole pair"), "{code} {error}");
 }
 
 #[test]
-fn a_fixed_depth_ends_where_the_paper_says_and_a_free_one_does_not() {
+fn a_fixed_depth_limits_the_tree_and_a_free_one_does_not() {
     // 512 entries a page, 2 runs a level, 1 level: two runs and a buffer.
     let room = 512 * 3;
     let script: String = (0..=room).map(|key| format!("p {key} {key}\ng {key}\n")).collect();
     let small = ["cs265", "-b", "1", "-f", "2", "-d", "1", "--fixed-depth"];
-    let (code, out, error) = told(&small, &script);
+    let (code, out, error) = run_to_end(&small, &script);
     assert_eq!((code, out.lines().count()), (1, room));
     assert!(error.contains("No more space in tree"), "{error}");
     assert!(error.contains(&format!("line {}: ", 2 * room + 1)), "{error}");
     assert_eq!(done(&small[..7], &script).lines().count(), room + 1);
-    assert_eq!(told(&["cs265", "--fixed-depth", "--db", "x"], "").0, 2);
+    assert_eq!(run_to_end(&["cs265", "--fixed-depth", "--db", "x"], "").0, 2);
 }

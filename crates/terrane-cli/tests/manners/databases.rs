@@ -1,8 +1,8 @@
-//! Databases that others use, that are no databases, and that are compacted.
+//! Databases in use by others, paths without a database, and compactions.
 
 use std::path::Path;
 
-use crate::support::{Talk, done, path, told};
+use crate::support::{Talk, done, path, run_to_end};
 
 #[test]
 fn a_database_in_use_can_be_read_but_not_written() {
@@ -19,13 +19,13 @@ fn a_database_in_use_can_be_read_but_not_written() {
         &["cs265", "--db", &db],
         &["design", "set", &db, "tiering"],
     ] {
-        let (code, _, error) = told(args, "");
+        let (code, _, error) = run_to_end(args, "");
         assert_eq!(code, 5, "{args:?}: {error}");
         assert!(error.contains(&format!("process {}", shell.child.id())), "{error}");
     }
     assert_eq!(done(&["dump", &db], ""), "a\t1\n");
     assert_eq!(done(&["shell", &db, "--read-only", "-c", "get a"], ""), "1\n");
-    let (code, _, error) = told(&["shell", &db, "--read-only", "-c", "put a 2"], "");
+    let (code, _, error) = run_to_end(&["shell", &db, "--read-only", "-c", "put a 2"], "");
     assert!(code == 1 && error.contains("read-only"), "{code} {error}");
     assert!(done(&["inspect", "tree", &db], "").contains("1 entry"));
 }
@@ -46,13 +46,13 @@ fn compacting_a_range_leaves_no_old_version_in_it() {
     assert_eq!(done(&["dump", &db], ""), "a\t2\nc\t3\n");
     done(&["compact", &db, "a", "c"], "");
     for bad in [&["compact", &db, "a"][..], &["compact", &db, "'a", "c"], &["compact"]] {
-        assert_eq!(told(bad, "").0, 2, "{bad:?}");
+        assert_eq!(run_to_end(bad, "").0, 2, "{bad:?}");
     }
-    assert_eq!(told(&["compact", &path(dir.path(), "none")], "").0, 1);
+    assert_eq!(run_to_end(&["compact", &path(dir.path(), "none")], "").0, 1);
 }
 
 #[test]
-fn what_is_no_database_is_said_to_be_none() {
+fn paths_without_a_database_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (none, file) = (path(dir.path(), "none"), path(dir.path(), "file"));
     std::fs::write(&file, "text").unwrap();
@@ -68,12 +68,12 @@ fn what_is_no_database_is_said_to_be_none() {
             &["inspect", "log", place],
             &["shell", place, "--read-only", "-c", "count"],
         ] {
-            let (code, out, error) = told(args, "");
+            let (code, out, error) = run_to_end(args, "");
             assert!(code == 1 && out.is_empty(), "{args:?}: {code} {out} {error}");
             assert!(error.starts_with("error: ") && error.contains(place), "{args:?}: {error}");
         }
     }
-    assert_eq!(told(&["inspect", "table", &file], "").0, 4);
+    assert_eq!(run_to_end(&["inspect", "table", &file], "").0, 4);
     assert!(!Path::new(&none).exists());
     assert!(!Path::new(&path(dir.path(), "copy")).exists());
 }

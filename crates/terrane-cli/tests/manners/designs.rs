@@ -1,8 +1,8 @@
-//! Designs and options, told and changed.
+//! Designs and options, listed and changed.
 
 use std::path::Path;
 
-use crate::support::{done, path, told};
+use crate::support::{done, path, run_to_end};
 
 #[test]
 fn a_design_can_be_shown_and_set() {
@@ -10,7 +10,7 @@ fn a_design_can_be_shown_and_set() {
     let db = path(dir.path(), "db");
     done(&["shell", &db, "--design", "tiering T=4", "-c", "put a 1"], "");
     assert!(done(&["design", "show", "--db", &db], "").contains("tiering T=4"));
-    let (code, _, error) = told(&["shell", &db, "--design", "leveling", "-c", "count"], "");
+    let (code, _, error) = run_to_end(&["shell", &db, "--design", "leveling", "-c", "count"], "");
     assert!(code != 0 && error.contains("design"), "{code} {error}");
     done(&["design", "set", &db, "lazy-leveling"], "");
     let shown = done(&["design", "show", "--db", &db, "--json"], "");
@@ -23,12 +23,12 @@ fn a_design_can_be_shown_and_set() {
         let text = entry["design"].as_str().unwrap();
         assert!(done(&["design", "show", text, "--json"], "").contains(text), "{text}");
     }
-    assert_eq!(told(&["design", "show"], "").0, 2);
-    assert_eq!(told(&["design", "show", "tiering T=0"], "").0, 2);
+    assert_eq!(run_to_end(&["design", "show"], "").0, 2);
+    assert_eq!(run_to_end(&["design", "show", "tiering T=0"], "").0, 2);
 }
 
 #[test]
-fn the_design_space_is_listed_counted_and_changed_with_notice() {
+fn the_design_space_is_listed_counted_and_changed_with_a_notice() {
     let list = done(&["design", "list"], "");
     let line = list.lines().find(|line| line.starts_with("lethe ")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -54,11 +54,11 @@ fn the_design_space_is_listed_counted_and_changed_with_notice() {
     assert!(done(&["inspect", "key", &db, "a"], "").contains("put of 1 B in L1"));
     assert!(done(&["inspect", "key", &db, "b"], "").contains("no version"));
     std::fs::write(&file, "T = 4").unwrap();
-    assert_eq!(told(&["design", "show", &format!("@{file}")], "").0, 2);
+    assert_eq!(run_to_end(&["design", "show", &format!("@{file}")], "").0, 2);
 }
 
 #[test]
-fn options_are_told_with_their_flags_and_a_bad_value_is_a_usage_error() {
+fn options_are_listed_with_their_flags_and_a_bad_value_is_a_usage_error() {
     for line in done(&["options", "list", "--json"], "").lines() {
         let option: serde_json::Value = serde_json::from_str(line).unwrap();
         let flag = option["flag"].as_str().unwrap();
@@ -66,15 +66,15 @@ fn options_are_told_with_their_flags_and_a_bad_value_is_a_usage_error() {
     }
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
-    assert_eq!(told(&["shell", &db, "--read-mode", "psychic"], "").0, 2);
-    assert_eq!(told(&["shell", &db, "--memory-budget", "7"], "").0, 2);
+    assert_eq!(run_to_end(&["shell", &db, "--read-mode", "psychic"], "").0, 2);
+    assert_eq!(run_to_end(&["shell", &db, "--memory-budget", "7"], "").0, 2);
     assert!(!Path::new(&db).exists());
     let stats = done(&["shell", &db, "--durability", "sync", "-c", "stats"], "");
     assert!(stats.contains("durability          sync"), "{stats}");
 }
 
 #[test]
-fn what_merges_by_size_has_no_levels_and_one_that_never_would_is_refused() {
+fn size_tiered_designs_have_no_levels_and_one_that_never_merges_is_refused() {
     let shown = done(&["design", "show", "asterixdb-prefix"], "");
     assert!(shown.contains("no levels") && !shown.contains("capacity"), "{shown}");
     let json = done(&["design", "show", "asterixdb-prefix", "--json"], "");
@@ -85,12 +85,12 @@ fn what_merges_by_size_has_no_levels_and_one_that_never_would_is_refused() {
     );
     assert!(done(&["design", "show", "leveling"], "").contains("capacity"));
     let never = "tiering; granularity=run; trigger=prefix(8MiB); buffer=64MiB";
-    let (code, _, error) = told(&["design", "show", never], "");
+    let (code, _, error) = run_to_end(&["design", "show", never], "");
     assert!(code == 2 && error.contains("above the buffer of 64MiB"), "{code} {error}");
 }
 
 #[test]
-fn errors_of_designs_say_what_to_write() {
+fn design_errors_name_the_accepted_text() {
     for (design, part) in [
         ("leveling; memtable=hash-vector", "as in 'hash-vector(buckets=100000)'"),
         ("leveling; memtable=hash-vector(buckets=many)", "as in 'hash-vector(buckets=100000)'"),
@@ -102,7 +102,7 @@ fn errors_of_designs_say_what_to_write() {
         ("leveling; buffer=big", "found 'buffer=big', expected a number of bytes"),
         ("leveling; triger=run-count", "one of the keys"),
     ] {
-        let (code, _, error) = told(&["design", "show", design], "");
+        let (code, _, error) = run_to_end(&["design", "show", design], "");
         assert!(code == 2 && error.contains(part), "{design}: {code} {error}");
     }
     done(&["design", "show", "tiering; granularity=run; trigger=prefix()"], "");

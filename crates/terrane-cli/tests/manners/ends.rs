@@ -8,9 +8,9 @@ use terrane_testkit::wait_until;
 
 use crate::support::{Talk, command, done, interrupt, path, run};
 
-/// A reader that waits for each answer would wait for ever if one was held back.
+/// A reader that waits for each answer hung if the command buffered one.
 #[test]
-fn answers_are_out_before_more_input_is_waited_for() {
+fn answers_are_flushed_before_more_input_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let mut shell = Talk::with(&["shell", &db], dir.path());
@@ -27,7 +27,7 @@ fn answers_are_out_before_more_input_is_waited_for() {
 }
 
 #[test]
-fn what_was_answered_survives_being_killed() {
+fn answered_writes_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let mut shell = Talk::with(&["shell", &db], dir.path());
@@ -41,7 +41,7 @@ fn what_was_answered_survives_being_killed() {
     assert!(done(&["verify", &db], "").starts_with("ok: "));
 }
 
-/// As `| head` does: the reader goes away when it has seen enough.
+/// Like `| head`: the reader exits once it has seen enough.
 #[test]
 fn a_reader_that_goes_away_ends_a_command_quietly() {
     let dir = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn an_interrupted_load_leaves_a_whole_database() {
 }
 
 #[test]
-fn an_interrupted_cs265_removes_what_it_made() {
+fn an_interrupted_cs265_removes_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut started = command(&["cs265"]);
     let mut child = started.env("TMPDIR", dir.path()).spawn().unwrap();

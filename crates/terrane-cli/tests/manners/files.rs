@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{done, path, told};
+use crate::support::{done, path, run_to_end};
 
 #[test]
 fn all_bytes_survive_being_dumped_and_loaded() {
@@ -27,7 +27,7 @@ fn all_bytes_survive_being_dumped_and_loaded() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_named_with_its_line() {
+fn load_errors_name_the_line() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     for (format, input, what) in [
@@ -36,32 +36,35 @@ fn what_cannot_be_loaded_is_named_with_its_line() {
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\"}\n", "line 2: missing field"),
         ("jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n[\n", "line 2: "),
     ] {
-        let (code, _, error) = told(&["load", &db, "-", "--format", format], input);
+        let (code, _, error) = run_to_end(&["load", &db, "-", "--format", format], input);
         assert!(code == 1 && error.contains(what), "{code} {error}");
-        // What is before it stays, what is after it is not read.
+        // Lines before the bad one are loaded, later ones are not.
         assert_eq!(done(&["dump", &db], ""), "a\t1\n");
     }
     let long = format!("{}\tv\n", "k".repeat(70_000));
-    let (code, _, error) = told(&["load", &db, "-"], &long);
+    let (code, _, error) = run_to_end(&["load", &db, "-"], &long);
     assert!(code == 1 && error.contains("line 1: the key has 68.4 KiB"), "{code} {error}");
-    assert_eq!(told(&["load", &db, "file.gz"], "").0, 2);
-    assert_eq!(told(&["load", &db, &path(dir.path(), "none.tsv")], "").0, 1);
-    assert_eq!(told(&["load", &db, dir.path().to_str().unwrap(), "--format", "tsv"], "").0, 1);
+    assert_eq!(run_to_end(&["load", &db, "file.gz"], "").0, 2);
+    assert_eq!(run_to_end(&["load", &db, &path(dir.path(), "none.tsv")], "").0, 1);
+    assert_eq!(
+        run_to_end(&["load", &db, dir.path().to_str().unwrap(), "--format", "tsv"], "").0,
+        1
+    );
 }
 
 #[test]
-fn a_dump_does_not_write_over_a_file_unless_it_is_told_to() {
+fn a_dump_overwrites_a_file_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let (db, file) = (path(dir.path(), "db"), path(dir.path(), "all.tsv"));
     done(&["shell", &db], "put a 1\nput b 2\nput c 3\n");
     std::fs::write(&file, "precious").unwrap();
-    let (code, _, error) = told(&["dump", &db, &file], "");
+    let (code, _, error) = run_to_end(&["dump", &db, &file], "");
     assert!(code == 1 && error.contains("--force"), "{code} {error}");
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     done(&["dump", &db, &file, "--force", "--range", "b.."], "");
     assert_eq!(std::fs::read(&file).unwrap(), b"b\t2\nc\t3\n");
     assert_eq!(done(&["dump", &db, "--prefix", "a"], ""), "a\t1\n");
-    assert_eq!(told(&["dump", &db, "--format", "pairs"], "").0, 1);
-    assert_eq!(told(&["dump", &db, "--range", "b"], "").0, 2);
-    assert_eq!(told(&["dump", &path(dir.path(), "none")], "").0, 1);
+    assert_eq!(run_to_end(&["dump", &db, "--format", "pairs"], "").0, 1);
+    assert_eq!(run_to_end(&["dump", &db, "--range", "b"], "").0, 2);
+    assert_eq!(run_to_end(&["dump", &path(dir.path(), "none")], "").0, 1);
 }

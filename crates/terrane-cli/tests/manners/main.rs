@@ -1,4 +1,4 @@
-//! How the command behaves towards pipes, other processes, bad input and signals.
+//! The command and pipes, other processes, bad input and signals.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod cs265;

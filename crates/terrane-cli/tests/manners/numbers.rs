@@ -1,6 +1,6 @@
-//! Numbers mean the same in every command, and what is no number is told in the same words.
+//! Numbers mean the same in every command, and bad ones get the same error.
 
-use crate::support::{done, told};
+use crate::support::{done, run_to_end};
 
 #[test]
 fn counts_and_sizes_are_understood_in_every_spelling() {
@@ -20,7 +20,7 @@ fn counts_and_sizes_are_understood_in_every_spelling() {
 }
 
 #[test]
-fn what_is_no_number_or_out_of_its_limits_says_what_would_be_right() {
+fn bad_numbers_are_refused_with_the_accepted_values() {
     const COUNT: &str = "a whole number such as 20000, 500K, 1.5M or 1e9 is expected";
     const SIZE: &str = "a number of bytes such as 4096, 64MiB or 1.5GB is expected";
     const SOME: &str = "a whole number of at least 1 is expected";
@@ -53,7 +53,7 @@ fn what_is_no_number_or_out_of_its_limits_says_what_would_be_right() {
         (&["sweep", "--jobs", "0", "--out", "none"], "a whole number from 1 to 256 is expected"),
         (&["cs265", "-b", "none"], COUNT),
     ] {
-        let (code, out, error) = told(args, "");
+        let (code, out, error) = run_to_end(args, "");
         assert_eq!((code, &out[..]), (2, ""), "{args:?}: {error}");
         assert!(expected == "COUNT" || error.contains(expected), "{args:?}: {error}");
     }

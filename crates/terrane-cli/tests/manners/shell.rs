@@ -1,6 +1,6 @@
 //! Scripts of the shell.
 
-use crate::support::{done, path, told};
+use crate::support::{done, path, run_to_end};
 
 #[test]
 fn a_batch_happens_as_a_whole_or_not_at_all() {
@@ -8,11 +8,11 @@ fn a_batch_happens_as_a_whole_or_not_at_all() {
     let db = path(dir.path(), "db");
     let good = "put gone 1\nbatch\nput a 1\nput b 2\ndel gone\nend\nscan\n";
     assert_eq!(done(&["shell", &db], good), "ok\nok\na\t1\nb\t2\n");
-    let (code, out, error) = told(&["shell", &db], "batch\nput c 3\nput d\nend\ncount\n");
+    let (code, out, error) = run_to_end(&["shell", &db], "batch\nput c 3\nput d\nend\ncount\n");
     assert_eq!((code, &out[..]), (1, "2\n"));
     assert!(error.contains("line 3: the form is 'put KEY VALUE'"), "{error}");
     assert!(error.contains("line 4: nothing of the batch was written"), "{error}");
-    let (code, out, error) = told(&["shell", &db], "batch\nput e 5\n");
+    let (code, out, error) = run_to_end(&["shell", &db], "batch\nput e 5\n");
     assert_eq!((code, &out[..]), (1, ""));
     assert!(error.contains("was not written"), "{error}");
     assert_eq!(done(&["shell", &db], "batch\nput f 1\nabort\ncount\n"), "ok\n2\n");
@@ -24,7 +24,7 @@ fn every_command_of_a_script_answers_in_json() {
     let db = path(dir.path(), "db");
     let script =
         "put a 1\nget a\nget b\nput 0xff \"x\\ty\"\nscan\ncount a..b\nnonsense\ndel ..\ncount\n";
-    let (code, out, _) = told(&["shell", &db, "--json"], script);
+    let (code, out, _) = run_to_end(&["shell", &db, "--json"], script);
     assert_eq!(code, 1);
     assert_eq!(
         out,
@@ -49,15 +49,15 @@ fn every_command_of_a_script_answers_in_json() {
 }
 
 #[test]
-fn keyspaces_are_apart() {
+fn keyspaces_are_separate() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");
     let script = "put a 1\nuse logs\nput l 1\nput m 2\ncount\nkeyspaces\n";
     assert_eq!(done(&["shell", &db], script), "ok\nok\nok\nok\n2\ndefault\nlogs\n");
     assert_eq!(done(&["dump", &db, "--keyspace", "logs"], ""), "l\t1\nm\t2\n");
-    let (_, out, note) = told(&["dump", &db], "");
+    let (_, out, note) = run_to_end(&["dump", &db], "");
     assert!(out == "a\t1\n" && note.contains("logs"), "{out} {note}");
-    let (code, _, error) = told(&["dump", &db, "--keyspace", "none"], "");
+    let (code, _, error) = run_to_end(&["dump", &db, "--keyspace", "none"], "");
     assert!(code == 1 && error.contains("default, logs"), "{code} {error}");
 }
 

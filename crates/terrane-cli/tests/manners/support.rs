@@ -1,4 +1,4 @@
-//! Running the command, at once or line by line.
+//! Runs the command, at once or line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &[&str], input: &[u8]) -> Output {
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // A command that reads nothing may be gone already.
+            // A command that reads nothing may have exited already.
             let _ = stdin.write_all(input);
         });
         child.wait_with_output().unwrap()
@@ -26,15 +26,15 @@ pub(crate) fn run(args: &[&str], input: &[u8]) -> Output {
 }
 
 /// Exit code, standard output and standard error.
-pub(crate) fn told(args: &[&str], input: &str) -> (i32, String, String) {
+pub(crate) fn run_to_end(args: &[&str], input: &str) -> (i32, String, String) {
     let output = run(args, input.as_bytes());
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Standard output of a command that must end well.
+/// Standard output of a command that must succeed.
 pub(crate) fn done(args: &[&str], input: &str) -> String {
-    let (code, out, error) = told(args, input);
+    let (code, out, error) = run_to_end(args, input);
     assert_eq!(code, 0, "{args:?}: {error}");
     out
 }
@@ -43,14 +43,15 @@ pub(crate) fn path(dir: &Path, name: &str) -> String {
     dir.join(name).to_str().unwrap().to_owned()
 }
 
-/// A process that is talked to line by line.
+/// A process that a test talks to line by line.
 pub(crate) struct Talk {
     pub(crate) child: Child,
     answers: mpsc::Receiver<String>,
 }
 
 impl Talk {
-    /// One that makes what it makes in `temporary`: it is killed, and cannot remove it.
+    /// Starts the command with `temporary` as its directory for temporary files, which the test
+    /// removes because a killed process cannot.
     pub(crate) fn with(args: &[&str], temporary: &Path) -> Self {
         let mut child = command(args).env("TMPDIR", temporary).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -81,7 +82,7 @@ impl Drop for Talk {
     }
 }
 
-/// Asks a process to end as Ctrl-C does.
+/// Interrupts a process like Ctrl-C.
 pub(crate) fn interrupt(child: &Child) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());

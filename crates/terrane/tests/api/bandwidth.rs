@@ -1,4 +1,4 @@
-//! What flushes, compactions and writers may do in a second, and who is told when they wait.
+//! Write rates and I/O budgets: what they bound, and the events of writers that they stall.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn fill(db: &Db, entries: u32, round: u32) {
 }
 
 #[test]
-fn a_budget_holds_for_flushes_and_compactions_and_is_lifted_live() {
+fn an_io_budget_bounds_background_writes_and_can_be_lifted() {
     const BUDGET: u64 = 4 << 20;
     let text = "leveling-full L0=2 T=3; scheduler=greedy; stop=100; delay=90; buffers=50";
     let db = options(text).io_budget(IoBudget::Total(BUDGET)).open(DIR).unwrap();
@@ -63,7 +63,7 @@ fn closing_does_not_wait_for_a_budget() {
 }
 
 #[test]
-fn writes_keep_to_the_greatest_rate_of_a_design() {
+fn writes_stay_within_the_maximum_rate_of_a_design() {
     let db = options("leveling; max-rate=5000").open(DIR).unwrap();
     let start = Instant::now();
     fill(&db, 500, 1);
@@ -75,12 +75,12 @@ fn writes_keep_to_the_greatest_rate_of_a_design() {
     fill(&db, 500, 2);
 }
 
-/// Who is told may write: no lock is held then.
+/// The listener may use the database, because no lock is held while it runs.
 #[test]
-fn who_is_held_up_is_told_once_with_the_cause_and_what_ends_it() {
-    let told: Arc<Mutex<Vec<Event>>> = Arc::default();
+fn stalled_writers_emit_events_with_cause_and_end() {
+    let reported: Arc<Mutex<Vec<Event>>> = Arc::default();
     let handle: Arc<OnceLock<Db>> = Arc::default();
-    let (listener, writer) = (Arc::clone(&told), Arc::clone(&handle));
+    let (listener, writer) = (Arc::clone(&reported), Arc::clone(&handle));
     let text = "tiering L0=4 T=4; limit=local(8); violation=stop; buffers=8";
     let options = options(text).io_budget(IoBudget::Total(64 << 10)).on_event(move |event| {
         listener.lock().unwrap().push(event.event.clone());
@@ -106,12 +106,13 @@ fn who_is_held_up_is_told_once_with_the_cause_and_what_ends_it() {
     assert!(text.starts_with("default: stopped by ") && text.contains("until "), "{text}");
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
-    let told = told.lock().unwrap().clone();
+    let reported = reported.lock().unwrap().clone();
     let stalls: Vec<&Event> =
-        told.iter().filter(|event| matches!(event, Event::WritesStalled(_))).collect();
-    let resumed = told.iter().filter(|event| matches!(event, Event::WritesResumed { .. })).count();
+        reported.iter().filter(|event| matches!(event, Event::WritesStalled(_))).collect();
+    let resumed =
+        reported.iter().filter(|event| matches!(event, Event::WritesResumed { .. })).count();
     assert!(!stalls.is_empty() && stalls.len() < 40, "{stalls:?}");
-    assert!(resumed > 0, "{told:?}");
+    assert!(resumed > 0, "{reported:?}");
     for stall in stalls {
         let Event::WritesStalled(stall) = stall else { continue };
         assert_eq!(stall.effect, StallEffect::Stopped);
@@ -121,10 +122,10 @@ fn who_is_held_up_is_told_once_with_the_cause_and_what_ends_it() {
     handle.get().unwrap().clone().close().unwrap();
 }
 
-/// With a piece of 64 KiB a table of a megabyte is forced many times, and a failure of any of them
-/// is one of the table.
+/// A table of a megabyte is synced many times, every 64 KiB. If one of these syncs fails, the table
+/// fails.
 #[test]
-fn tables_are_forced_to_disk_piece_by_piece() {
+fn tables_are_synced_in_chunks() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let design: Design = "leveling; buffer=2MiB; table=2MiB".parse().unwrap();
     let options = Options::new().storage(Arc::new(storage.clone())).design(design);
@@ -137,7 +138,7 @@ fn tables_are_forced_to_disk_piece_by_piece() {
         is_permanent: false,
         error: std::io::ErrorKind::Other,
     }));
-    // A failed sync is final for the file, not for the data: the flush is made again.
+    // A failed sync is final for the file, not for its data: the flush writes another table.
     let _ = db.flush();
     assert_eq!(storage.fired(), 1, "the table was forced to disk less than four times");
     storage.set(None);

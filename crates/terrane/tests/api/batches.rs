@@ -22,7 +22,7 @@ fn later_operations_of_a_batch_take_precedence() {
     check();
     db.compact_range::<&str>(..).unwrap();
     check();
-    // A batch can be used again, and be emptied.
+    // A batch can be reused, and cleared.
     db.delete_range::<&str>(..).unwrap();
     db.write(&batch).unwrap();
     check();
@@ -45,7 +45,7 @@ fn one_refused_operation_refuses_the_batch() {
     assert_eq!(keys(db.iter().unwrap()), ["a"]);
 }
 
-/// Batches write the same number to two keyspaces: no reader ever sees two numbers.
+/// Batches write the same number to two keyspaces: no reader ever sees two different numbers.
 #[test]
 fn readers_never_see_a_batch_in_part() {
     let (options, _) = in_memory();
@@ -77,10 +77,10 @@ fn readers_never_see_a_batch_in_part() {
     });
 }
 
-/// Whatever part of the unsynced bytes the loss of power takes, a batch is there in both keyspaces
-/// or in neither, also where one of them was flushed and the other was not.
+/// Whichever part of the unsynced bytes a power failure takes, a batch is in both keyspaces or in
+/// neither, even if only one of them was flushed.
 #[test]
-fn the_loss_of_power_keeps_batches_whole_across_keyspaces() {
+fn a_power_failure_keeps_batches_whole_across_keyspaces() {
     let (options, storage) = in_memory();
     storage.record_crash_points();
     let db = options.clone().design(small_design()).open(DIR).unwrap();

@@ -1,4 +1,4 @@
-//! What flushes and compactions put into the block cache.
+//! Blocks that flushes and compactions add to the block cache.
 
 use terrane::{CacheStats, CacheWarming, Db, ReadMode};
 
@@ -22,8 +22,8 @@ fn misses(db: &Db) -> (u64, u64, u64) {
     (data_misses, index_misses, filter_misses)
 }
 
-/// Two runs, of which `keys` were read, are compacted; returns what readers of the same keys miss
-/// after that: data, indexes, filters.
+/// Reads `keys` of two runs, compacts them, reads the keys again, and returns the misses of the
+/// second read: data, indexes, filters.
 fn after_compaction(
     warming: CacheWarming,
     mode: ReadMode,
@@ -45,24 +45,25 @@ fn after_compaction(
 }
 
 #[test]
-fn readers_find_in_the_cache_what_took_the_place_of_what_they_had_there() {
+fn compactions_warm_the_blocks_that_readers_had_cached() {
     let cached = |warming| after_compaction(warming, ReadMode::Cached, 0..3000);
     let (data, indexes, filters) = cached(CacheWarming::None);
     assert!(data > 100 && indexes >= 5 && filters >= 5, "{data} {indexes} {filters}");
     assert_eq!(cached(CacheWarming::Meta), (data, 0, 0));
     assert_eq!(cached(CacheWarming::All), (0, 0, 0));
-    // What is mapped is not read through the cache.
+    // Mapped tables bypass the cache.
     assert_eq!(after_compaction(CacheWarming::All, ReadMode::Mapped, 0..3000), (0, 0, 0));
 }
 
 #[test]
-fn what_nobody_had_in_the_cache_is_not_put_there() {
+fn blocks_that_nobody_had_cached_are_not_warmed() {
     let (options, storage) = in_memory();
     let design = DESIGN.parse().unwrap();
     let db = options.design(design).open(DIR).unwrap();
     (0..2).for_each(|round| fill(&db, round));
     db.close().unwrap();
-    // What the flushes put into the cache went with it; of the first of some tables all is read.
+    // Closing dropped the blocks that the flushes had cached. This reads the first of several
+    // tables.
     let (options, _) = in_memory();
     let options = options.storage(std::sync::Arc::new(storage)).memory_budget(64 << 20);
     let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
@@ -73,12 +74,13 @@ fn what_nobody_had_in_the_cache_is_not_put_there() {
     assert_eq!(stats.compactions, 1);
     let written = stats.compaction_bytes_written;
     let warmed = stats.cache.warmed_bytes;
-    // About a tenth, half of which comes from the run that nobody read in.
+    // About a tenth: one of several tables was read, and half of its new blocks come from a run
+    // that was not.
     assert!(warmed > 0 && warmed < written / 5, "{warmed} of {written}");
 }
 
 #[test]
-fn the_cache_keeps_to_its_room() {
+fn the_cache_stays_within_its_capacity() {
     let (options, _) = in_memory();
     let options = options.read_mode(ReadMode::Cached).cache_warming(CacheWarming::All);
     let db = options.memory_budget(2 << 20).design(DESIGN.parse().unwrap()).open(DIR).unwrap();

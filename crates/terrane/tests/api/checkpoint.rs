@@ -9,7 +9,7 @@ use terrane::{Background, Db, KeyspaceOptions, Options, WriteBatch};
 use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
 
 #[test]
-fn a_checkpoint_holds_what_was_there_and_lives_by_itself() {
+fn a_checkpoint_holds_all_contents_and_is_independent() {
     let (options, _) = in_memory();
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
@@ -27,7 +27,7 @@ fn a_checkpoint_holds_what_was_there_and_lives_by_itself() {
         keys(copy.keyspace("other", KeyspaceOptions::new()).unwrap().iter().unwrap()),
         ["k"]
     );
-    // Neither disturbs the other.
+    // Neither database affects the other.
     copy.delete_range::<&str>(..).unwrap();
     copy.compact_range::<&str>(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 151);
@@ -83,8 +83,8 @@ fn a_directory_with_files_in_it_is_refused_and_left_alone() {
     db.checkpoint(&target).unwrap();
 }
 
-/// Numbers are written in order to two keyspaces at once, while checkpoints are made: each opens,
-/// and holds a prefix, the same in both.
+/// Threads write numbers in order to two keyspaces while checkpoints are made. Each checkpoint
+/// opens and holds a prefix, the same in both keyspaces.
 #[test]
 fn checkpoints_while_writing_open_and_hold_a_prefix() {
     let storage = MemoryStorage::new(3);

@@ -43,10 +43,10 @@ fn after_close_every_call_of_every_handle_says_closed() {
         assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
     }
     assert!(Error::Closed.to_string().contains("open it again"));
-    // What was begun goes on with what it holds; figures are figures.
+    // An iterator keeps what it has pinned, and counters stay readable.
     assert_eq!(keys(iter).len(), 100);
     assert_eq!(clone.stats().writes, 100);
-    // Closed is closed, though handles are left.
+    // The database is closed although handles exist.
     let again = options.open(DIR).unwrap();
     assert_eq!(again.iter().unwrap().count(), 100);
     clone.close().unwrap();
@@ -69,7 +69,7 @@ fn close_leaves_nothing_to_replay_and_drop_leaves_the_log() {
 }
 
 #[test]
-fn close_keeps_even_what_no_durability_was_asked_for() {
+fn close_keeps_unlogged_writes() {
     let (options, _) = in_memory();
     let none = WriteOptions::new().durability(Durability::None);
     let db = options.open(DIR).unwrap();

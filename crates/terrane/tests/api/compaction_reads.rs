@@ -1,4 +1,4 @@
-//! What compactions read, and what they leave to readers.
+//! Which bytes compactions read, and that they leave the cache to readers.
 
 use terrane::{Db, KeyspaceOptions, ReadMode};
 
@@ -14,7 +14,7 @@ fn fill(db: &Db, round: u8) {
 }
 
 #[test]
-fn a_compaction_leaves_the_cache_as_it_is_and_counts_what_it_reads() {
+fn a_compaction_bypasses_the_cache_and_counts_its_reads() {
     for (read_mode, compression) in [
         (ReadMode::Cached, "none"),
         (ReadMode::Direct, "lz4"),
@@ -43,7 +43,7 @@ fn a_compaction_leaves_the_cache_as_it_is_and_counts_what_it_reads() {
         assert_eq!(after.memory.cache_bytes, before.memory.cache_bytes, "{what}");
         assert_eq!(after.cache, before.cache, "{what}");
         let read = after.compaction_bytes_read;
-        // All of four runs but for their filters and properties; the hot keyspace is not in it.
+        // All of four runs except filters and properties. The hot keyspace is not compacted.
         assert!(read > inputs * 7 / 10 && read < inputs, "{what}: {read} of {inputs}");
         read_hot();
         let last = db.stats().cache;
@@ -58,13 +58,13 @@ fn a_compaction_leaves_the_cache_as_it_is_and_counts_what_it_reads() {
 }
 
 #[test]
-fn what_is_dropped_unread_is_not_counted_as_read() {
+fn tables_dropped_unread_are_not_counted_as_read() {
     for read_mode in [ReadMode::Cached, ReadMode::Mapped] {
         let (options, _) = in_memory();
         let db = options.read_mode(read_mode).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
         fill(&db, 1);
         db.delete_range::<&[u8]>(..).unwrap();
-        // The flush is done and nothing else before the compaction, which drops the table itself.
+        // Only the flush precedes the compaction, which drops the table itself.
         db.compact_range::<&[u8]>(..).unwrap();
         let stats = db.stats();
         assert!(stats.tables_dropped > 0 && stats.table_bytes == 0);

@@ -1,4 +1,5 @@
-//! A table that compactions cannot read: what waits for it is told of it, and the rest goes on.
+//! A table that compactions cannot read: callers that depend on it get the error, and other work
+//! goes on.
 
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, Db, Error, ErrorKind};
@@ -6,7 +7,7 @@ use terrane_testkit::run_guarded;
 
 use crate::support::{DIR, in_memory};
 
-/// A database whose only table, of keys from `a` to `z`, has a damaged block.
+/// A database whose only table, with keys from `a` to `z`, has a damaged block.
 fn damaged(background: Background) -> Db {
     let (options, storage) = in_memory();
     let db = options.open(DIR).unwrap();
@@ -33,15 +34,15 @@ fn guarded<T: Send + 'static>(db: &Db, work: impl FnOnce(&Db) -> T + Send + 'sta
     run_guarded(move || work(&db))
 }
 
-fn assert_tells_of_table(error: &Error) {
+fn assert_names_table(error: &Error) {
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
     let text = error.to_string();
     assert!(text.contains(".sst") && text.contains("repair"), "{text}");
 }
 
-/// Writers waited for ever for a compaction that would never be picked again.
+/// Writers hung, waiting for a compaction that would never be picked again.
 #[test]
-fn writers_that_a_damaged_table_stops_are_told_so() {
+fn writers_stopped_by_a_damaged_table_get_the_error() {
     for background in [Background::Threads, Background::Inline] {
         let db = damaged(background);
         let round = |db: &Db, number: u32| {
@@ -50,32 +51,32 @@ fn writers_that_a_damaged_table_stops_are_told_so() {
             db.flush()
         };
         let error = guarded(&db, move |db| (0..40).find_map(|number| round(db, number).err()));
-        assert_tells_of_table(&error.expect("writers were not stopped"));
-        assert_tells_of_table(&guarded(&db, |db| db.put("c", "1").unwrap_err()));
-        assert_tells_of_table(&guarded(&db, |db| db.wait_for_compactions().unwrap_err()));
-        assert_tells_of_table(&db.stats().error.unwrap());
-        // Reads of what is not damaged go on.
+        assert_names_table(&error.expect("writers were not stopped"));
+        assert_names_table(&guarded(&db, |db| db.put("c", "1").unwrap_err()));
+        assert_names_table(&guarded(&db, |db| db.wait_for_compactions().unwrap_err()));
+        assert_names_table(&db.stats().error.unwrap());
+        // Reads of undamaged blocks succeed.
         assert!(db.get("a").unwrap().is_some() && db.get("z").unwrap().is_some());
         guarded(&db, |db| db.clone().close().unwrap());
     }
 }
 
-/// The first call told of the damage; the next ones waited for what was in their way, which was
-/// the table that the first one had found.
+/// The first call returned the damage. The next ones hung, because they waited for the conflicting
+/// table that the first call had found.
 #[test]
 fn a_range_with_a_damaged_table_is_refused_each_time_it_is_compacted() {
     for background in [Background::Threads, Background::Inline] {
         let db = damaged(background);
-        // A table alone would be moved unread.
+        // Without this key the table would be moved unread.
         db.put("b", "1").unwrap();
         for _ in 0..3 {
             let refused = guarded(&db, |db| db.compact_range::<&str>(..));
-            assert_tells_of_table(&refused.unwrap_err());
+            assert_names_table(&refused.unwrap_err());
         }
         db.put("c", "1").unwrap();
         guarded(&db, |db| db.flush().unwrap());
         assert_eq!(db.get("c").unwrap().unwrap(), "1");
-        // What was done since has not made the table whole.
-        assert_tells_of_table(&db.stats().error.unwrap());
+        // Later work has not repaired the table.
+        assert_names_table(&db.stats().error.unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! What was deleted is gone from tables in time, under every eagerness.
+//! Deleted keys leave the tables in time, under every eagerness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn key(number: u32) -> String {
     format!("{:05}", number.wrapping_mul(7919) % 5000)
 }
 
-/// No table holds a tombstone that is older than the threshold.
+/// Checks that no table holds a tombstone older than the threshold.
 fn check(db: &Db, clock: &ManualClock, name: &str) {
     use terrane::Clock;
     let threshold = u64::try_from(THRESHOLD.as_micros()).unwrap();
@@ -53,7 +53,7 @@ fn deletes_are_persistent_in_time_under_every_design() {
             db.put(key(number), "a value that has some length to it").unwrap();
         }
         work(&db);
-        // Deletes among writes, while time goes on.
+        // Deletes between writes, while time passes.
         for round in 0..120u32 {
             if round < 40 {
                 for number in 0..10 {
@@ -73,7 +73,7 @@ fn deletes_are_persistent_in_time_under_every_design() {
         }
         let stats = db.stats();
         assert_eq!(stats.table_tombstones + stats.table_range_tombstones, 0, "{}", entry.name);
-        // Nothing that was deleted is left of the values, either: what is there is what is read.
+        // Tables hold at least the entries that a scan returns.
         let found = db.iter().unwrap().count() as u64;
         let in_tables: u64 = db.tree().shape.tables().map(|table| table.entries).sum();
         assert!(in_tables >= found, "{}", entry.name);
@@ -81,7 +81,7 @@ fn deletes_are_persistent_in_time_under_every_design() {
 }
 
 #[test]
-fn a_delete_that_nothing_follows_is_flushed_by_time() {
+fn a_delete_without_later_writes_is_flushed_by_time() {
     let (db, clock) = open(tiny("leveling"));
     db.put("a", "1").unwrap();
     db.flush().unwrap();
@@ -94,14 +94,14 @@ fn a_delete_that_nothing_follows_is_flushed_by_time() {
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_sees_and_no_longer() {
+fn a_snapshot_delays_delete_persistence_until_it_is_released() {
     let (db, clock) = open(tiny("tiering"));
     db.put("a", "1").unwrap();
     let snapshot = db.snapshot();
     db.delete("a").unwrap();
     db.flush().unwrap();
     clock.advance(THRESHOLD * 2);
-    // Work ends, though the tombstone cannot go.
+    // Background work ends although the tombstone has to stay.
     work(&db);
     assert_eq!(snapshot.get("a").unwrap().unwrap(), "1");
     drop(snapshot);

@@ -1,4 +1,4 @@
-//! What was deleted is in no file any more once its time is over: not in tables, and not in the log.
+//! The bytes of deleted values are gone from all files in time: tables and log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support::{DIR, tiny};
 const THRESHOLD: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_secs(2);
 
-/// Every memtable that keeps what it is given in another way.
+/// The memtables that store entries differently.
 const MEMTABLES: [&str; 6] = [
     "btree",
     "skiplist",
@@ -27,7 +27,7 @@ const MEMTABLES: [&str; 6] = [
 fn small(name: &str, memtable: &str) -> Design {
     let mut design = tiny(name);
     design.memtable = format!("leveling; memtable={memtable}").parse::<Design>().unwrap().memtable;
-    // What is looked for has to lie there as it was written.
+    // The search for bytes needs uncompressed tables.
     design.compression = "leveling; compression=none".parse::<Design>().unwrap().compression;
     design
 }
@@ -80,12 +80,12 @@ impl Case {
         }
     }
 
-    /// The files that hold these bytes.
+    /// The files that contain these bytes.
     fn holders(&self, bytes: &str) -> Vec<String> {
         let dir = Path::new(DIR);
         let names = self.storage.list(dir).unwrap();
         let holds = |name: &String| {
-            // One that a thread has removed by now holds nothing.
+            // A thread may remove a file meanwhile, which then counts as empty.
             let contents = self.storage.read(&dir.join(name)).unwrap_or_default();
             contents.windows(bytes.len()).any(|window| window == bytes.as_bytes())
         };
@@ -107,7 +107,7 @@ impl Case {
         }
     }
 
-    /// Puts what is to be deleted, in tables and in memory, and some beside it.
+    /// Puts the values to be deleted, into tables and memory.
     fn put_doomed(&self) {
         for number in [1, 70, 71, 140, 250] {
             self.db().put(key(number), format!("doomed {number}")).unwrap();
@@ -142,13 +142,13 @@ fn each(of: impl Fn(Case)) {
 }
 
 #[test]
-fn an_idle_database_lets_go_of_what_was_deleted() {
+fn an_idle_database_erases_deleted_values() {
     each(|case| {
         case.fill();
         case.put_doomed();
         case.work();
         case.pass(Duration::from_secs(6));
-        // Once more, into the log and the memtable only.
+        // The same keys again, in the log and the memtable only.
         case.put_doomed();
         case.delete_doomed();
         assert!(!case.holders("doomed").is_empty());
@@ -158,7 +158,7 @@ fn an_idle_database_lets_go_of_what_was_deleted() {
 }
 
 #[test]
-fn a_database_in_use_lets_go_of_what_was_deleted() {
+fn a_busy_database_erases_deleted_values() {
     each(|case| {
         case.fill();
         case.put_doomed();
@@ -179,7 +179,7 @@ fn a_database_in_use_lets_go_of_what_was_deleted() {
 }
 
 #[test]
-fn what_was_due_while_the_database_was_closed_is_done_when_it_is_opened() {
+fn erasure_due_while_closed_happens_on_opening() {
     each(|mut case| {
         case.fill();
         case.put_doomed();
@@ -203,7 +203,7 @@ fn what_was_due_while_the_database_was_closed_is_done_when_it_is_opened() {
 }
 
 #[test]
-fn a_loss_of_power_at_any_time_keeps_nothing_for_longer() {
+fn a_power_failure_does_not_delay_erasure() {
     for (round, entry) in catalogue::ALL.iter().enumerate() {
         let mut case = Case::new(entry.name, MEMTABLES[round % MEMTABLES.len()]);
         case.fill();
@@ -211,7 +211,7 @@ fn a_loss_of_power_at_any_time_keeps_nothing_for_longer() {
         case.pass(STEP * (round as u32 % 8));
         case.delete_doomed();
         case.db().sync().unwrap();
-        // At some time on the way, after which there are files of both openings.
+        // The crash comes at various times; afterwards there are files of both openings.
         case.pass(STEP * (round as u32 * 7 % 40));
         let percent = [0, 30, 70, 100][round % 4];
         case.crash(Crash::Power(Survival { percent, seed: round as u64 }));
@@ -223,7 +223,7 @@ fn a_loss_of_power_at_any_time_keeps_nothing_for_longer() {
 }
 
 #[test]
-fn a_log_that_was_closed_holds_nothing() {
+fn closing_empties_the_log() {
     let mut case = Case::new(catalogue::DEFAULT, "btree");
     case.put_doomed();
     case.db.take().unwrap().close().unwrap();
@@ -233,7 +233,7 @@ fn a_log_that_was_closed_holds_nothing() {
 }
 
 #[test]
-fn keyspaces_hold_nothing_for_each_other() {
+fn a_keyspace_does_not_delay_erasure_in_another() {
     let case = Case::new(catalogue::DEFAULT, "btree");
     let options = || KeyspaceOptions::new().design(small("tiering", "skiplist"));
     let idle = case.db().keyspace("idle", options()).unwrap();
@@ -263,7 +263,7 @@ fn keyspaces_hold_nothing_for_each_other() {
 }
 
 #[test]
-fn a_snapshot_and_an_iterator_keep_what_they_see_and_no_longer() {
+fn a_snapshot_and_an_iterator_delay_erasure_until_they_are_released() {
     let case = Case::new("tiering", "btree");
     case.put_doomed();
     case.work();
@@ -273,14 +273,14 @@ fn a_snapshot_and_an_iterator_keep_what_they_see_and_no_longer() {
     case.pass(THRESHOLD * 2);
     assert_eq!(snapshot.get(key(1)).unwrap().unwrap(), "doomed 1");
     assert_eq!(iterator.next().unwrap().unwrap().1, "doomed 1");
-    // The log keeps nothing for them.
+    // The log keeps nothing for the snapshot and the iterator.
     assert!(case.holders("doomed").iter().all(|name| !name.ends_with(".log")));
     drop((snapshot, iterator));
     case.pass(STEP);
-    case.assert_gone("let go of");
+    case.assert_gone("released");
 }
 
-/// It stayed until the database was opened again.
+/// The file stayed until the database was reopened.
 #[test]
 fn a_file_that_could_not_be_removed_is_removed_later() {
     for (name, path) in [("leveling", ".log"), ("leveling", ".sst"), ("tiering", ".sst")] {
@@ -300,7 +300,7 @@ fn a_file_that_could_not_be_removed_is_removed_later() {
         case.put_doomed();
         case.db().flush().unwrap();
         case.pass(STEP);
-        // Once more, into the log only.
+        // The same keys again, in the log only.
         case.put_doomed();
         case.delete_doomed();
         fault.set(Some(Fault {
@@ -319,7 +319,7 @@ fn a_file_that_could_not_be_removed_is_removed_later() {
 }
 
 #[test]
-fn threads_let_go_of_the_log_by_time_alone() {
+fn background_threads_erase_the_log_by_time_alone() {
     let storage = MemoryStorage::new(1);
     let db = Options::new()
         .storage(Arc::new(storage.clone()))

@@ -5,7 +5,7 @@ use std::ops::Bound::{Excluded, Included};
 use crate::support::{DIR, fill, in_memory, keys, small};
 
 #[test]
-fn range_deletes_take_the_bounds_that_they_are_given() {
+fn range_deletes_respect_their_bounds() {
     let db = small();
     fill(&db, 10, 0);
     db.flush().unwrap();
@@ -43,7 +43,7 @@ fn inverted_and_empty_ranges_delete_nothing_and_cost_nothing() {
 }
 
 #[test]
-fn what_is_put_after_a_range_delete_is_there_wherever_both_end_up() {
+fn a_put_after_a_range_delete_is_visible_wherever_both_end_up() {
     let db = small();
     let check = |when: &str| {
         assert_eq!(keys(db.iter().unwrap()), ["004", "100"], "{when}");
@@ -82,7 +82,7 @@ fn a_range_delete_is_in_the_log() {
 }
 
 #[test]
-fn snapshots_see_what_was_there_before_each_range_delete() {
+fn snapshots_see_the_contents_before_each_range_delete() {
     let db = small();
     let mut snapshots = Vec::new();
     for round in 0..4u32 {
@@ -125,7 +125,7 @@ fn tables_that_a_range_delete_covers_are_dropped_unread() {
 }
 
 #[test]
-fn deleting_what_is_not_there_is_fine() {
+fn deleting_an_absent_key_succeeds() {
     let db = small();
     db.delete("nothing").unwrap();
     db.delete_range("a".."z").unwrap();
@@ -135,9 +135,10 @@ fn deleting_what_is_not_there_is_fine() {
     assert_eq!(db.stats().table_bytes, 0);
 }
 
-/// Each range of a batch was kept with the numbers of all that it lies in: 275 MiB for these.
+/// Each range of a batch was stored with the sequence numbers of all ranges around it: 275 MiB for
+/// these.
 #[test]
-fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_what_they_say() {
+fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_their_keys() {
     const COUNT: u32 = 6000;
     let (options, _) = in_memory();
     let db = options.memory_budget(256 << 20).open(DIR).unwrap();
@@ -149,7 +150,7 @@ fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_what_they_say
     for number in 1..=COUNT {
         batch.delete_range(key(number)..key(2 * COUNT + 1 - number));
     }
-    // After some of the ranges that it lies in, and before others.
+    // This put comes after some of the ranges that cover it, and before others.
     batch.put(key(COUNT / 2), "between");
     batch.delete_range(key(COUNT - 10)..key(COUNT + 10));
     let before = db.snapshot();
@@ -173,7 +174,8 @@ fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_what_they_say
     check("compacted");
 }
 
-/// Ranges of many writes are as large as they are nested; a memtable ends when they fill it.
+/// Nested ranges of many writes take memory in proportion to their depth. They count towards the
+/// size at which a memtable rotates.
 #[test]
 fn nested_range_deletes_of_many_writes_fill_memtables() {
     let (options, _) = in_memory();

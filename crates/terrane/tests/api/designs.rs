@@ -1,4 +1,4 @@
-//! Another design on a live database.
+//! Changing the design of a live database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ fn write(db: &Db, round: u32) {
     }
 }
 
-/// Every level holds as many runs as its design lets it, once nothing is left to be done.
+/// Checks that every level of a settled tree holds as many runs as its design allows.
 fn check_shape(db: &Db) {
     let (tree, design) = (db.tree(), db.design());
     let last = tree.shape.last_level();
@@ -104,7 +104,7 @@ fn every_design_of_the_catalogue_takes_over_from_any_other() {
 }
 
 #[test]
-fn writers_wait_for_the_shape_of_the_tree_where_the_design_says_so() {
+fn writers_wait_until_the_tree_is_in_shape_if_the_design_says_so() {
     let (options, _) = in_memory();
     let design: Design = "tiering T=3; buffer=4KiB; stall=full".parse().unwrap();
     let db = options.design(design).open(DIR).unwrap();
@@ -165,14 +165,14 @@ fn with_memtable(memtable: &str) -> Design {
 }
 
 #[test]
-fn another_memtable_is_used_from_the_next_rotation_on() {
+fn a_new_memtable_kind_applies_from_the_next_rotation() {
     let (options, _) = in_memory();
     let db = options.clone().design(with_memtable("btree")).open(DIR).unwrap();
     for (round, memtable) in (0..).zip(MEMTABLES) {
         db.put("key", format!("before {round}")).unwrap();
         let held = db.snapshot();
         db.set_design(with_memtable(memtable)).unwrap();
-        // The memtable of before is used until it is full or flushed.
+        // The old memtable is used until it is full or flushed.
         db.put("key", format!("in between {round}")).unwrap();
         db.flush().unwrap();
         assert_eq!(db.get("key").unwrap().unwrap(), format!("in between {round}").as_bytes());
@@ -181,7 +181,7 @@ fn another_memtable_is_used_from_the_next_rotation_on() {
         assert_eq!(db.get("key").unwrap().unwrap(), format!("after {round}").as_bytes());
         assert_eq!(held.get("key").unwrap().unwrap(), format!("before {round}").as_bytes());
         assert_eq!(db.design().memtable.to_string(), memtable);
-        // 400 keys of 1000 numbers, the same ones every time, and this one.
+        // 400 distinct keys from 1000 numbers, the same ones each time, and this one.
         assert_eq!(pairs(db.iter().unwrap()).len(), 401);
     }
     let all = pairs(db.iter().unwrap());
@@ -190,10 +190,9 @@ fn another_memtable_is_used_from_the_next_rotation_on() {
     assert_eq!(pairs(db.iter().unwrap()), all);
 }
 
-/// Four writers, each with its own keys, which it writes again and again with rising numbers, while
-/// the memtable is changed under them.
+/// Four writers put rising numbers to keys of their own while the kind of the memtable changes.
 #[test]
-fn no_write_is_lost_or_turned_round_while_memtables_change() {
+fn no_write_is_lost_or_reordered_while_memtables_change() {
     let (options, _) = in_memory();
     let options = options.background(Background::Threads);
     let db = options.clone().design(with_memtable("btree")).open(DIR).unwrap();
@@ -245,10 +244,10 @@ fn no_write_is_lost_or_turned_round_while_memtables_change() {
     check(&options.open(DIR).unwrap());
 }
 
-/// A load, then lookups among writes, then scans, then a load again: the memtable follows within
-/// two rotations, and says so.
+/// A load, then lookups among writes, then scans, then a load again: the memtable kind follows
+/// within two rotations, and an event says so.
 #[test]
-fn an_open_choice_of_memtable_follows_the_operations() {
+fn an_automatic_memtable_choice_follows_the_operations() {
     const ROTATION: u64 = 4000;
     let design = "leveling; buffer=512KiB; memtable=auto";
     let db = in_memory().0.design(design.parse::<Design>().unwrap()).open(DIR).unwrap();
@@ -269,29 +268,29 @@ fn an_open_choice_of_memtable_follows_the_operations() {
         let choice = db.tree().memtable_choice.unwrap();
         assert!(choice.reason.contains("% writes"), "{}", choice.reason);
         assert!(db.tree().to_string().contains(&choice.reason));
-        // It is what it stays after half of the phase, in which there are two rotations.
+        // The kind is stable in the second half of each phase, after two rotations.
         let kind = choice.kind.to_string();
         assert!(kinds.iter().skip(2 * ROTATION as usize).all(|other| *other == kind), "{kinds:?}");
         chosen.push(kind.split_once('(').map_or(kind.clone(), |(name, _)| name.to_owned()));
     }
     assert_eq!(chosen, ["vector", "hash-vector", "btree", "vector"]);
-    let told = db.events();
-    let told = told.iter().filter_map(|told| match &told.event {
+    let reported = db.events();
+    let reported = reported.iter().filter_map(|reported| match &reported.event {
         Event::MemtableChosen { kind, reason, .. } => Some((kind.clone(), reason.clone())),
         _ => None,
     });
-    let (kinds, reasons): (Vec<String>, Vec<String>) = told.unzip();
-    // Old events are forgotten.
+    let (kinds, reasons): (Vec<String>, Vec<String>) = reported.unzip();
+    // The event log has dropped old events.
     assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
     assert!(reasons.iter().all(|reason| reason.contains("expected for each")));
-    // Another design ends the choice.
+    // A design that names a memtable ends the choice.
     db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
     db.flush().unwrap();
     assert_eq!(db.tree().memtable_choice, None);
     assert_eq!(db.iter().unwrap().count() as u64, 16 * ROTATION);
 }
 
-/// What one keyspace is asked for decides nothing about the memtable of another.
+/// The operations on one keyspace do not affect the memtable of another.
 #[test]
 fn every_tree_chooses_its_memtable_by_its_own_operations() {
     let design: Design = "leveling; buffer=256KiB; memtable=auto".parse().unwrap();
@@ -309,10 +308,10 @@ fn every_tree_chooses_its_memtable_by_its_own_operations() {
     assert!(chosen.starts_with("hash-vector"), "{chosen}");
 }
 
-/// Dent's Fig. 1: a buffer of three entries, a fanout of two. Ours merges a level as soon as it is
-/// full, his when the next run comes; what is there after it is the same.
+/// Dent's Fig. 1: a buffer of three entries, a fanout of two. This engine merges a level when it is
+/// full, Dent's when the next run arrives; the resulting tree is the same.
 #[test]
-fn the_example_of_dents_report_ends_as_its_figure_does() {
+fn the_example_of_dents_report_ends_like_its_figure() {
     let (options, _) = in_memory();
     let design = "tiering T=2 L0=2; trigger=run-count; granularity=level; filter=0.5";
     let db = options.design(design.parse().unwrap()).open(DIR).unwrap();
@@ -334,16 +333,16 @@ fn the_example_of_dents_report_ends_as_its_figure_does() {
             level.runs.iter().map(entries).collect()
         })
         .collect();
-    // Of the two entries of key 4 the newer one is left.
+    // The newer one of the two entries of key 4 is left.
     assert_eq!(levels, [vec![3], vec![5]]);
     assert_eq!(db.get("4").unwrap().unwrap(), "7");
     assert_eq!(db.iter().unwrap().count(), 8);
 }
 
-/// The power is lost anywhere between a change of the design and the end of all that it asks for:
-/// the database has the one design or the other, all of its data, and a change that can be undone.
+/// A power failure anywhere between a design change and the end of its compactions: the database
+/// has either design and all of its data, and the change can be undone.
 #[test]
-fn a_change_that_is_cut_off_half_way_is_whole_and_can_be_undone() {
+fn a_design_change_interrupted_by_a_power_failure_is_atomic_and_can_be_undone() {
     let small = "T=3; buffer=4KiB; table=4KiB; block=512B";
     let [tiering, leveling]: [Design; 2] =
         ["tiering", "leveling"].map(|name| format!("{name} {small}").parse().unwrap());
@@ -387,9 +386,10 @@ fn a_change_that_is_cut_off_half_way_is_whole_and_can_be_undone() {
     assert!(seen[0] > 0 && seen[1] > 10, "{seen:?}");
 }
 
-/// All tables of a level were made by the same compaction, and nothing was read: rules to which
-/// tables are equal took the first one each time, which then spanned most keys of its level, and
-/// rewrote most of the next one. Loads wrote up to six times what others did.
+/// One compaction made all tables of a level, and nothing read them. Movement rules that see no
+/// difference between tables took the first one each time, which then spanned most keys of its
+/// level and rewrote most of the next one. Loads wrote up to six times as much as under other
+/// rules.
 #[test]
 fn no_movement_rewrites_much_more_than_taking_turns() {
     let written = |movement: &str| {
@@ -423,8 +423,8 @@ fn no_movement_rewrites_much_more_than_taking_turns() {
     }
 }
 
-/// The last level of lazy leveling had no size from which on it has another one below it, so that
-/// all data was rewritten whenever level 0 was full.
+/// The last level of lazy leveling had no size above which the tree grows a level, so all data was
+/// rewritten whenever level 0 was full.
 #[test]
 fn no_design_with_one_run_in_the_last_level_rewrites_it_again_and_again() {
     let is_lazy = |name: &&str| {

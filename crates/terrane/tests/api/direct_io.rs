@@ -1,4 +1,4 @@
-//! Tables around the page cache.
+//! Tables that bypass the page cache.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn tables(storage: &MemoryStorage) -> BTreeMap<String, Vec<u8>> {
 fn tables_written_around_the_page_cache_are_the_same_to_the_byte() {
     let [buffered, direct] = [WriteMode::Buffered, WriteMode::Direct].map(|mode| {
         let (options, storage) = in_memory();
-        // Tables say when they were made.
+        // Tables contain their creation time.
         let options = options.clock(Arc::new(ManualClock::new(1_000_000)));
         let db = run(options.write_mode(mode).read_mode(ReadMode::Direct));
         check(&db);
@@ -69,7 +69,7 @@ fn every_pair_of_modes_reads_what_was_written_on_a_disk() {
 }
 
 #[test]
-fn a_file_system_that_refuses_is_used_through_the_page_cache_and_the_figures_say_so() {
+fn refused_direct_io_falls_back_to_the_page_cache_and_is_counted() {
     let (options, storage) = in_memory();
     storage.refuse_direct();
     let options = options.read_mode(ReadMode::Direct).write_mode(WriteMode::Direct);
@@ -81,7 +81,7 @@ fn a_file_system_that_refuses_is_used_through_the_page_cache_and_the_figures_say
 }
 
 #[test]
-fn damage_is_told_as_damage_whichever_way_a_table_is_read() {
+fn damage_is_reported_as_corruption_in_every_read_mode() {
     let (options, storage) = in_memory();
     let db = run(options.write_mode(WriteMode::Direct));
     db.close().unwrap();

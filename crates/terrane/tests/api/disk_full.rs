@@ -1,11 +1,12 @@
-//! A full disk: told, survived, and over when there is room again.
+//! A full disk: the error, the survival of acknowledged writes, and the recovery once there is
+//! space.
 
 use terrane::{Error, ErrorKind};
 
 use crate::support::{DIR, in_memory, keys, small_design};
 
 #[test]
-fn a_full_disk_is_told_with_the_file_and_the_remedy_and_passes() {
+fn a_full_disk_error_names_file_and_remedy_and_passes() {
     let (options, storage) = in_memory();
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     storage.set_capacity(Some(storage.used_bytes() + 20_000));
@@ -23,7 +24,7 @@ fn a_full_disk_is_told_with_the_file_and_the_remedy_and_passes() {
     assert!(failure.path.starts_with(DIR), "{error}");
     let text = error.to_string();
     assert!(text.contains("disk is full") && text.contains("free some space"), "{text}");
-    // Reads go on, and all that was acknowledged is there.
+    // Reads work and find all acknowledged writes.
     assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), kept as usize);
     storage.set_capacity(None);
     db.put("resumed", "by itself").unwrap();
@@ -36,13 +37,13 @@ fn a_full_disk_is_told_with_the_file_and_the_remedy_and_passes() {
 }
 
 #[test]
-fn a_checkpoint_without_room_leaves_nothing_behind() {
+fn a_checkpoint_on_a_full_disk_leaves_nothing_behind() {
     use terrane::storage::Storage;
     let (options, storage) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();
     db.put("k", [1; 3000]).unwrap();
     db.flush().unwrap();
-    // Wherever it runs out of room: in a table, in the log, in the manifest.
+    // Space may run out in a table, in the log or in the manifest.
     let used = storage.used_bytes();
     let mut failures = 0;
     for room in (0u64..).step_by(64) {

@@ -1,5 +1,5 @@
-//! Tables that a range delete covers go as soon as it is flushed, without a compaction; those that
-//! are replaced while someone reads them, soon after.
+//! Flushing a range delete drops the tables that it covers, without a compaction. Tables that
+//! readers still use are removed soon after the last reader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn left() -> Vec<String> {
 }
 
 #[test]
-fn covered_tables_go_with_one_edit_and_without_a_read() {
+fn covered_tables_are_dropped_by_one_edit_without_a_read() {
     let db = small();
     fill_and_settle(&db);
     let before = db.stats();
@@ -36,9 +36,9 @@ fn covered_tables_go_with_one_edit_and_without_a_read() {
     assert!(stats.table_bytes < 20_000, "{}", stats.table_bytes);
     assert_eq!(stats.compactions, before.compactions);
     assert_eq!(stats.compaction_bytes_read, before.compaction_bytes_read);
-    // The tombstones themselves, and what tells where they are.
+    // Only the tombstones and the index of their table were read.
     assert!(stats.table_bytes_read - before.table_bytes_read < 4096);
-    // The tables at the ends are still there, and under the tombstone in part.
+    // The tables at the ends stay, because the tombstone covers them in part.
     assert_eq!(stats.table_range_tombstones, 1);
     assert_eq!(keys(db.iter().unwrap()), left());
     assert_eq!(db.get("00500").unwrap(), None);
@@ -50,7 +50,7 @@ fn covered_tables_go_with_one_edit_and_without_a_read() {
 }
 
 #[test]
-fn their_files_go_when_the_last_reader_does() {
+fn files_of_dropped_tables_are_removed_with_the_last_reader() {
     let (options, storage) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();
     fill_and_settle(&db);
@@ -70,7 +70,7 @@ fn their_files_go_when_the_last_reader_does() {
 }
 
 #[test]
-fn a_snapshot_in_between_keeps_them_until_it_goes() {
+fn an_older_snapshot_keeps_covered_tables_until_it_is_released() {
     for background in [Background::Inline, Background::Threads] {
         let (options, _) = in_memory();
         let db = options.design(small_design()).background(background).open(DIR).unwrap();
@@ -85,7 +85,7 @@ fn a_snapshot_in_between_keeps_them_until_it_goes() {
         assert_eq!(older.get("01000").unwrap().unwrap().len(), 100);
         assert_eq!(keys(newer.iter().unwrap()), left());
         drop(older);
-        // One that came after the delete is not in the way.
+        // The snapshot taken after the delete keeps nothing.
         db.wait_for_compactions().unwrap();
         assert!(db.stats().table_bytes < 20_000, "{background:?} {}", db.stats());
         assert!(db.stats().tables_dropped > 40);
@@ -95,7 +95,7 @@ fn a_snapshot_in_between_keeps_them_until_it_goes() {
 }
 
 #[test]
-fn threads_drop_them_without_being_asked() {
+fn background_threads_drop_covered_tables() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().design(small_design()).memory_budget(16 << 20);
     let db = options.open(dir.path()).unwrap();
@@ -107,10 +107,10 @@ fn threads_drop_them_without_being_asked() {
 }
 
 #[test]
-fn what_lies_below_a_dropped_table_does_not_come_back() {
+fn entries_below_a_dropped_table_stay_deleted() {
     let db = small();
-    // Old versions in tables that the delete covers in part only, below newer ones that it covers
-    // whole, tombstones and a range tombstone of their own included.
+    // Older versions lie in tables that the delete covers in part, below newer ones in tables that
+    // it covers completely, among them tombstones and a range tombstone.
     db.put("a", "old").unwrap();
     db.put("m", "old").unwrap();
     db.put("n", "old").unwrap();
@@ -143,7 +143,7 @@ fn what_lies_below_a_dropped_table_does_not_come_back() {
 }
 
 #[test]
-fn tables_stay_gone_after_reopening_and_crashes() {
+fn dropped_tables_stay_gone_after_reopening_and_crashes() {
     let (options, storage) = in_memory();
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     fill_and_settle(&db);
@@ -182,9 +182,9 @@ fn tables_are_consistent(options: &Options, image: &MemoryStorage) -> bool {
     count == 20 || count == 2000
 }
 
-/// With threads, who lets go of tables last only lets go: the threads of the database remove them.
+/// With threads, the last reader only releases the tables. A background thread removes them.
 #[test]
-fn tables_that_an_iterator_kept_go_soon_after_it() {
+fn tables_that_an_iterator_pinned_are_removed_soon_after_it() {
     let storage = MemoryStorage::new(1);
     let options = Options::new().storage(Arc::new(storage.clone())).design(small_design());
     let db = options.open(DIR).unwrap();

@@ -1,4 +1,4 @@
-//! What survives: for a database, and for one write.
+//! What survives a crash, per database and per write.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn put(db: &Db, key: &str, durability: Durability) {
 }
 
 #[test]
-fn each_durability_survives_what_it_says() {
+fn each_durability_survives_the_promised_crashes() {
     let hour = Durability::Interval(Duration::from_secs(3600));
     for (durability, by_process, by_power) in [
         (Durability::None, false, false),
@@ -30,7 +30,7 @@ fn each_durability_survives_what_it_says() {
         (Durability::Sync, true, true),
     ] {
         let (options, storage) = in_memory();
-        // With inline background work an interval has no thread to sync it: each write does.
+        // With inline background work no thread could sync after the interval, so each write syncs.
         let options = options.background(Background::Threads).durability(durability);
         let db = options.open(DIR).unwrap();
         db.put("k", "v").unwrap();
@@ -42,7 +42,7 @@ fn each_durability_survives_what_it_says() {
 }
 
 #[test]
-fn a_durable_write_carries_all_before_it_but_those_of_none() {
+fn a_durable_write_carries_all_earlier_logged_writes() {
     let (options, storage) = in_memory();
     let db = options.open(DIR).unwrap();
     put(&db, "a none", Durability::None);
@@ -71,14 +71,14 @@ fn an_interval_syncs_by_itself_and_shares_its_syncs() {
     let survivors = || after(&options, &storage, NOTHING).len();
     wait_until(|| survivors() == 500, || format!("{} of 500 writes are synced", survivors()));
     let syncs = db.stats().log_syncs - before;
-    // One sync an interval at most, however long the writes took.
+    // At most one sync an interval, however long the writes took.
     let intervals = start.elapsed().as_millis() as u64 / 20;
     assert!((1..=intervals + 2).contains(&syncs), "{syncs} syncs in {intervals} intervals");
 }
 
-/// No thread is left to sync what was promised to be synced within the interval.
+/// Afterwards no thread is left to sync within the promised interval.
 #[test]
-fn the_last_handle_syncs_what_an_interval_still_owes() {
+fn dropping_the_last_handle_syncs_pending_interval_writes() {
     let (options, storage) = in_memory();
     let hour = Durability::Interval(Duration::from_secs(3600));
     let options = options.background(Background::Threads).durability(hour);

@@ -1,4 +1,4 @@
-//! What an error says: the file, the place, the remedy.
+//! The text of errors: file, offset, remedy.
 
 use std::path::Path;
 
@@ -29,7 +29,8 @@ fn a_damaged_block_names_file_offset_and_remedy() {
     assert_eq!((&place.path, place.offset), (&path, Some(0)));
     let text = error.to_string();
     assert!(text.contains(".sst at byte 0") && text.contains("terrane repair"), "{text}");
-    // A scan that is cut short cannot be taken for a whole one: the error is an item, and the last.
+    // The error is an item of the iterator and its last one, so a scan that was cut short does not
+    // look complete.
     let mut iter = db.iter().unwrap();
     assert_eq!(iter.next().unwrap().unwrap_err().kind(), ErrorKind::Corruption);
     assert!(iter.next().is_none() && iter.next().is_none());
@@ -49,7 +50,7 @@ fn a_missing_table_is_seen_when_the_database_is_opened() {
 }
 
 #[test]
-fn files_of_a_newer_format_are_told_from_damage() {
+fn a_newer_format_is_distinguished_from_damage() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path()).unwrap();
     db.put("a", "1").unwrap();
@@ -58,7 +59,7 @@ fn files_of_a_newer_format_are_told_from_damage() {
     let log =
         log.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
-    // Version 2 with a checksum that holds; docs/FORMAT.md says how it is made.
+    // Version 2 with a valid checksum; docs/FORMAT.md defines it.
     bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
     let sum = xxh3_header(&bytes[..88]);
     bytes[88..96].copy_from_slice(&sum.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What happens, told to who listens and to who asks later.
+//! Events: the calls of the listener, and the list that `events` returns.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::support::{DIR, in_memory, small_design};
 type Told = Arc<Mutex<Vec<LoggedEvent>>>;
 
 fn listen(options: Options) -> (Options, Told) {
-    let told = Told::default();
-    let listener = Arc::clone(&told);
-    (options.on_event(move |event| listener.lock().unwrap().push(event.clone())), told)
+    let reported = Told::default();
+    let listener = Arc::clone(&reported);
+    (options.on_event(move |event| listener.lock().unwrap().push(event.clone())), reported)
 }
 
 #[test]
-fn flushes_compactions_and_designs_are_told_in_order_with_reasons() {
-    let (options, told) = listen(in_memory().0);
+fn flushes_compactions_and_design_changes_emit_events_in_order_with_reasons() {
+    let (options, reported) = listen(in_memory().0);
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     for round in 0..4 {
         for key in ["a", "b", "c"] {
@@ -30,7 +30,7 @@ fn flushes_compactions_and_designs_are_told_in_order_with_reasons() {
     db.wait_for_compactions().unwrap();
     db.set_design("leveling; buffer=4KiB; table=4KiB".parse().unwrap()).unwrap();
     let events = db.events();
-    assert_eq!(*told.lock().unwrap(), events);
+    assert_eq!(*reported.lock().unwrap(), events);
     assert!(events.iter().zip(1..).all(|(event, number)| event.number == number));
     let Event::FlushBegun { keyspace, reason, entries, bytes, .. } = &events[0].event else {
         panic!("{events:?}");
@@ -58,19 +58,19 @@ fn flushes_compactions_and_designs_are_told_in_order_with_reasons() {
     let last = &events.last().unwrap().event;
     let Event::DesignChanged { before, after, .. } = last else { panic!("{last}") };
     assert!(before.starts_with("1-leveling") && after.starts_with("leveling"), "{last}");
-    // Another opening begins anew.
+    // Each opening numbers its events anew.
     db.close().unwrap();
-    let closed = told.lock().unwrap().len();
+    let closed = reported.lock().unwrap().len();
     let db = options.open(DIR).unwrap();
-    assert_eq!(told.lock().unwrap()[closed..], db.events());
+    assert_eq!(reported.lock().unwrap()[closed..], db.events());
 }
 
 #[test]
-fn trouble_is_told_once_however_often_work_is_tried() {
+fn repeated_failures_emit_one_event() {
     let (options, memory) = in_memory();
     let storage = FaultStorage::new(Arc::new(memory));
     let options = options.storage(Arc::new(storage.clone())).background(Background::Threads);
-    let (options, told) = listen(options.design(small_design()));
+    let (options, reported) = listen(options.design(small_design()));
     let db = options.open(DIR).unwrap();
     storage.set(Some(Fault {
         operation: Some(Operation::Append),
@@ -86,7 +86,8 @@ fn trouble_is_told_once_however_often_work_is_tried() {
     storage.set(None);
     db.flush().unwrap();
     db.close().unwrap();
-    let events: Vec<Event> = told.lock().unwrap().iter().map(|told| told.event.clone()).collect();
+    let events: Vec<Event> =
+        reported.lock().unwrap().iter().map(|reported| reported.event.clone()).collect();
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
     let ends =
         |event: &Event| matches!(event, Event::TroubleEnded { work: BackgroundWork::Flush, .. });
@@ -102,9 +103,9 @@ fn trouble_is_told_once_however_often_work_is_tried() {
 }
 
 #[test]
-fn a_delete_that_stays_too_long_is_told_once() {
+fn a_late_delete_emits_one_event() {
     let clock = Arc::new(ManualClock::new(1_000_000));
-    let (options, told) = listen(in_memory().0.design(small_design()).clock(clock.clone()));
+    let (options, reported) = listen(in_memory().0.design(small_design()).clock(clock.clone()));
     let db = options.delete_persistence(Duration::from_secs(100)).open(DIR).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
@@ -116,9 +117,9 @@ fn a_delete_that_stays_too_long_is_told_once() {
     for _ in 0..3 {
         while db.run_background_job().unwrap() {}
     }
-    let is_late = |told: &LoggedEvent| matches!(told.event, Event::DeletesLate { .. });
+    let is_late = |reported: &LoggedEvent| matches!(reported.event, Event::DeletesLate { .. });
     let late: Vec<LoggedEvent> =
-        told.lock().unwrap().iter().filter(|told| is_late(told)).cloned().collect();
+        reported.lock().unwrap().iter().filter(|reported| is_late(reported)).cloned().collect();
     let [late] = &late[..] else { panic!("{late:?}") };
     let Event::DeletesLate { age_micros, threshold_micros, .. } = late.event else { panic!() };
     assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));

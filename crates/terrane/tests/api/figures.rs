@@ -1,4 +1,4 @@
-//! Counters and sizes add up.
+//! Counters and sizes are consistent.
 
 use std::path::Path;
 
@@ -105,10 +105,10 @@ fn a_get_that_finds_its_key_looks_into_one_block_of_the_run_that_has_it() {
 }
 
 #[test]
-fn compactions_are_timed_and_those_that_only_moved_are_told_apart() {
+fn compactions_are_timed_and_moves_are_counted_separately() {
     let (options, _) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();
-    // In order nothing overlaps, so that tables only move.
+    // Keys in order do not overlap, so tables only move.
     for number in 0..2_000u32 {
         db.put(number.to_be_bytes(), [1; 50]).unwrap();
     }
@@ -166,7 +166,7 @@ fn reads_are_counted_by_level_and_tombstones_by_age() {
 }
 
 #[test]
-fn memory_is_told_by_holder_and_keeps_to_the_budget() {
+fn memory_is_reported_by_holder_and_stays_within_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().memory_budget(4 << 20).read_mode(ReadMode::Cached);
     let db = options
@@ -186,14 +186,14 @@ fn memory_is_told_by_holder_and_keeps_to_the_budget() {
     let sum = memory.memtable_bytes + memory.cache_bytes + memory.pinned_bytes + memory.job_bytes;
     assert_eq!(memory.total_bytes(), sum);
     assert!(memory.cache_bytes > 128 << 10, "{memory:?}");
-    // The cache gives room up when memory is counted, not with each block that a reader pins.
+    // The cache evicts when memory is counted, not with each block that a reader pins.
     let slack = memory.budget_bytes / 64;
     assert!(memory.total_bytes() <= memory.budget_bytes + slack, "{memory:?}");
     drop(held);
 }
 
 #[test]
-fn figures_and_trees_print_what_they_hold() {
+fn stats_and_trees_print_their_values() {
     let (options, _) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();
     fill(&db, 200, 0);

@@ -20,7 +20,7 @@ fn level0_runs(db: &Db) -> usize {
 }
 
 #[test]
-fn flushes_leave_one_run_and_the_answers_of_any_other_design() {
+fn merging_flushes_leave_one_run_and_the_same_answers() {
     let (db, _) = open();
     let (other, _) = in_memory();
     let other = other.design(DESIGN.replace("merge", "new").parse().unwrap()).open(DIR).unwrap();
@@ -51,7 +51,7 @@ fn flushes_leave_one_run_and_the_answers_of_any_other_design() {
 }
 
 #[test]
-fn jobs_tell_of_flushes_that_merged() {
+fn jobs_record_merging_flushes() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().background(Background::Inline).design(DESIGN.parse().unwrap());
     let db = options.open(dir.path()).unwrap();
@@ -70,7 +70,7 @@ fn jobs_tell_of_flushes_that_merged() {
 }
 
 #[test]
-fn what_snapshots_see_is_kept_and_the_rest_is_not() {
+fn merging_flushes_keep_only_versions_that_snapshots_see() {
     let (db, _) = open();
     fill(&db, 30, 0);
     db.flush().unwrap();
@@ -85,13 +85,13 @@ fn what_snapshots_see_is_kept_and_the_rest_is_not() {
     db.put("000", "again").unwrap();
     db.delete_range::<&str>(..).unwrap();
     db.flush().unwrap();
-    // All of it is deleted, and nothing older is left for the deletes to wait for.
+    // Everything is deleted, and nothing older is left for the tombstones to hide.
     assert_eq!((db.stats().tables, db.iter().unwrap().count()), (0, 0));
     assert!(db.stats().tables_dropped > 0, "tables that are deleted whole are not read");
 }
 
 #[test]
-fn a_flush_beside_what_it_shares_no_key_with_rewrites_nothing() {
+fn a_flush_that_overlaps_no_table_rewrites_nothing() {
     let (db, _) = open();
     for part in ["a", "b", "c"] {
         (0..50).for_each(|number| db.put(format!("{part}{number}"), "value").unwrap());
@@ -102,9 +102,9 @@ fn a_flush_beside_what_it_shares_no_key_with_rewrites_nothing() {
     assert_eq!(db.stats().compaction_bytes_read, 0);
 }
 
-/// What is in memory must not depend on tables that were damaged since.
+/// A damaged table must not keep the memtable from being flushed.
 #[test]
-fn a_damaged_table_is_left_alone_and_the_memtable_flushed_apart() {
+fn a_damaged_table_is_skipped_and_the_memtable_becomes_a_new_run() {
     let (db, storage) = open();
     fill(&db, 30, 0);
     db.close().unwrap();
@@ -121,16 +121,16 @@ fn a_damaged_table_is_left_alone_and_the_memtable_flushed_apart() {
         db.flush().unwrap();
         assert_eq!(db.get("005").unwrap().unwrap(), value(5, round));
     }
-    // The first one meets the damage; the others merge with each other.
+    // The first flush meets the damage; the others merge with each other.
     assert_eq!((level0_runs(&db), db.stats().flushes_apart), (2, 1));
-    let told = db.events().iter().map(|event| event.event.to_string()).collect::<Vec<_>>();
-    let apart = told.iter().find(|text| text.contains("a run of its own")).unwrap();
+    let reported = db.events().iter().map(|event| event.event.to_string()).collect::<Vec<_>>();
+    let apart = reported.iter().find(|text| text.contains("a run of its own")).unwrap();
     assert!(apart.contains("merging it failed") && apart.contains(".sst"), "{apart}");
     assert!(db.stats().error.unwrap().to_string().contains(".sst"));
 }
 
 #[test]
-fn the_word_is_switched_on_a_live_database() {
+fn flush_merge_can_be_switched_on_a_live_database() {
     let (db, _) = open();
     let design = |word: &str| -> Design { DESIGN.replace("merge", word).parse().unwrap() };
     db.set_design(design("new")).unwrap();

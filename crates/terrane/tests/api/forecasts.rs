@@ -1,11 +1,10 @@
-//! What is told before a change of design, against what the change then takes: random changes
-//! between designs of the catalogue.
+//! Forecasts of a design change against the work that the change then takes, for random pairs of
+//! designs of the catalogue.
 //!
-//! Bounds: where every key is written once, compactions read what was told but for the filters and
-//! indexes of tables, which tables of a few kilobytes have many of; runs and compactions are those
-//! told but for a few. Where keys are overwritten and deleted, what is dropped on the way is not
-//! known before: less is read than told, down to half of it, or a little more where other tables are
-//! chosen than would have been with all that was dropped.
+//! Bounds: if every key is written once, compactions read what the forecast says, less the filters
+//! and indexes, which take a large share of tables of a few kilobytes. Runs and compactions differ
+//! by a few. If keys are overwritten and deleted, the forecast cannot know what compactions drop:
+//! they read less, down to half, or slightly more if the drops lead to other picks.
 
 use terrane::policy::catalogue;
 use terrane::{Db, Event};
@@ -13,15 +12,15 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use crate::support::{DIR, in_memory, tiny};
 
-/// Changes of a run.
+/// Design changes per test.
 const CHANGES: usize = 60;
-/// Filters, indexes and footers take this part of tables of 4 KiB, at most.
+/// The largest share of a table of 4 KiB that is filter, index and footer.
 const NOT_READ: f64 = 0.16;
 
 /// Two tables.
 const SLACK: u64 = 8 << 10;
 
-/// What a change took.
+/// The measured work of a design change.
 struct Taken {
     jobs: u64,
     read_bytes: u64,
@@ -35,8 +34,8 @@ fn change(from: &str, to: &str, fill: impl FnOnce(&Db)) -> (terrane::policy::For
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     let design = tiny(to);
-    let told = db.forecast(&design).unwrap();
-    assert!(told.is_complete, "{from} to {to}: {told:?}");
+    let reported = db.forecast(&design).unwrap();
+    assert!(reported.is_complete, "{from} to {to}: {reported:?}");
     let (before, events) = (db.stats(), db.events().len());
     db.set_design(design).unwrap();
     db.wait_for_compactions().unwrap();
@@ -52,10 +51,10 @@ fn change(from: &str, to: &str, fill: impl FnOnce(&Db)) -> (terrane::policy::For
         runs: db.tree().shape.run_count() as u64,
         largest_written: written.max().unwrap_or(0),
     };
-    (told, taken)
+    (reported, taken)
 }
 
-/// Random pairs of names.
+/// Random pairs of names of designs.
 fn pairs(rng: &mut Rng) -> Vec<(&'static str, &'static str)> {
     (0..CHANGES).map(|_| (rng.pick(catalogue::ALL).name, rng.pick(catalogue::ALL).name)).collect()
 }
@@ -65,19 +64,23 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 #[test]
-fn a_change_of_unique_keys_takes_what_was_told() {
+fn a_change_of_unique_keys_takes_the_forecast_work() {
     let mut rewrote = 0;
     for (from, to) in pairs(&mut Rng::new(seed_from_env(1))) {
-        let (told, taken) =
+        let (reported, taken) =
             change(from, to, |db| (0..5000).for_each(|n| db.put(key(n), [7; 40]).unwrap()));
-        let name = format!("{from} to {to}: {told:?}");
+        let name = format!("{from} to {to}: {reported:?}");
         let (least, most) = ((1.0 - NOT_READ) * 0.85, 1.02);
         let read = taken.read_bytes as f64;
-        let bytes = told.bytes_rewritten as f64;
+        let bytes = reported.bytes_rewritten as f64;
         assert!(read >= least * bytes && read <= most * bytes, "{name} {read}");
-        assert!(taken.jobs.abs_diff(told.jobs) <= told.jobs / 8 + 2, "{name} {}", taken.jobs);
-        assert!(taken.runs.abs_diff(told.after.runs) <= 1, "{name} {}", taken.runs);
-        let peak = told.peak_extra_bytes;
+        assert!(
+            taken.jobs.abs_diff(reported.jobs) <= reported.jobs / 8 + 2,
+            "{name} {}",
+            taken.jobs
+        );
+        assert!(taken.runs.abs_diff(reported.after.runs) <= 1, "{name} {}", taken.runs);
+        let peak = reported.peak_extra_bytes;
         assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
         rewrote += u64::from(bytes > 0.0);
     }
@@ -85,11 +88,11 @@ fn a_change_of_unique_keys_takes_what_was_told() {
 }
 
 #[test]
-fn a_change_of_keys_that_were_overwritten_takes_about_what_was_told() {
+fn a_change_of_overwritten_keys_takes_about_the_forecast_work() {
     let mut rewrote = 0;
     let mut rng = Rng::new(seed_from_env(2));
     for (from, to) in pairs(&mut rng) {
-        let (told, taken) = change(from, to, |db| {
+        let (reported, taken) = change(from, to, |db| {
             for _ in 0..5000 {
                 let key = key(rng.below(1500));
                 if rng.percent(10) {
@@ -99,13 +102,13 @@ fn a_change_of_keys_that_were_overwritten_takes_about_what_was_told() {
                 }
             }
         });
-        let name = format!("{from} to {to}: {told:?}");
-        let bytes = told.bytes_rewritten;
+        let name = format!("{from} to {to}: {reported:?}");
+        let bytes = reported.bytes_rewritten;
         assert!(taken.read_bytes <= bytes + bytes / 4 + SLACK, "{name} {}", taken.read_bytes);
         assert!((taken.read_bytes + SLACK) * 2 >= bytes, "{name} {}", taken.read_bytes);
-        assert!(taken.jobs <= told.jobs + told.jobs / 8 + 2, "{name} {}", taken.jobs);
-        assert!(taken.runs <= told.after.runs + 1, "{name} {}", taken.runs);
-        let peak = told.peak_extra_bytes;
+        assert!(taken.jobs <= reported.jobs + reported.jobs / 8 + 2, "{name} {}", taken.jobs);
+        assert!(taken.runs <= reported.after.runs + 1, "{name} {}", taken.runs);
+        let peak = reported.peak_extra_bytes;
         assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
         rewrote += u64::from(bytes > 0);
     }

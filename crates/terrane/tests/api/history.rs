@@ -1,4 +1,4 @@
-//! Why compactions happened, how deletes fare, and where versions of a key lie.
+//! The reasons of past compactions, the state of deletes, and the places of the versions of a key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn open(dir: &std::path::Path, clock: &Arc<ManualClock>, design: &str) -> Db {
 }
 
 #[test]
-fn jobs_say_why_they_happened_and_what_they_cost() {
+fn jobs_record_their_reason_and_cost() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_000_000));
     let db = open(dir.path(), &clock, "tiering T=3; buffer=4KiB; table=4KiB");
@@ -35,14 +35,14 @@ fn jobs_say_why_they_happened_and_what_they_cost() {
     assert!(job.what.ends_with("into L1 a new run"), "{}", job.what);
     assert!(job.predicted_bytes >= job.read_bytes && job.read_bytes > job.written_bytes);
     assert_eq!((job.keyspace.as_str(), job.persisted_micros), ("default", None));
-    // They are there when the database is opened again, which begins a new manifest.
+    // Jobs survive reopening, which begins a new manifest.
     drop(db);
     drop(Options::new().open(dir.path()).unwrap());
     assert_eq!(inspect::jobs(dir.path()).unwrap().len(), before.len());
 }
 
 #[test]
-fn deletes_are_told_with_the_worst_case_and_violations() {
+fn deletes_report_the_worst_case_and_violations() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_000_000));
     let db = open(dir.path(), &clock, "leveling; buffer=4KiB; table=4KiB");
@@ -57,7 +57,7 @@ fn deletes_are_told_with_the_worst_case_and_violations() {
     assert_eq!((report.worst_micros, report.keyspaces[0].tombstones), (None, 1));
     assert_eq!(report.violations(50_000_000), 0);
     assert_eq!(report.violations(200_000_000), 1);
-    // The log holds all of it, since it was begun.
+    // The log holds all writes since its creation.
     let file = &report.log[0];
     assert_eq!((report.log.len(), file.batches, file.deletes), (1, 2, 1));
     assert_eq!((file.begun_micros, file.ended_micros), (1_000_000, None));
@@ -78,7 +78,7 @@ fn asked(counts: &terrane::OperationCounts) -> [u64; 6] {
 }
 
 #[test]
-fn operations_are_remembered_over_openings_and_fade() {
+fn operation_history_survives_openings_and_decays() {
     const HOUR: Duration = Duration::from_secs(3600);
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_000_000));
@@ -96,8 +96,8 @@ fn operations_are_remembered_over_openings_and_fade() {
     assert_eq!(db.iter().unwrap().take(4).count(), 4);
     let all = [14, 3, 4, 1, 1, 4];
     assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), (all, all));
-    // What was counted before fades, and what is asked for since as if it had come evenly. Time that
-    // the database is closed for does not count.
+    // Recorded counts decay, while the counts of this opening decay as if they had come evenly.
+    // Closed time does not count.
     clock.advance(HOUR * 24);
     for _ in 0..20 {
         db.get("a").unwrap();
@@ -110,21 +110,21 @@ fn operations_are_remembered_over_openings_and_fade() {
     assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), ([0; 6], half));
     clock.advance(HOUR * 24);
     assert_eq!(asked(&db.remembered_operations()), [4, 1, 8, 1, 1, 1]);
-    // A flush keeps what was done so far, the rest is lost in a crash.
+    // A flush saves the counts so far; a crash loses later ones.
     db.put("b", "2").unwrap();
     db.flush().unwrap();
     db.put("c", "2").unwrap();
     drop(db);
     let db = Options::new().clock(clock.clone()).open_read_only(dir.path()).unwrap();
     assert_eq!(asked(&db.remembered_operations()), [5, 1, 8, 1, 1, 1]);
-    let told = inspect::manifest(dir.path()).unwrap();
-    let told = told.iter().flat_map(|edit| &edit.changes);
-    assert!(told.clone().any(|change| change.starts_with("remembers 14 operations: 5 writes")));
+    let reported = inspect::manifest(dir.path()).unwrap();
+    let reported = reported.iter().flat_map(|edit| &edit.changes);
+    assert!(reported.clone().any(|change| change.starts_with("remembers 14 operations: 5 writes")));
 }
 
-/// What is in the log is there for all to read, though tables hold nothing of it any more.
+/// Deleted values in the log count, although tables no longer hold them.
 #[test]
-fn a_file_of_the_log_that_stays_too_long_is_a_violation() {
+fn a_log_file_kept_too_long_is_a_violation() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_000_000));
     let options = || {
@@ -143,7 +143,7 @@ fn a_file_of_the_log_that_stays_too_long_is_a_violation() {
     let report = inspect::deletes(dir.path()).unwrap();
     assert!(report.log.len() > 1 && report.log[0].ended_micros == Some(2_000_000));
     assert_eq!((report.threshold_micros, at(&report, 1000)), (None, 0), "nothing was promised");
-    // As if a database that promised it had been left with it.
+    // As if a database with that promise had been left alone.
     drop(options().delete_persistence(Duration::from_secs(100)).open(dir.path()).unwrap());
     let report = inspect::deletes(dir.path()).unwrap();
     let full = report.log.iter().filter(|file| file.ended_micros.is_some()).count();
@@ -197,14 +197,17 @@ fn a_forecast_is_what_then_happens() {
         db.wait_for_compactions().unwrap();
     }
     let leveling: Design = "leveling T=4; buffer=4KiB; table=64KiB; block=512B".parse().unwrap();
-    let told = db.forecast(&leveling).unwrap();
-    assert!(told.jobs > 0 && told.is_complete && told.before.runs > told.after.runs, "{told:?}");
-    assert_eq!(db.tree().shape.run_count() as u64, told.before.runs, "nothing was done");
+    let reported = db.forecast(&leveling).unwrap();
+    assert!(
+        reported.jobs > 0 && reported.is_complete && reported.before.runs > reported.after.runs,
+        "{reported:?}"
+    );
+    assert_eq!(db.tree().shape.run_count() as u64, reported.before.runs, "nothing was done");
     let read = db.stats().compaction_bytes_read;
     db.set_design(leveling.clone()).unwrap();
     db.wait_for_compactions().unwrap();
-    assert_eq!(db.tree().shape.run_count() as u64, told.after.runs);
+    assert_eq!(db.tree().shape.run_count() as u64, reported.after.runs);
     let read = db.stats().compaction_bytes_read - read;
-    assert!(read <= told.bytes_rewritten * 11 / 10, "{read} of {}", told.bytes_rewritten);
+    assert!(read <= reported.bytes_rewritten * 11 / 10, "{read} of {}", reported.bytes_rewritten);
     assert_eq!(db.forecast(&leveling).unwrap().jobs, 0);
 }

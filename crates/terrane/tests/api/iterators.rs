@@ -1,4 +1,4 @@
-//! Iterators: both ends, seeking, and bounds of all kinds.
+//! Iterators: both ends, seeks, and bounds of all kinds.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
@@ -51,7 +51,7 @@ fn the_two_ends_meet_in_the_middle_wherever_that_is() {
         let mut back: Vec<_> = std::iter::from_fn(|| next_back(&mut iter)).collect();
         back.reverse();
         assert_eq!([front, back].concat(), all);
-        // An iterator that has ended has ended at both ends, for good.
+        // Once exhausted, an iterator stays exhausted at both ends.
         for _ in 0..2 {
             assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
         }
@@ -66,7 +66,7 @@ fn the_two_ends_meet_in_the_middle_wherever_that_is() {
 }
 
 #[test]
-fn bounds_of_every_kind_take_the_keys_that_they_should() {
+fn bounds_of_every_kind_select_the_right_keys() {
     let db = letters();
     let bounds = |key| [Included(key), Excluded(key)];
     let places = ["", "a", "b", "bb", "e", "i", "z"];
@@ -119,14 +119,14 @@ fn seek_goes_forwards_and_backwards_within_the_range() {
     assert_eq!(next(&mut iter).unwrap(), "c");
     iter.seek("cc").unwrap();
     assert_eq!(next(&mut iter).unwrap(), "d");
-    // What is before the range is its start, what is after it is its end.
+    // A seek before the range goes to its start, one after the range to its end.
     iter.seek("").unwrap();
     assert_eq!(next(&mut iter).unwrap(), "b");
     iter.seek("h").unwrap();
     assert_eq!(next(&mut iter), None);
     iter.seek("g").unwrap();
     assert_eq!((next(&mut iter).unwrap(), next(&mut iter)), ("g".into(), None));
-    // A deleted key is no place to stand.
+    // A seek skips deleted keys.
     iter.seek("fzz").unwrap();
     assert_eq!(next(&mut iter).unwrap(), "g");
     iter.seek("gone").unwrap();
@@ -142,7 +142,7 @@ fn seek_leaves_the_other_end_where_it_is() {
     assert_eq!(next_back(&mut iter).unwrap(), "h");
     assert_eq!(next(&mut iter).unwrap(), "g");
     assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
-    // Sought and not given out yet: either end may have it, once.
+    // Either end may return the key of the seek, but only once.
     iter.seek("d").unwrap();
     assert_eq!(next_back(&mut iter).unwrap(), "g");
     assert_eq!(next_back(&mut iter).unwrap(), "f");
@@ -151,7 +151,8 @@ fn seek_leaves_the_other_end_where_it_is() {
     assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
 }
 
-/// The back was moved on to find that the ends had met, and must not lose what it found there.
+/// To find out that the ends have met, the back moves on; the entry that it reaches must not get
+/// lost.
 #[test]
 fn ends_that_have_met_part_again_after_a_seek_backwards() {
     let db = letters();
@@ -214,7 +215,7 @@ fn lending_and_sharing_give_the_same_entries() {
 }
 
 #[test]
-fn an_iterator_keeps_what_it_began_with() {
+fn an_iterator_keeps_its_initial_view() {
     let db = letters();
     let (mut forwards, backwards) = (db.iter().unwrap(), db.iter().unwrap());
     assert_eq!(next(&mut forwards).unwrap(), "a");
@@ -227,7 +228,7 @@ fn an_iterator_keeps_what_it_began_with() {
     assert_eq!(keys(backwards.rev()).concat(), "ihgfedcba");
 }
 
-/// Random walks over both ends with seeks, against positions in a sorted list.
+/// Random walks from both ends with seeks, against positions in a sorted list.
 #[test]
 fn random_walks_agree_with_a_list() {
     let seed = seed_from_env(11);
@@ -236,7 +237,7 @@ fn random_walks_agree_with_a_list() {
     for round in 0..300 {
         let mut rng = Rng::new(seed + round);
         let mut iter = db.iter().unwrap();
-        // Keys from `front` to `back` are still to be given out.
+        // The iterator has yet to return the keys from `front` to `back`.
         let (mut front, mut back) = (0, all.len());
         let mut story = format!("seed {}", seed + round);
         for _ in 0..rng.between(1, 20) {
@@ -266,7 +267,7 @@ fn random_walks_agree_with_a_list() {
     }
 }
 
-/// A back that could not be read is nowhere: going on from it could leave entries out.
+/// After a failed read the back has no position, and continuing could skip entries.
 #[test]
 fn an_error_at_the_back_ends_the_iterator_for_good() {
     use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
@@ -297,7 +298,7 @@ fn an_error_at_the_back_ends_the_iterator_for_good() {
 }
 
 #[test]
-fn the_first_and_the_last_key_are_found_past_what_was_deleted() {
+fn the_first_and_last_keys_are_found_past_deleted_ones() {
     let db = small();
     assert!(
         db.is_empty().unwrap() && db.first().unwrap().is_none() && db.last().unwrap().is_none()

@@ -1,4 +1,4 @@
-//! Keyspaces: made, dropped, made again, each with its own design.
+//! Keyspaces: created, dropped, created again, each with a design of its own.
 
 use terrane::storage::Storage;
 use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, WriteBatch};
@@ -50,9 +50,9 @@ fn another_design_than_the_stored_one_is_explained() {
     assert_eq!(db.keyspaces().len(), 2);
 }
 
-/// Also where threads of the database keep states that were replaced, and a handle is held.
+/// Holds with background threads, which drop replaced states, and with an open handle.
 #[test]
-fn a_dropped_keyspace_leaves_no_files_beside_threads() {
+fn a_dropped_keyspace_leaves_no_files_with_background_threads() {
     let (options, storage) = in_memory();
     let options = options.background(Background::Threads).design(small_design());
     let db = options.open(DIR).unwrap();
@@ -82,7 +82,7 @@ fn a_dropped_keyspace_is_gone_and_its_name_can_be_used_again() {
     assert!(db.drop_keyspace("s").unwrap());
     assert!(!db.drop_keyspace("s").unwrap());
     assert!(storage.used_bytes() < used - 10_000, "its tables are removed");
-    // What is left of it takes no writes, and finds nothing.
+    // A handle of a dropped keyspace refuses writes and finds nothing.
     assert_eq!(space.put("k", "v").unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(space.get("late").unwrap(), None);
     assert_eq!(space.get(7u32.to_be_bytes()).unwrap(), None);
@@ -167,8 +167,8 @@ fn batches_reach_several_keyspaces_and_survive_reopening() {
     check(&open());
 }
 
-/// Keyspaces are written to by number, and the number was taken for that of another keyspace in
-/// another database.
+/// Batches name keyspaces by number. The number of a keyspace in one database was taken for that of
+/// another in another database.
 #[test]
 fn keyspaces_of_another_database_are_refused() {
     let (db, other) = (small(), small());

@@ -1,4 +1,4 @@
-//! How long keys and values may be.
+//! The limits on the length of keys and values.
 
 use terrane::{ErrorKind, MAX_KEY_LEN, MAX_VALUE_LEN, Options, WriteBatch};
 
@@ -9,7 +9,7 @@ fn long_key() -> Vec<u8> {
 }
 
 #[test]
-fn the_limits_are_what_the_documentation_says() {
+fn the_limits_match_the_documentation() {
     assert_eq!((MAX_KEY_LEN, MAX_VALUE_LEN), (64 << 10, 1 << 30));
 }
 
@@ -46,7 +46,7 @@ fn a_longest_key_is_kept_and_a_longer_one_is_refused() {
     drop(db);
     let db = options.open(DIR).unwrap();
     check(&db);
-    // A range that ends right after the longest key takes it, and nothing else.
+    // A range that ends right after the longest key contains that key, and no other.
     db.delete_range(&longest[..]..=&longest[..]).unwrap();
     db.flush().unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["zz"]);
@@ -82,7 +82,8 @@ fn keys_and_values_may_be_empty() {
 #[test]
 fn values_around_every_internal_boundary_read_back() {
     let db = small();
-    // Values in place, in a shared block, in a block of their own, and written to the log apart.
+    // Values in place, in a shared block, in a block of their own, and written to the log
+    // separately.
     let lens =
         [0, 1, 21, 22, 23, 511, 512, 513, 4095, 16_384, 16_385, 32_767, 32_768, 65_536, 300_000];
     let bytes = |len: usize| (0..len).map(|at| (at * 31 + len) as u8).collect::<Vec<u8>>();
@@ -123,7 +124,7 @@ fn large_value(len: usize) {
     let held = db.get("large").unwrap().unwrap();
     assert!(held == value, "from a table");
     assert_eq!(keys(db.iter().unwrap().rev()), ["quite after", "large", "before"]);
-    // What a reader holds outlives the database.
+    // A value that a reader holds outlives the database.
     db.delete("large").unwrap();
     db.compact_range::<&str>(..).unwrap();
     assert_eq!(db.get("large").unwrap(), None);

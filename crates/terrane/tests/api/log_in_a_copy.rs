@@ -1,4 +1,4 @@
-//! The part of the log that a checkpoint copies stays as it is until it is copied.
+//! While a checkpoint copies its part of the log, that part does not change.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use terrane::{Background, Options};
 
 use crate::support::{DIR, small_design};
 
-/// Something to be done once.
+/// Runs once.
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// Files in memory. Before a file gets a second name, something else happens.
+/// Files in memory. The hook runs before a file is linked.
 #[derive(Clone)]
 struct Hooked {
     inner: MemoryStorage,
@@ -89,7 +89,7 @@ fn segments_are_not_freed_or_used_again_while_a_checkpoint_copies_them() {
     for number in 0..300u32 {
         db.put(number.to_be_bytes(), [1; 100]).unwrap();
     }
-    // While the tables are linked, the log goes round: all of it is flushed, freed and used again.
+    // While the tables are linked, the whole log is flushed, freed and reused.
     let other = db.clone();
     let go_round = move || {
         for number in 0..3000u32 {
@@ -106,7 +106,7 @@ fn segments_are_not_freed_or_used_again_while_a_checkpoint_copies_them() {
     let found: Vec<u8> = copy.iter().unwrap().map(|entry| entry.unwrap().1[0]).collect();
     assert_eq!(found, [1; 300], "as it was when the checkpoint was made");
     assert_eq!(db.iter().unwrap().count(), 3000);
-    // And afterwards it is freed.
+    // Afterwards the segments are freed.
     db.flush().unwrap();
     let logs = |dir: &str| {
         let names = storage.list(Path::new(dir)).unwrap();

@@ -1,30 +1,30 @@
-//! The public face, by its public names only.
+//! The public API, by its public names only.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `open`, `options`, `close` | the life of a handle; who holds a database; what is persisted |
-//! | `reopening` | what an opening leaves of the log of the one before |
-//! | `limits`, `errors` | how long keys and values may be; what an error says |
-//! | `iterators` | both ends, seeking, bounds of all kinds |
-//! | `parallel_reads` | threads that help readers change no answer |
-//! | `snapshots`, `deletes` | what stays as it was; ranges of keys that go |
-//! | `dropped_tables` | whole tables that go with them |
-//! | `keyspaces`, `batches` | trees of their own, and writes across them |
-//! | `bandwidth` | budgets and rates, and who is told when they hold writers up |
+//! | `open`, `options`, `close` | the life of a handle; locks; stored options |
+//! | `reopening` | the log after an opening |
+//! | `limits`, `errors` | the length of keys and values; the text of errors |
+//! | `iterators` | both ends, seeks, bounds of all kinds |
+//! | `parallel_reads` | read threads change no answer |
+//! | `snapshots`, `deletes` | what a snapshot sees; deletes of keys and ranges |
+//! | `dropped_tables` | tables dropped unread under a range delete |
+//! | `keyspaces`, `batches` | several trees, and writes across them |
+//! | `bandwidth` | I/O budgets and write rates, and the events of stalled writers |
 //! | `checkpoint` | a second database, made while the first one is written |
-//! | `log_in_a_copy` | and whose log goes round meanwhile |
-//! | `designs` | another design on a live database |
-//! | `events` | what happens by itself, told as it happens and later |
+//! | `log_in_a_copy` | a checkpoint while the log is reused |
+//! | `designs` | design changes on a live database |
+//! | `events` | calls of the listener, and the list of past events |
 //! | `flushes` | flushes that merge with level 0 |
-//! | `durability` | what survives, for a database and for one write |
-//! | `direct_io` | tables around the page cache |
-//! | `cache_warming` | what flushes and compactions put into the block cache |
-//! | `figures` | counters and sizes that add up |
-//! | `merge_threads` | compactions in parts that have a thread each |
-//! | `compaction_reads` | what compactions read, and what they leave to readers |
+//! | `durability` | what survives a crash, per database and per write |
+//! | `direct_io` | tables that bypass the page cache |
+//! | `cache_warming` | blocks that flushes and compactions add to the cache |
+//! | `figures` | counters and sizes are consistent |
+//! | `merge_threads` | subcompactions |
+//! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
-//! | `disk_full` | no room, and room again |
-//! | `traits` | what handles may be used for, checked by the compiler |
+//! | `disk_full` | a full disk, and space again |
+//! | `traits` | the traits of handles, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 

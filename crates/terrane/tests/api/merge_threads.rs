@@ -1,4 +1,4 @@
-//! Compactions in parts that have a thread each.
+//! Compactions cut by key into subcompactions, each with a thread.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::support::{DIR, pairs};
 const TABLE_BYTES: u64 = 16 << 10;
 
 fn options(storage: Arc<dyn Storage>, threads: usize) -> Options {
-    // Nothing is compacted but by request.
+    // Under this design only a manual compaction runs.
     let design = "1-leveling L0=50; buffer=64KiB; table=16KiB; block=512B; delay=90; stop=100";
     Options::new().storage(storage).design(design.parse().unwrap()).merge_threads(threads)
 }
 
-/// Updates, deletes by key and by range, and a snapshot that sees what was before.
+/// Updates, deletes by key and by range, and a snapshot from the middle.
 fn write(db: &Db) -> terrane::Snapshot {
     let mut snapshot = None;
     for number in 0..6000u32 {
@@ -35,7 +35,7 @@ fn write(db: &Db) -> terrane::Snapshot {
     snapshot.unwrap()
 }
 
-/// Tables of the last level that are smaller than they should be: the last one of each part.
+/// Tables of the last level below the target size: the last one of each subcompaction.
 fn small_tables(db: &Db) -> usize {
     let tree = db.tree();
     let last = tree.shape.levels.last().unwrap();
@@ -44,7 +44,7 @@ fn small_tables(db: &Db) -> usize {
 }
 
 #[test]
-fn parts_of_a_merge_make_the_tables_of_all_of_it() {
+fn subcompactions_produce_the_contents_of_the_whole_merge() {
     let mut answers = Vec::new();
     for (threads, background) in
         [(1, Background::Inline), (4, Background::Inline), (4, Background::Threads)]
@@ -74,7 +74,7 @@ fn parts_of_a_merge_make_the_tables_of_all_of_it() {
 }
 
 #[test]
-fn a_part_that_fails_ends_the_merge_and_leaves_no_files() {
+fn a_failed_subcompaction_ends_the_merge_and_leaves_no_files() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let shared: Arc<dyn Storage> = Arc::new(storage.clone());
     let db = options(shared, 4).open(DIR).unwrap();

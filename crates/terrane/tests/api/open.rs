@@ -1,4 +1,4 @@
-//! Opening: who holds a database, and reading it meanwhile.
+//! Opening: locks, modes, and reading while another process writes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design
 
 const HOLD_VARIABLE: &str = "TERRANE_HOLD_DIR";
 
-/// Not a test of its own: the process that another test starts to hold a database.
+/// Not a test of its own: another test runs it as a process that holds a database.
 #[test]
 fn child_holds_a_database() {
     let Some(dir) = std::env::var_os(HOLD_VARIABLE) else { return };
@@ -18,7 +18,7 @@ fn child_holds_a_database() {
     db.put("held", "yes").unwrap();
     println!("\nholding");
     std::io::stdout().flush().unwrap();
-    // Until the parent closes its end.
+    // Returns when the parent closes the pipe.
     let _ = std::io::stdin().lines().next();
 }
 
@@ -36,7 +36,7 @@ fn hold(dir: &Path) -> Child {
 }
 
 #[test]
-fn a_database_that_another_process_has_open_names_the_process() {
+fn a_database_open_in_another_process_names_that_process() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = hold(dir.path());
     let error = Db::open(dir.path()).unwrap_err();
@@ -47,10 +47,10 @@ fn a_database_that_another_process_has_open_names_the_process() {
     assert!(text.contains("read-only"), "the remedy is named: {text}");
     let Error::Locked { path, .. } = error else { panic!("{text}") };
     assert_eq!(&*path, dir.path());
-    // Reading it works meanwhile.
+    // Reading is possible meanwhile.
     let reader = Db::open_read_only(dir.path()).unwrap();
     assert_eq!(reader.get("held").unwrap().unwrap(), "yes");
-    // The lock ends with the process, however it ends.
+    // The lock ends with the process, even with a killed one.
     child.kill().unwrap();
     child.wait().unwrap();
     let db = Db::open(dir.path()).unwrap();
@@ -86,7 +86,7 @@ fn iterators_and_snapshots_keep_the_lock_as_handles_do() {
 }
 
 #[test]
-fn open_modes_say_what_is_there_and_what_is_not() {
+fn open_modes_accept_or_refuse_an_existing_database() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep").join("down");
     let must_exist = Options::new().open_mode(OpenMode::MustExist);
@@ -150,9 +150,9 @@ fn a_read_only_database_refuses_every_change_and_leaves_every_file() {
     assert!(files(dir.path()) == before, "a reader changed a file");
 }
 
-/// Numbers are written one after the other, so whatever a reader sees must end at one of them.
+/// A thread writes numbers in order, so every reader must see a prefix of them.
 #[test]
-fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
+fn a_reader_of_a_database_being_written_sees_a_prefix() {
     let dir = tempfile::tempdir().unwrap();
     let design = "1-leveling T=4 L0=2 base=256KiB; buffer=64KiB; table=64KiB".parse().unwrap();
     let options = Options::new().log_segment_bytes(128 << 10).log_bytes_max(1 << 20);
@@ -164,7 +164,7 @@ fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
         scope.spawn(|| {
             let mut number = 0u64;
             while !is_done.load(order) {
-                // Scattered keys, so that compactions rewrite what readers have open.
+                // Scattered keys, so compactions replace tables that readers have open.
                 let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
                 db.put(key, [&number.to_be_bytes()[..], &[7; 40]].concat()).unwrap();
                 number += 1;
@@ -191,15 +191,15 @@ fn a_reader_beside_a_writer_sees_a_prefix_of_what_was_written() {
     });
 }
 
-/// The lock file was left in the directory, which then was not empty any more.
+/// The lock file stayed in the directory, which was not empty any more.
 #[test]
-fn an_opening_that_must_find_a_database_leaves_nothing_where_there_is_none() {
+fn a_failed_opening_with_must_exist_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().open_mode(OpenMode::MustExist);
     assert_eq!(options.open(dir.path()).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     Options::new().open(dir.path()).unwrap().put("key", "value").unwrap();
-    // Copied without its lock file.
+    // As after copying the directory without its lock file.
     std::fs::remove_file(dir.path().join("LOCK")).unwrap();
     assert_eq!(options.open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
 }

@@ -5,7 +5,7 @@ use terrane::{Db, Design, Durability, ErrorKind, Options};
 use crate::support::{DIR, in_memory, small_design};
 
 #[test]
-fn options_that_were_given_hold_until_others_are_given() {
+fn stored_options_hold_until_others_are_given() {
     let dir = tempfile::tempdir().unwrap();
     let open = |options: Options| options.open(dir.path()).unwrap();
     assert_eq!(
@@ -31,7 +31,7 @@ fn the_design_is_stored_and_another_one_is_refused_with_an_explanation() {
     let (options, _) = in_memory();
     let stored = small_design();
     drop(options.clone().design(stored.clone()).open(DIR).unwrap());
-    // Without a design, and with the same one.
+    // Without a design, and with the same design.
     assert_eq!(options.open(DIR).unwrap().design(), stored);
     assert_eq!(options.clone().design(stored.clone()).open(DIR).unwrap().design(), stored);
     let asked: Design = "tiering T=4".parse().unwrap();
@@ -41,7 +41,7 @@ fn the_design_is_stored_and_another_one_is_refused_with_an_explanation() {
     for part in [asked.to_string(), stored.to_string(), "default".into(), "set_design".into()] {
         assert!(text.contains(&part), "{part} in: {text}");
     }
-    // Nothing was changed by the attempt.
+    // The refused opening changed nothing.
     assert_eq!(options.open(DIR).unwrap().design(), stored);
 }
 
@@ -66,7 +66,7 @@ fn options_are_set_from_text_and_bad_ones_say_what_is_accepted() {
 }
 
 #[test]
-fn options_out_of_range_are_refused_before_anything_is_made() {
+fn options_out_of_range_are_refused_before_any_file_is_created() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let error = Options::new().compaction_threads(0).open(&path).unwrap_err();

@@ -1,4 +1,5 @@
-//! Reads with threads that help: the same answers, whatever happens to the tables or the threads.
+//! Reads with helper threads: the answers stay the same, also with damaged tables and while
+//! closing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +9,7 @@ use terrane::{Background, Db, ErrorKind, Options, ReadMode};
 
 use crate::support::{DIR, fill, keys, value};
 
-/// A design that leaves flushed runs where they are.
+/// A design that never compacts the ten runs.
 const RUNS: &str = "tiering T=4 L0=40; buffer=1MiB; block=256B; filter=0; delay=60; stop=80";
 
 fn options(read_threads: usize) -> Options {
@@ -36,7 +37,7 @@ fn ten_runs(options: &Options) -> Db {
 }
 
 #[test]
-fn every_run_has_its_say_in_its_turn() {
+fn parallel_reads_respect_the_order_of_runs() {
     for read_mode in [ReadMode::Mapped, ReadMode::Cached] {
         for threads in [0, 1, 2, 5] {
             let db = ten_runs(&options(threads).read_mode(read_mode));
@@ -66,7 +67,7 @@ fn every_run_has_its_say_in_its_turn() {
 }
 
 #[test]
-fn a_snapshot_sees_what_its_run_held() {
+fn a_snapshot_reads_the_versions_of_its_time() {
     let db = options(2).design(RUNS.parse().unwrap()).open(DIR).unwrap();
     let mut snapshots = Vec::new();
     for round in 0..6 {
@@ -85,7 +86,7 @@ fn a_snapshot_sees_what_its_run_held() {
     assert_eq!(db.iter().unwrap().count(), 15);
 }
 
-/// Reads of the oldest table fail.
+/// Makes reads of the oldest table fail.
 fn break_oldest(storage: &FaultStorage) {
     storage.set(Some(Fault {
         operation: Some(Operation::Read),
@@ -115,7 +116,7 @@ fn an_error_in_an_old_run_hides_no_newer_answer() {
             db.close().unwrap();
             let db = options.open(DIR).unwrap();
             if is_open_before {
-                // Footers and indexes are read now, and the blocks of the keys below are not.
+                // This reads footers and indexes, but not the blocks of the keys below.
                 assert!(db.contains("000").unwrap() && db.contains("099").unwrap());
             }
             break_oldest(&storage);
@@ -158,7 +159,7 @@ fn closing_while_reads_wait_ends_them_with_an_answer_or_closed() {
                     while !is_closed.load(Ordering::Acquire) {
                         std::thread::yield_now();
                     }
-                    // Open iterators go on, though nobody helps them any more.
+                    // Open iterators work without the threads.
                     kept.seek("090").unwrap();
                     assert_eq!(kept.count(), 10);
                 });

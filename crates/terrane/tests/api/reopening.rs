@@ -1,4 +1,4 @@
-//! Opening again and again: nothing is read twice, and nothing is left behind.
+//! Repeated opening: no write is replayed twice, and no file is left behind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ fn logs(storage: &MemoryStorage) -> Vec<String> {
 }
 
 #[test]
-fn logs_of_earlier_openings_go_though_nothing_is_written() {
+fn logs_of_earlier_openings_are_removed_without_writes() {
     let (options, storage) = in_memory();
     let db = options.open(DIR).unwrap();
-    // Several segments.
+    // The log has several segments.
     for round in 0..20 {
         fill(&db, 100, round);
     }
@@ -33,7 +33,7 @@ fn logs_of_earlier_openings_go_though_nothing_is_written() {
 }
 
 #[test]
-fn threads_remove_what_an_opening_finds_unneeded() {
+fn background_threads_remove_unneeded_log_files() {
     let (options, storage) = in_memory();
     let db = options.open(DIR).unwrap();
     for round in 0..20 {
@@ -50,7 +50,7 @@ fn threads_remove_what_an_opening_finds_unneeded() {
 }
 
 #[test]
-fn a_log_that_is_in_tables_is_not_needed_after_any_crash_of_an_opening() {
+fn a_flushed_log_is_not_needed_after_a_crash_while_opening() {
     let (options, storage) = in_memory();
     let db = options.open(DIR).unwrap();
     let other = db.keyspace("other", terrane::KeyspaceOptions::new()).unwrap();
@@ -60,7 +60,7 @@ fn a_log_that_is_in_tables_is_not_needed_after_any_crash_of_an_opening() {
     }
     db.close().unwrap();
     storage.record_crash_points();
-    // Opened twice, the second time with a write that is not flushed.
+    // Two openings, the second with a write that is synced and not flushed.
     options.open(DIR).unwrap().close().unwrap();
     let db = options.open(DIR).unwrap();
     db.put("050", "later").unwrap();
@@ -76,7 +76,7 @@ fn a_log_that_is_in_tables_is_not_needed_after_any_crash_of_an_opening() {
     }
 }
 
-/// Opens twice and looks at everything.
+/// Opens twice and checks all contents.
 fn check(options: &Options, is_later: bool, when: &str) {
     for _ in 0..2 {
         let db = options.open(DIR).unwrap_or_else(|error| panic!("{when}: {error}"));
@@ -88,8 +88,8 @@ fn check(options: &Options, is_later: bool, when: &str) {
     }
 }
 
-/// Bytes that compactions write for the same writes, with the database opened again after each
-/// `rounds_open` rounds of them.
+/// Bytes that compactions write for the same writes if the database is reopened after every
+/// `rounds_open` rounds.
 fn compacted(rounds_open: u32) -> u64 {
     let (options, _) = in_memory();
     let design = "leveling T=4; granularity=file; movement=round-robin; buffer=4KiB; table=4KiB";
@@ -111,7 +111,7 @@ fn compacted(rounds_open: u32) -> u64 {
 }
 
 #[test]
-fn round_robin_goes_on_where_it_was() {
+fn round_robin_resumes_after_reopening() {
     let (once, often) = (compacted(60), compacted(2));
     assert!(often < once * 5 / 4, "{often} bytes with many openings, {once} with one");
 }

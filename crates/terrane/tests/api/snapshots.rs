@@ -1,4 +1,4 @@
-//! Snapshots stay as they were, whatever happens to the database.
+//! Snapshots do not change, whatever happens to the database.
 
 use terrane::KeyspaceOptions;
 
@@ -42,7 +42,7 @@ fn a_snapshot_stays_through_flushes_compactions_range_deletes_and_the_end_of_the
 }
 
 #[test]
-fn space_that_only_a_snapshot_needs_is_given_back_with_it() {
+fn space_that_only_a_snapshot_needs_is_freed_with_it() {
     let db = small();
     fill(&db, 200, 0);
     db.flush().unwrap();
@@ -62,7 +62,7 @@ fn space_that_only_a_snapshot_needs_is_given_back_with_it() {
 }
 
 #[test]
-fn a_snapshot_is_of_all_keyspaces_at_one_moment() {
+fn a_snapshot_covers_all_keyspaces_at_one_sequence_number() {
     let db = small();
     let other = db.keyspace("other", KeyspaceOptions::new().design(small_design())).unwrap();
     db.put("k", "1").unwrap();
@@ -81,7 +81,7 @@ fn a_snapshot_is_of_all_keyspaces_at_one_moment() {
 }
 
 #[test]
-fn a_snapshot_of_a_read_only_database_reads_what_that_reads() {
+fn a_snapshot_of_a_read_only_database_reads_its_contents() {
     let (options, _) = in_memory();
     let db = options.open(DIR).unwrap();
     db.put("a", "1").unwrap();

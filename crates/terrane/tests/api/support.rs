@@ -1,4 +1,4 @@
-//! Small databases in memory, and what is in them.
+//! Small databases in memory, and their contents as text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,12 +34,12 @@ pub(crate) fn in_memory() -> (Options, MemoryStorage) {
     (options, storage)
 }
 
-/// A small database in memory whose flushes and compactions are done by whoever waits for them.
+/// A small database in memory with inline background work.
 pub(crate) fn small() -> Db {
     in_memory().0.design(small_design()).open(DIR).unwrap()
 }
 
-/// Keys and values of an iterator as text; an error ends the test.
+/// Keys and values of an iterator as text; panics at an error.
 pub(crate) fn pairs(iter: Iter) -> Vec<(String, String)> {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     iter.map(|entry| entry.map(|(key, value)| (text(&key), text(&value))).unwrap()).collect()
@@ -52,7 +52,7 @@ pub(crate) fn keys(
     iter.map(|entry| entry.unwrap().0.escape_ascii().to_string()).collect()
 }
 
-/// Puts keys `000` to `count - 1` with values that tell key and round.
+/// Puts keys `000` to `count - 1` with values that name key and round.
 pub(crate) fn fill(db: &Db, count: u32, round: u32) {
     for number in 0..count {
         db.put(format!("{number:03}"), value(number, round)).unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn value(number: u32, round: u32) -> String {
     )
 }
 
-/// Tells another thread to stop, also when the test fails.
+/// Stops another thread, also when the test panics.
 pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

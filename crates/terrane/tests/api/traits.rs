@@ -1,4 +1,4 @@
-//! Handles, snapshots and iterators may go anywhere: no lifetimes, any thread.
+//! Handles, snapshots and iterators have no lifetimes and are usable from any thread.
 
 use terrane::{Db, Error, Iter, Key, Keyspace, Options, Snapshot, Value, WriteBatch};
 
@@ -22,8 +22,7 @@ const _: () = {
     is_cloned::<Error>();
 };
 
-/// What the compiler promises is also true: each is made here and used there, after the rest is
-/// gone.
+/// Each handle is created on one thread and used on another after the others are gone.
 #[test]
 fn handles_values_and_iterators_work_on_other_threads_after_the_database_is_dropped() {
     let db = crate::support::small();

@@ -1,4 +1,5 @@
-//! Writers in a queue, one of whom writes for all that wait, do what writers at the same time do.
+//! `write_path=queue`, in which one writer writes for all that wait, has the results of concurrent
+//! writers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -19,8 +20,8 @@ fn key(thread: u32, number: u32) -> Vec<u8> {
     format!("{thread} {number:05}").into_bytes()
 }
 
-/// What one thread writes: single puts, batches over two keyspaces, deletes, with one durability or
-/// another.
+/// The writes of one thread: single puts, batches over two keyspaces and deletes, with changing
+/// durability.
 fn write(db: &Db, other: &Keyspace, thread: u32) {
     for number in 0..EACH {
         let durability = match number % 50 {
@@ -37,7 +38,7 @@ fn write(db: &Db, other: &Keyspace, thread: u32) {
         } else {
             db.put_with(key(thread, number), &value, options).unwrap();
         }
-        // A writer sees what it wrote, whoever wrote it.
+        // A writer reads its own write, also if another thread carried it out.
         assert_eq!(db.get(key(thread, number)).unwrap().unwrap(), value.as_bytes());
         if number % 5 == 4 {
             db.delete(key(thread, number - 1)).unwrap();
@@ -76,7 +77,8 @@ fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
     });
     check(&db, &other);
     assert_eq!(db.operations().writes, u64::from(THREADS * (EACH + EACH.div_ceil(3) + EACH / 5)));
-    // What is not logged is in tables then; the rest is replayed, as nothing is closed.
+    // The flush saves unlogged writes; the later one is replayed, because nothing closes the
+    // database.
     db.flush().unwrap();
     db.put("last", "of all").unwrap();
     drop((db, other));
@@ -86,7 +88,7 @@ fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
     assert_eq!(db.get("last").unwrap().unwrap(), "of all");
 }
 
-/// What is wrong with one write of a group is not held against the others.
+/// An invalid write of a group does not fail the others.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "writers are threads of the caller")]
 fn each_writer_of_a_queue_has_its_own_answer() {
@@ -117,16 +119,16 @@ fn each_writer_of_a_queue_has_its_own_answer() {
     assert_eq!(db.iter().unwrap().count() as u32, THREADS / 2 * EACH);
 }
 
-/// A listener may write, also about the very write that an event is told in.
+/// A listener may write, even while it runs inside the write that caused the event.
 #[test]
-fn a_listener_that_writes_does_not_wait_for_the_write_it_is_told_in() {
+fn a_listener_that_writes_does_not_deadlock() {
     let dir = tempfile::tempdir().unwrap();
     let handle: Arc<OnceLock<Db>> = Arc::default();
     let heard = Arc::new(AtomicU64::new(0));
     let (listener, count) = (Arc::clone(&handle), Arc::clone(&heard));
     let db = Options::new()
         .write_path(WritePath::Queue)
-        // Whoever has to wait for room does the work, and so tells of it, within its write.
+        // A stalled writer does the work itself, so the listener runs within its write.
         .background(Background::Inline)
         .design("leveling; buffer=4KiB; table=4KiB; buffers=1".parse().unwrap())
         .on_event(move |event| {

@@ -31,7 +31,7 @@ fn done(result: Result<(), Error>) -> Answer {
     Some(result.map(|()| String::new()))
 }
 
-/// Directives that change what is open or written.
+/// Directives that open, close and write.
 fn state(session: &mut Session, case: &Case) -> Answer {
     match case.directive.as_str() {
         "open" => Some(session.open(case).map(|()| opened(session))),

@@ -1,8 +1,8 @@
-//! The annotated dump in `docs/FORMAT.md` is of a database that this test makes.
+//! The annotated dump in `docs/FORMAT.md` shows a database that this test writes.
 //!
-//! The files are taken apart by a reader of their own, written from the document and not from the
-//! engine: it checks every checksum with the seed that the document gives, and has a name for every
-//! byte. If the dump differs from the document the test fails; `TERRANE_REWRITE=1` rewrites it.
+//! A separate reader, written from the document and not from the engine, parses the files: it
+//! verifies every checksum with the seed that the document gives, and names every byte. The test
+//! fails if the dump differs from the document; `TERRANE_REWRITE=1` rewrites it.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files of their own")]
 
@@ -21,8 +21,8 @@ const DIR: &str = "db";
 const BEGIN: &str = "<!-- dump:begin -->\n";
 const END: &str = "<!-- dump:end -->\n";
 
-/// The same bytes each time: random numbers follow from a seed, the clock stands still, and
-/// background work is done by whoever waits for it.
+/// Writes the same bytes each time: random numbers follow from a seed, the clock stands still, and
+/// background work is inline.
 fn make() -> MemoryStorage {
     let storage = MemoryStorage::new(7);
     let options = Options::new()
@@ -72,7 +72,7 @@ fn dump(storage: &MemoryStorage) -> String {
 }
 
 #[test]
-fn the_dump_in_the_document_is_what_the_engine_writes() {
+fn the_dump_in_the_document_matches_the_engine() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMAT.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let start = text.find(BEGIN).unwrap() + BEGIN.len();

@@ -4,7 +4,7 @@ use crate::walk::{Walk, little, place};
 
 const MAGIC: &[u8; 8] = b"TERRTABL";
 
-/// Where a part lies, without its trailer.
+/// The position of a part, without its trailer.
 #[derive(Clone, Copy)]
 struct Handle {
     offset: usize,
@@ -46,7 +46,7 @@ pub(crate) fn dump(bytes: &[u8]) -> String {
     table.walk.finish()
 }
 
-/// Where each data block begins and ends, with its trailer.
+/// The start and the end of each data block, with its trailer.
 fn blocks(bytes: &[u8], index: Handle) -> Vec<(usize, usize)> {
     let count = little(&bytes[index.offset..][..4]) as usize;
     let offsets = index.offset + 8 + count * 8;
@@ -93,7 +93,7 @@ impl Table<'_> {
         assert_eq!(self.walk.at(), end);
     }
 
-    /// Compression and checksum of what began at `start`.
+    /// The compression and the checksum of the part that began at `start`.
     fn trailer(&mut self, start: usize) {
         assert_eq!(self.walk.number(1, "compression"), 0);
         let summed = &self.bytes[start..self.walk.at()];

@@ -1,17 +1,17 @@
-//! Takes bytes one after the other, and says what each is.
+//! Consumes bytes in order and describes each.
 
 use std::fmt::Write;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a file in the order in which they lie, and what was said of them.
+/// The bytes of a file, and their description so far.
 pub(crate) struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
     out: String,
 }
 
-/// Bytes in a line of the dump.
+/// Bytes per line of the dump.
 const WIDTH: usize = 12;
 
 impl<'a> Walk<'a> {
@@ -23,12 +23,12 @@ impl<'a> Walk<'a> {
         self.at
     }
 
-    /// A line without bytes.
+    /// Adds a line without bytes.
     pub(crate) fn title(&mut self, text: &str) {
         let _ = writeln!(self.out, "{:44}-- {text}", "");
     }
 
-    /// The next `len` bytes, which are `what`.
+    /// Consumes the next `len` bytes, described as `what`.
     pub(crate) fn take(&mut self, len: usize, what: &str) -> &'a [u8] {
         let taken = &self.bytes[self.at..self.at + len];
         let mut what = what;
@@ -43,7 +43,7 @@ impl<'a> Walk<'a> {
         taken
     }
 
-    /// Bytes that are all zero, in one line.
+    /// Consumes bytes that are all zero, in one line.
     pub(crate) fn zeros(&mut self, len: usize, what: &str) {
         assert!(self.bytes[self.at..self.at + len].iter().all(|&byte| byte == 0), "{what}");
         if len > 0 {
@@ -52,13 +52,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Bytes that are a copy of others, in one line.
+    /// Consumes a copy of other bytes, in one line.
     pub(crate) fn copy(&mut self, len: usize, what: &str) {
         let _ = writeln!(self.out, "{:05x}  {:36} {what}", self.at, format!("{len} bytes"));
         self.at += len;
     }
 
-    /// A fixed-width little-endian number.
+    /// Consumes a fixed-width little-endian number.
     pub(crate) fn number(&mut self, len: usize, what: &str) -> u64 {
         let value = little(&self.bytes[self.at..self.at + len]);
         let shown = if value < 1 << 48 { value.to_string() } else { format!("{value:#x}") };
@@ -66,14 +66,14 @@ impl<'a> Walk<'a> {
         value
     }
 
-    /// A LEB128 number.
+    /// Consumes a LEB128 number.
     pub(crate) fn varint(&mut self, what: &str) -> u64 {
         let (value, len) = leb128(&self.bytes[self.at..]);
         self.take(len, &format!("{what} {value}"));
         value
     }
 
-    /// A LEB128 length and as many bytes.
+    /// Consumes a LEB128 length and that number of bytes.
     pub(crate) fn slice(&mut self, what: &str) -> &'a [u8] {
         let (len, len_bytes) = leb128(&self.bytes[self.at..]);
         let total = len_bytes + len as usize;
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
         &self.take(total, &format!("{what}, {len} bytes{shown}"))[len_bytes..]
     }
 
-    /// A checksum of `bytes` with a seed, which must hold.
+    /// Consumes a checksum of `bytes` with a seed, which must match.
     pub(crate) fn checksum(&mut self, bytes: &[u8], seed: u64) {
         let sum = little(self.take(8, "checksum"));
         assert_eq!(sum, xxh3_64_with_seed(bytes, seed), "at {:#x}", self.at - 8);
@@ -105,7 +105,7 @@ pub(crate) fn leb128(bytes: &[u8]) -> (u64, usize) {
     (value, len)
 }
 
-/// The seed of a place.
+/// The seed of the checksum at an offset of a file.
 pub(crate) fn place(file: u64, offset: u64) -> u64 {
     file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }

@@ -34,7 +34,7 @@ pub struct Config {
     pub clock: Arc<ManualClock>,
 }
 
-/// Every kind of memtable, with settings that reach its corners.
+/// Every kind of memtable, with parameters that reach its corner cases.
 const MEMTABLES: &[&str] = &[
     "auto",
     "btree",
@@ -131,7 +131,7 @@ fn any_small_design(rng: &mut Rng) -> Design {
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
-    // Where a level 0 of one run leaves something to merge with, and its policy the choice.
+    // Only where level 0 has more than one run to merge with, and no policy of its own.
     let merging = Design { flush: FlushMode::Merge, ..design.clone() };
     if rng.percent(40) && merging.validate().is_ok() {
         return merging;
@@ -190,7 +190,7 @@ impl Config {
             .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
     }
 
-    /// Makes a database in a new directory.
+    /// Creates a database in a new directory.
     pub fn create(&self, storage: Arc<dyn Storage>, dir: &Path) -> Db {
         self.options(storage).design(self.design.clone()).open(dir).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A model of a database, random operations on both, and their comparison.
+//! A model of a database, and random operations that compare both.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(unreachable_pub, reason = "a test crate has no users")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]

@@ -1,4 +1,4 @@
-//! What a database should hold: sorted maps, copied for snapshots.
+//! The expected contents of a database: sorted maps, copied for snapshots.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

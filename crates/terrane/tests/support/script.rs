@@ -1,4 +1,4 @@
-//! Random operations on a database and its model at once.
+//! Random operations on a database and its model.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -42,10 +42,10 @@ impl Weights {
     pub const RANGES: Weights = Weights { writes: 40, range_deletes: 20, ..Self::BALANCED };
 }
 
-/// What an iterator should find, in order.
+/// The entries that an iterator should return, in order.
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A database, its model, and where both are.
+/// A database, its model, and the settings of both.
 pub struct Script {
     pub rng: Rng,
     pub config: Config,
@@ -143,7 +143,7 @@ impl Script {
         self.db().keyspace(name, KeyspaceOptions::new()).unwrap()
     }
 
-    /// One random operation.
+    /// Runs one random operation.
     pub fn step(&mut self, weights: &Weights) {
         let Weights {
             writes,
@@ -276,7 +276,7 @@ impl Script {
         let expected = range(&self.state[&name], &start, &end);
         let iter = self.keyspace(&name).range((start, end)).unwrap();
         if self.rng.percent(20) {
-            // Kept, to be walked when the tree looks different.
+            // Keeps the iterator, to walk it when the tree has changed.
             self.iterators.push((iter, expected));
             if self.iterators.len() > 5 {
                 let (iter, expected) = self.iterators.remove(0);
@@ -382,8 +382,8 @@ impl Script {
             );
         }
         let name = self.any_keyspace();
-        // A keyspace that was made later is not in the snapshot's model, nor does it hold anything
-        // that old; one that was dropped and made again is another one.
+        // The snapshot's model has no keyspace that was created later; one that was dropped and
+        // created again is a different keyspace.
         let Some(map) = state.get(&name) else { return };
         if name != DEFAULT {
             return;
@@ -433,7 +433,7 @@ impl Script {
             drop(db);
         }
         if self.rng.percent(50) {
-            // The same files under other settings.
+            // Opens the same files under other settings.
             let design = self.config.design.clone();
             let clock = Arc::clone(&self.config.clock);
             self.config = Config { design, clock, ..Config::random(&mut self.rng) };
@@ -460,12 +460,12 @@ impl Script {
         assert_eq!(names, self.state.keys().cloned().collect::<Vec<_>>(), "{}", self.story);
     }
 
-    /// Compares all of the database with all of the model.
+    /// Compares the whole database with the whole model.
     pub fn check_everything(&self) {
         check_state(self.db(), &self.state, &self.story);
     }
 
-    /// Closes the database, and returns what is needed to open it again.
+    /// Closes the database, and returns the arguments for reopening it.
     pub fn finish(mut self) -> (Arc<dyn Storage>, PathBuf, State) {
         self.check_everything();
         self.snapshots.clear();
@@ -475,7 +475,7 @@ impl Script {
     }
 }
 
-/// Compares all of a database with a model, both ways.
+/// Compares a database with a model, in both directions.
 pub fn check_state(db: &Db, state: &State, story: &str) {
     let mut names = db.keyspaces();
     names.sort();
