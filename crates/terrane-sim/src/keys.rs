@@ -1,9 +1,9 @@
-//! Which keys are written, and how many different ones runs hold.
+//! The popularity of keys, and the number of distinct keys in runs.
 //!
-//! Keys are in groups of like popularity, spread evenly over the key space. What a run holds is for
-//! each group the share of its keys that are expected to be there. Runs of updates are independent
-//! of each other, so that of the keys of a group a merge leaves `1 - Π (1 - share)`. Runs of a load
-//! in random order have no key in common: their shares add up.
+//! Keys form groups of similar popularity, each spread evenly over the key space. The content of a
+//! run is, per group, the expected share of its keys that the run contains. Runs of updates are
+//! independent, so a merge contains the share `1 - Π (1 - share)` of a group. Runs of a load in
+//! random order are disjoint, so their shares add up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,15 @@ use std::sync::Arc;
 
 use terrane_policy::ParseError;
 
-/// Ranks of a group of a skewed distribution reach so many times further than those of the one
-/// before it.
+/// The ratio between the upper ranks of successive groups of a skewed distribution.
 const GROUP_GROWTH: f64 = 1.6;
 
-/// How popular keys are.
+/// The distribution of writes over keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Skew {
-    /// All alike.
+    /// Every key is equally likely.
     Uniform,
-    /// The key of rank r in proportion to `r^-theta`.
+    /// The key of rank r has a probability proportional to `r^-theta`.
     Zipf(f64),
 }
 
@@ -49,67 +48,68 @@ impl FromStr for Skew {
     }
 }
 
-/// Keys of like popularity.
+/// Keys of similar popularity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Group {
+struct KeyGroup {
     keys: f64,
-    /// The probability that a write is of one given key of the group.
+    /// The probability that a write updates a given key of the group.
     probability: f64,
 }
 
-/// All keys there are.
+/// All keys of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
     records: f64,
-    groups: Arc<[Group]>,
+    groups: Arc<[KeyGroup]>,
 }
 
-/// The shares of the keys of some range that are expected to be in a run.
+/// The expected shares of the keys of a range that a run contains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
-    /// Written by the load, whatever their popularity.
+    /// The share written by the load, the same for all groups.
     loaded: f64,
-    /// Written by updates, for each group.
+    /// The share written by updates, by group.
     updated: Arc<[f64]>,
 }
 
 impl Population {
-    /// `records` keys.
+    /// Returns a population of `records` keys.
     pub fn new(records: f64, skew: Skew) -> Self {
         let records = records.max(1.0);
         let groups = match skew {
-            Skew::Uniform => vec![Group { keys: records, probability: 1.0 / records }],
+            Skew::Uniform => vec![KeyGroup { keys: records, probability: 1.0 / records }],
             Skew::Zipf(theta) => zipf(records, theta),
         };
         Self { records, groups: groups.into() }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn records(&self) -> f64 {
         self.records
     }
 
-    /// What a buffer holds after so many updates.
+    /// Returns the content of a memtable after `writes` updates.
     pub fn after_updates(&self, writes: f64) -> Content {
-        let share =
-            |group: &Group| -f64::exp_m1(writes * f64::ln_1p(-group.probability.min(0.999_999_9)));
+        let share = |group: &KeyGroup| {
+            -f64::exp_m1(writes * f64::ln_1p(-group.probability.min(0.999_999_9)))
+        };
         Content { loaded: 0.0, updated: self.groups.iter().map(share).collect() }
     }
 
-    /// What a buffer holds after so many writes of a load in random order.
+    /// Returns the content of a memtable after `writes` writes of a load in random order.
     pub fn after_load(&self, writes: f64) -> Content {
         let loaded = (writes / self.records).min(1.0);
         Content { loaded, updated: self.groups.iter().map(|_| 0.0).collect() }
     }
 
-    /// Expected entries of a run over a part of the key space.
+    /// Returns the expected entries of a run in a range of the key space of this relative width.
     pub fn entries(&self, content: &Content, width: f64) -> f64 {
         let groups = self.groups.iter().zip(&*content.updated);
         let present = |updated: f64| 1.0 - (1.0 - content.loaded) * (1.0 - updated);
         width * groups.map(|(group, updated)| group.keys * present(*updated)).sum::<f64>()
     }
 
-    /// What a merge of runs holds.
+    /// Returns the content of a merge of runs.
     pub fn union<'a>(&self, contents: impl IntoIterator<Item = &'a Content>) -> Content {
         let mut loaded = 0.0;
         let mut missing = vec![1.0; self.groups.len()];
@@ -125,7 +125,7 @@ impl Population {
         }
     }
 
-    /// What neighbouring parts of the key space hold together, each with its width.
+    /// Returns the content of adjacent ranges taken together; each has its content and width.
     pub fn average(&self, parts: &[(Content, f64)]) -> Content {
         let total: f64 = parts.iter().map(|(_, width)| width).sum();
         let weight =
@@ -142,9 +142,9 @@ impl Population {
     }
 }
 
-fn zipf(records: f64, theta: f64) -> Vec<Group> {
+fn zipf(records: f64, theta: f64) -> Vec<KeyGroup> {
     let weight = |from: f64, upto: f64| -> f64 {
-        // Few ranks are added up; many are close to the integral between their middles.
+        // Add up a few ranks; approximate many by the integral between their midpoints.
         if upto - from < 64.0 {
             let mut sum = 0.0;
             let mut rank = from;
@@ -171,7 +171,7 @@ fn zipf(records: f64, theta: f64) -> Vec<Group> {
     let total: f64 = groups.iter().map(|(_, weight)| weight).sum();
     groups
         .iter()
-        .map(|&(keys, weight)| Group { keys, probability: weight / total / keys })
+        .map(|&(keys, weight)| KeyGroup { keys, probability: weight / total / keys })
         .collect()
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merged_updates_hold_what_all_of_them_together_would() {
+    fn a_merge_of_updates_equals_one_memtable_with_all_of_them() {
         for skew in [Skew::Uniform, Skew::Zipf(0.99), Skew::Zipf(1.3)] {
             let keys = Population::new(1e6, skew);
             let parts: Vec<Content> = (1..=5).map(|n| keys.after_updates(n as f64 * 1e5)).collect();
@@ -199,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_are_counted_as_chance_has_them() {
-        // 100 writes of 100 keys leave 100 · (1 - 0.99^100) different ones.
+    fn few_keys_match_the_expected_number_of_distinct_ones() {
+        // 100 writes to 100 keys hit 100 · (1 - 0.99^100) distinct keys.
         let keys = Population::new(100.0, Skew::Uniform);
         let expected = 100.0 * (1.0 - 0.99f64.powi(100));
         assert!((keys.entries(&keys.after_updates(100.0), 1.0) - expected).abs() < 1e-6);
-        // A skew leaves fewer.
+        // Skewed writes hit fewer.
         let skewed = Population::new(100.0, Skew::Zipf(1.0));
         assert!(skewed.entries(&skewed.after_updates(100.0), 1.0) < expected);
     }

@@ -1,26 +1,26 @@
-//! How long writes take.
+//! Latencies of writes.
 //!
-//! Writes are a fluid: between two events they come and go at rates that do not change, so that the
-//! latency of the n-th of them is a line over n. Percentiles are those of all lines together, and
-//! exact but for the search of the last digit; a billion writes take as long as one.
+//! Writes are a fluid: between two events they arrive and complete at constant rates, so the latency
+//! of the n-th write is linear in n. Percentiles over all these lines are exact up to the last digit
+//! of a binary search, and cost the same for a billion writes as for one.
 
-/// Latencies of writes, as lines.
+/// Latencies of writes, piecewise linear.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    lines: Vec<Line>,
+    lines: Vec<LatencyLine>,
     count: f64,
 }
 
-/// So many writes whose latencies are spread evenly between two, in seconds.
+/// `count` writes with latencies evenly distributed from `low` to `high` seconds.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LatencyLine {
     count: f64,
     low: f64,
     high: f64,
 }
 
 impl Latencies {
-    /// Adds writes whose latencies go from one to the other, in seconds.
+    /// Adds writes whose latencies change linearly from `first` to `last` seconds.
     pub(crate) fn add(&mut self, count: f64, first: f64, last: f64) {
         if count <= 0.0 {
             return;
@@ -33,15 +33,16 @@ impl Latencies {
             line.count += count;
             return;
         }
-        self.lines.push(Line { count, low, high });
+        self.lines.push(LatencyLine { count, low, high });
     }
 
-    /// How many writes there were.
+    /// Returns the number of writes.
     pub fn count(&self) -> f64 {
         self.count
     }
 
-    /// The latency that this part of the writes does not exceed, in seconds; 1 for the longest.
+    /// Returns the latency, in seconds, that this fraction of the writes does not exceed; 1 gives the
+    /// maximum.
     pub fn quantile(&self, part: f64) -> f64 {
         let longest = self.lines.iter().map(|line| line.high).fold(0.0, f64::max);
         if part >= 1.0 || self.lines.is_empty() {
@@ -56,16 +57,16 @@ impl Latencies {
         above
     }
 
-    /// The mean, in seconds.
+    /// Returns the mean in seconds.
     pub fn mean(&self) -> f64 {
         let sum: f64 =
             self.lines.iter().map(|line| line.count * f64::midpoint(line.low, line.high)).sum();
         if self.count > 0.0 { sum / self.count } else { 0.0 }
     }
 
-    /// How many took no longer.
+    /// The number of writes that took at most this long.
     fn up_to(&self, latency: f64) -> f64 {
-        let part = |line: &Line| {
+        let part = |line: &LatencyLine| {
             if latency >= line.high {
                 1.0
             } else if latency < line.low {
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_those_of_lines() {
+    fn percentiles_interpolate_within_lines() {
         let mut all = Latencies::default();
         all.add(900.0, 0.001, 0.001);
         all.add(100.0, 2.0, 0.0);

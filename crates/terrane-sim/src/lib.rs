@@ -1,22 +1,21 @@
-//! A log-structured merge tree in virtual time: no data, no files, no threads.
+//! Simulates a log-structured merge tree in virtual time, without data, files or threads.
 //!
-//! What to merge, how merges share the bandwidth, and whether writers may go on is decided by
-//! `terrane-policy`, the code that decides in the engine. What the engine does with the answers is
-//! arithmetic here: a run is the number of keys that it is expected to hold, a merge takes the time
-//! that its bytes and entries take on a [`Machine`], and writers are a fluid between two events. So
-//! a tree of a hundred terabytes is played for hours in seconds.
+//! `terrane-policy`, which decides in the engine, decides here too: compactions, the shares of
+//! merges in the bandwidth, admission of writers. The mechanism is replaced by arithmetic: a run is
+//! its expected number of keys, a merge takes the time of its bytes and entries on a [`MachineModel`], and
+//! writes are a fluid between two events. Hours of a tree of a hundred terabytes take seconds.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`keys`] | which keys are written, and how many different ones runs hold |
-//! | [`machine`] | what bytes and entries cost |
-//! | [`workload`] | records, and when writes come |
-//! | [`tree`] | a tree of expected contents: flushes and compactions |
-//! | [`start`] | trees to begin with |
-//! | [`simulation`] | the events |
-//! | [`latency`] | how long writes take, from curves of arrival and departure |
-//! | [`outcome`] | what is told |
-//! | [`phases`] | the greatest rate, and what latencies are like just below it |
+//! | [`keys`] | popularity of keys, and the number of distinct keys in runs |
+//! | [`machine`] | costs of bytes and entries |
+//! | [`workload`] | records and arrival times |
+//! | [`tree`] | flushes and compactions of a tree of expected contents |
+//! | [`start`] | initial trees |
+//! | [`simulation`] | the event loop |
+//! | [`latency`] | latencies, from curves of arrivals and departures |
+//! | [`outcome`] | results |
+//! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
 //! Not modelled: deletes, reads that change decisions, snapshots, compression, several trees.
 #![forbid(unsafe_code)]
@@ -33,10 +32,10 @@ pub mod workload;
 
 pub use keys::{Content, Population, Skew};
 pub use latency::Latencies;
-pub use machine::{Costs, Device, Machine};
-pub use outcome::{Outcome, StallPeriod, Totals, Window};
-pub use phases::{TwoPhases, Verdict, two_phases};
-pub use simulation::{Setup, Simulation};
-pub use start::{Start, begin};
-pub use tree::Tree;
-pub use workload::{Arrival, Workload};
+pub use machine::{Device, MachineCosts, MachineModel};
+pub use outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
+pub use phases::{RateVerdict, TwoPhases, two_phases};
+pub use simulation::{Simulation, SimulationSetup};
+pub use start::{InitialTree, initial_tree};
+pub use tree::SimulatedTree;
+pub use workload::{Arrival, WriteLoad};

@@ -1,103 +1,104 @@
-//! What a simulation tells.
+//! The results of a simulation.
 
 use terrane_policy::StallCause;
 
 use crate::latency::Latencies;
 
-/// What happened in a simulation.
+/// The results of a simulation.
 #[derive(Debug, Clone)]
-pub struct Outcome {
-    /// How long it was, in seconds.
+pub struct SimulationOutcome {
+    /// The simulated time, in seconds.
     pub seconds: f64,
-    /// Amounts of all of it.
+    /// Totals over the whole time.
     pub totals: Totals,
-    /// Of times of equal length, in order.
-    pub windows: Vec<Window>,
-    /// When writers had to wait, in order.
+    /// Successive intervals of equal length.
+    pub windows: Vec<SimulationWindow>,
+    /// Stalls in the order of time.
     pub stalls: Vec<StallPeriod>,
-    /// From when a write was to be made until it was (open), or as long as it took (closed).
+    /// Latencies from arrival to completion in an open system; in a closed one, from start to
+    /// completion.
     pub latencies: Latencies,
-    /// As long as writes took once they were begun.
+    /// Latencies from start to completion.
     pub processing: Latencies,
-    /// How many writes were made at which times, in order, with lines in between; only noted where
-    /// [`Setup::check`](crate::Setup::check) says so.
+    /// Times with the cumulative number of completed writes, linear in between. Only recorded with
+    /// [`SimulationSetup::check`](crate::SimulationSetup::check).
     pub departures: Vec<(f64, f64)>,
-    /// Writes that had come and not been made at the end.
+    /// Writes that had arrived and were not completed at the end.
     pub queued: f64,
-    /// Why it ended before its time: nothing was going on and nothing could begin.
+    /// The reason of an early end: a deadlock, or a failed check.
     pub stuck: Option<String>,
 }
 
-/// Amounts.
+/// Totals over some time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
-    /// Writes that were made.
+    /// Completed writes.
     pub writes: f64,
     /// Bytes of their keys and values.
     pub user_bytes: f64,
-    /// Flushes.
+    /// Completed flushes.
     pub flushes: u64,
-    /// Those of them that merged with level 0.
+    /// Flushes that merged with level 0.
     pub flushes_merged: u64,
-    /// Bytes that they wrote.
+    /// Bytes written by flushes.
     pub flush_bytes: f64,
-    /// Merges that ended.
+    /// Completed merges.
     pub merges: u64,
     /// Compactions that only moved tables.
     pub moves: u64,
-    /// Bytes that merges read.
+    /// Bytes read by merges.
     pub read_bytes: f64,
-    /// Bytes that merges wrote.
+    /// Bytes written by merges.
     pub merge_bytes: f64,
-    /// Time by which writers were slowed down, in seconds, a writer's seconds each.
+    /// Delays by admission, in seconds, summed over writers.
     pub delayed_seconds: f64,
-    /// Runs times seconds.
+    /// The integral of the number of runs over time, in run-seconds.
     pub run_seconds: f64,
-    /// The most runs at any time.
+    /// The maximum number of runs.
     pub most_runs: usize,
 }
 
-/// What a window was like.
+/// Averages over one interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Window {
-    /// Writes a second.
+pub struct SimulationWindow {
+    /// Completed writes per second.
     pub rate: f64,
-    /// How long writers had to wait, in seconds.
+    /// The duration of stalls, in seconds.
     pub stalled_seconds: f64,
-    /// Runs on average.
+    /// The mean number of runs.
     pub runs: f64,
-    /// The most runs.
+    /// The maximum number of runs.
     pub most_runs: usize,
-    /// Bytes of each level at its end.
+    /// The bytes of each level at the end of the window.
     pub level_bytes: Vec<u64>,
-    /// Runs of each level at its end.
+    /// The runs of each level at the end of the window.
     pub level_runs: Vec<usize>,
-    /// Bytes written for each byte of the user, in this window.
+    /// Bytes written to tables per byte that the user wrote in this window.
     pub write_amplification: f64,
 }
 
-/// A time in which writers had to wait.
+/// An interval in which writers were stalled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StallPeriod {
-    /// What for.
+    /// The cause.
     pub cause: StallCause,
-    /// Runs or buffers that were too many.
+    /// The number of runs or memtables that exceeded the limit.
     pub measured: u32,
-    /// Since when, in seconds.
+    /// The start, in seconds.
     pub from: f64,
-    /// Until when.
+    /// The end, in seconds.
     pub until: f64,
 }
 
 impl Totals {
-    /// Bytes written to tables per byte that the user wrote.
+    /// Returns the bytes written to tables per byte that the user wrote.
     pub fn write_amplification(&self) -> f64 {
         (self.flush_bytes + self.merge_bytes) / self.user_bytes.max(1.0)
     }
 }
 
-impl Outcome {
-    /// Writes a second from some time on.
+impl SimulationOutcome {
+    /// Returns the mean rate of the windows after the first `seconds`, in writes per second.
     pub fn rate_from(&self, seconds: f64) -> f64 {
         let length = self.seconds / self.windows.len().max(1) as f64;
         let skip = (seconds / length.max(1e-9)).round() as usize;
@@ -105,18 +106,18 @@ impl Outcome {
         rest.iter().map(|window| window.rate).sum::<f64>() / rest.len().max(1) as f64
     }
 
-    /// Runs on average.
+    /// Returns the mean number of runs.
     pub fn mean_runs(&self) -> f64 {
         self.totals.run_seconds / self.seconds.max(1e-9)
     }
 
-    /// How long writers waited, in seconds, for a cause or for all.
+    /// Returns the duration of stalls by one cause, or by all, in seconds.
     pub fn stalled_seconds(&self, cause: Option<StallCause>) -> f64 {
         let of = self.stalls.iter().filter(|stall| cause.is_none_or(|cause| stall.cause == cause));
         of.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)
     }
 
-    /// The longest time that writers waited at a stretch, in seconds.
+    /// Returns the duration of the longest stall, in seconds.
     pub fn longest_stall(&self) -> f64 {
         self.stalls.iter().map(|stall| stall.until - stall.from).fold(0.0, f64::max)
     }

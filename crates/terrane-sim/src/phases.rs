@@ -1,47 +1,47 @@
-//! The two phases: the greatest rate, and what latencies are like just below it
+//! The two-phase test: measure the maximum rate, then latencies at a rate just below it
 //! (performance-stability §3.2).
 
 use terrane_policy::{Intake, Scheduler};
 
-use crate::outcome::Outcome;
-use crate::simulation::{Setup, Simulation};
-use crate::tree::Tree;
+use crate::outcome::SimulationOutcome;
+use crate::simulation::{Simulation, SimulationSetup};
+use crate::tree::SimulatedTree;
 use crate::workload::Arrival;
 
-/// The longest p99 of a rate that can be sustained, in seconds: writes that wait for merges wait
-/// far longer, others far shorter.
+/// The maximum p99 of a sustainable rate, in seconds. Writes that wait for merges exceed it by far,
+/// and others stay far below it.
 pub const P99_MAX_SECONDS: f64 = 1.0;
 
-/// The part of what was offered that has to be made by the end.
+/// The minimum fraction of arrived writes that a sustainable rate completes.
 pub const MADE_MIN: f64 = 0.995;
 
-/// Both phases.
+/// The results of both phases.
 #[derive(Debug, Clone)]
 pub struct TwoPhases {
-    /// Writers that do not wait, the fair scheduler, exact merges at level 0.
-    pub testing: Outcome,
-    /// Writes a second in that phase, once it has warmed up.
+    /// The testing phase: a closed loop, the fair scheduler, exact merges at level 0.
+    pub testing: SimulationOutcome,
+    /// The rate of the testing phase after its warm-up, in writes per second.
     pub greatest_rate: f64,
-    /// Writes at a part of that rate, and the design as it is.
-    pub running: Outcome,
-    /// Writes a second that came.
+    /// The running phase: arrivals at a fraction of that rate, and the design unchanged.
+    pub running: SimulationOutcome,
+    /// The arrival rate of the running phase, in writes per second.
     pub arrival_rate: f64,
-    /// Whether that can be sustained.
-    pub verdict: Verdict,
+    /// Whether the arrival rate is sustainable.
+    pub verdict: RateVerdict,
 }
 
-/// Whether a rate can be sustained.
+/// Whether an arrival rate is sustainable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Yes: p99 is at most [`P99_MAX_SECONDS`], and all but a few of the writes were made.
+pub enum RateVerdict {
+    /// p99 is at most [`P99_MAX_SECONDS`], and at least [`MADE_MIN`] of the writes were completed.
     Sustainable,
-    /// No.
+    /// One of these bounds is exceeded, or the simulation ended early.
     Unsustainable,
 }
 
-impl Verdict {
-    /// The verdict on a running phase.
-    pub fn of(running: &Outcome) -> Self {
+impl RateVerdict {
+    /// Returns the verdict on a running phase.
+    pub fn of(running: &SimulationOutcome) -> Self {
         let made = running.totals.writes / (running.totals.writes + running.queued).max(1.0);
         let is_fast = running.latencies.quantile(0.99) <= P99_MAX_SECONDS;
         if is_fast && made >= MADE_MIN && running.stuck.is_none() {
@@ -52,10 +52,11 @@ impl Verdict {
     }
 }
 
-/// Both phases on a tree, each as long as given, in seconds.
+/// Runs both phases on a tree, each for `seconds`, of which the first `warm_up` seconds of the testing
+/// phase do not count.
 pub fn two_phases(
-    setup: &Setup,
-    tree: &Tree,
+    setup: &SimulationSetup,
+    tree: &SimulatedTree,
     (seconds, warm_up): (f64, f64),
     utilization: f64,
 ) -> TwoPhases {
@@ -65,12 +66,12 @@ pub fn two_phases(
     let mut setup = setup.clone();
     setup.workload.arrival = Arrival::Constant(arrival_rate.max(1e-9));
     let running = Simulation::new(&setup, tree.clone()).run(seconds).0;
-    let verdict = Verdict::of(&running);
+    let verdict = RateVerdict::of(&running);
     TwoPhases { testing, greatest_rate, running, arrival_rate, verdict }
 }
 
-/// The testing phase.
-pub fn greatest(setup: &Setup, tree: &Tree, seconds: f64) -> Outcome {
+/// Runs the testing phase.
+pub fn greatest(setup: &SimulationSetup, tree: &SimulatedTree, seconds: f64) -> SimulationOutcome {
     let mut setup = setup.clone();
     setup.workload.arrival = Arrival::Closed;
     setup.design.scheduler = Scheduler::Fair;

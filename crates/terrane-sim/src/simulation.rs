@@ -1,12 +1,12 @@
-//! The events: from one to the next nothing changes but by rates.
+//! The event loop: rates are constant from one event to the next.
 //!
-//! An event is a full memtable, the end of a flush or of a merge, a change of the arrival rate, a
-//! queue that is empty again, and the times at which the engine looks again: every few megabytes
-//! merged the scheduler is asked anew, where its answer depends on how far merges have come.
+//! Events are a memtable that reaches its size, the end of a flush or merge, a change of the arrival
+//! rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on the progress
+//! of merges, it decides again every few megabytes.
 //!
-//! What the engine does is done here in the same order: a full memtable is replaced if admission
-//! lets it, the oldest one is flushed, one flush at a time, and whenever the tree changes policy is
-//! asked for compactions until what it answers would not be given a share.
+//! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
+//! one flush at a time writes the oldest immutable memtable; after every change of the tree, policy
+//! picks compactions until one would get no share of the bandwidth.
 
 mod merging;
 mod writers;
@@ -17,116 +17,116 @@ use terrane_policy::{Accesses, Admission, Compaction, Cursors, Design, FlushPlan
 
 use crate::keys::Content;
 use crate::latency::Latencies;
-use crate::machine::{Machine, Work};
-use crate::outcome::{Outcome, StallPeriod, Totals, Window};
-use crate::tree::{Begun, Tree};
-use crate::workload::Workload;
-use merging::Merging;
-use writers::{Curve, Pace};
+use crate::machine::{JobCost, MachineModel};
+use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
+use crate::tree::{PlannedCompaction, SimulatedTree};
+use crate::workload::WriteLoad;
+use merging::RunningMerge;
+use writers::{ArrivalCurve, WriterRates};
 
-/// How far from its end work counts as done, in seconds: rounding, not a model.
+/// Times closer than this, in seconds, are equal: a tolerance for rounding.
 const SOON: f64 = 1e-7;
 
-/// Time alone may make something due; it is looked at this often, in seconds, as in the engine.
+/// The interval, in seconds, of checks for compactions that become due by time, as in the engine.
 const LOOK_AGAIN: f64 = 10.0;
 
-/// What is simulated.
+/// The input of a simulation.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct SimulationSetup {
     /// The design of the tree.
     pub design: Design,
-    /// What is written.
-    pub workload: Workload,
-    /// What that costs.
-    pub machine: Machine,
-    /// How long windows are, in seconds.
+    /// The writes.
+    pub workload: WriteLoad,
+    /// The costs.
+    pub machine: MachineModel,
+    /// The length of a window, in seconds.
     pub window_seconds: f64,
-    /// More tables than this are not told apart: they are larger in larger trees.
+    /// The limit on tables; larger trees have larger tables instead.
     pub tables_max: usize,
-    /// Writers that someone else holds back: the most writes a second that are let in from each of
-    /// these times on.
-    pub held_back: Vec<(f64, f64)>,
-    /// Holds every compaction to soundness and every tree to its invariants, and notes when each
-    /// write was made; for tests, as it takes far longer than the rest.
+    /// An external limit on the rate: from each time on, in seconds, the maximum writes per second.
+    pub rate_limits: Vec<(f64, f64)>,
+    /// Checks the soundness of every compaction and the invariants of every tree, and records
+    /// departures. For tests: it takes most of the time.
     pub check: bool,
 }
 
-impl Setup {
-    /// A design and a workload on a machine, with windows of half a minute.
-    pub fn new(design: Design, workload: Workload, machine: Machine) -> Self {
+impl SimulationSetup {
+    /// Returns a setup with windows of half a minute and without checks.
+    pub fn new(design: Design, workload: WriteLoad, machine: MachineModel) -> Self {
         Self {
             design,
             workload,
             machine,
             window_seconds: 30.0,
             tables_max: 20_000,
-            held_back: Vec::new(),
+            rate_limits: Vec::new(),
             check: false,
         }
     }
 }
 
-/// A flush that goes on.
+/// The flush in progress.
 #[derive(Debug, Clone)]
-struct Flushing {
+struct RunningFlush {
     content: Content,
-    work: Work,
+    work: JobCost,
     seqs: (u64, u64),
-    /// What it merges, if it does not make a new run.
-    merge: Option<Begun>,
+    /// The merge that it carries out, unless it creates a run.
+    merge: Option<PlannedCompaction>,
     done: f64,
 }
 
-/// What a simulation goes on to.
+/// The end of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Goal {
-    /// A time.
+enum StopAt {
+    /// This time, in seconds.
     Time(f64),
-    /// All records are loaded, and nothing is left to do.
+    /// All records are loaded, and no flush or compaction is due.
     Loaded,
 }
 
 /// A tree and its writers in virtual time.
 #[derive(Debug)]
 pub struct Simulation<'a> {
-    setup: &'a Setup,
-    tree: Tree,
-    goal: Goal,
+    setup: &'a SimulationSetup,
+    tree: SimulatedTree,
+    goal: StopAt,
     now: f64,
     cursors: Cursors,
-    /// Writes in the memtable that takes them.
+    /// The number of writes in the active memtable.
     active: f64,
-    /// Those in memtables that wait to be flushed, the oldest first.
-    full: VecDeque<f64>,
-    flushing: Option<Flushing>,
-    merges: Vec<Merging>,
+    /// The number of writes in each immutable memtable, oldest first.
+    immutable: VecDeque<f64>,
+    flushing: Option<RunningFlush>,
+    merges: Vec<RunningMerge>,
     in_progress: Vec<Compaction>,
     next_merge: u64,
     admission: Admission,
-    /// The tree or the memtables have changed: policy is to be asked.
+    /// The tree or the memtables have changed since policy last decided.
     has_changed: bool,
-    /// Shares are to be decided.
+    /// The set of merges has changed since the scheduler last decided.
     is_undecided: bool,
     decide_at: f64,
     look_at: f64,
-    /// Writes that have come, and when.
-    arrived: Curve,
-    /// Writes that were made.
+    /// Arrivals over time.
+    arrived: ArrivalCurve,
+    /// The number of completed writes.
     departed: f64,
-    /// Since when writers wait, and the last cause.
+    /// The start of the present stall, and its period with the present cause.
     blocked: Option<(f64, StallPeriod)>,
-    /// Writes that were under way then and are still to be made, and what they take, in seconds.
+    /// The number of writes that the last stall interrupted and that are not completed yet, and
+    /// their latency in seconds.
     waiting: (f64, f64),
-    window: Window,
+    window: SimulationWindow,
     window_from: f64,
     window_start: Totals,
-    outcome: Outcome,
+    outcome: SimulationOutcome,
 }
 
 impl<'a> Simulation<'a> {
-    /// Writers of `setup` on a tree.
-    pub fn new(setup: &'a Setup, tree: Tree) -> Self {
-        let outcome = Outcome {
+    /// Returns a simulation of `setup` that starts with `tree`.
+    pub fn new(setup: &'a SimulationSetup, tree: SimulatedTree) -> Self {
+        let outcome = SimulationOutcome {
             seconds: 0.0,
             totals: Totals::default(),
             windows: Vec::new(),
@@ -140,11 +140,11 @@ impl<'a> Simulation<'a> {
         Self {
             setup,
             tree,
-            goal: Goal::Time(0.0),
+            goal: StopAt::Time(0.0),
             now: 0.0,
             cursors: Cursors::default(),
             active: 0.0,
-            full: VecDeque::new(),
+            immutable: VecDeque::new(),
             flushing: None,
             merges: Vec::new(),
             in_progress: Vec::new(),
@@ -154,7 +154,7 @@ impl<'a> Simulation<'a> {
             is_undecided: false,
             decide_at: f64::INFINITY,
             look_at: f64::INFINITY,
-            arrived: Curve::default(),
+            arrived: ArrivalCurve::default(),
             departed: 0.0,
             blocked: None,
             waiting: (0.0, 0.0),
@@ -165,16 +165,16 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Goes on for so many seconds. Returns what happened, and the tree.
-    pub fn run(mut self, seconds: f64) -> (Outcome, Tree) {
-        self.goal = Goal::Time(seconds);
+    /// Runs for this many seconds of virtual time, and returns the results and the final tree.
+    pub fn run(mut self, seconds: f64) -> (SimulationOutcome, SimulatedTree) {
+        self.goal = StopAt::Time(seconds);
         self.play();
         self.end()
     }
 
-    /// Writes every record once, and goes on until nothing is left to do.
-    pub fn load(mut self) -> (Outcome, Tree) {
-        self.goal = Goal::Loaded;
+    /// Writes every record once, and runs until no flush or compaction is due.
+    pub fn load(mut self) -> (SimulationOutcome, SimulatedTree) {
+        self.goal = StopAt::Loaded;
         self.play();
         self.end()
     }
@@ -197,40 +197,40 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn is_over(&self, pace: &Pace) -> bool {
+    fn is_over(&self, pace: &WriterRates) -> bool {
         match self.goal {
-            Goal::Time(end) => self.now >= end - SOON,
-            Goal::Loaded => {
+            StopAt::Time(end) => self.now >= end - SOON,
+            StopAt::Loaded => {
                 let is_idle = self.flushing.is_none() && self.merges.is_empty();
                 pace.is_done && self.active == 0.0 && is_idle
             }
         }
     }
 
-    /// Writers wait, and nothing goes on that could end that.
-    fn stuck_by(&self, pace: &Pace, flush: f64, merges: &[f64]) -> Option<String> {
+    /// Returns a description of a deadlock: stalled writers, and no job that could end the stall.
+    fn stuck_by(&self, pace: &WriterRates, flush: f64, merges: &[f64]) -> Option<String> {
         let (cause, measured) = pace.blocked?;
         let is_idle = flush <= 0.0 && merges.iter().all(|rate| *rate <= 0.0);
         let looks_again = self.setup.design.strategy.looks_at_time();
         (is_idle && !looks_again)
-            .then(|| format!("writers wait for {cause} ({measured}), and nothing is going on"))
+            .then(|| format!("writers are stalled by {cause} ({measured}), but no job is running"))
     }
 
-    /// What happens at once.
+    /// Takes all actions that are due now and need no time.
     fn settle(&mut self) {
         if self.has_changed {
             self.schedule();
-            self.admission = admit(self.tree.shape(), self.full.len(), &self.setup.design);
+            self.admission = admit(self.tree.shape(), self.immutable.len(), &self.setup.design);
         }
-        let is_last = self.goal == Goal::Loaded && self.left_to_load() < 0.5;
+        let is_last = self.goal == StopAt::Loaded && self.left_to_load() < 0.5;
         let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
         if self.active > 0.0
             && (is_full || is_last)
             && !matches!(self.admission, Admission::Stop(_))
         {
-            self.full.push_back(self.active);
+            self.immutable.push_back(self.active);
             self.active = 0.0;
-            self.admission = admit(self.tree.shape(), self.full.len(), &self.setup.design);
+            self.admission = admit(self.tree.shape(), self.immutable.len(), &self.setup.design);
         }
         self.begin_flush();
         if self.is_undecided || self.now >= self.decide_at - SOON {
@@ -245,9 +245,9 @@ impl<'a> Simulation<'a> {
         self.window.most_runs = self.window.most_runs.max(runs);
     }
 
-    /// Writes that fit a memtable.
+    /// The number of writes that fill a memtable.
     fn buffer_writes(&self) -> f64 {
-        let Setup { design, workload, machine, .. } = self.setup;
+        let SimulationSetup { design, workload, machine, .. } = self.setup;
         let entry = workload.record_bytes + machine.costs.memtable_entry_bytes;
         (design.buffer_bytes as f64 / entry).max(1.0)
     }
@@ -260,15 +260,15 @@ impl<'a> Simulation<'a> {
         if self.flushing.is_some() {
             return;
         }
-        let Some(&writes) = self.full.front() else { return };
+        let Some(&writes) = self.immutable.front() else { return };
         let keys = self.tree.keys();
         let content = match self.goal {
-            Goal::Loaded => keys.after_load(writes),
-            Goal::Time(_) => keys.after_updates(writes),
+            StopAt::Loaded => keys.after_load(writes),
+            StopAt::Time(_) => keys.after_updates(writes),
         };
         let (bytes, _) = self.tree.size_of(&content);
         let processor_seconds = writes * self.setup.machine.costs.flush_seconds;
-        let mut work = Work { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
+        let mut work = JobCost { read_bytes: 0.0, written_bytes: bytes, processor_seconds };
         let upto = self.departed as u64 + 1;
         let seqs = (upto.saturating_sub(writes as u64), upto);
         let merge = self
@@ -278,17 +278,18 @@ impl<'a> Simulation<'a> {
             work = merge.work;
             work.processor_seconds += processor_seconds;
         }
-        self.flushing = Some(Flushing { content, work, seqs, merge, done: 0.0 });
+        self.flushing = Some(RunningFlush { content, work, seqs, merge, done: 0.0 });
     }
 
-    /// What a flush of so many writes merges with, if it does.
+    /// The merge with level 0 that policy plans for a flush of `writes` writes, if any.
     fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
-        // The engine goes by what is in the memtable, where a key may be several times.
+        // Like the engine, count all versions in the memtable, not distinct keys.
         let bytes = writes * self.setup.workload.record_bytes;
         let accesses = Accesses::default();
         let in_progress = self.taken();
         let input = self.input(&accesses, &in_progress);
-        let FlushPlan::Merge(merge) = flush::plan(&input, &Tree::all_keys(), bytes as u64) else {
+        let FlushPlan::Merge(merge) = flush::plan(&input, &SimulatedTree::all_keys(), bytes as u64)
+        else {
             return None;
         };
         if self.setup.check {
@@ -299,16 +300,16 @@ impl<'a> Simulation<'a> {
     }
 
     fn rates(&self) -> (f64, Vec<f64>) {
-        let work: Vec<(Work, f64)> =
+        let work: Vec<(JobCost, f64)> =
             self.merges.iter().map(|merge| (merge.begun.work, merge.share)).collect();
         self.setup.machine.rates(self.flushing.as_ref().map(|flush| &flush.work), &work)
     }
 
     /// The time to the next event.
-    fn step(&self, pace: &Pace, flush: f64, merges: &[f64]) -> f64 {
+    fn step(&self, pace: &WriterRates, flush: f64, merges: &[f64]) -> f64 {
         let mut step = self.window_from + self.setup.window_seconds - self.now;
         let mut consider = |time: f64| step = step.min(time);
-        if let Goal::Time(end) = self.goal {
+        if let StopAt::Time(end) = self.goal {
             consider(end - self.now);
         }
         if let Some(flushing) = &self.flushing {
@@ -319,7 +320,8 @@ impl<'a> Simulation<'a> {
         }
         if pace.made > 0.0 {
             let room = self.buffer_writes() - self.active;
-            let room = if self.goal == Goal::Loaded { room.min(self.left_to_load()) } else { room };
+            let room =
+                if self.goal == StopAt::Loaded { room.min(self.left_to_load()) } else { room };
             consider(room / pace.made);
         }
         consider(pace.until - self.now);
@@ -328,7 +330,7 @@ impl<'a> Simulation<'a> {
         step.max(0.0)
     }
 
-    fn advance(&mut self, step: f64, pace: &Pace, flush: f64, merges: &[f64]) {
+    fn advance(&mut self, step: f64, pace: &WriterRates, flush: f64, merges: &[f64]) {
         self.count_writes(step, pace);
         if let Some(flushing) = &mut self.flushing {
             let part = (flush * step).min(1.0 - flushing.done);
@@ -341,7 +343,7 @@ impl<'a> Simulation<'a> {
             merge.done += part;
             self.outcome.totals.read_bytes += part * merge.begun.work.read_bytes;
             self.outcome.totals.merge_bytes += part * merge.begun.work.written_bytes;
-            // What is as good as done is done: rounding must not leave a rest that takes no time.
+            // Complete a merge whose rest is rounding, which would yield steps of zero length.
             if (1.0 - merge.done) <= rate * SOON {
                 merge.done = 1.0;
             }
@@ -356,7 +358,7 @@ impl<'a> Simulation<'a> {
         self.now += step;
     }
 
-    /// What has come to its end.
+    /// Completes jobs and windows that end now.
     fn complete(&mut self) {
         let micros = (self.now * 1e6) as u64;
         if let Some(flushing) = self.flushing.take_if(|flushing| flushing.done >= 1.0) {
@@ -367,7 +369,7 @@ impl<'a> Simulation<'a> {
                     self.finish(merge, micros);
                 }
             }
-            self.full.pop_front();
+            self.immutable.pop_front();
             self.outcome.totals.flushes += 1;
             self.has_changed = true;
         }
@@ -388,7 +390,7 @@ impl<'a> Simulation<'a> {
         let (now, before) = (self.outcome.totals, self.window_start);
         let written = now.flush_bytes + now.merge_bytes - before.flush_bytes - before.merge_bytes;
         let levels = &self.tree.shape().levels;
-        let window = Window {
+        let window = SimulationWindow {
             rate: (now.writes - before.writes) / seconds,
             runs: (now.run_seconds - before.run_seconds) / seconds,
             level_bytes: levels.iter().map(terrane_policy::Level::size_bytes).collect(),
@@ -400,9 +402,9 @@ impl<'a> Simulation<'a> {
         (self.window_from, self.window_start) = (self.now, now);
     }
 
-    fn end(mut self) -> (Outcome, Tree) {
+    fn end(mut self) -> (SimulationOutcome, SimulatedTree) {
         self.unblock();
-        // A last window that is but a moment says nothing.
+        // Drop a short last window: its averages are not representative.
         if self.now - self.window_from > self.setup.window_seconds / 2.0 {
             self.close_window();
         }
@@ -413,8 +415,8 @@ impl<'a> Simulation<'a> {
     }
 }
 
-fn empty_window() -> Window {
-    Window {
+fn empty_window() -> SimulationWindow {
+    SimulationWindow {
         rate: 0.0,
         stalled_seconds: 0.0,
         runs: 0.0,

@@ -1,4 +1,4 @@
-//! Trees to begin with.
+//! Initial trees.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,30 +6,30 @@ use std::str::FromStr;
 use terrane_policy::{ParseError, Scheduler};
 
 use crate::keys::{Content, Population};
-use crate::simulation::{Setup, Simulation};
-use crate::tree::Tree;
+use crate::simulation::{Simulation, SimulationSetup};
+use crate::tree::SimulatedTree;
 
-/// More flushes than this are not played to load a tree.
+/// [`InitialTree::Auto`] simulates the load of a tree up to this many flushes.
 const FLUSHES_MAX: f64 = 20_000.0;
 
-/// Levels are not filled beyond this one.
+/// The deepest level of a settled tree.
 const LEVELS_MAX: usize = 20;
 
-/// What a tree is like before the first write.
+/// The state of a tree before the first write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// There is nothing in it.
+pub enum InitialTree {
+    /// An empty tree.
     Empty,
-    /// All records were written once in random order, and all merges ended.
+    /// All records were written once in random order, and all merges are complete.
     Loaded,
-    /// All records are in its last levels, and the levels above are as full as chance has it: what a
-    /// tree is like after a long time. For trees that would take long to load.
+    /// A tree after a long time: all records are in its last level, and the levels above have random
+    /// fill. For trees that would take long to load.
     Settled,
-    /// Loaded, or settled where that would take too long.
+    /// Loaded, or settled if the load would take too many flushes.
     Auto,
 }
 
-impl fmt::Display for Start {
+impl fmt::Display for InitialTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "empty",
@@ -40,7 +40,7 @@ impl fmt::Display for Start {
     }
 }
 
-impl FromStr for Start {
+impl FromStr for InitialTree {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -54,25 +54,26 @@ impl FromStr for Start {
     }
 }
 
-/// A tree for a simulation to begin with. How full levels of a settled tree are follows from `seed`.
-pub fn begin(setup: &Setup, start: Start, seed: u64) -> Tree {
+/// Returns the initial tree of a simulation. The fill of a settled tree's levels depends on `seed`.
+pub fn initial_tree(setup: &SimulationSetup, start: InitialTree, seed: u64) -> SimulatedTree {
     let workload = &setup.workload;
     let keys = Population::new(workload.records, workload.skew);
     let costs = &setup.machine.costs;
-    let empty = Tree::new(&setup.design, keys, workload.record_bytes, costs, setup.tables_max);
+    let empty =
+        SimulatedTree::new(&setup.design, keys, workload.record_bytes, costs, setup.tables_max);
     let entry = workload.record_bytes + costs.memtable_entry_bytes;
     let flushes = workload.records * entry / setup.design.buffer_bytes.max(1) as f64;
     match start {
-        Start::Empty => empty,
-        Start::Loaded => loaded(setup, empty),
-        Start::Auto if flushes <= FLUSHES_MAX => loaded(setup, empty),
-        Start::Settled | Start::Auto => settled(setup, empty, seed),
+        InitialTree::Empty => empty,
+        InitialTree::Loaded => loaded(setup, empty),
+        InitialTree::Auto if flushes <= FLUSHES_MAX => loaded(setup, empty),
+        InitialTree::Settled | InitialTree::Auto => settled(setup, empty, seed),
     }
 }
 
-fn loaded(setup: &Setup, empty: Tree) -> Tree {
+fn loaded(setup: &SimulationSetup, empty: SimulatedTree) -> SimulatedTree {
     let mut setup = setup.clone();
-    // How merges were scheduled then is no part of what is asked.
+    // The schedule of merges during the load must not depend on the design under test.
     setup.design.scheduler = Scheduler::Fair;
     setup.design.constraint.max_rate = None;
     setup.workload.writers = 1;
@@ -80,7 +81,7 @@ fn loaded(setup: &Setup, empty: Tree) -> Tree {
 }
 
 /// Fills levels from the deepest one up.
-fn settled(setup: &Setup, mut tree: Tree, seed: u64) -> Tree {
+fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> SimulatedTree {
     let design = &setup.design;
     let everything = tree.keys().after_load(tree.keys().records());
     let (bytes, entries) = tree.size_of(&everything);
@@ -102,8 +103,8 @@ fn settled(setup: &Setup, mut tree: Tree, seed: u64) -> Tree {
     for level in (1..last).rev() {
         let allowed = design.strategy.runs_allowed(level, last).max(1);
         let capacity = design.capacity_bytes(level, last) as f64;
-        // A level of one run is full where tables leave it one by one, and anything between empty
-        // and full where all of it leaves.
+        // A level of one run is full if compactions take single tables from it, and anything between
+        // empty and full if they take the whole level.
         let (runs, each) = if allowed > 1 {
             ((chance() * f64::from(allowed + 1)) as u32, capacity / f64::from(allowed + 1))
         } else if whole_files {
@@ -119,7 +120,7 @@ fn settled(setup: &Setup, mut tree: Tree, seed: u64) -> Tree {
     tree
 }
 
-/// What so many entries are after updates.
+/// The content of a run of updates with this many entries.
 fn holding(keys: &Population, entries: f64) -> Content {
     let (mut low, mut high) = (0.0, entries.min(keys.records()) * 1e3);
     for _ in 0..80 {

@@ -1,8 +1,8 @@
-//! A tree of expected contents: what flushes and compactions do to it.
+//! A tree of expected contents, and the effects of flushes and compactions on it.
 //!
-//! The shape is that which policy sees; for each table there is what it is expected to hold. Keys
-//! are positions in a key space of even density. Where a design always moves all of a run, a run is
-//! one table, which makes no difference to any decision; else tables are cut as the engine does.
+//! The tree has the shape that policy sees, and an expected content for each table. Keys are
+//! positions in a key space of uniform density. If a design only takes whole runs, a run is one table,
+//! which changes no decision; otherwise tables are cut as in the engine.
 
 mod cut;
 
@@ -17,35 +17,35 @@ use terrane_policy::{
 };
 
 use crate::keys::{Content, Population};
-use crate::machine::{Costs, Work};
-use cut::Piece;
+use crate::machine::{JobCost, MachineCosts};
+use cut::ContentRange;
 
 /// The end of the key space.
 const END: u64 = 1 << 60;
 
-/// A tree, and what its tables hold.
+/// A tree with the expected contents of its tables.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct SimulatedTree {
     shape: TreeShape,
     contents: BTreeMap<TableId, Content>,
     keys: Population,
     entry_bytes: f64,
-    /// Where tables are cut; `u64::MAX` where runs are one table.
+    /// The maximum size of a table; `u64::MAX` if a run is one table.
     table_bytes: u64,
     next_table: u64,
     next_run: u64,
 }
 
-/// A compaction that has begun.
+/// A compaction with its cost and its result, planned at its start.
 #[derive(Debug, Clone)]
-pub(crate) struct Begun {
+pub(crate) struct PlannedCompaction {
     pub(crate) compaction: Compaction,
-    pub(crate) work: Work,
-    /// Bytes of the tables that are merged: moves cost nothing.
+    pub(crate) work: JobCost,
+    /// The bytes of merged tables; moved tables cost nothing.
     pub(crate) input_bytes: f64,
     removed: Vec<TableId>,
     moved: Vec<Arc<TableInfo>>,
-    made: Vec<(Piece, [u64; 4])>,
+    made: Vec<(ContentRange, [u64; 4])>,
 }
 
 /// The first and last positions of a table.
@@ -58,12 +58,12 @@ fn range(start: u64, end: u64) -> KeyRange {
     KeyRange::new(&start.to_be_bytes(), Some(&end.to_be_bytes()))
 }
 
-/// A part of the key space as a share of it.
+/// The width of a range relative to the key space.
 fn width(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 / END as f64
 }
 
-/// Whether a design only ever takes whole runs, so that where they are cut is no one's concern.
+/// Whether compactions of a design always take whole runs, so that table boundaries do not matter.
 fn takes_whole_runs(design: &Design) -> bool {
     let strategy = &design.strategy;
     let counts_tables =
@@ -72,14 +72,14 @@ fn takes_whole_runs(design: &Design) -> bool {
         && !strategy.triggers.values().iter().flatten().any(|trigger| counts_tables(trigger.kind()))
 }
 
-impl Tree {
-    /// An empty tree for records of so many bytes. Where that would be more than `tables_max`
-    /// tables they are larger than the design says.
+impl SimulatedTree {
+    /// Returns an empty tree for records of `record_bytes` bytes. Tables are larger than the design
+    /// says if there would be more than `tables_max` of them.
     pub fn new(
         design: &Design,
         keys: Population,
         record_bytes: f64,
-        costs: &Costs,
+        costs: &MachineCosts,
         tables_max: usize,
     ) -> Self {
         let entry_bytes = record_bytes + costs.table_entry_bytes;
@@ -98,28 +98,28 @@ impl Tree {
         }
     }
 
-    /// What policy sees.
+    /// Returns the shape that policy sees.
     pub fn shape(&self) -> &TreeShape {
         &self.shape
     }
 
-    /// The keys of the tree.
+    /// Returns the keys of the tree.
     pub fn keys(&self) -> &Population {
         &self.keys
     }
 
-    /// The size that tables are cut at; `None` where runs are one table.
+    /// Returns the maximum size of a table; `None` if a run is one table.
     pub fn table_bytes(&self) -> Option<u64> {
         (self.table_bytes < u64::MAX).then_some(self.table_bytes)
     }
 
-    /// What writing a run of this content takes, bytes and entries.
+    /// The bytes and entries of a run with this content.
     pub(crate) fn size_of(&self, content: &Content) -> (f64, f64) {
         let entries = self.keys.entries(content, 1.0);
         (entries * self.entry_bytes, entries)
     }
 
-    /// Puts a new run into a level, newer than all that it has.
+    /// Adds a run to a level, newer than its other runs.
     pub(crate) fn add_run(
         &mut self,
         level: usize,
@@ -127,7 +127,7 @@ impl Tree {
         seqs: (u64, u64),
         micros: u64,
     ) {
-        let piece = Piece { start: 0, end: END, content: content.clone() };
+        let piece = ContentRange { start: 0, end: END, content: content.clone() };
         let pieces = self.cut(vec![piece], &[]);
         let run = RunId(self.take_run());
         for piece in pieces {
@@ -140,7 +140,13 @@ impl Tree {
         self.next_run - 1
     }
 
-    fn put(&mut self, level: usize, run: RunId, piece: Piece, [from, upto, micros, _]: [u64; 4]) {
+    fn put(
+        &mut self,
+        level: usize,
+        run: RunId,
+        piece: ContentRange,
+        [from, upto, micros, _]: [u64; 4],
+    ) {
         let entries = self.keys.entries(&piece.content, width(piece.start, piece.end));
         let bytes = (entries * self.entry_bytes).round() as u64;
         let mut table =
@@ -177,10 +183,10 @@ impl Tree {
         self.shape.levels.truncate(used.map_or(0, |last| last + 1));
     }
 
-    /// What a compaction will do, and what it takes.
-    pub(crate) fn plan(&self, compaction: Compaction, costs: &Costs) -> Begun {
-        let mut begun = Begun {
-            work: Work::default(),
+    /// Plans a compaction: its cost and its output.
+    pub(crate) fn plan(&self, compaction: Compaction, costs: &MachineCosts) -> PlannedCompaction {
+        let mut begun = PlannedCompaction {
+            work: JobCost::default(),
             input_bytes: 0.0,
             removed: Vec::new(),
             moved: Vec::new(),
@@ -216,30 +222,30 @@ impl Tree {
         begun
     }
 
-    /// What a flush of this content that merges will do, and what it takes.
+    /// Plans a flush of `content` that merges with tables of level 0.
     pub(crate) fn plan_flush(
         &self,
         merge: Compaction,
         content: &Content,
         seqs: (u64, u64),
-        costs: &Costs,
-    ) -> Begun {
+        costs: &MachineCosts,
+    ) -> PlannedCompaction {
         let taken = merge.inputs.iter().filter(|input| !input.is_memtable());
         let taken: Vec<Arc<TableInfo>> = taken.flat_map(|input| &input.tables).cloned().collect();
         let pieces = self.cut(self.union(&taken, Some(content)), &[]);
         let from = taken.iter().map(|table| table.smallest_seq).min().unwrap_or(seqs.0);
         let read_bytes = taken.iter().map(|table| table.size_bytes as f64).sum();
         let entries: f64 = taken.iter().map(|table| table.entries as f64).sum();
-        let bytes = |piece: &Piece| {
+        let bytes = |piece: &ContentRange| {
             self.keys.entries(&piece.content, width(piece.start, piece.end)) * self.entry_bytes
         };
-        let work = Work {
+        let work = JobCost {
             read_bytes,
             written_bytes: pieces.iter().map(bytes).sum(),
             processor_seconds: entries * costs.merge_seconds,
         };
         let made = pieces.into_iter().map(|piece| (piece, [from.min(seqs.0), seqs.1, 0, 0]));
-        Begun {
+        PlannedCompaction {
             compaction: merge,
             work,
             input_bytes: read_bytes,
@@ -249,18 +255,18 @@ impl Tree {
         }
     }
 
-    /// All keys there can be.
+    /// The range of all possible keys.
     pub(crate) fn all_keys() -> KeyRange {
         range(0, END)
     }
 
-    /// Makes what was planned true.
+    /// Applies a planned compaction to the tree.
     ///
     /// # Errors
-    /// The result is no tree, which is only looked at where `check` says so.
+    /// With `check`, when the resulting shape is invalid.
     pub(crate) fn finish(
         &mut self,
-        begun: Begun,
+        begun: PlannedCompaction,
         micros: u64,
         check: bool,
     ) -> Result<(), ShapeError> {

@@ -1,4 +1,4 @@
-//! Records, and when writes come.
+//! Records and arrival times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,50 +7,51 @@ use terrane_policy::ParseError;
 
 use crate::keys::Skew;
 
-/// What is written.
+/// The writes of a simulation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Workload {
-    /// Keys that there are.
+pub struct WriteLoad {
+    /// The number of keys.
     pub records: f64,
-    /// Bytes of a key and its value.
+    /// The bytes of a key and its value.
     pub record_bytes: f64,
-    /// Which keys are updated.
+    /// The distribution of updates over keys.
     pub skew: Skew,
-    /// When.
+    /// The arrival process.
     pub arrival: Arrival,
-    /// Writers that write at the same time.
+    /// The number of concurrent writers.
     pub writers: u32,
 }
 
-/// When writes come.
+/// The arrival process of writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrival {
-    /// Each writer writes as soon as its last write is done (performance-stability §3.2, closed).
+    /// A closed loop: each writer writes again when its last write completes
+    /// (performance-stability §3.2).
     Closed,
-    /// So many a second, whatever becomes of them (open).
+    /// An open system: this many arrivals per second.
     Constant(f64),
-    /// So many a second for a time, then more for another time, and so on.
+    /// An open system whose rate alternates between two values.
     Burst {
-        /// Writes a second between bursts.
+        /// Arrivals per second between bursts.
         low: f64,
-        /// How long between bursts, in seconds.
+        /// The time between bursts, in seconds.
         low_seconds: f64,
-        /// Writes a second in a burst.
+        /// Arrivals per second in a burst.
         high: f64,
-        /// How long a burst is, in seconds.
+        /// The length of a burst, in seconds.
         high_seconds: f64,
     },
 }
 
 impl Arrival {
-    /// Writes a second at a time, and when that changes; no number for writers that do not wait.
+    /// The arrival rate at time `now`, `None` for a closed loop, and the time of its next change.
     pub(crate) fn at(&self, now: f64) -> (Option<f64>, f64) {
         match *self {
             Self::Closed => (None, f64::INFINITY),
             Self::Constant(rate) => (Some(rate), f64::INFINITY),
             Self::Burst { low, low_seconds, high, high_seconds } => {
                 let period = low_seconds + high_seconds;
-                // A time that is a change but for rounding is after it.
+                // A time just before a change is rounding: it counts as after the change.
                 let round = ((now + 1e-6) / period).floor();
                 let within = now - round * period;
                 if within + 1e-6 < low_seconds {
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bursts_come_and_go() {
+    fn the_rate_alternates_between_burst_and_pause() {
         let arrival: Arrival = "burst(2000,1500s,8000,300s)".parse().unwrap();
         assert_eq!(arrival.at(0.0), (Some(2000.0), 1500.0));
         assert_eq!(arrival.at(1500.0), (Some(8000.0), 1800.0));
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_that_make_no_sense_are_refused() {
+    fn invalid_arrivals_are_rejected() {
         for text in ["", "open", "constant", "constant()", "constant(-1)", "burst(1,2)", "closed("]
         {
             assert!(text.parse::<Arrival>().is_err(), "{text}");

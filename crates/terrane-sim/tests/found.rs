@@ -1,18 +1,20 @@
-//! What simulations found, and simulations whose outcome is worth a look when it changes.
+//! Two-phase results of designs as text: findings of simulations, and results to review on change.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;
 
-use terrane_sim::{Arrival, Machine, Setup, Skew, Start, Workload, begin, two_phases};
+use terrane_sim::{
+    Arrival, InitialTree, MachineModel, SimulationSetup, Skew, WriteLoad, initial_tree, two_phases,
+};
 use terrane_testkit::datadriven::Case;
 
 fn answer(case: &Case) -> String {
     let given = |name: &str| case.argument(name);
     let number =
         |name: &str, default: f64| given(name).map_or(default, |text| text.parse::<f64>().unwrap());
-    let mut machine = Machine { budget: Some(100e6), places: 16, ..Machine::default() };
+    let mut machine = MachineModel { budget: Some(100e6), slots: 16, ..MachineModel::default() };
     machine.device.bytes_per_second = 2e9;
-    let workload = Workload {
+    let workload = WriteLoad {
         records: number("records", 1e8),
         record_bytes: 1024.0,
         skew: given("keys").map_or(Skew::Uniform, |text| text.parse().unwrap()),
@@ -22,8 +24,8 @@ fn answer(case: &Case) -> String {
     let mut text = String::new();
     for line in case.input.lines() {
         let design = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-        let setup = Setup::new(design, workload.clone(), machine);
-        let tree = begin(&setup, Start::Auto, 1);
+        let setup = SimulationSetup::new(design, workload.clone(), machine);
+        let tree = initial_tree(&setup, InitialTree::Auto, 1);
         let hours = number("hours", 2.0);
         let phases = two_phases(&setup, &tree, (hours * 3600.0, hours * 600.0), number("at", 0.95));
         let running = &phases.running;
@@ -44,6 +46,6 @@ fn answer(case: &Case) -> String {
 }
 
 #[test]
-fn two_phases_of_designs_are_as_told() {
+fn two_phase_results_match_the_text() {
     terrane_testkit::datadriven::run("testdata/two-phases.txt", answer);
 }

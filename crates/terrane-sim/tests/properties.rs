@@ -1,5 +1,5 @@
-//! Random designs and workloads: no stall without work, no starvation, nothing unsound; and the
-//! paper's theorems and formulas on whole simulations.
+//! Random designs and workloads: no stall without a running job, no starved merge, no unsound
+//! compaction. Also the stability paper's theorem and formulas, on whole simulations.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use terrane_policy::scheduler::{
@@ -7,13 +7,14 @@ use terrane_policy::scheduler::{
 };
 use terrane_policy::{Design, PickInput, Violation, pick};
 use terrane_sim::{
-    Arrival, Machine, Outcome, Setup, Simulation, Skew, Start, Workload, begin, phases,
+    Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, SimulationSetup, Skew,
+    WriteLoad, initial_tree, phases,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
-/// A machine on which nothing but the budget is scarce.
-fn machine(budget: f64) -> Machine {
-    let mut machine = Machine { budget: Some(budget), places: 2, ..Machine::default() };
+/// A machine whose only scarce resource is the budget.
+fn machine(budget: f64) -> MachineModel {
+    let mut machine = MachineModel { budget: Some(budget), slots: 2, ..MachineModel::default() };
     machine.device.bytes_per_second = 1e12;
     machine.device.request_seconds = 0.0;
     machine.costs.merge_seconds = 0.0;
@@ -55,8 +56,8 @@ fn random_design(rng: &mut Rng) -> String {
     )
 }
 
-fn random_setup(rng: &mut Rng) -> Setup {
-    // Settings may contradict each other; then it is another design.
+fn random_setup(rng: &mut Rng) -> SimulationSetup {
+    // Random settings may contradict each other; then draw again.
     let design: Design = loop {
         if let Ok(design) = random_design(rng).parse() {
             break design;
@@ -68,43 +69,44 @@ fn random_setup(rng: &mut Rng) -> Setup {
         _ => Arrival::Burst { low: 500.0, low_seconds: 5.0, high: 30_000.0, high_seconds: 2.0 },
     };
     let skew = *rng.pick(&[Skew::Uniform, Skew::Zipf(0.99), Skew::Zipf(1.2)]);
-    let workload = Workload {
+    let workload = WriteLoad {
         records: rng.between(2_000, 60_000) as f64,
         record_bytes: rng.between(50, 2000) as f64,
         skew,
         arrival,
         writers: rng.between(1, 8) as u32,
     };
-    let mut setup = Setup::new(design, workload, machine(rng.between(1, 40) as f64 * 1e6));
+    let mut setup =
+        SimulationSetup::new(design, workload, machine(rng.between(1, 40) as f64 * 1e6));
     setup.window_seconds = 1.0;
     setup.check = true;
     setup
 }
 
-fn told(setup: &Setup, outcome: &Outcome) -> String {
+fn describe(setup: &SimulationSetup, outcome: &SimulationOutcome) -> String {
     format!("{} on {:?}: {:?}", setup.design, setup.workload, outcome.stuck)
 }
 
-/// Whatever the design, writers never wait for nothing, every compaction is sound, and a tree that
-/// no one writes to any more comes to rest: every merge ends.
+/// For every design: writers stall only while a job runs, every compaction is sound, and without
+/// writes the tree settles, because every merge ends.
 #[test]
-fn random_designs_never_stall_for_nothing_starve_a_merge_or_turn_recency_round() {
+fn random_designs_never_stall_idle_starve_a_merge_or_invert_recency() {
     let mut rng = Rng::new(seed_from_env(5));
     for _ in 0..40 {
         let setup = random_setup(&mut rng);
-        let start = *rng.pick(&[Start::Empty, Start::Loaded, Start::Settled]);
-        let tree = begin(&setup, start, rng.bits());
+        let start = *rng.pick(&[InitialTree::Empty, InitialTree::Loaded, InitialTree::Settled]);
+        let tree = initial_tree(&setup, start, rng.bits());
         let (outcome, tree) = Simulation::new(&setup, tree).run(30.0);
-        assert!(outcome.stuck.is_none(), "{}", told(&setup, &outcome));
+        assert!(outcome.stuck.is_none(), "{}", describe(&setup, &outcome));
         let made = outcome.totals.writes;
         assert!((outcome.latencies.count() - made).abs() <= 1e-6 * made + 1.0);
-        // Every write that is waited for was made at some time: no stall is for ever.
-        assert!(outcome.longest_stall() < 30.0, "{}", told(&setup, &outcome));
+        // Every stalled write completes: no stall lasts forever.
+        assert!(outcome.longest_stall() < 30.0, "{}", describe(&setup, &outcome));
         let mut quiet = setup.clone();
         quiet.workload.arrival = Arrival::Constant(1e-6);
         quiet.window_seconds = 1e4;
         let (outcome, tree) = Simulation::new(&quiet, tree).run(3e5);
-        assert!(outcome.stuck.is_none(), "{}", told(&quiet, &outcome));
+        assert!(outcome.stuck.is_none(), "{}", describe(&quiet, &outcome));
         let left = pick(&PickInput::new(tree.shape(), &quiet.design));
         assert!(left.is_none(), "{}: {}", quiet.design, left.unwrap());
     }
@@ -115,22 +117,22 @@ fn random_designs_never_stall_for_nothing_starve_a_merge_or_turn_recency_round()
 fn simulations_repeat() {
     let run = || {
         let setup = random_setup(&mut Rng::new(77));
-        let tree = begin(&setup, Start::Auto, 1);
+        let tree = initial_tree(&setup, InitialTree::Auto, 1);
         let outcome = Simulation::new(&setup, tree).run(60.0).0;
         (outcome.totals, outcome.windows, outcome.latencies.quantile(0.999))
     };
     assert_eq!(run(), run());
 }
 
-/// All writes as one list of latencies would have it: the queue behind a stall of known length.
+/// The latencies behind a stall of known length, against arithmetic.
 #[test]
 fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
-    // A thousand writes come in a second; none are made for one second: the first of them waits a
-    // second, and the last that comes meanwhile not at all (§3.2: 0.5 s on average).
+    // 1,024 writes arrive per second, and a stall lasts one second: the first stalled write waits a
+    // second, and the last one not at all (§3.2: 0.5 s on average).
     let design = "leveling; granularity=level; buffer=1MiB; buffers=2; violation=none";
-    let mut setup = Setup::new(
+    let mut setup = SimulationSetup::new(
         design.parse().unwrap(),
-        Workload {
+        WriteLoad {
             records: 1e5,
             record_bytes: 1024.0 - 40.0,
             skew: Skew::Uniform,
@@ -139,27 +141,27 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
         },
         machine(1e12),
     );
-    // A memtable holds a second's writes; its flush takes two of the processor.
+    // A memtable holds the writes of one second; its flush takes two seconds of processor time.
     setup.machine.costs.flush_seconds = 2.0 / 1024.0;
     setup.machine.costs.memtable_entry_bytes = 40.0;
     setup.machine.costs.write_seconds = 1e-6;
-    let tree = begin(&setup, Start::Empty, 1);
+    let tree = initial_tree(&setup, InitialTree::Empty, 1);
     let outcome = Simulation::new(&setup, tree).run(5.9).0;
-    // Full each second, and flushed in two: the first flush ends at 3, the second at 5. At 4 two
-    // memtables are full and so is the active one.
+    // A memtable is full every second and flushed in two: the first flush ends at 3, the second at
+    // 5. At 4 there are two immutable memtables, and the active one is full.
     let first = outcome.stalls.first().unwrap();
     assert!((first.from - 4.0).abs() < 1e-3 && (first.until - 5.0).abs() < 1e-3, "{first:?}");
     let longest = outcome.latencies.quantile(1.0);
     assert!((longest - 1.0).abs() < 1e-3, "{longest}");
-    // Of the writes of five seconds those of one came while none were made: half of them waited
-    // longer than half a second. They fill the next memtable at once, and writers wait again.
+    // Of the writes of five seconds, those of one arrive during the stall, and half of these wait
+    // longer than half a second. They fill the next memtable at once, and writers stall again.
     let half = outcome.latencies.quantile(1.0 - 0.5 / 5.0);
     assert!((half - 0.5).abs() < 0.01, "{half}");
-    // One write was under way all the time.
+    // One write was in progress during the whole stall.
     assert!((outcome.processing.quantile(1.0) - 1.0).abs() < 1e-3);
 }
 
-/// When the `number`-th write was made.
+/// The completion time of the `number`-th write.
 fn made_at(departures: &[(f64, f64)], number: f64) -> f64 {
     let at = departures.partition_point(|(_, made)| *made < number);
     let Some(&(until, after)) = departures.get(at) else { return f64::INFINITY };
@@ -169,22 +171,23 @@ fn made_at(departures: &[(f64, f64)], number: f64) -> f64 {
     from + (until - from) * (number - before) / (after - before).max(1e-9)
 }
 
-/// Where a memtable ends is rounded: so many writes may be on the other side, of four thousand.
+/// The tolerance, in writes, for the rounded capacity of a memtable of four thousand writes.
 const ROUNDING: f64 = 10.0;
 
-/// The longest time by which some write is made later in `one` than in `other`, in seconds.
-fn latest(one: &Outcome, other: &Outcome) -> f64 {
+/// The maximum over all writes of completion time in `one` minus completion time in `other`, in
+/// seconds.
+fn latest(one: &SimulationOutcome, other: &SimulationOutcome) -> f64 {
     let ends = [one, other].map(|outcome| outcome.departures.last().map_or(0.0, |last| last.1));
     let numbers = [one, other].into_iter().flat_map(|outcome| &outcome.departures);
     let numbers =
         numbers.map(|(_, number)| *number).filter(|number| *number < ends[0].min(ends[1]));
     let later =
         |number| made_at(&one.departures, number - ROUNDING) - made_at(&other.departures, number);
-    // A moment after each bend as well: a stall ends where the next write is made.
+    // Also look just after each bend: a stall ends when the next write completes.
     numbers.flat_map(|number| [later(number), later(number + 1e-3)]).fold(0.0, f64::max)
 }
 
-/// What writes may be let in by a rule of someone else's: fast, slow, or none at all.
+/// A random schedule of rate limits: fast, slow, or zero.
 fn random_brakes(rng: &mut Rng, rate: f64, seconds: f64) -> Vec<(f64, f64)> {
     let mut brakes = Vec::new();
     let mut from = 0.0;
@@ -196,14 +199,13 @@ fn random_brakes(rng: &mut Rng, rate: f64, seconds: f64) -> Vec<(f64, f64)> {
     brakes
 }
 
-/// Theorem 1: of all schedules by which writes are let in, none makes any write earlier than the one
-/// that lets writes in as soon as the tree has room.
+/// Theorem 1: no schedule of admissions completes any write earlier than the schedule that admits
+/// writes as soon as the tree has space.
 ///
-/// The theorem has merges go on alike. So it is looked at in trees whose merges are the same and
-/// come in the same order whenever writes are made, on a machine where flushes take nothing from
-/// them, with the two memtables of the paper: of more, a burst may fill some before the first of
-/// them is a run that counts. When merges begin, how long queues are, and who waits for whom is
-/// different in each schedule.
+/// The theorem assumes the same merges in every schedule. The test therefore uses trees whose merges
+/// are the same and in the same order for any timing of writes, a machine on which flushes do not
+/// slow down merges, and the paper's two memtables: with more, a burst may fill some before the first
+/// one counts as a run. Start times of merges and lengths of queues differ between schedules.
 #[test]
 fn no_schedule_of_writes_makes_any_of_them_earlier() {
     let mut rng = Rng::new(seed_from_env(6));
@@ -216,20 +218,20 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
             limit = rng.pick(&["level0", "local(2x)", "local(3x)"]),
             stop = rng.between(7, 14),
         );
-        let workload = Workload {
+        let workload = WriteLoad {
             records: 2e5,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
             writers: 1,
         };
-        let mut setup = Setup::new(design.parse().unwrap(), workload, machine(1e12));
+        let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(1e12));
         setup.machine.costs.write_seconds = 20e-6;
         setup.machine.costs.merge_seconds = 40e-6;
         setup.machine.costs.flush_seconds = rng.between(1, 60) as f64 * 1e-6;
         setup.check = true;
         let seconds = 120.0;
-        let tree = begin(&setup, Start::Empty, 1);
+        let tree = initial_tree(&setup, InitialTree::Empty, 1);
         let greatest = phases::greatest(&setup, &tree, seconds).rate_from(12.0);
         let rate = |rng: &mut Rng| greatest * (0.3 + rng.below(120) as f64 / 100.0);
         setup.workload.arrival = if rng.percent(50) {
@@ -243,7 +245,7 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
         let fast = Simulation::new(&setup, tree.clone()).run(seconds).0;
         for _ in 0..3 {
             let mut slow = setup.clone();
-            slow.held_back = random_brakes(&mut rng, greatest, seconds);
+            slow.rate_limits = random_brakes(&mut rng, greatest, seconds);
             let slow = Simulation::new(&slow, tree.clone()).run(seconds).0;
             let later = latest(&fast, &slow);
             assert!(later < 1e-3, "round {round}, {design}: a write is {later} s later");
@@ -255,26 +257,27 @@ fn no_schedule_of_writes_makes_any_of_them_earlier() {
         let later = latest(&fast, &slow);
         assert!(later < 1e-3, "round {round}, {design}: slowed down, a write is {later} s earlier");
     }
-    assert!(delayed > 40, "schedules that hold nobody back prove nothing: {delayed}");
+    assert!(delayed > 40, "only {delayed} schedules delayed a write: the test proves nothing");
 }
 
-/// §5.1.3: what full merges sustain, against the formulas. Those leave flushes out, and have no key
-/// twice; leveling has every level half full on average, but the last one is nearly full.
+/// §5.1.3: the sustained rates of full merges, against the formulas. These ignore flushes and
+/// duplicate keys; the formula of leveling assumes that every level is half full on average, but the
+/// last one is nearly full.
 #[test]
 fn rates_are_near_the_formulas() {
     let rate = |text: &str, records: f64| {
         let design =
             format!("{text}; buffer=16MiB; intake=exact; limit=global(2x); violation=stop");
-        let workload = Workload {
+        let workload = WriteLoad {
             records,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Closed,
             writers: 1,
         };
-        let mut setup = Setup::new(design.parse().unwrap(), workload, machine(1e8));
+        let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(1e8));
         setup.machine.costs.table_entry_bytes = 0.0;
-        let tree = begin(&setup, Start::Loaded, 1);
+        let tree = initial_tree(&setup, InitialTree::Loaded, 1);
         phases::greatest(&setup, &tree, 7200.0).rate_from(1200.0)
     };
     for (ratio, levels) in [(4u32, 4u32), (8, 3), (10, 3)] {
@@ -285,7 +288,7 @@ fn rates_are_near_the_formulas() {
         assert!((0.65..1.3).contains(&off), "leveling T={ratio}: {simulated} {formula}");
     }
     for (ratio, levels) in [(3u32, 5u32), (4, 4), (8, 3)] {
-        // No key twice: far more of them than are written.
+        // Far more keys than writes, so that few keys occur twice.
         let design = format!("tiering T={ratio}");
         let simulated = rate(&design, 16e3 * f64::from(ratio.pow(levels)));
         // Each entry is flushed once, and merged once for each level below.
@@ -295,11 +298,11 @@ fn rates_are_near_the_formulas() {
     }
 }
 
-/// §5.1.3: while a scheduler of one merge at a time does the largest merge, as many flushed runs
-/// gather as the formula says. That leaves out that flushes go on meanwhile, with their part of the
-/// bandwidth, and the few runs that were there before.
+/// §5.1.3: during the largest merge, the single scheduler lets as many flushed runs accumulate as the
+/// formula says. The formula ignores the bandwidth of the concurrent flushes, and the few runs from
+/// before the merge.
 #[test]
-fn one_merge_at_a_time_lets_as_many_runs_gather_as_the_formula_says() {
+fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
     for (ratio, level) in [(3u32, 4u32), (4, 3), (4, 4), (10, 2)] {
         let runs = f64::from(ratio.pow(level));
         let design = format!(
@@ -307,23 +310,23 @@ fn one_merge_at_a_time_lets_as_many_runs_gather_as_the_formula_says() {
         );
         let (budget, entries) = (2e7, 2e4);
         let rate = 0.6 * tiering_entries_per_second(entries, level + 1);
-        let workload = Workload {
-            // No key twice: far more of them than are written.
+        let workload = WriteLoad {
+            // Far more keys than writes, so that few keys occur twice.
             records: 1e9,
             record_bytes: 1000.0,
             skew: Skew::Uniform,
             arrival: Arrival::Constant(rate),
             writers: 1,
         };
-        let mut setup = Setup::new(design.parse().unwrap(), workload, machine(budget));
+        let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(budget));
         setup.machine.costs.table_entry_bytes = 0.0;
         setup.machine.costs.memtable_entry_bytes = 0.0;
         setup.window_seconds = 0.2;
-        // The largest merge begins when so many runs were flushed, and there is but one.
+        // The largest merge starts after `runs` flushes, and only once.
         let seconds = runs * 1.4 * (4 << 20) as f64 / 1000.0 / rate;
-        let tree = begin(&setup, Start::Empty, 1);
+        let tree = initial_tree(&setup, InitialTree::Empty, 1);
         let outcome = Simulation::new(&setup, tree).run(seconds).0;
-        let level0 = |window: &terrane_sim::Window| window.level_runs.first().copied();
+        let level0 = |window: &terrane_sim::SimulationWindow| window.level_runs.first().copied();
         let most = outcome.windows.iter().filter_map(level0).max().unwrap_or(0) as f64;
         let formula = tolerated_flushes(rate, entries, ratio, level);
         let with_flushes = formula / (1.0 - rate / entries);

@@ -17,7 +17,7 @@ mod validate;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use terrane_sim::{Arrival, Setup, Simulation, begin, two_phases};
+use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, two_phases};
 
 use crate::exit::Exit;
 pub(crate) use arguments::SimulateArgs;
@@ -39,10 +39,10 @@ impl SimulateArgs {
         let machine = self.machine()?;
         let mut out = io::stdout().lock();
         for (number, design) in self.designs()?.into_iter().enumerate() {
-            let mut setup = Setup::new(design, self.workload(), machine);
+            let mut setup = SimulationSetup::new(design, self.workload(), machine);
             setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);
             setup.tables_max = self.tables_max;
-            let tree = begin(&setup, self.start, self.seed);
+            let tree = initial_tree(&setup, self.start, self.seed);
             let simulated = SimulatedDesign { setup: &setup, tree: &tree, start: self.start };
             if number > 0 && !self.json {
                 writeln!(out)?;

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use terrane::Design;
 use terrane::policy::advice::{Limits, Objective, Question};
-use terrane_sim::Machine;
+use terrane_sim::MachineModel;
 
 use super::predict::Scenario;
 use super::question::{OperationProfile, RecordProfile, prices};
@@ -24,7 +24,7 @@ pub struct AdviceCase {
     /// Bytes of data that fit in memory.
     pub memory: u64,
     /// What operations cost on the machine.
-    pub machine: Machine,
+    pub machine: MachineModel,
     /// How costs are weighed.
     pub objective: Objective,
     /// Limits of the costs.

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use terrane::policy::advice::{Limits, Objective};
 use terrane::{Db, Keyspace, OperationCounts};
-use terrane_sim::Machine;
+use terrane_sim::MachineModel;
 
 use super::case::{AdviceCase, filter_bits_of};
 use super::decide::{ChangeDecision, ChangeTerms};
@@ -71,7 +71,7 @@ impl OperationWindow {
                 counts.total()
             )
         })?;
-        let machine = Machine::default();
+        let machine = MachineModel::default();
         let records = RecordProfile::of_tree(&keyspace.tree().shape, &machine)
             .ok_or_else(|| anyhow!("nothing was flushed yet, so there is no tree to advise on"))?;
         let now = keyspace.design();

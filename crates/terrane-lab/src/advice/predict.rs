@@ -7,8 +7,8 @@
 use terrane::Design;
 use terrane::policy::advice::Costs;
 use terrane_sim::{
-    Arrival, Device, Machine, Outcome, Population, Setup, Simulation, Skew, Start, Tree, Window,
-    Workload, begin,
+    Arrival, Device, InitialTree, MachineModel, Population, SimulatedTree, Simulation,
+    SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,
 };
 
 /// Buffers that are played, in a load and in updates: every record twice within these bounds. A tree
@@ -44,7 +44,7 @@ pub struct Scenario {
     /// Whether anything is written; what is only read has come to rest.
     pub writes: bool,
     /// What things take.
-    pub machine: Machine,
+    pub machine: MachineModel,
     /// Where chance comes from.
     pub seed: u64,
 }
@@ -55,24 +55,27 @@ pub struct PlayedDesign {
     /// The costs of the design.
     pub costs: Costs,
     /// The tree in the end.
-    tree: Tree,
+    tree: SimulatedTree,
 }
 
 impl Scenario {
-    fn setup(&self, design: &Design, machine: Machine, arrival: Arrival) -> Setup {
-        let workload = Workload {
+    fn setup(&self, design: &Design, machine: MachineModel, arrival: Arrival) -> SimulationSetup {
+        let workload = WriteLoad {
             records: self.records,
             record_bytes: self.record_bytes,
             skew: self.skew,
             arrival,
             writers: 1,
         };
-        Setup { tables_max: TABLES_MAX, ..Setup::new(design.clone(), workload, machine) }
+        SimulationSetup {
+            tables_max: TABLES_MAX,
+            ..SimulationSetup::new(design.clone(), workload, machine)
+        }
     }
 
     /// A machine that takes no time.
-    fn at_once(&self) -> Machine {
-        let mut machine = Machine { budget: None, ..self.machine };
+    fn at_once(&self) -> MachineModel {
+        let mut machine = MachineModel { budget: None, ..self.machine };
         (machine.costs.flush_seconds, machine.costs.merge_seconds) = (0.0, 0.0);
         machine.device = Device {
             bytes_per_second: 1e15,
@@ -114,7 +117,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         load.window_seconds = world.records / CALM / WINDOWS;
         let keys = Population::new(world.records, world.skew);
         let costs = &setup.machine.costs;
-        let empty = Tree::new(design, keys, world.record_bytes, costs, setup.tables_max);
+        let empty = SimulatedTree::new(design, keys, world.record_bytes, costs, setup.tables_max);
         let (outcome, tree) = Simulation::new(&load, empty).load();
         if outcome.stuck.is_some() {
             return None;
@@ -123,7 +126,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         let costs = of_windows(design, world, &outcome, outcome.windows.len() / 2);
         (Some(costs), tree)
     } else {
-        (None, begin(&setup, Start::Settled, world.seed))
+        (None, initial_tree(&setup, InitialTree::Settled, world.seed))
     };
     if !world.writes {
         return Some(at_rest(design, world, tree));
@@ -147,10 +150,15 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
 }
 
 /// What happened from some window on.
-fn of_windows(design: &Design, world: &Scenario, outcome: &Outcome, from: usize) -> Costs {
+fn of_windows(
+    design: &Design,
+    world: &Scenario,
+    outcome: &SimulationOutcome,
+    from: usize,
+) -> Costs {
     let windows = outcome.windows.get(from..).unwrap_or_default();
     let count = windows.len().max(1) as f64;
-    let mean = |of: &dyn Fn(&Window) -> f64| windows.iter().map(of).sum::<f64>() / count;
+    let mean = |of: &dyn Fn(&SimulationWindow) -> f64| windows.iter().map(of).sum::<f64>() / count;
     let deepest = windows.iter().map(|window| window.level_runs.len()).max().unwrap_or(0);
     let at = |values: &[u64], level: usize| values.get(level).map_or(0.0, |value| *value as f64);
     let levels: Vec<(f64, f64)> = (0..deepest)
@@ -183,7 +191,7 @@ fn of_windows(design: &Design, world: &Scenario, outcome: &Outcome, from: usize)
 }
 
 /// A tree that nothing is written to.
-fn at_rest(design: &Design, world: &Scenario, tree: Tree) -> PlayedDesign {
+fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesign {
     let levels = &tree.shape().levels;
     let levels: Vec<(f64, f64)> =
         levels.iter().map(|level| (level.runs.len() as f64, level.size_bytes() as f64)).collect();
@@ -223,7 +231,7 @@ pub fn greatest_rate(design: &Design, world: &Scenario, played: &PlayedDesign) -
     let moved = world.record_bytes * (played.costs.written + played.costs.merged).max(1.0);
     let guess = world.machine.device.bytes_per_second / moved;
     let seconds = STALL_BUFFERS * world.buffer_writes(design) / guess;
-    let setup = Setup { window_seconds: seconds / WINDOWS, ..setup };
+    let setup = SimulationSetup { window_seconds: seconds / WINDOWS, ..setup };
     let outcome = Simulation::new(&setup, played.tree.clone()).run(seconds).0;
     outcome.rate_from(seconds / 4.0)
 }
@@ -233,7 +241,7 @@ pub fn greatest_rate(design: &Design, world: &Scenario, played: &PlayedDesign) -
 pub fn held_up(design: &Design, world: &Scenario, played: &PlayedDesign, rate: f64) -> (f64, f64) {
     let setup = world.setup(design, world.machine, Arrival::Constant(rate));
     let seconds = STALL_BUFFERS * world.buffer_writes(design) / rate;
-    let setup = Setup { window_seconds: seconds / WINDOWS, ..setup };
+    let setup = SimulationSetup { window_seconds: seconds / WINDOWS, ..setup };
     let outcome = Simulation::new(&setup, played.tree.clone()).run(seconds).0;
     let lost = outcome.stalled_seconds(None) + outcome.totals.delayed_seconds;
     let part = (lost / outcome.seconds.max(1e-9)).min(1.0);
@@ -252,7 +260,7 @@ mod tests {
             skew: Skew::Uniform,
             inserts: 0.0,
             writes,
-            machine: Machine::default(),
+            machine: MachineModel::default(),
             seed: 1,
         }
     }

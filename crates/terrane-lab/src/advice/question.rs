@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use terrane::policy::TreeShape;
 use terrane::policy::advice::{Prices, Shares};
 use terrane::{Design, OperationCounts};
-use terrane_sim::{Machine, Skew};
+use terrane_sim::{MachineModel, Skew};
 use terrane_workload::{Distribution, OperationKind, OperationMix};
 
 use crate::human;
@@ -138,7 +138,7 @@ fn skew_of(chosen: Distribution) -> Skew {
 
 impl RecordProfile {
     /// What a tree holds, as far as its tables tell: an entry each, but for what tombstones hide.
-    pub fn of_tree(shape: &TreeShape, machine: &Machine) -> Option<Self> {
+    pub fn of_tree(shape: &TreeShape, machine: &MachineModel) -> Option<Self> {
         let entries: u64 = shape.tables().map(|table| table.entries).sum();
         let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();
         let bytes = shape.size_bytes() as f64 / entries.max(1) as f64;
@@ -149,7 +149,12 @@ impl RecordProfile {
 }
 
 /// What things take on a machine, where so many bytes of all data are in memory.
-pub fn prices(machine: &Machine, design: &Design, records: RecordProfile, memory: u64) -> Prices {
+pub fn prices(
+    machine: &MachineModel,
+    design: &Design,
+    records: RecordProfile,
+    memory: u64,
+) -> Prices {
     let device = &machine.device;
     let data = records.count * records.bytes;
     let misses = 1.0 - (memory as f64 / data.max(1.0)).min(1.0);
@@ -189,7 +194,7 @@ mod tests {
     fn what_is_in_memory_is_not_read_from_the_device() {
         let records = RecordProfile { count: 1e6, bytes: 100.0 };
         let design = "leveling".parse().unwrap();
-        let block = |memory| prices(&Machine::default(), &design, records, memory).block;
+        let block = |memory| prices(&MachineModel::default(), &design, records, memory).block;
         assert_eq!(block(1 << 30), BLOCK_SECONDS);
         assert!(block(0) > 100.0 * BLOCK_SECONDS);
         assert!(block(50_000_000) < block(0));

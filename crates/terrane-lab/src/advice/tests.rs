@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane::policy::advice::{Candidate, Costs, Limits, Objective, Ranked, Shares, Times};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options};
-use terrane_sim::Machine;
+use terrane_sim::MachineModel;
 use terrane_workload::OperationMix;
 
 use super::AdviceCase;
@@ -22,7 +22,7 @@ const SMALL: &str = "balanced; buffer=128KiB; table=64KiB; base=512KiB; filter=m
 fn case(mix: &str) -> AdviceCase {
     let records = RecordProfile { count: RECORDS as f64, bytes: RECORD_BYTES as f64 };
     let mix: OperationMix = mix.parse().unwrap();
-    let mut machine = Machine::default();
+    let mut machine = MachineModel::default();
     // As measured by the engine's own figures for entries of this size.
     (machine.costs.memtable_entry_bytes, machine.costs.table_entry_bytes) = (40.0, 13.0);
     AdviceCase {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options, Stats};
-use terrane_sim::{Costs, Device, Machine};
+use terrane_sim::{Device, MachineCosts, MachineModel};
 
 use crate::scratch::Scratch;
 
@@ -45,7 +45,7 @@ struct CalibrationRound {
 }
 
 /// The constants of this machine.
-pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Machine> {
+pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<MachineModel> {
     let in_memory = round(count, record_bytes, None)?;
     let scratch = match dir {
         Some(dir) => {
@@ -69,13 +69,13 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
     // What the device took is what the same work took longer than in memory.
     let waited = (took(&on_disk.stats) - took(stats)).max(0.02 * took(&on_disk.stats));
     let record = record_bytes as f64;
-    Ok(Machine {
+    Ok(MachineModel {
         device: Device {
             bytes_per_second: moved(&on_disk.stats) as f64 / waited,
             request_seconds: 0.0,
-            ..Machine::default().device
+            ..MachineModel::default().device
         },
-        costs: Costs {
+        costs: MachineCosts {
             write_seconds: on_disk.put_seconds / entries,
             flush_seconds,
             merge_seconds,
@@ -85,7 +85,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
                 - record)
                 .max(0.0),
         },
-        ..Machine::default()
+        ..MachineModel::default()
     })
 }
 

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use terrane_sim::{Costs, Device, Machine};
+use terrane_sim::{Device, MachineCosts, MachineModel};
 
 use crate::error::usage;
 use crate::toml_file;
 
-/// A [`Machine`] as people read it.
+/// A [`MachineModel`] as people read it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantsFile {
@@ -26,7 +26,7 @@ struct ConstantsFile {
 }
 
 /// The constants of a file.
-pub fn read(path: &Path) -> Result<Machine> {
+pub fn read(path: &Path) -> Result<MachineModel> {
     let file: ConstantsFile = toml_file::read(path)?;
     let numbers = [
         file.device_mb_per_second,
@@ -46,28 +46,28 @@ pub fn read(path: &Path) -> Result<Machine> {
     {
         return Err(usage(format!("{}: a constant is negative, or nothing", path.display())));
     }
-    Ok(Machine {
+    Ok(MachineModel {
         device: Device {
             bytes_per_second: file.device_mb_per_second * 1e6,
             request_seconds: file.request_micros / 1e6,
             request_bytes: file.request_kib * 1024.0,
             concurrency: file.concurrency,
         },
-        costs: Costs {
+        costs: MachineCosts {
             write_seconds: file.write_micros / 1e6,
             flush_seconds: file.flush_micros_per_entry / 1e6,
             merge_seconds: file.merge_micros_per_entry / 1e6,
             memtable_entry_bytes: file.memtable_bytes_per_entry,
             table_entry_bytes: file.table_bytes_per_entry,
         },
-        ..Machine::default()
+        ..MachineModel::default()
     })
 }
 
 /// The text of a file.
-pub fn write(machine: &Machine, what: &str) -> Result<String> {
+pub fn write(machine: &MachineModel, what: &str) -> Result<String> {
     let round = |number: f64| (number * 1e4).round() / 1e4;
-    let Machine { device, costs, .. } = machine;
+    let MachineModel { device, costs, .. } = machine;
     let file = ConstantsFile {
         device_mb_per_second: round(device.bytes_per_second / 1e6),
         request_micros: round(device.request_seconds * 1e6),
@@ -93,11 +93,11 @@ mod tests {
     fn constants_are_read_as_they_were_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("here.toml");
-        std::fs::write(&path, write(&Machine::default(), "defaults").unwrap()).unwrap();
+        std::fs::write(&path, write(&MachineModel::default(), "defaults").unwrap()).unwrap();
         let read_back = read(&path).unwrap();
-        assert_eq!(read_back.device, Machine::default().device);
+        assert_eq!(read_back.device, MachineModel::default().device);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
-        assert!(close(read_back.costs.merge_seconds, Machine::default().costs.merge_seconds));
+        assert!(close(read_back.costs.merge_seconds, MachineModel::default().costs.merge_seconds));
         for bad in ["", "write_micros = 1", "what = 2"] {
             std::fs::write(&path, bad).unwrap();
             assert!(read(&path).is_err(), "{bad}");

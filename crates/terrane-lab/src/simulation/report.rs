@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 use terrane::policy::StallCause;
-use terrane_sim::{Arrival, Latencies, Outcome, Setup, Start, Tree, TwoPhases, Verdict, Window};
+use terrane_sim::{
+    Arrival, InitialTree, Latencies, RateVerdict, SimulatedTree, SimulationOutcome,
+    SimulationSetup, SimulationWindow, TwoPhases,
+};
 
 use crate::json::SCHEMA;
 
@@ -20,11 +23,11 @@ pub const QUANTILES: [(&str, f64); 7] = [
 /// A design and the tree it starts with.
 pub struct SimulatedDesign<'a> {
     /// The design, the workload and the machine.
-    pub setup: &'a Setup,
+    pub setup: &'a SimulationSetup,
     /// The tree at the start.
-    pub tree: &'a Tree,
+    pub tree: &'a SimulatedTree,
     /// How that tree was made.
-    pub start: Start,
+    pub start: InitialTree,
 }
 
 #[derive(Serialize)]
@@ -82,7 +85,7 @@ pub struct JsonSimulation {
     phases: Vec<JsonPhase>,
 }
 
-fn json_window(window: &Window) -> JsonWindow {
+fn json_window(window: &SimulationWindow) -> JsonWindow {
     JsonWindow {
         writes_per_second: window.rate,
         stalled_seconds: window.stalled_seconds,
@@ -94,7 +97,7 @@ fn json_window(window: &Window) -> JsonWindow {
     }
 }
 
-fn json_phase(phase: &'static str, arrival: Arrival, outcome: &Outcome) -> JsonPhase {
+fn json_phase(phase: &'static str, arrival: Arrival, outcome: &SimulationOutcome) -> JsonPhase {
     let totals = &outcome.totals;
     let micros = |latencies: &Latencies| {
         QUANTILES.iter().map(|(name, part)| (*name, latencies.quantile(*part) * 1e6)).collect()
@@ -130,7 +133,7 @@ fn json_phase(phase: &'static str, arrival: Arrival, outcome: &Outcome) -> JsonP
 
 impl JsonSimulation {
     /// Returns the result of one phase.
-    pub fn one(simulated: &SimulatedDesign<'_>, outcome: &Outcome) -> Self {
+    pub fn one(simulated: &SimulatedDesign<'_>, outcome: &SimulationOutcome) -> Self {
         let arrival = simulated.setup.workload.arrival;
         Self::of(simulated, vec![json_phase("only", arrival, outcome)])
     }
@@ -145,13 +148,13 @@ impl JsonSimulation {
         Self {
             greatest_writes_per_second: Some(phases.greatest_rate),
             arrival_writes_per_second: Some(phases.arrival_rate),
-            is_sustainable: Some(phases.verdict == Verdict::Sustainable),
+            is_sustainable: Some(phases.verdict == RateVerdict::Sustainable),
             ..Self::of(simulated, both)
         }
     }
 
     fn of(simulated: &SimulatedDesign<'_>, phases: Vec<JsonPhase>) -> Self {
-        let Setup { design, workload, machine, window_seconds, .. } = simulated.setup;
+        let SimulationSetup { design, workload, machine, window_seconds, .. } = simulated.setup;
         Self {
             schema: SCHEMA,
             design: design.to_string(),
@@ -170,7 +173,7 @@ impl JsonSimulation {
 }
 
 /// Returns the causes that stopped writers, with their seconds.
-pub fn causes(outcome: &Outcome) -> impl Iterator<Item = (StallCause, f64)> {
+pub fn causes(outcome: &SimulationOutcome) -> impl Iterator<Item = (StallCause, f64)> {
     let all = StallCause::ALL.into_iter();
     all.map(|cause| (cause, outcome.stalled_seconds(Some(cause)))).filter(|(_, time)| *time > 0.0)
 }

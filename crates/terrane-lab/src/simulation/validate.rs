@@ -11,7 +11,8 @@ mod stalls;
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, Costs, Device, Machine, Setup, Simulation, Skew, Start, Workload, begin,
+    Arrival, Device, InitialTree, MachineCosts, MachineModel, Simulation, SimulationSetup, Skew,
+    WriteLoad, initial_tree,
 };
 
 use super::calibrate;
@@ -163,26 +164,34 @@ fn fast_device() -> Device {
     Device { bytes_per_second: 1e15, request_seconds: 0.0, request_bytes: 1e6, concurrency: 1 }
 }
 
-fn setup(plan: &ValidationPlan, design: &Design, machine: Machine, arrival: Arrival) -> Setup {
-    let workload = Workload {
+fn setup(
+    plan: &ValidationPlan,
+    design: &Design,
+    machine: MachineModel,
+    arrival: Arrival,
+) -> SimulationSetup {
+    let workload = WriteLoad {
         records: plan.records as f64,
         record_bytes: plan.record_bytes as f64,
         skew: plan.skew,
         arrival,
         writers: 1,
     };
-    Setup { window_seconds: 0.05, ..Setup::new(design.clone(), workload, machine) }
+    SimulationSetup {
+        window_seconds: 0.05,
+        ..SimulationSetup::new(design.clone(), workload, machine)
+    }
 }
 
 /// The same on a machine that takes no time.
-fn simulated(plan: &ValidationPlan, design: &Design, constants: &Machine) -> TreeMeasurement {
-    let costs = Costs { flush_seconds: 0.0, merge_seconds: 0.0, ..constants.costs };
-    let machine = Machine { device: fast_device(), costs, places: 1, budget: None };
+fn simulated(plan: &ValidationPlan, design: &Design, constants: &MachineModel) -> TreeMeasurement {
+    let costs = MachineCosts { flush_seconds: 0.0, merge_seconds: 0.0, ..constants.costs };
+    let machine = MachineModel { device: fast_device(), costs, slots: 1, budget: None };
     // Slow enough for everything to be done before the next memtable is full.
     let rate = 1000.0;
     let setup = setup(plan, design, machine, Arrival::Constant(rate));
-    let setup = Setup { window_seconds: 1.0, ..setup };
-    let tree = begin(&setup, Start::Loaded, plan.seed);
+    let setup = SimulationSetup { window_seconds: 1.0, ..setup };
+    let tree = initial_tree(&setup, InitialTree::Loaded, plan.seed);
     let (outcome, tree) = Simulation::new(&setup, tree).run(plan.writes as f64 / rate);
     TreeMeasurement {
         amplification: outcome.totals.write_amplification(),

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use terrane::policy::advice::Costs;
 use terrane::{Design, Options};
-use terrane_sim::Machine;
+use terrane_sim::MachineModel;
 use terrane_workload::{OperationMix, RunOptions, Workload};
 
 use super::results::ResultLine;
@@ -273,7 +273,7 @@ fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Resul
         skew: operations.skew,
         inserts: operations.inserts,
         writes: operations.shares.writes > 0.0,
-        machine: Machine::default(),
+        machine: MachineModel::default(),
         seed: run.seed,
     };
     Ok(SimulatedWork { design, operations, world })

@@ -1,4 +1,4 @@
-//! Merges: which begin, how they share, and their ends.
+//! Merges: their start, their shares of the bandwidth, and their completion.
 
 use std::borrow::Cow;
 
@@ -9,47 +9,47 @@ use terrane_policy::{
 };
 
 use super::Simulation;
-use crate::tree::Begun;
+use crate::tree::PlannedCompaction;
 
-/// Shares are decided anew after so many bytes of any merge, as by the engine's gate.
+/// Shares are decided again after this many bytes of a merge, as by the engine's gate.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 
-/// Nor more often than this part of a window: more would not show.
+/// Shares are decided at most once in this fraction of a window; more would not show in results.
 const DECIDE_PART: f64 = 1.0 / 64.0;
 
-/// More compactions that only move tables, one after another, than any tree needs.
+/// A bound on successive compactions that only move tables; no tree needs as many.
 const MOVES_MAX: usize = 100_000;
 
-/// A merge that has begun.
+/// A merge in progress.
 #[derive(Debug)]
-pub(super) struct Merging {
-    pub(super) begun: Begun,
-    /// The part of it that is done.
+pub(super) struct RunningMerge {
+    pub(super) begun: PlannedCompaction,
+    /// The completed fraction.
     pub(super) done: f64,
     pub(super) share: f64,
     id: u64,
-    /// The level that it is out of.
+    /// The source level.
     level: usize,
     refilled: f64,
 }
 
-impl Merging {
+impl RunningMerge {
     fn remaining_bytes(&self) -> u64 {
         ((1.0 - self.done) * self.begun.input_bytes).ceil() as u64
     }
 }
 
-/// The level that a compaction is out of.
+/// The lowest-numbered input level of a compaction.
 fn source(compaction: &Compaction) -> usize {
     compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
 }
 
 impl Simulation<'_> {
-    /// Asks policy for compactions until there is none that would go on at once.
+    /// Starts the compactions that policy picks, until one would get no share of the bandwidth.
     pub(super) fn schedule(&mut self) {
         self.has_changed = false;
         for _ in 0..MOVES_MAX {
-            // One at a time: whatever was picked would have no share.
+            // The single scheduler gives no share to a second merge.
             if self.setup.design.scheduler == Scheduler::Single && !self.merges.is_empty() {
                 return;
             }
@@ -73,7 +73,7 @@ impl Simulation<'_> {
             self.in_progress.push(begun.compaction.clone());
             let id = self.next_merge;
             self.next_merge += 1;
-            self.merges.push(Merging { begun, done: 0.0, share: 0.0, id, level, refilled });
+            self.merges.push(RunningMerge { begun, done: 0.0, share: 0.0, id, level, refilled });
             self.is_undecided = true;
         }
     }
@@ -87,7 +87,7 @@ impl Simulation<'_> {
         Some((compaction, refilled))
     }
 
-    /// What goes on: merges, and a flush that merges.
+    /// The compactions in progress, a merging flush included.
     pub(super) fn taken(&self) -> Cow<'_, [Compaction]> {
         let flush = self.flushing.as_ref().and_then(|flushing| flushing.merge.as_ref());
         match flush {
@@ -113,11 +113,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// The rule of the engine's gate: beyond the merges that there are places for only one of each
-    /// level may begin, and only one that would go on at once.
+    /// The rule of the engine's gate: a merge may start only if it gets a share at once, and, if all
+    /// slots are taken, only if no other merge has its source level.
     fn takes(&self, remaining_bytes: u64, level: usize, refilled: f64) -> bool {
-        let places = self.setup.machine.places;
-        if self.merges.len() >= places && self.merges.iter().any(|other| other.level == level) {
+        let slots = self.setup.machine.slots;
+        if self.merges.len() >= slots && self.merges.iter().any(|other| other.level == level) {
             return false;
         }
         let mut merges = self.as_merges();
@@ -129,11 +129,11 @@ impl Simulation<'_> {
             refilled,
             is_running: false,
         });
-        allocate(&merges, places).last().is_some_and(|share| *share > 0.0)
+        allocate(&merges, slots).last().is_some_and(|share| *share > 0.0)
     }
 
     fn as_merges(&self) -> Vec<Merge> {
-        let merge = |merging: &Merging| Merge {
+        let merge = |merging: &RunningMerge| Merge {
             id: merging.id,
             tree: 0,
             scheduler: self.setup.design.scheduler,
@@ -144,7 +144,7 @@ impl Simulation<'_> {
         self.merges.iter().map(merge).collect()
     }
 
-    /// Asks the scheduler for shares.
+    /// Updates the shares by the scheduler's decision.
     pub(super) fn decide(&mut self) {
         self.is_undecided = false;
         let scheduler = self.setup.design.scheduler;
@@ -157,7 +157,7 @@ impl Simulation<'_> {
                 merge.refilled = full;
             }
         }
-        let shares = allocate(&self.as_merges(), self.setup.machine.places);
+        let shares = allocate(&self.as_merges(), self.setup.machine.slots);
         for (merge, share) in self.merges.iter_mut().zip(shares) {
             merge.share = share;
         }
@@ -180,17 +180,18 @@ impl Simulation<'_> {
         }
     }
 
-    pub(super) fn finish(&mut self, begun: Begun, micros: u64) {
+    pub(super) fn finish(&mut self, begun: PlannedCompaction, micros: u64) {
         self.has_changed = true;
         let done = self.tree.finish(begun, micros, self.setup.check);
         if let Err(error) = done {
-            self.outcome.stuck.get_or_insert_with(|| format!("not a tree: {error}"));
+            self.outcome.stuck.get_or_insert_with(|| format!("invalid tree shape: {error}"));
         }
     }
 
     pub(super) fn check_soundness(&mut self, shape: &TreeShape, compaction: &Compaction) {
         if let Err(error) = soundness::check(shape, compaction) {
-            self.outcome.stuck.get_or_insert_with(|| format!("unsound {compaction}: {error}"));
+            let why = || format!("unsound compaction {compaction}: {error}");
+            self.outcome.stuck.get_or_insert_with(why);
         }
     }
 }

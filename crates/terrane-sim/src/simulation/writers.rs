@@ -1,40 +1,40 @@
-//! Writers: how fast they may, how fast writes come, and how long each takes.
+//! Writers: the rates of arrivals and of completed writes, and latencies.
 
 use terrane_policy::{Admission, StallCause};
 
-use super::{Goal, SOON, Simulation};
+use super::{SOON, Simulation, StopAt};
 use crate::outcome::StallPeriod;
 use crate::workload::Arrival;
 
-/// What writers do until something changes.
+/// The rates of writers until the next event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    /// Writes that come in a second; none from writers that write as soon as they can.
+pub(super) struct WriterRates {
+    /// Arrivals per second; `None` for a closed loop.
     arriving: Option<f64>,
-    /// Writes that are made in a second.
+    /// Completed writes per second.
     pub(super) made: f64,
-    /// What a write takes, in seconds.
+    /// The service time of a write, in seconds.
     service: f64,
-    /// Of that, by how much it is slowed down.
+    /// The part of the service time that is a delay by admission.
     delay: f64,
-    /// What writers wait for.
+    /// The cause of the present stall with its measure.
     pub(super) blocked: Option<(StallCause, u32)>,
-    /// When the arrival rate changes, or the queue is empty.
+    /// The time at which the arrival rate changes or the queue is drained.
     pub(super) until: f64,
-    /// All that is to be written was.
+    /// A load has written all records.
     pub(super) is_done: bool,
 }
 
-/// How many writes had come at each time, as lines.
+/// The cumulative number of arrivals over time, piecewise linear.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Curve {
-    /// Time and number at the beginning of each line, and its rate.
+pub(super) struct ArrivalCurve {
+    /// Start time, cumulative number at the start, and rate of each segment.
     lines: Vec<(f64, f64, f64)>,
-    /// The line in which the next write to be made came.
+    /// The segment with the arrival of the next write to complete.
     at: usize,
 }
 
-impl Curve {
+impl ArrivalCurve {
     pub(super) fn count_at(&self, time: f64) -> Option<f64> {
         self.lines.last().map(|(from, count, rate)| count + rate * (time - from))
     }
@@ -46,7 +46,7 @@ impl Curve {
         }
     }
 
-    /// When the `number`-th write came, and the number at which its line ends.
+    /// The arrival time of the `number`-th write, and the number at which its segment ends.
     fn arrival_of(&mut self, number: f64) -> (f64, f64) {
         while self.lines.get(self.at + 1).is_some_and(|(_, count, _)| *count <= number) {
             self.at += 1;
@@ -58,18 +58,18 @@ impl Curve {
 }
 
 impl Simulation<'_> {
-    /// How fast writes come and are made now.
-    pub(super) fn pace(&mut self) -> Pace {
+    /// Computes the present rates.
+    pub(super) fn pace(&mut self) -> WriterRates {
         let workload = &self.setup.workload;
         let costs = &self.setup.machine.costs;
-        let mut pace = Pace {
+        let mut pace = WriterRates {
             arriving: None,
             made: 0.0,
             service: costs.write_seconds,
             delay: 0.0,
             blocked: None,
             until: f64::INFINITY,
-            is_done: self.goal == Goal::Loaded && self.left_to_load() < 0.5,
+            is_done: self.goal == StopAt::Loaded && self.left_to_load() < 0.5,
         };
         let is_full = self.active >= self.buffer_writes() * (1.0 - 1e-12);
         match self.admission {
@@ -90,19 +90,19 @@ impl Simulation<'_> {
         if let Some(most) = self.setup.design.constraint.max_rate {
             can = can.min(f64::from(most));
         }
-        let held_back = &self.setup.held_back;
-        let next = held_back.partition_point(|(from, _)| *from <= self.now + SOON);
-        if let Some((_, most)) = next.checked_sub(1).and_then(|at| held_back.get(at)) {
+        let rate_limits = &self.setup.rate_limits;
+        let next = rate_limits.partition_point(|(from, _)| *from <= self.now + SOON);
+        if let Some((_, most)) = next.checked_sub(1).and_then(|at| rate_limits.get(at)) {
             can = can.min(*most);
         }
-        let let_in = held_back.get(next).map_or(f64::INFINITY, |(from, _)| *from);
-        let arrival = if self.goal == Goal::Loaded { Arrival::Closed } else { workload.arrival };
+        let let_in = rate_limits.get(next).map_or(f64::INFINITY, |(from, _)| *from);
+        let arrival = if self.goal == StopAt::Loaded { Arrival::Closed } else { workload.arrival };
         let (arriving, changes) = arrival.at(self.now);
         (pace.arriving, pace.until, pace.made) = (arriving, changes.min(let_in), can);
         if let Some(arriving) = arriving {
             self.arrived.set_rate(self.now, arriving);
             let queued = self.arrived.count_at(self.now).unwrap_or(0.0) - self.departed;
-            // Less than a write in the queue is none.
+            // A queue below the tolerance is empty.
             if queued > arriving.max(can) * SOON {
                 if can > arriving {
                     pace.until = pace.until.min(self.now + queued / (can - arriving));
@@ -117,8 +117,8 @@ impl Simulation<'_> {
         pace
     }
 
-    /// What writers do for a time.
-    pub(super) fn count_writes(&mut self, step: f64, pace: &Pace) {
+    /// Accounts for the writes of one step.
+    pub(super) fn count_writes(&mut self, step: f64, pace: &WriterRates) {
         match (pace.blocked, self.blocked) {
             (Some((cause, measured)), before) => {
                 let since = before.map_or(self.now, |(since, _)| since);
@@ -157,14 +157,14 @@ impl Simulation<'_> {
             self.count_latencies(count, pace);
         }
         self.departed += count;
-        // Rounding must not leave a memtable short of a moment's writes.
+        // Fill up a memtable that rounding left just below its size.
         if self.buffer_writes() - self.active <= pace.made * SOON {
             self.active = self.active.max(self.buffer_writes());
         }
     }
 
-    /// Latencies of writes that are made from now on, one after another.
-    fn count_latencies(&mut self, count: f64, pace: &Pace) {
+    /// Records the latencies of the next `count` writes, which complete in the order of arrival.
+    fn count_latencies(&mut self, count: f64, pace: &WriterRates) {
         let (from, upto) = (self.departed, self.departed + count);
         let mut next = from;
         while next < upto {
@@ -174,7 +174,7 @@ impl Simulation<'_> {
             let made = |number: f64| self.now + (number - from) / pace.made;
             let first_waits = (made(next) - came).max(0.0);
             let last_waits = (made(last) - (came + (last - next) / rate)).max(0.0);
-            // What is but rounding is no wait.
+            // A wait below the tolerance is rounding.
             let clean = |wait: f64| if wait < SOON { 0.0 } else { wait };
             self.outcome.latencies.add(
                 last - next,
@@ -185,7 +185,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Writers go on. One write of each was under way all the time; it is the next to be made.
+    /// Ends a stall. Each writer had one write in progress during the stall; these complete next.
     pub(super) fn unblock(&mut self) {
         let Some((since, period)) = self.blocked.take() else { return };
         self.outcome.stalls.push(period);
@@ -194,7 +194,7 @@ impl Simulation<'_> {
         self.waiting = (writers, took);
     }
 
-    /// Of the next `count` writes those that were under way while writers waited, and what they took.
+    /// How many of the next `count` writes were in progress during the stall, and their latency.
     fn take_waiting(&mut self, count: f64) -> (f64, f64) {
         let (waiting, took) = self.waiting;
         let slow = waiting.min(count);

@@ -1,27 +1,27 @@
-//! What a merge makes: the union of its inputs, cut into tables as the engine cuts them.
+//! The output of a merge: the union of its inputs, cut into tables as in the engine.
 
 use std::sync::Arc;
 
 use terrane_policy::TableInfo;
 
-use super::{END, Tree, bounds, width};
+use super::{END, SimulatedTree, bounds, width};
 use crate::keys::Content;
 
-/// How much of the level below one table may overlap, in tables of its own size (LevelDB's
-/// grandparent limit, as the engine has it).
+/// The maximum overlap of a table with the level below it, in tables of its size (LevelDB's
+/// grandparent limit, also the engine's).
 const GRANDPARENTS_MAX: f64 = 10.0;
 
-/// A part of the key space with the same content throughout.
+/// A range of keys with the same content throughout.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct ContentRange {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) content: Content,
 }
 
-/// A table that is being put together.
+/// The output table under construction.
 #[derive(Default)]
-struct Open {
+struct OpenTable {
     parts: Vec<(Content, f64)>,
     start: u64,
     end: u64,
@@ -29,9 +29,9 @@ struct Open {
     grandparent_bytes: f64,
 }
 
-impl Tree {
-    /// What a merge of tables that share keys makes in a level.
-    pub(super) fn merged(&self, tables: &[Arc<TableInfo>], level: usize) -> Vec<Piece> {
+impl SimulatedTree {
+    /// The output of a merge of overlapping tables into `level`.
+    pub(super) fn merged(&self, tables: &[Arc<TableInfo>], level: usize) -> Vec<ContentRange> {
         let newest = self.shape.level(level + 1).runs.first();
         let grandparents: Vec<(u64, f64)> = newest
             .map(|run| &run.tables[..])
@@ -42,12 +42,12 @@ impl Tree {
         self.cut(self.union(tables, None), &grandparents)
     }
 
-    /// What tables and a memtable of all keys hold together.
+    /// The union of tables, and of a memtable that covers all keys.
     pub(super) fn union(
         &self,
         tables: &[Arc<TableInfo>],
         memtable: Option<&Content>,
-    ) -> Vec<Piece> {
+    ) -> Vec<ContentRange> {
         let mut cuts: Vec<u64> = Vec::new();
         let mut inputs: Vec<(u64, u64, &Content)> = Vec::new();
         for table in tables {
@@ -62,7 +62,7 @@ impl Tree {
         cuts.sort_unstable();
         cuts.dedup();
         inputs.sort_by_key(|(start, ..)| *start);
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<ContentRange> = Vec::new();
         let mut active: Vec<(u64, &Content)> = Vec::new();
         let mut next = inputs.iter().peekable();
         for pair in cuts.windows(2) {
@@ -73,21 +73,25 @@ impl Tree {
             }
             if !active.is_empty() {
                 let content = self.keys.union(active.iter().map(|(_, content)| *content));
-                pieces.push(Piece { start, end, content });
+                pieces.push(ContentRange { start, end, content });
             }
         }
         pieces
     }
 
-    /// Cuts neighbouring pieces into tables. Of the level below the output, `grandparents` has where
-    /// tables end, and their bytes.
-    pub(super) fn cut(&self, pieces: Vec<Piece>, grandparents: &[(u64, f64)]) -> Vec<Piece> {
+    /// Cuts adjacent ranges into tables. `grandparents` has the ends and bytes of the tables in the
+    /// level below the output.
+    pub(super) fn cut(
+        &self,
+        pieces: Vec<ContentRange>,
+        grandparents: &[(u64, f64)],
+    ) -> Vec<ContentRange> {
         let limit = self.table_bytes as f64;
         let uncut = self.table_bytes == u64::MAX;
         let from = pieces.first().map_or(0, |piece| piece.start);
         let mut below = grandparents.iter().skip_while(|(end, _)| *end <= from).peekable();
         let mut made = Vec::new();
-        let mut open = Open { start: from, end: from, ..Open::default() };
+        let mut open = OpenTable { start: from, end: from, ..OpenTable::default() };
         for piece in pieces {
             let mut start = piece.start;
             while start < piece.end {
@@ -125,8 +129,8 @@ impl Tree {
         self.keys.entries(content, width(start, end)) * self.entry_bytes
     }
 
-    /// Ends a table; what is less than an entry goes into the one before.
-    fn close(&self, open: &mut Open, made: &mut Vec<Piece>) {
+    /// Finishes a table. A rest of less than one entry joins the previous table.
+    fn close(&self, open: &mut OpenTable, made: &mut Vec<ContentRange>) {
         let ended = std::mem::take(open);
         open.start = ended.end;
         open.end = ended.end;
@@ -140,6 +144,6 @@ impl Tree {
             return;
         }
         let content = self.keys.average(&ended.parts);
-        made.push(Piece { start: ended.start, end: ended.end, content });
+        made.push(ContentRange { start: ended.start, end: ended.end, content });
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use terrane::Design;
 use terrane::policy::advice::{Limits, Objective};
-use terrane_sim::Machine;
+use terrane_sim::MachineModel;
 use terrane_workload::OperationMix;
 
 use terrane_lab::advice::question::{OperationProfile, RecordProfile};
@@ -147,8 +147,8 @@ impl AdviseArgs {
         spec::parse(self.design.as_deref().unwrap_or(terrane::policy::catalogue::DEFAULT))
     }
 
-    pub(super) fn machine(&self) -> Result<Machine> {
-        self.constants.as_deref().map_or_else(|| Ok(Machine::default()), constants::read)
+    pub(super) fn machine(&self) -> Result<MachineModel> {
+        self.constants.as_deref().map_or_else(|| Ok(MachineModel::default()), constants::read)
     }
 
     /// What advice is asked on, where `held` is what a database holds, and `counted` what it was asked

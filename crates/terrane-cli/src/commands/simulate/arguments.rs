@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use terrane::Design;
-use terrane_sim::{Arrival, Machine, Skew, Start, Workload};
+use terrane_sim::{Arrival, InitialTree, MachineModel, Skew, WriteLoad};
 
 use super::calibrate::CalibrateArgs;
 use super::claims::ClaimsArgs;
@@ -86,7 +86,7 @@ pub(crate) struct SimulateArgs {
     /// The tree to begin with: `empty`, `loaded` with all records once and merged, `settled` as after
     /// a long time, or `auto`: loaded, and settled where that would take long
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(super) start: Start,
+    pub(super) start: InitialTree,
 
     /// How full the levels of a settled tree are follows from it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
@@ -125,8 +125,8 @@ impl SimulateArgs {
         texts.into_iter().map(spec::parse).collect()
     }
 
-    pub(super) fn workload(&self) -> Workload {
-        Workload {
+    pub(super) fn workload(&self) -> WriteLoad {
+        WriteLoad {
             records: self.records as f64,
             record_bytes: self.record_size as f64,
             skew: self.keys,
@@ -135,13 +135,13 @@ impl SimulateArgs {
         }
     }
 
-    pub(super) fn machine(&self) -> Result<Machine> {
+    pub(super) fn machine(&self) -> Result<MachineModel> {
         let mut machine = match &self.constants {
             Some(path) => constants::read(path)?,
-            None => Machine::default(),
+            None => MachineModel::default(),
         };
         machine.budget = self.budget.map(|budget| budget as f64).or(machine.budget);
-        machine.places = self.threads as usize;
+        machine.slots = self.threads as usize;
         Ok(machine)
     }
 }

@@ -7,7 +7,7 @@ use terrane_lab::human::{self, seconds};
 use terrane_lab::json::write_line;
 use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign, causes};
 use terrane_lab::sparkline::{sparkline, squeezed};
-use terrane_sim::{Outcome, Setup, TwoPhases, Verdict};
+use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases};
 
 /// Columns of a curve.
 const COLUMNS: usize = 60;
@@ -19,7 +19,7 @@ const MOMENTS: usize = 6;
 pub(super) fn one(
     out: &mut dyn Write,
     simulated: &SimulatedDesign<'_>,
-    outcome: &Outcome,
+    outcome: &SimulationOutcome,
     rate_from: f64,
     as_json: bool,
 ) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) fn two_phases(
     phases: &TwoPhases,
     as_json: bool,
 ) -> Result<()> {
-    let is_sustainable = phases.verdict == Verdict::Sustainable;
+    let is_sustainable = phases.verdict == RateVerdict::Sustainable;
     if as_json {
         return Ok(write_line(out, &JsonSimulation::two_phases(simulated, phases))?);
     }
@@ -84,7 +84,12 @@ fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
     Ok(())
 }
 
-fn phase(out: &mut dyn Write, setup: &Setup, outcome: &Outcome, rate_from: f64) -> Result<()> {
+fn phase(
+    out: &mut dyn Write,
+    setup: &SimulationSetup,
+    outcome: &SimulationOutcome,
+    rate_from: f64,
+) -> Result<()> {
     let totals = &outcome.totals;
     let hours = outcome.seconds / 3600.0;
     let rates: Vec<f64> = outcome.windows.iter().map(|window| window.rate).collect();
@@ -141,7 +146,7 @@ fn phase(out: &mut dyn Write, setup: &Setup, outcome: &Outcome, rate_from: f64) 
     Ok(())
 }
 
-fn tree(out: &mut dyn Write, setup: &Setup, outcome: &Outcome) -> Result<()> {
+fn tree(out: &mut dyn Write, setup: &SimulationSetup, outcome: &SimulationOutcome) -> Result<()> {
     let windows = &outcome.windows;
     for moment in 1..=MOMENTS.min(windows.len()) {
         let at = windows.len() * moment / MOMENTS.min(windows.len()) - 1;

@@ -1,7 +1,7 @@
 //! Full merges: Fig. 7 to 14.
 
 use anyhow::Result;
-use terrane_sim::{Arrival, Outcome, TwoPhases};
+use terrane_sim::{Arrival, SimulationOutcome, TwoPhases};
 
 use super::ratios;
 use super::setting::{HEADERS, LONG, SHORT, Setting, leveling, p99, row, tiering};
@@ -50,7 +50,7 @@ fn testing(setting: &Setting, document: &mut Document, name: &str, design: &str)
         (format!("{} and {}", seconds(pauses.0), seconds(pauses.1)), pauses.0 > 2.0 * pauses.1),
         "",
     );
-    let rate = |outcome: &Outcome| outcome.rate_from(setting.warm_up());
+    let rate = |outcome: &SimulationOutcome| outcome.rate_from(setting.warm_up());
     let rates = [rate(single), rate(fair), rate(greedy)];
     let spread = rates.iter().copied().fold(0.0, f64::max)
         / rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -131,13 +131,13 @@ fn running(
 }
 
 /// The p99 latencies of some phases.
-fn told(outcomes: &[&Outcome]) -> String {
+fn told(outcomes: &[&SimulationOutcome]) -> String {
     let p99s = outcomes.iter().map(|outcome| seconds(p99(outcome)));
     format!("p99 {}", p99s.collect::<Vec<_>>().join(", "))
 }
 
 /// What Fig. 8 says.
-fn stable_tiering(document: &mut Document, [single, fair, greedy]: [&Outcome; 3]) {
+fn stable_tiering(document: &mut Document, [single, fair, greedy]: [&SimulationOutcome; 3]) {
     document.claim(
         "Fig. 8, S3-66",
         "tiering at 95 %: fair and greedy are stable",
@@ -162,7 +162,7 @@ fn stable_tiering(document: &mut Document, [single, fair, greedy]: [&Outcome; 3]
 }
 
 /// What Fig. 9 says.
-fn stable_leveling(document: &mut Document, [single, fair, greedy]: [&Outcome; 3]) {
+fn stable_leveling(document: &mut Document, [single, fair, greedy]: [&SimulationOutcome; 3]) {
     document.claim(
         "Fig. 9, S3-66",
         "leveling at 95 %: one merge at a time stalls",
@@ -217,7 +217,7 @@ fn six_runs(setting: &Setting, document: &mut Document, design: &str) -> Result<
 
 /// What queries cost by what trees look like on average: reads of a point lookup and of the start of
 /// a scan, and bytes of a long scan.
-fn query_costs(outcome: &Outcome) -> [f64; 3] {
+fn query_costs(outcome: &SimulationOutcome) -> [f64; 3] {
     let runs = outcome.mean_runs();
     let bytes: u64 = outcome.windows.iter().flat_map(|window| &window.level_bytes).sum();
     [1.0 + FALSE_POSITIVES * (runs - 1.0), runs, bytes as f64 / outcome.windows.len().max(1) as f64]
@@ -277,7 +277,7 @@ fn constraints(setting: &Setting, document: &mut Document) -> Result<()> {
             let local = format!("{design}; limit=local(2x)");
             let local = setting.under(&local, Arrival::Constant(phases.arrival_rate))?;
             let global = phases.running;
-            let late = |outcome: &Outcome| outcome.latencies.quantile(0.999);
+            let late = |outcome: &SimulationOutcome| outcome.latencies.quantile(0.999);
             rows.push(vec![
                 format!("{name}, {scheduler}"),
                 seconds(late(&global)),

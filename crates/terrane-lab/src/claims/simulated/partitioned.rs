@@ -1,7 +1,7 @@
 //! Partitioned merges: Fig. 1, 15 to 18.
 
 use anyhow::Result;
-use terrane_sim::{Arrival, Outcome};
+use terrane_sim::{Arrival, SimulationOutcome};
 
 use super::setting::{HEADERS, Setting, p99, partitioned, row};
 use crate::document::Document;
@@ -35,7 +35,7 @@ fn production(setting: &Setting, document: &mut Document) -> Result<()> {
     let length = outcome.seconds / outcome.windows.len().max(1) as f64;
     let skip = (300.0 / 7200.0 * setting.seconds() / length) as usize;
     let (early, late) = outcome.windows.split_at(skip.min(outcome.windows.len()));
-    let mean = |windows: &[terrane_sim::Window]| {
+    let mean = |windows: &[terrane_sim::SimulationWindow]| {
         windows.iter().map(|window| window.rate).sum::<f64>() / windows.len().max(1) as f64
     };
     let slow = late.iter().filter(|window| window.rate < 0.5 * mean(early)).count();
@@ -61,7 +61,7 @@ fn production(setting: &Setting, document: &mut Document) -> Result<()> {
 }
 
 /// The first time at which writers were stopped, in seconds.
-fn first_stall(outcome: &Outcome) -> f64 {
+fn first_stall(outcome: &SimulationOutcome) -> f64 {
     outcome
         .stalls
         .iter()
@@ -108,7 +108,7 @@ fn elastic(setting: &Setting, document: &mut Document) -> Result<()> {
                 (format!("p99 {}", seconds(p99(&sustained))), p99(&sustained) < 1.0),
                 "",
             );
-            let level1 = |outcome: &Outcome| {
+            let level1 = |outcome: &SimulationOutcome| {
                 let last = outcome.windows.last();
                 last.and_then(|window| window.level_bytes.get(1).copied()).unwrap_or(0)
             };
@@ -142,9 +142,9 @@ fn elastic(setting: &Setting, document: &mut Document) -> Result<()> {
 }
 
 /// Fig. 16: the shape of a tree under elastic and under exact merges.
-fn shape(document: &mut Document, elastic: &Outcome, exact: &Outcome) {
+fn shape(document: &mut Document, elastic: &SimulationOutcome, exact: &SimulationOutcome) {
     // The mean over the second half: how large levels are, not when.
-    let mean = |outcome: &Outcome| {
+    let mean = |outcome: &SimulationOutcome| {
         let half = &outcome.windows[outcome.windows.len() / 2..];
         let levels = half.iter().map(|window| window.level_bytes.len()).max().unwrap_or(0);
         (0..levels)

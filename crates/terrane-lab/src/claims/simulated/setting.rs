@@ -3,8 +3,8 @@
 use anyhow::Result;
 use terrane::Design;
 use terrane_sim::{
-    Arrival, Machine, Outcome, Setup, Simulation, Skew, Start, Tree, TwoPhases, Workload, begin,
-    two_phases,
+    Arrival, InitialTree, MachineModel, SimulatedTree, Simulation, SimulationOutcome,
+    SimulationSetup, Skew, TwoPhases, WriteLoad, initial_tree, two_phases,
 };
 
 /// Two memtables in all experiments but bLSM's: one is written to while the other is flushed.
@@ -50,12 +50,13 @@ impl Setting {
         self.seconds() / 6.0
     }
 
-    pub(super) fn setup(&self, design: &str) -> Result<Setup> {
+    pub(super) fn setup(&self, design: &str) -> Result<SimulationSetup> {
         let design: Design = design.parse()?;
-        let mut machine = Machine { budget: Some(100e6), places: 16, ..Machine::default() };
+        let mut machine =
+            MachineModel { budget: Some(100e6), slots: 16, ..MachineModel::default() };
         // Reads are not what is scarce: the budget is of writes.
         machine.device.bytes_per_second = 2e9;
-        let workload = Workload {
+        let workload = WriteLoad {
             records: self.records,
             record_bytes: 1024.0,
             skew: Skew::Uniform,
@@ -63,14 +64,18 @@ impl Setting {
             writers: 1,
         };
         let window_seconds = (self.seconds() / 60.0).min(30.0);
-        Ok(Setup { window_seconds, ..Setup::new(design, workload, machine) })
+        Ok(SimulationSetup { window_seconds, ..SimulationSetup::new(design, workload, machine) })
     }
 
     /// A tree to begin with: loaded where levels move as a whole, and settled, with all levels full,
     /// where they are full most of the time anyway.
-    pub(super) fn loaded(&self, setup: &Setup) -> Tree {
+    pub(super) fn loaded(&self, setup: &SimulationSetup) -> SimulatedTree {
         let moves_tables = setup.design.strategy.granularity.at(1).tables().is_some();
-        begin(setup, if moves_tables { Start::Settled } else { Start::Loaded }, 1)
+        initial_tree(
+            setup,
+            if moves_tables { InitialTree::Settled } else { InitialTree::Loaded },
+            1,
+        )
     }
 
     /// Both phases of a design.
@@ -81,7 +86,7 @@ impl Setting {
     }
 
     /// A design under some arrivals.
-    pub(super) fn under(&self, design: &str, arrival: Arrival) -> Result<Outcome> {
+    pub(super) fn under(&self, design: &str, arrival: Arrival) -> Result<SimulationOutcome> {
         let mut setup = self.setup(design)?;
         let tree = self.loaded(&setup);
         setup.workload.arrival = arrival;
@@ -90,12 +95,12 @@ impl Setting {
 }
 
 /// Seconds at which p99 is a matter of a stall.
-pub(super) fn p99(outcome: &Outcome) -> f64 {
+pub(super) fn p99(outcome: &SimulationOutcome) -> f64 {
     outcome.latencies.quantile(0.99)
 }
 
 /// How much rates of windows differ after a time: standard deviation over mean.
-pub(super) fn variation(outcome: &Outcome, from_seconds: f64) -> f64 {
+pub(super) fn variation(outcome: &SimulationOutcome, from_seconds: f64) -> f64 {
     let length = outcome.seconds / outcome.windows.len().max(1) as f64;
     let skip = (from_seconds / length) as usize;
     let rates: Vec<f64> = outcome.windows.iter().skip(skip).map(|window| window.rate).collect();
@@ -117,7 +122,7 @@ pub(super) const HEADERS: [&str; 8] =
     ["", "writes/s", "over time", "stalled", "longest", "runs", "p50", "p99"];
 
 /// A phase in a row of a table.
-pub(super) fn row(name: &str, outcome: &Outcome, rate_from: f64) -> Vec<String> {
+pub(super) fn row(name: &str, outcome: &SimulationOutcome, rate_from: f64) -> Vec<String> {
     use crate::human::seconds;
     vec![
         name.to_owned(),

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, IoBudget, Options};
-use terrane_sim::{Arrival, Machine, Outcome, Simulation, Skew, Start, begin};
+use terrane_sim::{
+    Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, Skew, initial_tree,
+};
 
 use super::measured::{RecordChooser, load, value};
 use super::{ValidationPlan, fast_device, setup};
@@ -170,7 +172,8 @@ impl StallComparison {
 /// Compares all designs.
 pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallComparison> {
     let costs = calibrate::measure(RECORDS, RECORD_BYTES, None)?.costs;
-    let machine = Machine { costs, device: fast_device(), budget: Some(BUDGET as f64), places: 1 };
+    let machine =
+        MachineModel { costs, device: fast_device(), budget: Some(BUDGET as f64), slots: 1 };
     let plan = ValidationPlan {
         records: RECORDS,
         writes: 0,
@@ -227,7 +230,7 @@ fn measured_together(
 }
 
 /// The greatest rate that a design sustains, in writes a second.
-fn sustained(plan: &ValidationPlan, design: &Design, machine: Machine) -> f64 {
+fn sustained(plan: &ValidationPlan, design: &Design, machine: MachineModel) -> f64 {
     let held = |rate| {
         let seconds = (WARM_UP, SUSTAINED_SECONDS);
         simulated((plan, design, machine), Arrival::Constant(rate), seconds).held
@@ -243,14 +246,16 @@ fn sustained(plan: &ValidationPlan, design: &Design, machine: Machine) -> f64 {
 
 /// Writers from one time to another, in seconds.
 fn simulated(
-    (plan, design, machine): (&ValidationPlan, &Design, Machine),
+    (plan, design, machine): (&ValidationPlan, &Design, MachineModel),
     arrival: Arrival,
     (from, until): (f64, f64),
 ) -> WriterStalls {
     let setup = setup(plan, design, machine, arrival);
-    let tree = begin(&setup_without_budget(&setup), Start::Loaded, plan.seed);
+    let tree = initial_tree(&setup_without_budget(&setup), InitialTree::Loaded, plan.seed);
     let run = |seconds: f64| Simulation::new(&setup, tree.clone()).run(seconds).0;
-    let held = |outcome: &Outcome| outcome.stalled_seconds(None) + outcome.totals.delayed_seconds;
+    let held = |outcome: &SimulationOutcome| {
+        outcome.stalled_seconds(None) + outcome.totals.delayed_seconds
+    };
     let (before, all) = (run(from), run(until));
     let seconds = until - from;
     WriterStalls {
@@ -260,9 +265,9 @@ fn simulated(
 }
 
 /// The load has no limit.
-fn setup_without_budget(setup: &terrane_sim::Setup) -> terrane_sim::Setup {
-    let machine = Machine { budget: None, ..setup.machine };
-    terrane_sim::Setup { machine, ..setup.clone() }
+fn setup_without_budget(setup: &terrane_sim::SimulationSetup) -> terrane_sim::SimulationSetup {
+    let machine = MachineModel { budget: None, ..setup.machine };
+    terrane_sim::SimulationSetup { machine, ..setup.clone() }
 }
 
 /// Loads a tree and updates it with the engine's threads: as fast as it takes writes, or at a rate.
