@@ -1,7 +1,7 @@
-//! Operations of a write, encoded as they go into the log.
+//! The operations of a write, encoded as in the log.
 //!
 //! ```text
-//! operation: | tag u8 | keyspace varint | key: length varint, bytes | what follows by tag |
+//! operation: | tag u8 | keyspace varint | key: length varint, bytes | rest, by tag |
 //! 0 delete; 1 put: value: length varint, bytes; 2 delete range: end: length varint, bytes;
 //! 3 delete range without end
 //! ```
@@ -17,7 +17,7 @@ const PUT: u8 = 1;
 const DELETE_RANGE: u8 = 2;
 const DELETE_FROM: u8 = 3;
 
-/// What a batch may hold, in bytes: the largest value, and room for more.
+/// The largest batch in bytes, with room for at least one value of the largest size.
 pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
 
 /// One operation of a write.
@@ -30,7 +30,7 @@ pub(crate) enum Op<'a> {
     Delete {
         key: &'a [u8],
     },
-    /// All keys from `start` on, and below `end` if there is one.
+    /// Deletes all keys from `start` on, below `end` if given.
     DeleteRange {
         start: &'a [u8],
         end: Option<&'a [u8]>,
@@ -38,7 +38,7 @@ pub(crate) enum Op<'a> {
 }
 
 impl Op<'_> {
-    /// Refuses keys and values that are too long.
+    /// Rejects keys and values that are too long.
     pub(crate) fn check(&self) -> Result<()> {
         let (key, value, end) = match self {
             Self::Put { key, value } => (key.len(), value.len(), 0),
@@ -62,7 +62,7 @@ impl Op<'_> {
         !matches!(self, Self::Put { .. })
     }
 
-    /// Keys and values in bytes, as the user gave them.
+    /// The lengths of keys and values as passed in.
     pub(crate) fn user_bytes(&self) -> usize {
         match self {
             Self::Put { key, value } => key.len() + value.len(),
@@ -88,7 +88,7 @@ impl Op<'_> {
         }
     }
 
-    /// Appends all of an encoded put but the value itself.
+    /// Appends an encoded put without the bytes of its value.
     pub(crate) fn encode_put_head(
         keyspace: KeyspaceId,
         key: &[u8],
@@ -113,7 +113,7 @@ impl Op<'_> {
     }
 }
 
-/// Walks encoded operations.
+/// Iterates over encoded operations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ops<'a>(Reader<'a>);
 
@@ -134,7 +134,7 @@ impl<'a> Ops<'a> {
             DELETE_FROM => Op::DeleteRange { start: key, end: None },
             _ => return Err(reader.error("operation")),
         };
-        // The same limits as at the front door, so that no log can carry more than a memtable takes.
+        // The limits of the public methods, so that a log never has more than a memtable accepts.
         op.check().map_err(|_| reader.error("operation"))?;
         Ok((keyspace, op))
     }
@@ -156,16 +156,16 @@ impl<'a> Iterator for Ops<'a> {
     }
 }
 
-/// Operations that are written together or not at all.
+/// Operations that are applied atomically.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batch {
     encoded: Vec<u8>,
     count: u32,
     user_bytes: usize,
-    /// The keyspaces that are written to, each once.
+    /// The keyspaces written to, without duplicates.
     keyspaces: Vec<KeyspaceId>,
     deletes_ranges: bool,
-    /// The first operation that was not acceptable; the whole batch is refused for it.
+    /// The error of the first invalid operation, for which the whole batch is rejected.
     refused: Option<Error>,
 }
 
@@ -190,8 +190,7 @@ impl Batch {
         }
     }
 
-    /// Adds the operations of another batch, which come after those that are there. The caller keeps
-    /// to the limit of a batch.
+    /// Appends the operations of another batch. The caller keeps to [`MAX_BATCH_BYTES`].
     pub(crate) fn append(&mut self, other: &Self) {
         self.encoded.extend_from_slice(&other.encoded);
         self.count += other.count;
@@ -207,12 +206,12 @@ impl Batch {
         }
     }
 
-    /// Refuses the whole batch, unless it is already.
+    /// Invalidates the whole batch; the first error wins.
     pub(crate) fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);
     }
 
-    /// The operations, or why the batch is refused.
+    /// The encoded operations, or the error that invalidates the batch.
     pub(crate) fn checked(&self) -> Result<&[u8]> {
         self.refused.clone().map_or(Ok(&self.encoded), Err)
     }
@@ -229,7 +228,7 @@ impl Batch {
         &self.keyspaces
     }
 
-    /// Whether some operation deletes a range.
+    /// Whether any operation deletes a range.
     pub(crate) fn deletes_ranges(&self) -> bool {
         self.deletes_ranges
     }

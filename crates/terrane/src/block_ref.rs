@@ -1,4 +1,4 @@
-//! Bytes of a table that are in memory: part of a mapping, or a block on the heap.
+//! A block of a table in memory: part of a mapping, or a heap allocation.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::memory::{Charge, MemoryLedger};
 use crate::storage::Mapping;
 
-/// A block that was read or decompressed, and charges for its memory.
+/// A block that was read or decompressed, charged to the memory ledger.
 pub(crate) struct HeapBlock {
     bytes: Box<[u8]>,
     _charge: Charge,
@@ -36,7 +36,7 @@ impl fmt::Debug for HeapBlock {
     }
 }
 
-/// Bytes that stay in memory as long as this does.
+/// A reference that pins the bytes of a block.
 #[derive(Debug, Clone)]
 pub(crate) enum BlockRef {
     /// Part of a mapped table.
@@ -51,7 +51,7 @@ impl Deref for BlockRef {
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            // Made only with ranges that lie in the mapping.
+            // The range lies within the mapping, as checked when the reference was created.
             Self::Mapped(map, range) => map.get(range.clone()).unwrap_or_default(),
             Self::Heap(block) => block,
         }

@@ -1,8 +1,8 @@
-//! The block cache: blocks on the heap, by table and place.
+//! The block cache: heap blocks by table and offset.
 //!
-//! It holds what is not read in place from a mapping: all blocks of tables that are read by system
-//! calls, and the decompressed ones of mapped tables. Data, index and filter blocks compete for
-//! the same room.
+//! It contains the blocks that are not read in place from a mapping: all blocks of tables read by
+//! system calls, and decompressed blocks of mapped tables. Data, index and filter blocks share its
+//! capacity.
 
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,20 +12,20 @@ use quick_cache::{OptionsBuilder, Weighter, sync::Cache};
 
 use crate::block_ref::HeapBlock;
 
-/// Which block.
+/// The identity of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockKey {
-    /// The number of the table, which no other table ever has.
+    /// The number of the table, which is never reused.
     pub(crate) table: u64,
-    /// The offset of the block in it.
+    /// The offset of the block in the table.
     pub(crate) offset: u64,
 }
 
-/// What a cache entry costs beyond its bytes.
+/// The memory of a cache entry in addition to its block.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
 
-/// The cache splits its room evenly over shards and refuses blocks that do not fit one, so each
-/// shard must hold many of the largest usual blocks.
+/// The smallest capacity of a shard. The cache divides its capacity evenly among shards and rejects
+/// blocks that do not fit into one, so a shard must have room for many large blocks.
 const SHARD_BYTES_MIN: u64 = 32 << 20;
 
 /// A bounded cache of blocks, shared by all tables of a database.
@@ -42,7 +42,7 @@ impl Weighter<BlockKey, Arc<HeapBlock>> for ByBytes {
     }
 }
 
-/// Mixes the two numbers of a key; they are unique, and only need to be spread.
+/// Mixes the two numbers of a key, which are unique and only need to be spread.
 #[derive(Debug, Default)]
 pub(crate) struct BlockKeyHasher(u64);
 
@@ -80,7 +80,7 @@ impl BlockCache {
                 hasher,
                 quick_cache::sync::DefaultLifecycle::default(),
             ),
-            // All that the options ask for is given above; this is a cache of the same size.
+            // Cannot happen, because all required options are set; builds the same cache.
             Err(_) => Cache::with(
                 (bytes / 4096).max(16) as usize,
                 bytes,
@@ -92,33 +92,33 @@ impl BlockCache {
         Self { cache }
     }
 
-    /// The block of this place, if it is there.
+    /// The block of this key, if it is cached.
     #[inline]
     pub(crate) fn get(&self, key: &BlockKey) -> Option<Arc<HeapBlock>> {
         self.cache.get(key)
     }
 
-    /// Whether the block of this place is there, without counting as a use of it.
+    /// Whether the block is cached, without counting as a use of it.
     pub(crate) fn contains(&self, key: &BlockKey) -> bool {
         self.cache.contains_key(key)
     }
 
-    /// Remembers a block, and forgets others to make room for it.
+    /// Inserts a block, and evicts others to make room for it.
     pub(crate) fn insert(&self, key: BlockKey, block: Arc<HeapBlock>) {
         self.cache.insert(key, block);
     }
 
-    /// Changes the room.
+    /// Changes the capacity.
     pub(crate) fn set_capacity(&self, bytes: u64) {
         self.cache.set_capacity(bytes);
     }
 
-    /// The room.
+    /// The capacity in bytes.
     pub(crate) fn capacity(&self) -> u64 {
         self.cache.capacity()
     }
 
-    /// Bytes of blocks that are remembered, with what remembering them costs.
+    /// Bytes of the cached blocks, including overhead.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.cache.weight()
     }

@@ -28,8 +28,8 @@ use crate::write_options::WriteOptions;
 ///
 /// Keys are up to 64 KiB long, values up to 1 GiB; both may be empty. Order is bytewise.
 ///
-/// A handle is cheap to clone and may be used from any thread. The database is closed when the
-/// last handle, snapshot and iterator is gone; [`Db::close`] does it at once, and tells of errors.
+/// A handle is cheap to clone and may be used from any thread. The database closes when its last
+/// handle, snapshot and iterator is dropped; [`Db::close`] closes it at once and reports errors.
 ///
 /// The methods for keys work on the default keyspace; see [`Db::keyspace`] for others.
 ///
@@ -63,7 +63,7 @@ impl Options {
         Db::new(Handle { engine, opened, scans: RestartScans::default() })
     }
 
-    /// Opens the database in a directory to be read, as [`Db::open_read_only`] does.
+    /// Opens the database in a directory for reading only, as [`Db::open_read_only`] does.
     ///
     /// # Errors
     /// See [`Db::open_read_only`].
@@ -74,26 +74,26 @@ impl Options {
 }
 
 impl Db {
-    /// Opens the database in a directory, or makes one. Only one process may have it open for
+    /// Opens the database in a directory, or creates one. Only one process at a time may open it for
     /// writing.
     ///
     /// # Errors
     /// - [`Locked`](crate::ErrorKind::Locked): another process, or another handle of this one, has
-    ///   it open; the error says which.
+    ///   it open; the error names the holder.
     /// - [`Corruption`](crate::ErrorKind::Corruption): a file is damaged or missing.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): a newer version of this library wrote it.
-    /// - [`Invalid`](crate::ErrorKind::Invalid): the options make no sense, or contradict what the
-    ///   database was made with.
-    /// - [`Io`](crate::ErrorKind::Io): the operating system refused.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): an option is invalid, or contradicts the options
+    ///   that the database was created with.
+    /// - [`Io`](crate::ErrorKind::Io): the operating system refused an operation.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open(dir)
     }
 
-    /// Opens the database in a directory to be read, also while another process writes it. What is
-    /// read is the state at the time of opening; it does not follow the writer.
+    /// Opens the database in a directory for reading only, also while another process writes it.
+    /// Reads see the state at the time of opening, not later writes.
     ///
     /// # Errors
-    /// As [`Db::open`]; it is never locked.
+    /// As [`Db::open`], except `Locked`.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_mode(OpenMode::MustExist).open_read_only(dir)
     }
@@ -108,12 +108,12 @@ impl Db {
         &self.default.handle.engine
     }
 
-    /// Flushes what is in memory, and closes the database for all handles. Operations on other
-    /// handles fail from now on; iterators that are open go on with what they hold.
+    /// Flushes all memtables and closes the database for all handles. Later operations on other
+    /// handles fail; open iterators continue.
     ///
     /// # Errors
-    /// What was written could not be flushed or synced. The database is closed all the same, and
-    /// what the durability of each write promised still holds.
+    /// A flush or sync failed. The database is closed nevertheless, and each write has the
+    /// durability that it was given.
     pub fn close(self) -> Result<()> {
         self.engine().close()
     }
@@ -139,7 +139,7 @@ impl Db {
         self.default.put_with(key, value, options)
     }
 
-    /// Removes a key, whether it is there or not.
+    /// Removes a key, whether it exists or not.
     ///
     /// # Errors
     /// See [`Db::write`].
@@ -163,19 +163,19 @@ impl Db {
         self.default.delete_range(range)
     }
 
-    /// Makes all changes of a batch, or none, with the durability of the database.
+    /// Applies a batch atomically, with the durability of the database.
     ///
-    /// Returns once the changes can be seen by everyone, and have the durability that was asked
-    /// for.
+    /// Returns once all readers see the changes and they have the requested durability.
     ///
     /// # Errors
-    /// - [`Invalid`](crate::ErrorKind::Invalid): a key, a value or the batch is too long, a
-    ///   keyspace was dropped or is of another database, or the database is open for reading only.
-    /// - [`Io`](crate::ErrorKind::Io): the disk is full or refuses; nothing was changed.
-    /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may be there after
-    ///   the database is opened again.
-    /// - [`Corruption`](crate::ErrorKind::Corruption): the tree is so far behind that writers must
-    ///   wait, and a table that cannot be read keeps it there; nothing was changed.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): a key, a value or the batch is too long, a keyspace
+    ///   was dropped or belongs to another database, or the database is open read-only.
+    /// - [`Io`](crate::ErrorKind::Io): the disk is full, or the operating system refused an
+    ///   operation. Nothing changed.
+    /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may exist after the
+    ///   database is opened again.
+    /// - [`Corruption`](crate::ErrorKind::Corruption): writers are stopped, and an unreadable table
+    ///   prevents the compaction that would resume them. Nothing changed.
     /// - [`Closed`](crate::ErrorKind::Closed): the database was closed.
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.write_with(batch, WriteOptions::new())
@@ -191,7 +191,7 @@ impl Db {
         engine.write(Write::Batch(&batch.operations), options.durability_or(engine.durability()))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -199,8 +199,8 @@ impl Db {
         self.default.get(key)
     }
 
-    /// The values of several keys, in their order, all as of the same moment. Cheaper than as many
-    /// calls of [`Db::get`].
+    /// Returns the values of several keys, in their order, from one snapshot. Cheaper than calling
+    /// [`Db::get`] for each.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -211,7 +211,7 @@ impl Db {
         self.default.multi_get(keys)
     }
 
-    /// Whether a key has a value.
+    /// Returns whether a key has a value.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -219,7 +219,7 @@ impl Db {
         self.default.contains(key)
     }
 
-    /// All keys and values, in order.
+    /// Returns an iterator over all keys and values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -227,7 +227,7 @@ impl Db {
         self.default.iter()
     }
 
-    /// The keys of a range with their values, in order.
+    /// Returns an iterator over the keys of a range with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -235,7 +235,7 @@ impl Db {
         self.default.range(range)
     }
 
-    /// The keys that begin with `prefix` with their values, in order.
+    /// Returns an iterator over the keys that begin with `prefix`, with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -243,7 +243,7 @@ impl Db {
         self.default.prefix(prefix)
     }
 
-    /// The first key with its value, if there is any.
+    /// Returns the first key and its value; `None` if there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -251,7 +251,7 @@ impl Db {
         self.default.first()
     }
 
-    /// The last key with its value, if there is any.
+    /// Returns the last key and its value; `None` if there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -259,7 +259,7 @@ impl Db {
         self.default.last()
     }
 
-    /// Whether there is no key.
+    /// Returns whether there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -267,45 +267,44 @@ impl Db {
         self.default.is_empty()
     }
 
-    /// The database as it is now, to be read for as long as the snapshot exists.
+    /// Returns a consistent view of the current state of all keyspaces.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.default.handle, &self.default.tree)
     }
 
-    /// The keyspace of a name; it is made if there is none.
+    /// Returns the keyspace of a name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The name is empty or longer than 255 bytes, the keyspace has another design than is asked
-    /// for, or the database does not take writes.
-    #[expect(clippy::needless_pass_by_value, reason = "options are put together for the call")]
+    /// The name is empty or longer than 255 bytes, the keyspace exists with another design than
+    /// `options` has, or the database does not accept writes.
+    #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
         self.engine().start_drain_threads()?;
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 
-    /// The names of all keyspaces.
+    /// Returns the names of all keyspaces.
     pub fn keyspaces(&self) -> Vec<String> {
         self.engine().trees().values().map(|tree| tree.name.to_string()).collect()
     }
 
-    /// Removes a keyspace with everything in it; false if there is none of this name. Iterators
-    /// that are open on it go on; handles of it find nothing from now on, in snapshots neither.
+    /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
+    /// it continue. Its handles find no keys anymore, not even through snapshots.
     ///
     /// # Errors
-    /// It is the default keyspace, or the database does not take writes.
+    /// It is the default keyspace, or the database does not accept writes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
     }
 
-    /// What was done since the database was opened, by kinds of operation, in all keyspaces.
+    /// Returns operation counts by kind since the database was opened, over all keyspaces.
     pub fn operations(&self) -> OperationCounts {
         self.engine().operations()
     }
 
-    /// What was done before, too, as far as it is remembered: of what was done a day of being open
-    /// ago a half counts. It is kept with flushes and when the database is closed; of a database
-    /// that is only read, by [`Db::close`].
+    /// Returns operation counts across openings, decayed with a half-life of one day of open time.
+    /// Flushes and closing the database store them; without writes, only [`Db::close`] does.
     pub fn remembered_operations(&self) -> OperationCounts {
         self.engine().remembered_operations()
     }
@@ -314,17 +313,16 @@ impl Db {
         self.engine().trees().values().cloned().collect()
     }
 
-    /// Writes everything that is in memory into tables, for all keyspaces. Returns when that is
-    /// done.
+    /// Flushes the memtables of all keyspaces, and returns when that is done.
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full, the operating system refused an operation, or the database does not accept
+    /// writes.
     pub fn flush(&self) -> Result<()> {
         self.engine().flush(&self.all_trees())
     }
 
-    /// Makes everything that was written survive the loss of power, but for writes of
-    /// [`Durability::None`].
+    /// Makes all writes so far survive a power failure, except writes with [`Durability::None`].
     ///
     /// # Errors
     /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
@@ -333,104 +331,102 @@ impl Db {
         self.engine().sync_log()
     }
 
-    /// Merges everything in a range down to the last level that holds any of it. See
-    /// [`Keyspace::compact_range`].
+    /// Compacts a range down to the last level that has any of it. See [`Keyspace::compact_range`].
     ///
     /// # Errors
-    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
-    /// take writes.
+    /// The disk is full, the operating system refused an operation, a table in the range cannot be
+    /// read, or the database does not accept writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.default.compact_range(range)
     }
 
-    /// Returns once no memtable waits to be flushed and no tree needs a compaction.
+    /// Returns once no flush is pending and no tree needs a compaction.
     ///
     /// # Errors
-    /// The disk is full, a compaction that is needed cannot be done as a table cannot be read, or the
-    /// database does not take writes.
+    /// The disk is full, an unreadable table prevents a compaction, or the database does not accept
+    /// writes.
     pub fn wait_for_compactions(&self) -> Result<()> {
         self.engine().wait_for_compactions()
     }
 
-    /// Makes a second database of the same contents in another directory, which must not exist or
-    /// be empty. Reads and writes go on meanwhile. Tables are shared by hard links where the file
-    /// system can do that. Writes of [`Durability::None`] may be missing.
+    /// Creates a copy of the database in another directory, which must be empty or not exist. Reads
+    /// and writes continue meanwhile. The copy shares tables by hard links if the file system
+    /// supports them. It may lack writes with [`Durability::None`].
     ///
     /// # Errors
-    /// The directory holds files, the disk is full, or the database does not take writes.
+    /// The directory is not empty, the disk is full, or the database does not accept writes.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.engine().checkpoint(dir.as_ref())
     }
 
-    /// Counters and sizes, as they are now.
+    /// Returns counters since the database was opened, and current sizes.
     pub fn stats(&self) -> Stats {
         Stats::of(self.engine(), &self.default.handle.opened)
     }
 
-    /// The last thousand things that happened since the database was opened, oldest first; for
-    /// everything, as it happens, see [`Options::on_event`]. Compactions of earlier openings are
-    /// told by [`inspect::jobs`](crate::inspect::jobs).
+    /// Returns the last thousand events since the database was opened, oldest first. To receive
+    /// every event, see [`Options::on_event`]; for compactions of earlier openings, see
+    /// [`inspect::jobs`](crate::inspect::jobs).
     pub fn events(&self) -> Vec<LoggedEvent> {
         self.engine().events.last()
     }
 
-    /// The tree of the default keyspace, as it is now.
+    /// Returns the current tree of the default keyspace.
     pub fn tree(&self) -> TreeView {
         self.default.tree()
     }
 
-    /// The durability that writes have unless they say otherwise.
+    /// Returns the durability of writes that do not choose one.
     pub fn durability(&self) -> Durability {
         self.engine().durability()
     }
 
-    /// The design of the default keyspace.
+    /// Returns the design of the default keyspace.
     pub fn design(&self) -> Design {
         self.default.design()
     }
 
-    /// The design that the default keyspace had before the last change. See
-    /// [`Keyspace::design_before`].
+    /// Returns the previous design of the default keyspace. See [`Keyspace::design_before`].
     pub fn design_before(&self) -> Option<Design> {
         self.default.design_before()
     }
 
-    /// What another design would do to the default keyspace. See [`Keyspace::forecast`].
+    /// Predicts the effect of another design on the default keyspace. See [`Keyspace::forecast`].
     ///
     /// # Errors
-    /// The design makes no sense.
+    /// The design is invalid.
     pub fn forecast(&self, design: &Design) -> Result<Forecast> {
         self.default.forecast(design)
     }
 
-    /// Gives the default keyspace another design. See [`Keyspace::set_design`].
+    /// Changes the design of the default keyspace. See [`Keyspace::set_design`].
     ///
     /// # Errors
-    /// The design makes no sense, or the database does not take writes.
+    /// The design is invalid, or the database does not accept writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
         self.default.set_design(design)
     }
 
-    /// Gives flushes and compactions another budget, from now on until the database is closed.
+    /// Changes the I/O budget of flushes and compactions until the database is closed.
     ///
     /// # Errors
-    /// It is below 64 KiB a second.
+    /// The budget is below 64 KiB per second.
     pub fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
         self.engine().set_io_budget(budget)
     }
 
-    /// What flushes and compactions may write in a second.
+    /// Returns the I/O budget of flushes and compactions.
     pub fn io_budget(&self) -> IoBudget {
         self.engine().io_budget()
     }
 
-    /// The directory of the database.
+    /// Returns the directory of the database.
     pub fn path(&self) -> &Path {
         self.engine().dir()
     }
 
-    /// With inline background work, does one flush or compaction that is waiting to be done; false
-    /// if there is none.
+    /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
+    /// returns false if none is pending.
     ///
     /// # Errors
     /// The job failed.

@@ -1,4 +1,4 @@
-//! What an acknowledged write survives.
+//! The failures that an acknowledged write survives.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// What a write has survived once the call that made it returns.
+/// The failures that a write survives once the call returns.
 ///
-/// | durability | death of the process | loss of power | cost of a write |
+/// | durability | death of the process | power failure | cost of a write |
 /// |---|---|---|---|
 /// | `None` | lost until its memtable is flushed | lost | memory only; the log is not written |
-/// | `Process` | kept | the last moments may be lost | a copy into the log, no system call |
-/// | `Interval` | kept | at most the interval is lost | as `Process`, and a sync each interval |
+/// | `Process` | kept | the last writes may be lost | a copy into the log, no system call |
+/// | `Interval` | kept | writes of at most the interval are lost | as `Process`, and a sync per interval |
 /// | `Sync` | kept | kept | waits for a sync, shared with other writers |
 ///
-/// What is lost is always a suffix: if a write is there after a crash, so are all before it. The
-/// exception is `None`: such writes are not in the log, and may be missing though later ones of
-/// another durability are there.
+/// A crash loses only a suffix: if a write survives, so do all before it. The exception is `None`:
+/// such writes are not in the log, and may be lost although later ones with another durability
+/// survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
-    /// Survives nothing until the memtable is flushed.
+    /// Survives no crash until the memtable is flushed.
     None,
-    /// Survives the death of the process, not the loss of power.
+    /// Survives the death of the process, not a power failure.
     #[default]
     Process,
-    /// Survives the death of the process at once, and the loss of power after at most this time.
+    /// Survives the death of the process at once, and a power failure after at most this time.
     Interval(Duration),
-    /// Survives the loss of power.
+    /// Survives a power failure.
     Sync,
 }
 
@@ -63,7 +63,7 @@ impl FromStr for Durability {
     }
 }
 
-/// A whole number with the unit `ms`, `s` or `m`.
+/// Parses an integer with the unit `ms`, `s` or `m`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

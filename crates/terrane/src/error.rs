@@ -1,36 +1,36 @@
-//! What can go wrong, as plain data.
+//! Errors as plain data.
 //!
-//! Each error says which file it is about, where in it, and what was expected; its
-//! [`kind`](Error::kind) says what the caller can do. Errors are cheap to clone, because one
-//! failure of a background job may have to be told to many callers.
+//! Each error names the file, the offset and the expectation; its [`kind`](Error::kind) says what
+//! the caller can do. Errors are cheap to clone, because many callers may get the failure of one
+//! background job.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The result of everything that can fail.
+/// The result of a fallible operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the caller should do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Correct the call: a key, a value, an option or a name is not acceptable.
+    /// Fix the call: an argument, an option or the directory is not acceptable.
     Invalid,
-    /// Restore from a backup, or repair: a file does not hold what was written to it.
+    /// Restore from a backup, or repair: the contents of a file are damaged.
     Corruption,
-    /// Use another version of this library: the files are of a format that this one cannot read.
+    /// Use a newer version of this library: this one cannot read the file format.
     Unsupported,
-    /// Try again, perhaps later: the operating system refused. A full disk is of this kind.
+    /// Retry, perhaps later: the operating system refused an operation. Includes a full disk.
     Io,
     /// Close the other user of the database, or open it read-only.
     Locked,
-    /// The database was closed; open it again.
+    /// Open the database again: it was closed.
     Closed,
-    /// A write may have been lost after a failed sync; close the database and open it again.
+    /// Close the database and open it again: a failed sync may have lost writes.
     Poisoned,
-    /// Report it: this library contradicts itself.
+    /// Report a bug in this library.
     Internal,
 }
 
@@ -40,9 +40,20 @@ pub enum ErrorKind {
 pub enum Error {
     /// An argument or an option is not acceptable.
     Invalid(Box<Invalid>),
-    /// A file does not hold what was written to it.
+    /// The directory does not contain a database.
+    NoDatabase {
+        /// The directory.
+        path: Arc<Path>,
+    },
+    /// The directory contains a database already.
+    DatabaseExists {
+        /// The directory.
+        path: Arc<Path>,
+    },
+    /// The contents of a file are damaged.
     Corruption(Box<Corruption>),
-    /// A file is of a format version that this library cannot read.
+    /// A file has a format version that this library cannot read.
+    #[non_exhaustive]
     Unsupported {
         /// The file.
         path: Arc<Path>,
@@ -51,85 +62,92 @@ pub enum Error {
         /// The newest version that can be read.
         supported: u32,
     },
-    /// A file holds something that this library does not know and must not pass over: a newer one
+    /// A file contains an item that this library does not know and must not skip; a newer version
     /// wrote it.
+    #[non_exhaustive]
     Unknown {
         /// The file.
         path: Arc<Path>,
-        /// What it is, for example `change of the manifest`.
+        /// The kind of item, for example `change of the manifest`.
         what: &'static str,
         /// Its tag.
         tag: u32,
     },
     /// The operating system refused an operation on a file.
     Io(Box<IoFailure>),
-    /// There is no room on the disk. Reads go on, and writes resume by themselves when there is
-    /// room again.
+    /// The disk is full. Reads continue, and writes resume by themselves once there is space.
     DiskFull(Box<IoFailure>),
     /// Another process, or another handle of this one, has the database open.
     Locked {
         /// The database.
         path: Arc<Path>,
-        /// Which process holds it, as far as it can be told.
+        /// The process that holds the lock, if known.
         holder: Arc<str>,
     },
     /// The database was closed.
     Closed,
     /// The database was opened read-only.
     ReadOnly,
-    /// A sync of the log or the manifest failed, so that earlier writes may not be on disk.
+    /// A sync of the log or the manifest failed, so earlier writes may not be on disk.
     ///
-    /// Writes are refused until the database is opened again, which recovers what is there.
+    /// The database refuses writes until it is opened again, which recovers the durable ones.
     Poisoned(Box<Error>),
-    /// A background job failed in a way that a retry cannot mend; writes are refused.
+    /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
-    /// A contradiction inside this library.
+    /// A bug in this library.
+    #[non_exhaustive]
     Internal {
-        /// What was found.
+        /// The violated expectation.
         what: Arc<str>,
     },
 }
 
 /// An argument or option that is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Invalid {
     /// The argument or option.
     pub what: &'static str,
-    /// What was given.
+    /// The given value.
     pub found: String,
-    /// What is acceptable.
+    /// The acceptable values.
     pub expected: String,
 }
 
-/// A place in a file that does not hold what was written there.
+/// A damaged part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Corruption {
     /// The file.
     pub path: PathBuf,
-    /// The place in bytes from its start, where it is known.
+    /// The offset in bytes, if known.
     pub offset: Option<u64>,
-    /// What is there, for example `data block`.
+    /// The damaged part, for example `data block`.
     pub what: &'static str,
-    /// What is wrong with it.
+    /// The damage.
     pub detail: String,
 }
 
 /// An operation that the operating system refused.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IoFailure {
     /// The operation, for example `sync`.
     pub operation: &'static str,
     /// The file or directory.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The error of the operating system.
     pub source: Arc<io::Error>,
 }
 
 impl Error {
-    /// What the caller should do.
+    /// Returns the kind, which says what the caller should do.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Invalid(_) | Self::ReadOnly => ErrorKind::Invalid,
+            Self::Invalid(_)
+            | Self::NoDatabase { .. }
+            | Self::DatabaseExists { .. }
+            | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
             Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
             Self::Io(_) | Self::DiskFull(_) => ErrorKind::Io,
@@ -159,12 +177,12 @@ impl Error {
         Self::Corruption(Box::new(Corruption { path: path.into(), offset, what, detail }))
     }
 
-    /// Something with a tag that this library does not know, and must.
+    /// An item with an unknown tag that must not be skipped.
     pub(crate) fn unknown(path: &Path, what: &'static str, tag: u64) -> Self {
         Self::Unknown { path: path.into(), what, tag: u32::try_from(tag).unwrap_or(u32::MAX) }
     }
 
-    /// An error of the operating system, told apart by whether the disk is full.
+    /// An error of the operating system; a full disk has a variant of its own.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(
             source.kind(),
@@ -177,7 +195,7 @@ impl Error {
     pub(crate) fn internal(what: impl Into<Arc<str>>) -> Self {
         let what = what.into();
         #[cfg(invariants)]
-        #[allow(clippy::panic, reason = "under `cfg(invariants)` a contradiction stops the test")]
+        #[allow(clippy::panic, reason = "under `cfg(invariants)` an internal error ends the test")]
         {
             panic!("internal error: {what}");
         }
@@ -193,6 +211,10 @@ impl fmt::Display for Error {
                 let Invalid { what, found, expected } = &**invalid;
                 write!(f, "{what} is {found}, but must be {expected}")
             }
+            Self::NoDatabase { path } => write!(f, "no database in '{}'", path.display()),
+            Self::DatabaseExists { path } => {
+                write!(f, "'{}' already contains a database", path.display())
+            }
             Self::Corruption(place) => {
                 write!(f, "corrupt {} in {}", place.what, place.path.display())?;
                 if let Some(offset) = place.offset {
@@ -206,18 +228,19 @@ impl fmt::Display for Error {
             }
             Self::Unsupported { path, found, supported } => write!(
                 f,
-                "{} has format version {found}, and this library reads up to {supported}; use a newer one",
+                "{} has format version {found}, but this library reads versions up to {supported}; \
+                 use a newer version of the library",
                 path.display()
             ),
             Self::Unknown { path, what, tag } => write!(
                 f,
-                "{} holds a {what} with tag {tag}, which this library does not know; use a newer one",
+                "{} contains a {what} with the unknown tag {tag}; use a newer version of the library",
                 path.display()
             ),
             Self::Io(failure) => write!(f, "cannot {failure}"),
             Self::DiskFull(failure) => write!(
                 f,
-                "the disk is full: cannot {failure}; free some space, and writes resume by themselves"
+                "disk full: cannot {failure}; writes resume by themselves once there is space"
             ),
             Self::Locked { path, holder } => write!(
                 f,
@@ -225,14 +248,15 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Closed => f.write_str("the database is closed; open it again"),
-            Self::ReadOnly => f.write_str("the database was opened read-only; open it for writing"),
+            Self::ReadOnly => f.write_str("the database is open read-only; open it for writing"),
             Self::Poisoned(cause) => write!(
                 f,
-                "writes are refused since a sync failed ({cause}); close the database and open it again"
+                "writes are refused after a failed sync ({cause}); close the database and open it again"
             ),
             Self::Background(cause) => write!(
                 f,
-                "writes are refused since background work failed ({cause}); close the database and open it again"
+                "writes are refused after a background error ({cause}); close the database and open \
+                 it again"
             ),
             Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
         }

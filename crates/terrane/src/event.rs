@@ -1,13 +1,14 @@
-//! What happens in a database, as plain data: told to a listener as it happens, and kept in memory
-//! for who asks later.
+//! Events of a database as plain data: passed to a listener when they happen, and kept in memory for
+//! later queries.
 //!
 //! | module | one line |
 //! |---|---|
 //! | `log` | numbers events, keeps the last ones, calls the listener |
-//! | `sentence` | an event for people |
+//! | `sentence` | an event as a sentence |
 //!
-//! Events say what the engine does by itself, a few a second at most; what callers do is counted,
-//! see [`Stats`](crate::Stats). Work that fails and is tried again tells of its trouble once.
+//! Events report background activity, a few per second at most. Operations of callers are counted
+//! instead, see [`Stats`](crate::Stats). Work that fails repeatedly emits one event until it
+//! succeeds.
 
 mod log;
 mod sentence;
@@ -17,160 +18,159 @@ use terrane_policy::StallCause;
 use crate::error::ErrorKind;
 pub(crate) use log::{EventLog, Listener};
 
-/// An event with its place among the others.
+/// An event with its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoggedEvent {
-    /// Counted from 1 when the database was opened, without gaps.
+    /// The number, counted from 1 since the database was opened, without gaps.
     pub number: u64,
-    /// When it happened, in microseconds since the Unix epoch.
+    /// The time of the event, in microseconds since the Unix epoch.
     pub at_micros: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Something that happened. Printed, it is a sentence.
+/// Background activity of a database. Prints as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A full memtable is being written into tables.
+    /// A flush of an immutable memtable began.
     #[non_exhaustive]
     FlushBegun {
         /// The keyspace.
         keyspace: String,
-        /// What had the memtable flushed.
+        /// The reason for the flush.
         reason: FlushReason,
         /// Entries of the memtable.
         entries: u64,
-        /// Bytes of data and metadata in it.
+        /// Bytes of data and metadata in the memtable.
         bytes: u64,
     },
-    /// A flush has come to its end.
+    /// A flush ended.
     #[non_exhaustive]
     FlushEnded {
-        /// The number of the event that told of its beginning.
+        /// The number of the matching [`Event::FlushBegun`].
         begun: Option<u64>,
         /// The keyspace.
         keyspace: String,
-        /// Tables that were made.
+        /// Tables written.
         tables: u64,
-        /// Their bytes.
+        /// Bytes of the written tables.
         written_bytes: u64,
         /// Tables of level 0 that were merged into them.
         merged_tables: u64,
-        /// Bytes of those that were read.
+        /// Bytes read of those tables.
         read_bytes: u64,
-        /// Why they are a new run, where the design has flushes merge with level 0.
-        apart: Option<String>,
-        /// How long it took, in microseconds.
+        /// Why the tables are a new run although the design merges flushes with level 0.
+        new_run_reason: Option<String>,
+        /// The duration in microseconds.
         took_micros: u64,
-        /// Why it came to nothing, if it did.
+        /// The error, if the flush failed.
         failure: Option<String>,
     },
-    /// A compaction has begun.
+    /// A compaction began.
     #[non_exhaustive]
     JobBegun {
         /// The keyspace.
         keyspace: String,
-        /// What it takes and where that goes.
+        /// Its inputs and its output level.
         what: String,
-        /// Why: the trigger with what was measured and its threshold, and how tables were chosen.
+        /// The trigger with its measured value and threshold, and how the tables were chosen.
         why: String,
-        /// Bytes that it is going to read, and at most to write.
+        /// The prediction: bytes to read plus the most bytes to write.
         predicted_bytes: u64,
     },
-    /// A compaction has come to its end.
+    /// A compaction ended.
     #[non_exhaustive]
     JobEnded {
-        /// The number of the event that told of its beginning.
+        /// The number of the matching [`Event::JobBegun`].
         begun: Option<u64>,
         /// The keyspace.
         keyspace: String,
-        /// What it took and where that went.
+        /// Its inputs and its output level.
         what: String,
-        /// Why it was done.
+        /// The reason for it.
         why: String,
-        /// Tables that were merged into others, or dropped.
+        /// Tables merged or dropped.
         tables_rewritten: u64,
-        /// Tables that only changed place.
+        /// Tables moved without being rewritten.
         tables_moved: u64,
-        /// Bytes that it was going to read, and at most to write.
+        /// The prediction: bytes to read plus the most bytes to write.
         predicted_bytes: u64,
-        /// Bytes of the tables that it read.
+        /// Bytes of the tables read.
         read_bytes: u64,
-        /// Bytes of the tables that it wrote.
+        /// Bytes of the tables written.
         written_bytes: u64,
-        /// How long it took, in microseconds.
+        /// The duration in microseconds.
         took_micros: u64,
-        /// Why it came to nothing, if it did.
+        /// The error, if the compaction failed.
         failure: Option<String>,
     },
-    /// A keyspace whose design leaves its memtable open has one of another kind, from the last
-    /// rotation on.
+    /// With `memtable=auto`, a keyspace switched to another kind of memtable at a rotation.
     #[non_exhaustive]
     MemtableChosen {
         /// The keyspace.
         keyspace: String,
-        /// The kind.
+        /// The new kind.
         kind: String,
-        /// What it was asked for, and what each kind is expected to cost.
+        /// The observed operations and the predicted cost of each kind.
         reason: String,
     },
-    /// Tables went unread, as a range tombstone covers all of their entries.
+    /// Tables were dropped unread because a range tombstone covers all their entries.
     #[non_exhaustive]
     TablesDropped {
         /// The keyspace.
         keyspace: String,
-        /// How many.
+        /// The number of tables.
         tables: u64,
     },
-    /// A keyspace was given another design.
+    /// The design of a keyspace changed.
     #[non_exhaustive]
     DesignChanged {
         /// The keyspace.
         keyspace: String,
-        /// The design that it had.
+        /// The previous design.
         before: String,
-        /// The design that it has.
+        /// The new design.
         after: String,
     },
-    /// Writers are slowed down, or wait.
+    /// Writers are delayed or stopped.
     WritesStalled(WriteStall),
-    /// Writers go on as fast as they can.
+    /// A stall ended; writers proceed at full speed.
     #[non_exhaustive]
     WritesResumed {
-        /// The keyspace that held them up.
+        /// The keyspace that stalled them.
         keyspace: String,
-        /// What held them up.
+        /// The cause of the stall.
         cause: StallCause,
-        /// How long it did, in microseconds.
+        /// The duration of the stall, in microseconds.
         lasted_micros: u64,
     },
-    /// Background work failed, and is tried again.
+    /// Background work failed and is retried.
     #[non_exhaustive]
-    TroubleBegun {
-        /// What failed.
+    WorkFailed {
+        /// The work.
         work: BackgroundWork,
-        /// What can be done about it.
+        /// What the user can do about the error.
         kind: ErrorKind,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
-    /// Background work that failed has succeeded, or there is none left to be tried again.
+    /// Background work succeeded after a failure, or is no longer needed.
     #[non_exhaustive]
-    TroubleEnded {
-        /// What had failed.
+    WorkRecovered {
+        /// The work.
         work: BackgroundWork,
     },
     /// The database refuses writes until it is opened again.
     #[non_exhaustive]
     Failed {
-        /// What can be done about it.
+        /// What the user can do about the error.
         kind: ErrorKind,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
-    /// A tombstone is in a table for longer than the time within which deletes are persistent.
+    /// A table has a tombstone older than the delete persistence time.
     #[non_exhaustive]
     DeletesLate {
         /// The keyspace.
@@ -179,37 +179,38 @@ pub enum Event {
         table: u64,
         /// The age of its oldest tombstone, in microseconds.
         age_micros: u64,
-        /// The time within which deletes are to be persistent, in microseconds.
+        /// The delete persistence time, in microseconds.
         threshold_micros: u64,
     },
 }
 
-/// What holds writers up, and what would end that.
+/// A write stall, and the condition that ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteStall {
-    /// The keyspace that is behind.
+    /// The keyspace that causes it.
     pub keyspace: String,
-    /// What it means for writers.
+    /// Whether writers are delayed or stopped.
     pub effect: StallEffect,
-    /// What is behind.
+    /// The cause.
     pub cause: StallCause,
-    /// What was found: runs, memtables, or the level that is out of shape.
+    /// The measured number of runs or memtables, or the level that is out of shape.
     pub measured: u64,
-    /// The number from which on writers are held up.
+    /// The number at which writers stall.
     pub threshold: u64,
     /// When it began, in microseconds since the Unix epoch.
     pub since_micros: u64,
-    /// What ends it, in words: `level 0 holds fewer than 12 runs`.
+    /// The condition that ends it, in words: `level 0 holds fewer than 12 runs`.
     pub until: String,
 }
 
-/// What a stall means for writers.
+/// The effect of a stall on writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StallEffect {
-    /// They are slowed down.
+    /// Writers are delayed.
     Delayed,
-    /// They wait.
+    /// Writers are stopped.
     Stopped,
 }
 
@@ -217,30 +218,30 @@ pub enum StallEffect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlushReason {
-    /// It was as large as the design has it.
+    /// It reached the buffer size of the design.
     Full,
-    /// Memtables of all keyspaces together took too much of the memory.
+    /// The memtables of all keyspaces exceeded their share of the memory budget.
     Memory,
-    /// It held on to a log that had become too long.
+    /// It pinned a log that exceeded `log_bytes_max`.
     LogLength,
-    /// Deletes in it were old.
+    /// It contained deletes that were due to become persistent.
     DeleteAge,
-    /// A caller asked for it.
+    /// A caller requested it.
     Requested,
-    /// It was read back from the log.
+    /// It was replayed from the log.
     Recovery,
-    /// The database is closed.
+    /// The database is closing.
     Closing,
 }
 
-/// What a database does in the background.
+/// The kinds of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackgroundWork {
-    /// Memtables into tables.
+    /// Writing memtables into tables.
     Flush,
     /// Dropping tables that range tombstones cover.
     Drop,
-    /// Tables into others.
+    /// Merging tables.
     Compaction,
 }

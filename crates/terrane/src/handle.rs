@@ -1,11 +1,11 @@
-//! What keeps a database open: every handle, snapshot and iterator holds it.
+//! The shared handle of an open database, held by every `Db`, keyspace, snapshot and iterator.
 
 use std::sync::Arc;
 
 use crate::engine::{Engine, Opened};
 use crate::restart_scan::RestartScans;
 
-/// An open database, closed when the last holder lets go of it.
+/// An open database, closed when the last reference is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
@@ -14,7 +14,7 @@ pub(crate) struct Handle {
 }
 
 impl Drop for Handle {
-    /// Ends the threads and lets go of the directory. What is in memtables stays in the log.
+    /// Stops the threads and releases the directory. The log keeps the contents of memtables.
     fn drop(&mut self) {
         self.engine.abandon_database();
     }

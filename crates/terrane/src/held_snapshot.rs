@@ -1,11 +1,11 @@
-//! What snapshots and scans hold, so that it is there for as long as they read.
+//! A pinned sequence number, which keeps the versions that a snapshot or scan reads.
 
 use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::types::SeqNo;
 
-/// A sequence number that is held for readers.
+/// A sequence number registered with the engine until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldSnapshot {
     engine: Arc<Engine>,

@@ -1,30 +1,30 @@
-//! How much flushes and merges may write in a second.
+//! The I/O budget of flushes and compactions.
 
 use std::fmt;
 use std::str::FromStr;
 
 use terrane_policy::{ParseError, units};
 
-/// The least budget: below it a flush would not end in any time that a writer could wait.
+/// The smallest budget in bytes per second; below it a flush would stall writers for minutes.
 const LEAST: u64 = 64 << 10;
 
-/// How much flushes and merges together may write in a second (performance-stability §3.1).
+/// The bandwidth that flushes and compactions may use for writes (performance-stability §3.1).
 ///
-/// Flushes go first: writers wait for them.
+/// Flushes have priority, because writers wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum IoBudget {
-    /// As much as they can.
+    /// No limit.
     #[default]
     Unlimited,
-    /// So many bytes a second.
+    /// A number of bytes per second.
     Total(u64),
-    /// What of so many bytes a second the application's own reads and log leave over, and a tenth
-    /// of them at least (SILK, ATC 2019, §4).
+    /// A number of bytes per second, less the bytes of the application's own reads and log, but at
+    /// least a tenth of it (SILK, ATC 2019, §4).
     Leftover(u64),
 }
 
 impl IoBudget {
-    /// Whether it can be kept to: 64 KiB a second and more.
+    /// Returns whether the budget is at least 64 KiB per second.
     pub fn is_valid(self) -> bool {
         match self {
             Self::Unlimited => true,
@@ -32,7 +32,7 @@ impl IoBudget {
         }
     }
 
-    /// The limit in bytes a second, where the application's own rate is `users`.
+    /// The limit in bytes per second if the application itself uses `users` bytes per second.
     pub(crate) fn bytes_per_second(self, users: f64) -> Option<f64> {
         match self {
             Self::Unlimited => None,
@@ -55,7 +55,7 @@ impl fmt::Display for IoBudget {
 impl FromStr for IoBudget {
     type Err = ParseError;
 
-    /// `none`, `100MB` or `leftover(100MB)`; `/s` may follow a size.
+    /// Parses `none`, `100MB` or `leftover(100MB)`; `/s` may follow a size.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         let bytes = |text: &str| units::parse_bytes(text.strip_suffix("/s").unwrap_or(text));

@@ -10,29 +10,29 @@ use crate::iter::VisibleCursor;
 use crate::stats::Counter;
 use crate::value::{Key, Value};
 
-/// The keys and values of a range, in order, as they were when the iterator was made.
+/// An iterator over the keys and values of a range, in order, from a snapshot of the time when it
+/// was created.
 ///
-/// It can be walked from both ends; the two meet in the middle. An error ends it: what follows an
-/// error is nothing, so that a scan that is cut short cannot be taken for a whole one.
+/// It iterates from both ends, which meet in the middle. After an error it returns no more entries,
+/// so that a failed scan is not mistaken for a complete one.
 ///
-/// For the highest speed use [`Iter::advance`] with [`Iter::key`] and [`Iter::value`], which lend
-/// their bytes instead of sharing them.
+/// [`Iter::advance`] with [`Iter::key`] and [`Iter::value`] is fastest, because it lends the bytes
+/// instead of sharing them.
 ///
-/// An iterator keeps the tables and memtables that it began with. One that is kept for long keeps
-/// their space.
+/// An iterator pins its tables and memtables, so a long-lived one delays the release of their space.
 pub struct Iter {
     view: ReadView,
     start: Vec<u8>,
     end: Option<Vec<u8>>,
     front: Option<VisibleCursor>,
     back: Option<VisibleCursor>,
-    /// The front cursor is on an entry that was not given out yet.
+    /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,
-    /// So is the back cursor, which went there to find that the ends had met.
+    /// The same for the back cursor, which moved there and found that the ends had met.
     is_back_fresh: bool,
     is_done: bool,
     count: ScanCount,
-    /// What the view must not lose.
+    /// Pins the versions that the view reads.
     _snapshot: Option<Arc<HeldSnapshot>>,
     handle: Arc<Handle>,
 }
@@ -63,14 +63,14 @@ impl Iter {
         }
     }
 
-    /// Goes on at the first key at or after `key`, forwards or backwards of where the iterator is,
-    /// but within its range. The other end is not moved.
+    /// Moves the front to the first key at or after `key`, forward or backward, within the range of
+    /// the iterator. The back does not move.
     ///
     /// # Errors
     /// A table could not be read.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref().max(&self.start[..]);
-        // Nothing follows an error.
+        // If the seek fails, the iterator has ended.
         self.is_done = true;
         self.front = Some(match self.front.take() {
             Some(mut cursor) => {
@@ -84,10 +84,10 @@ impl Iter {
         Ok(())
     }
 
-    /// Goes to the next entry; false if there is none.
+    /// Moves to the next entry; returns false at the end.
     ///
     /// # Errors
-    /// A table could not be read; the iterator has ended then.
+    /// A table could not be read, which ends the iterator.
     pub fn advance(&mut self) -> Result<bool> {
         if self.is_done {
             return Ok(false);
@@ -104,7 +104,8 @@ impl Iter {
         Ok(!self.is_done)
     }
 
-    /// Whether the front is before the end of the range, and before what the back has given out.
+    /// Whether the front is before the end of the range and before the entries that the back
+    /// returned.
     #[inline]
     fn is_front_inside(&self, front: &VisibleCursor) -> bool {
         front.is_valid()
@@ -115,13 +116,13 @@ impl Iter {
             })
     }
 
-    /// The key of the entry that [`Iter::advance`] went to; empty if there is none.
+    /// Returns the key of the entry that [`Iter::advance`] moved to; empty without one.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
     }
 
-    /// The value of the entry that [`Iter::advance`] went to; empty if there is none.
+    /// Returns the value of the entry that [`Iter::advance`] moved to; empty without one.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
@@ -133,7 +134,7 @@ impl Iter {
         }
         self.is_done = true;
         if let Err(error) = self.step_back() {
-            // Where the back is now is not known: nothing may follow, not even after a seek.
+            // The position of the back is unknown, so the iterator stays empty even after a seek.
             self.end = Some(self.start.clone());
             return Err(error);
         }
@@ -156,7 +157,7 @@ impl Iter {
 
     fn is_back_inside(&self, back: &VisibleCursor) -> bool {
         let after_front = |front: &VisibleCursor| {
-            // An entry that was sought and not given out yet still is to be given out, by either.
+            // After a seek, either end may return the front's entry.
             let given = !self.is_front_fresh;
             front.is_valid()
                 && if given { back.key() > front.key() } else { back.key() >= front.key() }

@@ -1,4 +1,4 @@
-//! A keyspace: a tree of its own in a database.
+//! Keyspaces: independent trees in one database.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::types::KeyspaceId;
 use crate::value::{Key, Value};
 use crate::write_options::WriteOptions;
 
-/// How a keyspace is made.
+/// Options for creating or opening a keyspace.
 #[derive(Debug, Clone, Default)]
 pub struct KeyspaceOptions {
     pub(crate) design: Option<Design>,
 }
 
 impl KeyspaceOptions {
-    /// As the default keyspace.
+    /// Returns options with the design of the default keyspace.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The design of its tree.
+    /// Sets the design of the tree.
     #[must_use]
     pub fn design(mut self, design: Design) -> Self {
         self.design = Some(design);
@@ -38,10 +38,10 @@ impl KeyspaceOptions {
     }
 }
 
-/// A set of keys of its own, with a tree and a design of its own.
+/// An independent set of keys with its own tree and design.
 ///
-/// All keyspaces of a database share one log, so that a [`WriteBatch`](crate::WriteBatch) may
-/// change several of them together. A keyspace is cheap to clone, and may be used from any thread.
+/// All keyspaces of a database share one log, so a [`WriteBatch`](crate::WriteBatch) can change
+/// several of them atomically. A keyspace handle is cheap to clone and may be used from any thread.
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(crate) handle: Arc<Handle>,
@@ -53,8 +53,8 @@ impl Keyspace {
         self.tree.id
     }
 
-    /// Refuses a keyspace of another database, or of another opening of this one: its number may be
-    /// that of a different keyspace here.
+    /// Rejects a keyspace of another database or of an earlier opening, because its number may
+    /// belong to a different keyspace here.
     pub(crate) fn check_of(&self, handle: &Handle) -> Result<()> {
         if self.handle.engine.number == handle.engine.number {
             return Ok(());
@@ -68,7 +68,7 @@ impl Keyspace {
         Error::invalid("keyspace", found, "one of this database")
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.tree.name
     }
@@ -94,7 +94,7 @@ impl Keyspace {
         self.write_one(Op::Put { key: key.as_ref(), value: value.as_ref() }, options)
     }
 
-    /// Removes a key, whether it is there or not.
+    /// Removes a key, whether it exists or not.
     ///
     /// # Errors
     /// See [`Db::write`](crate::Db::write).
@@ -128,7 +128,7 @@ impl Keyspace {
         engine.write(Write::One(&self.tree, op), options.durability_or(engine.durability()))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -136,7 +136,7 @@ impl Keyspace {
         self.handle.engine.get(&self.tree, key.as_ref(), None)
     }
 
-    /// The values of several keys, in their order, all as of the same moment.
+    /// Returns the values of several keys, in their order, from one snapshot.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -148,7 +148,7 @@ impl Keyspace {
         self.handle.engine.multi_get(&self.tree, &keys, None)
     }
 
-    /// Whether a key has a value.
+    /// Returns whether a key has a value.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -156,7 +156,7 @@ impl Keyspace {
         self.get(key).map(|value| value.is_some())
     }
 
-    /// All keys and values, in order.
+    /// Returns an iterator over all keys and values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -164,7 +164,7 @@ impl Keyspace {
         self.iter_bounds((Vec::new(), None))
     }
 
-    /// The keys of a range with their values, in order.
+    /// Returns an iterator over the keys of a range with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -172,7 +172,7 @@ impl Keyspace {
         self.iter_bounds(bounds_of(&range))
     }
 
-    /// The keys that begin with `prefix` with their values, in order.
+    /// Returns an iterator over the keys that begin with `prefix`, with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -180,7 +180,7 @@ impl Keyspace {
         self.iter_bounds(prefix_bounds(prefix.as_ref()))
     }
 
-    /// The first key with its value, if there is any.
+    /// Returns the first key and its value; `None` if there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -188,7 +188,7 @@ impl Keyspace {
         self.iter()?.next().transpose()
     }
 
-    /// The last key with its value, if there is any.
+    /// Returns the last key and its value; `None` if there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -196,7 +196,7 @@ impl Keyspace {
         self.iter()?.next_back().transpose()
     }
 
-    /// Whether there is no key.
+    /// Returns whether there are no keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -220,64 +220,65 @@ impl Keyspace {
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))
     }
 
-    /// Whether scans follow FloDB's protocol.
+    /// Whether scans use FloDB's protocol (`scan=restart`).
     fn restarts(&self) -> bool {
         matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == Scan::Restart)
     }
 
-    /// Writes everything that is in memory into tables. Returns when that is done.
+    /// Flushes the memtables of the keyspace, and returns when that is done.
     ///
     /// # Errors
-    /// The disk is full or refuses, or the database does not take writes.
+    /// The disk is full, the operating system refused an operation, or the database does not accept
+    /// writes.
     pub fn flush(&self) -> Result<()> {
         self.handle.engine.flush(std::slice::from_ref(&self.tree))
     }
 
-    /// Merges everything in a range down to the last level that holds any of it: afterwards no
-    /// overwritten or deleted value is left of it but what snapshots need. Returns when that is
-    /// done.
+    /// Compacts a range down to the last level that has any of it, and returns when that is done.
+    /// Afterwards the range has no overwritten or deleted values, except those that snapshots see.
     ///
     /// # Errors
-    /// The disk is full or refuses, a table in the range cannot be read, or the database does not
-    /// take writes.
+    /// The disk is full, the operating system refused an operation, a table in the range cannot be
+    /// read, or the database does not accept writes.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let (start, end) = bounds_of(&range);
         let range = KeyRange::new(&start, end.as_deref());
         if range.is_empty() { Ok(()) } else { self.handle.engine.compact_range(&self.tree, &range) }
     }
 
-    /// The tree as it is now.
+    /// Returns the current tree.
     pub fn tree(&self) -> TreeView {
         TreeView::of(&self.handle.engine, &self.tree)
     }
 
-    /// The design that the tree follows.
+    /// Returns the design of the tree.
     pub fn design(&self) -> Design {
         (*self.tree.design()).clone()
     }
 
-    /// What another design would do to the tree as it is now: compactions, bytes, and what reads and
-    /// space cost before and after. What is in memory is not in it, and what overwritten and
-    /// deleted entries save is not known before it is done.
+    /// Predicts the effect of another design on the current tree: the compactions and bytes of the
+    /// transition, and the cost of reads and space before and after. The prediction ignores
+    /// memtables and the space that overwritten and deleted entries will free.
     ///
     /// # Errors
-    /// The design makes no sense.
+    /// The design is invalid.
     pub fn forecast(&self, design: &Design) -> Result<Forecast> {
         self.handle.engine.forecast(&self.tree, design)
     }
 
-    /// The design before the last change of it, also in an earlier opening; `None` if there was none.
+    /// Returns the design before the last change, also if an earlier opening made the change; `None`
+    /// if the design never changed.
     pub fn design_before(&self) -> Option<Design> {
         self.tree.design_before()
     }
 
-    /// Gives the tree another design. The next memtable and the next compactions follow it; reads
-    /// and writes go on meanwhile. It survives a crash whole or not at all, and setting
-    /// [`Keyspace::design_before`] undoes it, at any time: a tree that is half-way from one design to
-    /// another is a valid tree of both.
+    /// Changes the design of the tree. The next memtable and the next compactions follow it; reads
+    /// and writes continue meanwhile. The change is atomic under crashes. Setting
+    /// [`Keyspace::design_before`] undoes it at any time, because a tree between two designs is a
+    /// valid tree of both.
     ///
     /// # Errors
-    /// The design makes no sense, or the database does not take writes.
+    /// The design is invalid, or the database does not accept writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
         self.handle.engine.set_design(&self.tree, design)?;
         self.handle.engine.start_drain_threads()

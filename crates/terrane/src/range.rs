@@ -1,10 +1,10 @@
-//! Ranges of keys as users write them, as half-open ranges.
+//! Converts key ranges with any bounds to half-open ranges.
 
 use std::ops::{Bound, RangeBounds};
 
 use terrane_policy::key_range::successor;
 
-/// The first key of a range, and the first key after it, if it has an end.
+/// The smallest key of a range and the smallest key after it; `None` without an upper bound.
 pub(crate) fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Vec<u8>, Option<Vec<u8>>) {
     let start = match range.start_bound() {
         Bound::Included(key) => key.as_ref().to_vec(),
@@ -22,8 +22,8 @@ pub(crate) fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Vec<u8>
 /// The range of all keys that begin with `prefix`.
 pub(crate) fn prefix_bounds(prefix: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut end = prefix.to_vec();
-    // The next key that does not begin with the prefix: its last byte one higher, without the
-    // bytes that cannot be higher.
+    // The smallest key above every key with this prefix: drop trailing 0xff bytes, then increment
+    // the last byte.
     while end.last() == Some(&0xff) {
         end.pop();
     }

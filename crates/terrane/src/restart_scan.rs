@@ -1,14 +1,14 @@
-//! FloDB's scans, for comparison (§4.4, Algorithm 3): `scan=restart`.
+//! FloDB's scan protocol, for comparison (§4.4, Algorithm 3): `scan=restart`.
 //!
-//! A *master* drains the memtables of its tree and takes a moment. Then it goes through its range in
-//! the lists: if it meets something newer, it begins again, as with values that are overwritten it
-//! could have missed one; after some times it has writers wait until it is through. Scans that
-//! begin while another is still in use *piggyback*: they take its moment, without draining, up to so
-//! many of them in a row. A master sees all writes that returned before it began; a piggybacking
-//! scan sees all of some moment, which may be before that.
+//! A *master* drains the Membuffers of its tree and takes a snapshot. Then it scans its range in the
+//! lower levels. If it meets a newer version it restarts, because FloDB may have overwritten the
+//! version that it should see; after [`RESTARTS_MAX`] restarts it blocks writers. Scans that begin
+//! while a master's snapshot is in use *piggyback*: they share the snapshot without draining, up to
+//! [`CHAIN_MAX`] in a row. A master sees all writes that returned before it began; a piggybacking
+//! scan sees a consistent state that may be older.
 //!
-//! Here versions are kept for as long as a moment is held, so that what a scan reads in the end is
-//! right in any case: what this shows is what the protocol costs, and how often it begins again.
+//! This engine keeps versions while a snapshot is held, so scans are correct without the protocol.
+//! The module measures the protocol's cost and the frequency of restarts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,19 +18,19 @@ use crate::held_snapshot::HeldSnapshot;
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, SeqNo};
 
-/// After so many restarts writers wait (the published program).
+/// The number of restarts before a scan blocks writers, from the paper's implementation.
 const RESTARTS_MAX: usize = 10;
 
-/// So many scans may take the moment of one master (the published program).
+/// The number of scans that may share one master's snapshot, from the paper's implementation.
 const CHAIN_MAX: usize = 10_000;
 
-/// The moments that scans may share.
+/// The snapshots that scans may share.
 #[derive(Debug, Default)]
 pub(crate) struct RestartScans {
     chains: Mutex<HashMap<KeyspaceId, Chain>>,
 }
 
-/// The last master of a tree, and how many have taken its moment.
+/// The snapshot of a tree's last master, and the number of scans that shared it.
 #[derive(Debug, Default)]
 struct Chain {
     master: Weak<HeldSnapshot>,
@@ -38,7 +38,7 @@ struct Chain {
 }
 
 impl RestartScans {
-    /// The moment at which a scan of a range reads, once the protocol lets it.
+    /// Runs the protocol for a scan of a range and returns the snapshot to read.
     pub(crate) fn begin(
         &self,
         engine: &Arc<Engine>,
@@ -47,7 +47,7 @@ impl RestartScans {
     ) -> Arc<HeldSnapshot> {
         let mut newer_than = None;
         for _ in 0..=RESTARTS_MAX {
-            let held = self.moment(engine, tree, newer_than);
+            let held = self.snapshot(engine, tree, newer_than);
             if !engine.is_overtaken(tree, start, end, held.seq()) {
                 return held;
             }
@@ -58,21 +58,23 @@ impl RestartScans {
         engine.while_writers_wait(|| {
             engine.drain_tree(tree);
             let held = HeldSnapshot::new(engine);
-            // The walk that writers wait for; there is nothing newer but what was broken off, which
-            // the snapshot does not show.
+            // The scan that the protocol runs while writers are blocked. Only aborted writes can be
+            // newer, and the snapshot does not see them.
             let _is_overtaken = engine.is_overtaken(tree, start, end, held.seq());
             held
         })
     }
 
-    /// The moment of a scan that is in use, if it is newer than what was tried; or one of its own.
-    fn moment(
+    /// Shares the last master's snapshot if it is in use and newer than `newer_than`; otherwise
+    /// becomes a master.
+    fn snapshot(
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,
         newer_than: Option<SeqNo>,
     ) -> Arc<HeldSnapshot> {
-        // Held while draining: others wait for this moment, and do not drain as well.
+        // Held while draining, so that concurrent scans wait for this snapshot instead of draining
+        // as well.
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let chain = chains.entry(tree.id).or_default();
         let master = chain.master.upgrade().filter(|held| Some(held.seq()) > newer_than);

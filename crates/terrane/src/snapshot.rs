@@ -1,4 +1,4 @@
-//! Snapshots: the database as it was at one moment.
+//! Snapshots: consistent views of a database.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::keyspace::Keyspace;
 use crate::range::{bounds_of, prefix_bounds};
 use crate::value::Value;
 
-/// All keyspaces as they were at one moment.
+/// A consistent view of all keyspaces at one sequence number.
 ///
-/// What a snapshot can see is kept on disk for as long as it exists, so one that is kept for long
-/// costs space. It is cheap to make and to clone, and may be used from any thread.
+/// Compactions keep the versions that a snapshot sees, so a long-lived one costs space. It is cheap
+/// to create and to clone, and may be used from any thread.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
@@ -29,7 +29,7 @@ impl Snapshot {
         Self { handle: Arc::clone(handle), default: Arc::clone(default), held }
     }
 
-    /// The value that a key had.
+    /// Returns the value of a key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -37,16 +37,16 @@ impl Snapshot {
         self.handle.engine.get(&self.default, key.as_ref(), Some(self.held.seq()))
     }
 
-    /// The value that a key of a keyspace had.
+    /// Returns the value of a key of a keyspace.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace is of another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
     pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         keyspace.check_of(&self.handle)?;
         self.handle.engine.get(&keyspace.tree, key.as_ref(), Some(self.held.seq()))
     }
 
-    /// The values that several keys had, in their order.
+    /// Returns the values of several keys, in their order.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -58,10 +58,10 @@ impl Snapshot {
         self.handle.engine.multi_get(&self.default, &keys, Some(self.held.seq()))
     }
 
-    /// The values that several keys of a keyspace had, in their order.
+    /// Returns the values of several keys of a keyspace, in their order.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace is of another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
     pub fn multi_get_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -72,7 +72,7 @@ impl Snapshot {
         self.handle.engine.multi_get(&keyspace.tree, &keys, Some(self.held.seq()))
     }
 
-    /// Whether a key had a value.
+    /// Returns whether a key has a value.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -80,15 +80,15 @@ impl Snapshot {
         self.get(key).map(|value| value.is_some())
     }
 
-    /// Whether a key of a keyspace had a value.
+    /// Returns whether a key of a keyspace has a value.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace is of another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
     pub fn contains_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         self.get_in(keyspace, key).map(|value| value.is_some())
     }
 
-    /// All keys and values that there were, in order.
+    /// Returns an iterator over all keys and values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -96,16 +96,16 @@ impl Snapshot {
         self.iter_bounds(&self.default, (Vec::new(), None))
     }
 
-    /// All keys and values that there were in a keyspace, in order.
+    /// Returns an iterator over all keys and values of a keyspace, in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace is of another one.
+    /// The database was closed, or the keyspace belongs to another one.
     pub fn iter_in(&self, keyspace: &Keyspace) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, (Vec::new(), None))
     }
 
-    /// The keys of a range that there were, with their values, in order.
+    /// Returns an iterator over the keys of a range with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -113,10 +113,10 @@ impl Snapshot {
         self.iter_bounds(&self.default, bounds_of(&range))
     }
 
-    /// The keys of a range of a keyspace that there were, with their values, in order.
+    /// Returns an iterator over the keys of a range of a keyspace with their values, in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace is of another one.
+    /// The database was closed, or the keyspace belongs to another one.
     pub fn range_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -126,7 +126,7 @@ impl Snapshot {
         self.iter_bounds(&keyspace.tree, bounds_of(&range))
     }
 
-    /// The keys with a prefix that there were, with their values, in order.
+    /// Returns an iterator over the keys that begin with `prefix`, with their values, in order.
     ///
     /// # Errors
     /// The database was closed.
@@ -134,10 +134,11 @@ impl Snapshot {
         self.iter_bounds(&self.default, prefix_bounds(prefix.as_ref()))
     }
 
-    /// The keys of a keyspace with a prefix that there were, with their values, in order.
+    /// Returns an iterator over the keys of a keyspace that begin with `prefix`, with their values,
+    /// in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace is of another one.
+    /// The database was closed, or the keyspace belongs to another one.
     pub fn prefix_in(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, prefix_bounds(prefix.as_ref()))
@@ -148,7 +149,8 @@ impl Snapshot {
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(Arc::clone(&self.held)), bounds))
     }
 
-    /// How many writes had been made; the order of snapshots in time.
+    /// Returns the sequence number of the newest write that the snapshot sees. Later snapshots have
+    /// larger numbers.
     pub fn sequence_number(&self) -> u64 {
         self.held.seq()
     }

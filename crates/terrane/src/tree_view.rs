@@ -1,4 +1,4 @@
-//! What a tree looks like, for people and programs.
+//! A description of a tree, for people and programs.
 
 use std::fmt;
 
@@ -8,31 +8,46 @@ use terrane_policy::{Admission, Design, TreeShape};
 use crate::engine::{Engine, Tree};
 use crate::human::human;
 
-/// A tree at one moment.
+/// The state of a tree.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TreeView {
     /// The keyspace.
     pub keyspace: String,
-    /// The design that it follows.
+    /// The design.
     pub design: Design,
-    /// The kind of the memtable that takes writes, and why, if the design leaves it open and it was
-    /// chosen.
+    /// With `memtable=auto`, the kind chosen for the active memtable and the reason.
     pub memtable_choice: Option<Choice>,
-    /// Bytes of data and metadata in the memtable that takes writes.
+    /// Bytes of data and metadata in the active memtable.
     pub memtable_bytes: u64,
-    /// Entries in that memtable.
+    /// Entries in the active memtable.
     pub memtable_entries: u64,
-    /// Memtables that wait to be flushed.
+    /// Immutable memtables, which await their flush.
     pub full_memtables: usize,
     /// Levels, runs and tables.
     pub shape: TreeShape,
-    /// Compactions that are being carried out, and a flush that merges, each in a sentence.
+    /// Running compactions and merging flushes, each in a sentence.
     pub compactions: Vec<String>,
-    /// Whether writers may go on, and if not, why.
+    /// Whether writers proceed, are delayed or stopped, and why.
     pub admission: Admission,
 }
 
 impl TreeView {
+    /// Returns the description of a tree with an empty memtable, for pictures of planned trees.
+    pub fn new(keyspace: impl Into<String>, design: Design, shape: TreeShape) -> Self {
+        Self {
+            keyspace: keyspace.into(),
+            design,
+            memtable_choice: None,
+            memtable_bytes: 0,
+            memtable_entries: 0,
+            full_memtables: 0,
+            shape,
+            compactions: Vec::new(),
+            admission: Admission::Proceed,
+        }
+    }
+
     pub(crate) fn of(_engine: &Engine, tree: &Tree) -> Self {
         let state = tree.state_arc();
         let compactions = {
@@ -54,11 +69,11 @@ impl TreeView {
     }
 }
 
-/// How many characters a bar is wide.
+/// The width of a bar in characters.
 const BAR_WIDTH: usize = 24;
 
 impl fmt::Display for TreeView {
-    /// A line for the memtables and one for each level, with a bar for how full it is.
+    /// Writes a line for the memtables and one for each level, with a bar for its fill level.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let buffer = self.design.buffer_bytes;
         writeln!(
@@ -104,8 +119,8 @@ impl fmt::Display for TreeView {
         }
         match self.admission {
             Admission::Proceed => Ok(()),
-            Admission::Delay(pressure) => write!(f, "\nwriters are slowed down: {pressure}"),
-            Admission::Stop(pressure) => write!(f, "\nwriters wait: {pressure}"),
+            Admission::Delay(pressure) => write!(f, "\nwriters are delayed: {pressure}"),
+            Admission::Stop(pressure) => write!(f, "\nwriters are stopped: {pressure}"),
         }
     }
 }
@@ -114,7 +129,7 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { " " } else { "s" }
 }
 
-/// A bar for `part` of `whole`, full at or above it.
+/// A bar for `part` of `whole`, full if `part` is at least `whole`.
 fn bar(part: u64, whole: u64) -> String {
     let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
     let eighths = (share * (BAR_WIDTH * 8) as f64).ceil() as usize;

@@ -1,11 +1,11 @@
-//! Numbers that must not be mixed up.
+//! Newtypes for numbers.
 
 use std::fmt;
 
 pub(crate) use terrane_memtable::{EntryKind, MAX_SEQ, SeqNo};
 pub use terrane_memtable::{MAX_KEY_LEN, MAX_VALUE_LEN};
 
-/// A position in the log of a database: bytes since the first record ever written.
+/// A position in the log: bytes from the first record ever written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lsn(pub(crate) u64);
 
@@ -15,11 +15,11 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// The number of a keyspace, unique within a database for ever.
+/// The number of a keyspace, never reused within a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct KeyspaceId(pub(crate) u32);
 
-/// The number of the keyspace that every database has.
+/// The number of the default keyspace, which every database has.
 pub(crate) const DEFAULT_KEYSPACE: KeyspaceId = KeyspaceId(0);
 
 impl fmt::Display for KeyspaceId {

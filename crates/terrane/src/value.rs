@@ -1,4 +1,4 @@
-//! Values and keys as readers get them.
+//! Values and keys returned by reads.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,14 +11,14 @@ use terrane_memtable::PinnedValue;
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::storage::Mapping;
 
-/// Bytes that fit into a value itself; copying them is cheaper than sharing them.
+/// The length up to which bytes are stored in the value itself, because copying them is cheaper than
+/// sharing them.
 const INLINE_BYTES: usize = 22;
 
-/// A value that was read from a database.
+/// A value read from a database.
 ///
-/// It does not copy: it borrows from the memtable, the mapped table or the cached block that holds
-/// the bytes, and keeps that alive for as long as it exists. A value that is to be kept for long is
-/// better copied by [`Value::to_vec`], so that it does not hold on to more than itself.
+/// It shares its bytes with the memtable, mapped table or cached block that contains them, and pins
+/// that. To keep a value for long, copy it with [`Value::to_vec`].
 #[derive(Clone)]
 pub struct Value(Repr);
 
@@ -32,12 +32,12 @@ enum Repr {
 }
 
 impl Value {
-    /// A value without bytes.
+    /// An empty value.
     pub(crate) fn empty() -> Self {
         Self(Repr::Inline(0, [0; INLINE_BYTES]))
     }
 
-    /// A copy of `bytes` in the value itself, if they fit.
+    /// Stores `bytes` in the value itself, if they fit.
     #[inline]
     fn inline(bytes: &[u8]) -> Option<Self> {
         let mut inline = [0; INLINE_BYTES];
@@ -49,7 +49,7 @@ impl Value {
         Self::inline(&value).unwrap_or(Self(Repr::Memtable(value)))
     }
 
-    /// Part of a block.
+    /// A range of a block.
     pub(crate) fn of_block(block: &BlockRef, part: Range<usize>) -> Self {
         let bytes = block.get(part.clone()).unwrap_or_default();
         if let Some(value) = Self::inline(bytes) {
@@ -65,7 +65,7 @@ impl Value {
         }
     }
 
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         (**self).to_vec()
     }
@@ -122,7 +122,7 @@ impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Value {
 
 impl Eq for Value {}
 
-/// A key that was read from a database: short ones in place, long ones shared.
+/// A key read from a database. Short keys are stored inline, long ones are shared.
 #[derive(Clone)]
 pub struct Key(KeyRepr);
 
@@ -133,7 +133,7 @@ enum KeyRepr {
 }
 
 impl Key {
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         (**self).to_vec()
     }

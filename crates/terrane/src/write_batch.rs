@@ -1,4 +1,4 @@
-//! Writes that happen together or not at all.
+//! Atomic batches of writes.
 
 use std::ops::RangeBounds;
 
@@ -9,11 +9,11 @@ use crate::keyspace::Keyspace;
 use crate::range::bounds_of;
 use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 
-/// Operations that are written together or not at all, to any keyspaces.
+/// Operations on any keyspaces that are applied atomically.
 ///
-/// Later operations of a batch take precedence over earlier ones on the same key. A batch is given
-/// to [`Db::write`](crate::Db::write), and can be used again: by the database whose keyspaces were
-/// given to it, as long as that is open, or by any if there were none.
+/// Later operations of a batch take precedence over earlier ones on the same key.
+/// [`Db::write`](crate::Db::write) applies a batch, which can be reused: a batch with keyspace
+/// operations by the opening that its keyspaces belong to, any other batch by every database.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -28,12 +28,12 @@ use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 #[derive(Debug, Clone, Default)]
 pub struct WriteBatch {
     pub(crate) operations: Batch,
-    /// The opening of a database that the given keyspaces are of.
+    /// The opening that the keyspaces belong to.
     engine: Option<u64>,
 }
 
 impl WriteBatch {
-    /// A batch without operations.
+    /// Returns an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,7 +44,7 @@ impl WriteBatch {
         self.add(DEFAULT_KEYSPACE, Op::Put { key, value })
     }
 
-    /// Removes a key, whether it is there or not.
+    /// Removes a key, whether it exists or not.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.add(DEFAULT_KEYSPACE, Op::Delete { key: key.as_ref() })
     }
@@ -79,7 +79,7 @@ impl WriteBatch {
         self.of(keyspace).add_range(keyspace.id(), range)
     }
 
-    /// Refuses the batch if it is of two databases.
+    /// Invalidates the batch if it has keyspaces of two databases.
     fn of(&mut self, keyspace: &Keyspace) -> &mut Self {
         let number = keyspace.handle.engine.number;
         if *self.engine.get_or_insert(number) != number {
@@ -88,7 +88,7 @@ impl WriteBatch {
         self
     }
 
-    /// Refuses a batch with keyspaces of another database, or of another opening of this one.
+    /// Rejects a batch with keyspaces of another database or of an earlier opening.
     pub(crate) fn check_of(&self, engine: &Engine) -> Result<()> {
         if self.engine.is_none_or(|number| number == engine.number) {
             return Ok(());
@@ -116,17 +116,17 @@ impl WriteBatch {
         self
     }
 
-    /// The number of operations.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there are no operations.
+    /// Returns whether there are no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Removes all operations, and keeps the memory.
+    /// Removes all operations but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.operations.clear();
         self.engine = None;

@@ -1,8 +1,8 @@
-//! How one write is made.
+//! Options of one write.
 
 use crate::durability::Durability;
 
-/// How one write is made.
+/// Options of one write.
 ///
 /// ```
 /// # use terrane::{Durability, WriteOptions};
@@ -14,12 +14,12 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// As the database was opened.
+    /// Returns options with the durability of the database.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the write survives once the call returns.
+    /// Sets the durability of the write.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);

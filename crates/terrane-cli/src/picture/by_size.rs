@@ -101,10 +101,10 @@ fn summary(view: &TreeView, paint: Paint) -> String {
     match view.admission {
         Admission::Proceed => {}
         Admission::Delay(pressure) => {
-            let _ = writeln!(text, "writers are slowed down: {pressure}");
+            let _ = writeln!(text, "writers are delayed: {pressure}");
         }
         Admission::Stop(pressure) => {
-            let _ = writeln!(text, "writers wait: {pressure}");
+            let _ = writeln!(text, "writers are stopped: {pressure}");
         }
     }
     text

@@ -1,4 +1,4 @@
-use terrane::policy::{Admission, TreeShape};
+use terrane::policy::TreeShape;
 use terrane::{Design, TreeView};
 
 use super::*;
@@ -6,17 +6,10 @@ use crate::terminal::Paint;
 
 fn view(shape: &str) -> TreeView {
     let design: Design = "balanced buffer=1MiB base=4MiB".parse().unwrap();
-    TreeView {
-        keyspace: "default".into(),
-        design,
-        memtable_choice: None,
-        memtable_bytes: 1 << 19,
-        memtable_entries: 10,
-        full_memtables: 0,
-        shape: shape.parse::<TreeShape>().unwrap(),
-        compactions: vec![],
-        admission: Admission::Proceed,
-    }
+    let shape: TreeShape = shape.parse().unwrap();
+    let mut view = TreeView::new("default", design, shape);
+    (view.memtable_bytes, view.memtable_entries) = (1 << 19, 10);
+    view
 }
 
 const TREE: &str = "\

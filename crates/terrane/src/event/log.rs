@@ -1,8 +1,8 @@
 //! The events of one opening of a database.
 //!
-//! 1. Numbers are given under the lock of the ring, so the ring is in their order and has no gaps.
-//! 2. The listener is called without that lock, in the thread of what happened: two threads may
-//!    call it at the same time, and out of order. A listener that panics is not called again.
+//! 1. The ring is ordered by number without gaps because numbers are assigned under its lock.
+//! 2. The listener runs without that lock, in the thread that emits the event. Two threads may call
+//!    it concurrently and out of order. A listener that panics is not called again.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Event, LoggedEvent};
 use crate::clock::{Clock, SystemClock};
 
-/// How many events are kept; each is less than a kilobyte but for very wide compactions.
+/// The number of events kept. Each takes less than a kilobyte, except for very wide compactions.
 const KEPT: usize = 1000;
 
-/// Who is told of events.
+/// The user's callback for events.
 #[derive(Clone)]
 pub(crate) struct Listener(Arc<dyn Fn(&LoggedEvent) + Send + Sync>);
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// The last events, and who is told of them.
+/// The last events, and the listener.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     clock: Arc<dyn Clock>,
@@ -58,12 +58,13 @@ impl EventLog {
         Self { clock, listener, has_panicked: AtomicBool::new(false), ring: Mutex::default() }
     }
 
-    /// Something happened. Answers its number. Not to be called under a lock: the listener is not
-    /// ours.
+    /// Records an event, calls the listener, and returns the event's number. Must not be called with
+    /// a lock held, because the listener is user code.
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);
         let number = logged.number;
         if let Some(Listener(tell)) = &self.listener
+            // Relaxed: the flag guards no other memory; a late read only repeats the call.
             && !self.has_panicked.load(Ordering::Relaxed)
             && catch_unwind(AssertUnwindSafe(|| tell(&logged))).is_err()
         {
@@ -73,8 +74,8 @@ impl EventLog {
     }
 
     fn keep(&self, event: Event) -> LoggedEvent {
-        // The end of a thread that panicked is told on its way out, where another panic, as that of a
-        // clock which is not ours, would end the process.
+        // A panicking thread emits its failure while unwinding, where a second panic, for example in
+        // a user's clock, would abort the process.
         let now = (!std::thread::panicking()).then(|| self.clock.now_micros());
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.count += 1;

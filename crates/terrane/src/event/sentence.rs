@@ -1,4 +1,4 @@
-//! Events for people.
+//! Events as sentences.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{BackgroundWork, Event, FlushReason, StallEffect, WriteStall};
 use crate::human::human;
 
-/// A time in microseconds, short.
+/// Formats a time in microseconds with three decimals.
 fn time(micros: u64) -> String {
     format!("{:.3?}", Duration::from_micros(micros))
 }
@@ -24,10 +24,10 @@ impl fmt::Display for Event {
         match self {
             Self::FlushBegun { keyspace, reason, entries, bytes } => {
                 let (entries, bytes) = (entries_of(*entries), human(*bytes));
-                write!(f, "{keyspace}: flushing {entries}, {bytes}, as {reason}")
+                write!(f, "{keyspace}: flushing {entries}, {bytes}, because {reason}")
             }
             Self::FlushEnded { keyspace, failure: Some(failure), .. } => {
-                write!(f, "{keyspace}: a flush came to nothing: {failure}")
+                write!(f, "{keyspace}: flush failed: {failure}")
             }
             Self::FlushEnded {
                 keyspace,
@@ -35,7 +35,7 @@ impl fmt::Display for Event {
                 written_bytes,
                 merged_tables,
                 read_bytes,
-                apart,
+                new_run_reason,
                 took_micros,
                 ..
             } => {
@@ -46,8 +46,8 @@ impl fmt::Display for Event {
                     let (merged, read) = (tables(*merged_tables), human(*read_bytes));
                     write!(f, ", merged with {merged} of level 0, {read} read")?;
                 }
-                let Some(apart) = apart else { return Ok(()) };
-                write!(f, ", a run of its own, as {apart}")
+                let Some(reason) = new_run_reason else { return Ok(()) };
+                write!(f, ", a new run because {reason}")
             }
             Self::JobBegun { keyspace, what, why, predicted_bytes } => {
                 let predicted = match predicted_bytes {
@@ -58,24 +58,24 @@ impl fmt::Display for Event {
             }
             Self::JobEnded { .. } => self.job_ended(f),
             Self::MemtableChosen { keyspace, kind, reason } => {
-                write!(f, "{keyspace}: the memtable is '{kind}' now: {reason}")
+                write!(f, "{keyspace}: switched to memtable '{kind}': {reason}")
             }
             Self::TablesDropped { keyspace, tables: dropped } => {
                 let dropped = tables(*dropped);
-                write!(f, "{keyspace}: dropped {dropped} unread, as a range tombstone covers them")
+                write!(f, "{keyspace}: dropped {dropped} covered by a range tombstone")
             }
             Self::DesignChanged { keyspace, before, after } => {
-                write!(f, "{keyspace}: has the design '{after}' now, in place of '{before}'")
+                write!(f, "{keyspace}: changed the design from '{before}' to '{after}'")
             }
             Self::WritesStalled(stall) => stall.fmt(f),
             Self::WritesResumed { keyspace, cause, lasted_micros } => {
                 let lasted = time(*lasted_micros);
-                write!(f, "{keyspace}: writes go on, {cause} held them up for {lasted}")
+                write!(f, "{keyspace}: writes resumed after a stall of {lasted} by {cause}")
             }
-            Self::TroubleBegun { work, error, .. } => {
-                write!(f, "{work} failed, and is tried again: {error}")
+            Self::WorkFailed { work, error, .. } => {
+                write!(f, "{work} failed, retrying: {error}")
             }
-            Self::TroubleEnded { work } => write!(f, "{work} is over its trouble"),
+            Self::WorkRecovered { work } => write!(f, "{work} recovered"),
             Self::Failed { error, .. } => {
                 write!(f, "writes are refused until the database is opened again: {error}")
             }
@@ -84,7 +84,7 @@ impl fmt::Display for Event {
                 write!(
                     f,
                     "{keyspace}: a delete in table {table} is not persistent after {age}; \
-                     {threshold} are allowed"
+                     limit {threshold}"
                 )
             }
         }
@@ -110,7 +110,7 @@ impl Event {
             return Ok(());
         };
         if let Some(failure) = failure {
-            return write!(f, "{keyspace}: compacting {what} came to nothing: {failure}");
+            return write!(f, "{keyspace}: compacting {what} failed: {failure}");
         }
         write!(f, "{keyspace}: compacted {what}")?;
         if *tables_rewritten > 0 {
@@ -119,10 +119,10 @@ impl Event {
             write!(f, ", {read} read, {written} written of {predicted} predicted, in {took}")?;
         }
         if *tables_rewritten + *tables_moved == 0 {
-            write!(f, ", which was in place")?;
+            write!(f, ", nothing to do")?;
         }
         if *tables_moved > 0 {
-            write!(f, ", {} only changed place", tables(*tables_moved))?;
+            write!(f, ", {} moved", tables(*tables_moved))?;
         }
         write!(f, ", because of {why}")
     }
@@ -133,8 +133,7 @@ impl fmt::Display for WriteStall {
         let Self { keyspace, effect, cause, measured, threshold, until, .. } = self;
         write!(
             f,
-            "{keyspace}: writes are {effect} by {cause}, {measured} where {threshold} are the \
-             limit, until {until}"
+            "{keyspace}: writes are {effect} by {cause} ({measured}, limit {threshold}) until {until}"
         )
     }
 }
@@ -142,7 +141,7 @@ impl fmt::Display for WriteStall {
 impl fmt::Display for StallEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Delayed => "slowed down",
+            Self::Delayed => "delayed",
             Self::Stopped => "stopped",
         })
     }
@@ -153,11 +152,11 @@ impl fmt::Display for FlushReason {
         f.write_str(match self {
             Self::Full => "the memtable is full",
             Self::Memory => "memtables take too much memory",
-            Self::LogLength => "the log has become too long",
-            Self::DeleteAge => "deletes in it are old",
-            Self::Requested => "a caller asked for it",
-            Self::Recovery => "it was read back from the log",
-            Self::Closing => "the database is closed",
+            Self::LogLength => "the log is too long",
+            Self::DeleteAge => "its deletes are due to become persistent",
+            Self::Requested => "a caller requested it",
+            Self::Recovery => "it was replayed from the log",
+            Self::Closing => "the database is closing",
         })
     }
 }
@@ -165,9 +164,9 @@ impl fmt::Display for FlushReason {
 impl fmt::Display for BackgroundWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Flush => "a flush",
-            Self::Drop => "dropping tables",
-            Self::Compaction => "a compaction",
+            Self::Flush => "flush",
+            Self::Drop => "dropping of tables",
+            Self::Compaction => "compaction",
         })
     }
 }
@@ -216,26 +215,23 @@ mod tests {
             bytes: 999,
         };
         for (event, text) in [
-            (begun, "default: flushing 10 entries, 999 B, as the memtable is full"),
+            (begun, "default: flushing 10 entries, 999 B, because the memtable is full"),
             (
                 job(None),
                 "default: compacted L0 r1: 2 into L1 a new run, 2.00 KiB read, 1.00 KiB written \
-                 of 4.00 KiB predicted, in 1.500ms, 2 tables only changed place, because of \
-                 run-count: level 0 holds 3 of 3 runs",
+                 of 4.00 KiB predicted, in 1.500ms, 2 tables moved, because of run-count: level 0 \
+                 holds 3 of 3 runs",
             ),
             (
                 job(Some("closed".into())),
-                "default: compacting L0 r1: 2 into L1 a new run came to nothing: closed",
+                "default: compacting L0 r1: 2 into L1 a new run failed: closed",
             ),
             (
                 Event::WritesStalled(stall),
-                "default: writes are stopped by level-0-runs, 12 where 12 are the limit, until \
-                 level 0 holds fewer than 12 runs",
+                "default: writes are stopped by level-0-runs (12, limit 12) until level 0 holds \
+                 fewer than 12 runs",
             ),
-            (
-                late,
-                "default: a delete in table 7 is not persistent after 2.000s; 1.000s are allowed",
-            ),
+            (late, "default: a delete in table 7 is not persistent after 2.000s; limit 1.000s"),
         ] {
             assert_eq!(event.to_string(), text);
         }

@@ -89,9 +89,9 @@ pub struct KeyspaceDeletes {
     /// Tables with tombstones, oldest tombstone first: table number, level, and flush time of the
     /// oldest tombstone in microseconds since the Unix epoch.
     pub tables: Vec<(u64, usize, u64)>,
-    /// Tombstones of keys.
+    /// Point tombstones.
     pub tombstones: u64,
-    /// Tombstones of ranges.
+    /// Range tombstones.
     pub range_tombstones: u64,
 }
 
@@ -169,8 +169,7 @@ fn log_files(dir: &Path) -> Result<Vec<LogFile>> {
 pub(super) fn state(dir: &Path) -> Result<ManifestState> {
     let loaded = load(&DiskStorage, dir)?;
     if loaded.edits.is_empty() {
-        let found = format!("missing in {}", dir.display());
-        return Err(Error::invalid("database", found, "there to be looked at"));
+        return Err(Error::NoDatabase { path: dir.into() });
     }
     Ok(replay(&loaded, dir)?.state)
 }

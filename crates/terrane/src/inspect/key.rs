@@ -22,7 +22,7 @@ pub struct KeyVersion {
     pub sequence_number: u64,
     /// The operation: `put`, `delete` or `delete-range`.
     pub kind: &'static str,
-    /// The length of the value, in bytes.
+    /// The length of the value in bytes.
     pub value_bytes: u64,
 }
 

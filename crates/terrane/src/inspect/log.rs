@@ -37,13 +37,13 @@ pub struct LogRecord {
     pub position: u64,
     /// The kind: `batch`, `synced`, `closed` or `continued`.
     pub kind: &'static str,
-    /// The sequence number of its first operation.
+    /// The sequence number of the first operation.
     pub sequence_number: u64,
     /// The operations of a batch.
     pub operations: Vec<RecordOperation>,
 }
 
-/// One operation of a batch.
+/// An operation of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordOperation {
@@ -53,7 +53,7 @@ pub struct RecordOperation {
     pub kind: &'static str,
     /// The key, or the first key of the range.
     pub key: Vec<u8>,
-    /// The length of the value, in bytes.
+    /// The length of the value in bytes.
     pub value_bytes: u64,
     /// The end of the range, if it has one.
     pub end: Option<Vec<u8>>,

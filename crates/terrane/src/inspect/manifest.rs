@@ -14,7 +14,7 @@ pub struct ManifestEdit {
     pub version: u64,
     /// The number of the opening of the database that wrote the edit.
     pub epoch: u64,
-    /// The changes, each as text.
+    /// The changes as text.
     pub changes: Vec<String>,
 }
 
@@ -30,8 +30,7 @@ pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
         None => load(&DiskStorage, path)?,
     };
     if loaded.edits.is_empty() {
-        let found = format!("missing in {}", path.display());
-        return Err(Error::invalid("database", found, "there to be looked at"));
+        return Err(Error::NoDatabase { path: path.into() });
     }
     let file = loaded.path.as_deref().unwrap_or(path);
     let decode = |versioned: &crate::manifest::Versioned| {

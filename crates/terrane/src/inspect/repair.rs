@@ -65,8 +65,7 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
         salvaged.entry(*id).or_insert_with(|| unnamed(*id));
     }
     if salvaged.is_empty() {
-        let found = format!("nothing readable in {}", dir.display());
-        return Err(Error::invalid("database", found, "a database, damaged or intact"));
+        return Err(Error::NoDatabase { path: dir.into() });
     }
     let mut options = Options::new().open_mode(OpenMode::MustBeNew);
     if let Some(design) =

@@ -29,9 +29,9 @@ pub struct TableReport {
     pub number: u64,
     /// The random number of the opening of a database that wrote the table.
     pub writer: u64,
-    /// Length of the file in bytes.
+    /// The length of the file in bytes.
     pub size_bytes: u64,
-    /// Point entries, tombstones included.
+    /// Point entries, including tombstones.
     pub entries: u64,
     /// Distinct keys.
     pub keys: u64,

@@ -47,8 +47,7 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
     let mut found = Verification::default();
     let loaded = match load(&DiskStorage, dir) {
         Ok(loaded) if loaded.edits.is_empty() => {
-            let missing = format!("missing in {}", dir.display());
-            return Err(Error::invalid("database", missing, "there to be verified"));
+            return Err(Error::NoDatabase { path: dir.into() });
         }
         Ok(loaded) => loaded,
         Err(error @ Error::Io(_)) => return Err(error),

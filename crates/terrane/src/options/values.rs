@@ -1,4 +1,4 @@
-//! What options are given as: their text, and what it stands for.
+//! The values of options and their text forms.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use terrane_policy::units;
 use super::{Bytes, ReadMode, WriteMode, WritePath};
 use crate::table::CacheWarming;
 
-/// The time within which deletes are persistent, in microseconds, if there is one.
+/// The delete persistence time in microseconds; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Persistence(pub(super) Option<u64>);
 

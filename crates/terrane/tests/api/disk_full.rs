@@ -23,7 +23,7 @@ fn a_full_disk_error_names_file_and_remedy_and_passes() {
     let Error::DiskFull(failure) = &error else { panic!("{error}") };
     assert!(failure.path.starts_with(DIR), "{error}");
     let text = error.to_string();
-    assert!(text.contains("disk is full") && text.contains("free some space"), "{text}");
+    assert!(text.contains("disk full") && text.contains("once there is space"), "{text}");
     // Reads work and find all acknowledged writes.
     assert_eq!(db.iter().unwrap().map(Result::unwrap).count(), kept as usize);
     storage.set_capacity(None);

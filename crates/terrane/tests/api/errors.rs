@@ -66,7 +66,7 @@ fn a_newer_format_is_distinguished_from_damage() {
     std::fs::write(&log, &bytes).unwrap();
     let error = Db::open(dir.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    let Error::Unsupported { path, found: 2, supported: 1 } = &error else { panic!("{error}") };
+    let Error::Unsupported { path, found: 2, supported: 1, .. } = &error else { panic!("{error}") };
     assert_eq!(**path, *log);
     let text = error.to_string();
     assert!(text.contains("format version 2") && text.contains("newer"), "{text}");

@@ -90,9 +90,9 @@ fn repeated_failures_emit_one_event() {
         reported.lock().unwrap().iter().map(|reported| reported.event.clone()).collect();
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
     let ends =
-        |event: &Event| matches!(event, Event::TroubleEnded { work: BackgroundWork::Flush, .. });
+        |event: &Event| matches!(event, Event::WorkRecovered { work: BackgroundWork::Flush, .. });
     assert_eq!(count(ends), 1, "{events:?}");
-    let begins = |event: &Event| matches!(event, Event::TroubleBegun { .. });
+    let begins = |event: &Event| matches!(event, Event::WorkFailed { .. });
     assert_eq!(count(begins), 1, "{events:?}");
     let fails = |event: &Event| matches!(event, Event::FlushEnded { failure: Some(_), .. });
     assert_eq!(count(fails), 1, "{events:?}");

@@ -45,8 +45,10 @@ fn merging_flushes_leave_one_run_and_the_same_answers() {
     );
     let last = db.events().into_iter().rev().map(|event| event.event);
     let ended = last.into_iter().find(|event| matches!(event, Event::FlushEnded { .. })).unwrap();
-    let Event::FlushEnded { merged_tables, read_bytes, apart, .. } = &ended else { panic!() };
-    assert!(*merged_tables > 0 && *read_bytes > 0 && apart.is_none(), "{ended:?}");
+    let Event::FlushEnded { merged_tables, read_bytes, new_run_reason, .. } = &ended else {
+        panic!()
+    };
+    assert!(*merged_tables > 0 && *read_bytes > 0 && new_run_reason.is_none(), "{ended:?}");
     assert!(ended.to_string().contains("of level 0"), "{ended}");
 }
 
@@ -124,7 +126,7 @@ fn a_damaged_table_is_skipped_and_the_memtable_becomes_a_new_run() {
     // The first flush meets the damage; the others merge with each other.
     assert_eq!((level0_runs(&db), db.stats().flushes_apart), (2, 1));
     let reported = db.events().iter().map(|event| event.event.to_string()).collect::<Vec<_>>();
-    let apart = reported.iter().find(|text| text.contains("a run of its own")).unwrap();
+    let apart = reported.iter().find(|text| text.contains("a new run because")).unwrap();
     assert!(apart.contains("merging it failed") && apart.contains(".sst"), "{apart}");
     assert!(db.stats().error.unwrap().to_string().contains(".sst"));
 }

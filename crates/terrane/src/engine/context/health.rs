@@ -147,7 +147,7 @@ impl Health {
     /// Background work of this kind failed, and is tried again.
     pub(crate) fn set_trouble(&self, kind: JobKind, error: Error) {
         let work = kind.work();
-        let event = Event::TroubleBegun { work, kind: error.kind(), error: error.to_string() };
+        let event = Event::WorkFailed { work, kind: error.kind(), error: error.to_string() };
         let mut state = self.lock();
         state.failures += 1;
         let number = state.failures;
@@ -162,7 +162,7 @@ impl Health {
     pub(crate) fn end_trouble(&self, kind: JobKind) {
         let ended = self.lock().troubles[kind as usize].take();
         if ended.is_some() {
-            self.events.emit(Event::TroubleEnded { work: kind.work() });
+            self.events.emit(Event::WorkRecovered { work: kind.work() });
         }
     }
 

@@ -83,7 +83,7 @@ impl Engine {
             written_bytes: bytes_of(&flushed.tables),
             merged_tables: flushed.merged,
             read_bytes: flushed.read_bytes,
-            apart: flushed.apart,
+            new_run_reason: flushed.apart,
             took_micros: micros,
             failure,
         });

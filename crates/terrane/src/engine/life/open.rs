@@ -238,7 +238,7 @@ fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
 }
 
 fn missing(dir: &Path) -> Error {
-    Error::invalid("database", format!("missing in {}", dir.display()), "there to be opened")
+    Error::NoDatabase { path: dir.into() }
 }
 
 /// Refuses a directory without a database before anything is left in it.
@@ -257,10 +257,7 @@ fn check_there(storage: &dyn Storage, dir: &Path) -> Result<()> {
 fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()> {
     match mode {
         OpenMode::MustExist if is_new => Err(missing(dir)),
-        OpenMode::MustBeNew if !is_new => {
-            let found = format!("there in {} already", dir.display());
-            Err(Error::invalid("database", found, "missing, to be made"))
-        }
+        OpenMode::MustBeNew if !is_new => Err(Error::DatabaseExists { path: dir.into() }),
         _ => Ok(()),
     }
 }
