@@ -1,12 +1,12 @@
-//! The workload of FloDB's own test program, on this engine: `compare/flodb/run.sh` runs the two in
-//! turns.
+//! The workload of FloDB's own test program on this engine; `compare/flodb/run.sh` alternates the
+//! two.
 //!
-//! `cargo bench -p terrane --bench flodb_workload -- DESIGN DURABILITY THREADS INITIAL UPDATES SCANS
-//! MILLIS DIR`: keys are integers of 8 bytes, the most significant first, below twice `INITIAL`
-//! (rounded up to a power of two), of which the upper half is loaded in random order; values have 256
-//! bytes. Of 100 operations `UPDATES` write, half of these puts and half deletes; the others look a
-//! key up, or with `SCANS` = 1 read the 100 keys from one on, which count as 100. Prints million
-//! operations a second.
+//! `cargo bench -p terrane --bench flodb_workload -- DESIGN DURABILITY THREADS INITIAL UPDATES
+//! SCANS MILLIS DIR`: keys are big-endian integers of 8 bytes below twice `INITIAL` (rounded up to
+//! a power of two); the upper half is loaded in random order. Values have 256 bytes. Of 100
+//! operations `UPDATES` write, half of them puts and half deletes; the others look up a key, or
+//! with `SCANS` = 1 read 100 keys from a random one on, which count as 100. Prints million
+//! operations per second.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -29,7 +29,7 @@ struct Mix {
     scans: bool,
 }
 
-/// Operations that were done until `is_over`.
+/// Runs operations until `is_over`, and returns their number.
 fn client(db: &Db, mix: Mix, is_over: &AtomicBool, mut rng: Rng) -> u64 {
     let mut operations = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -65,11 +65,11 @@ fn main() {
     let mix = Mix { range: 2 * initial, updates: number(updates), scans: number(scans) == 1 };
     let dir = Path::new(dir);
     let design: Design = design.parse().unwrap();
-    // A memtable gets no more than a quarter of it.
+    // A memtable gets at most a quarter of the budget.
     let budget = (4 * design.buffer_bytes).max(512 << 20);
     let options = Options::new().memory_budget(budget).design(design);
     let db = options.durability(durability.parse().unwrap()).open(dir).unwrap();
-    // An odd factor goes through all numbers below a power of two, in an order that looks random.
+    // An odd factor permutes the numbers below a power of two in a pseudo-random order.
     for step in 0..initial {
         let key = initial + step.wrapping_mul(0x9e37_79b9_7f4a_7c15) % initial;
         db.put(key.to_be_bytes(), VALUE).unwrap();

@@ -1,7 +1,7 @@
 //! Nanoseconds of the inner loops: `cargo bench -p terrane --features micro --bench micro`.
 //!
-//! One line a loop: its name, and the median, least and greatest of some rounds, in which the loops
-//! take turns. The memtables have a benchmark of their own: `cargo bench -p terrane-memtable`.
+//! One line per loop: its name, and the median, minimum and maximum of several rounds that
+//! alternate the loops. Memtables have their own benchmark: `cargo bench -p terrane-memtable`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark takes times")]
 
@@ -15,7 +15,7 @@ type Operation = Box<dyn FnMut(u64)>;
 
 fn main() {
     let dir = tempfile::tempdir().unwrap();
-    // Name, operation, how often it is done in a round, and what one of them counts as.
+    // Name, operation, repetitions per round, and the number of items per operation.
     let mut loops: Vec<(&str, Operation, u64, u64)> = vec![
         ("block search", Box::new(micro::block_search()), 500_000, 1),
         ("filter probe", Box::new(micro::filter_probe()), 2_000_000, 1),

@@ -1,11 +1,11 @@
-//! Microseconds per get and per seek with threads that help readers, and without:
-//! `cargo bench -p terrane --bench parallel_reads [-- DIR]`.
+//! Microseconds per get and per seek, with and without read threads: `cargo bench -p terrane
+//! --bench parallel_reads [-- DIR]`.
 //!
-//! One line a measurement: `place operation read-threads median-micros (ratio to none)`. The tree
-//! is a tiering one of 24 runs that nobody compacts. The places are tables mapped and in memory,
-//! and tables read from the disk around the page cache, with a block cache of a hundredth of the
-//! data; filters are off for half of the measurements, so that a get has all runs to search. The
-//! numbers of threads take turns within a round, so that drift of the machine hits them alike.
+//! One line per measurement: `place operation read-threads median-micros (ratio to none)`. The tree
+//! is a tiered one of 24 runs without compactions. The places are mapped tables in memory, and
+//! tables read from the disk with direct I/O and a block cache of a hundredth of the data. Half of
+//! the measurements have no filters, so that a get must search all runs. Rounds alternate the
+//! numbers of threads, so that drift of the machine affects all of them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -46,7 +46,7 @@ fn fill(dir: &Path, filter_bits: &str) {
 }
 
 fn open(dir: &Path, read_mode: ReadMode, threads: usize) -> Db {
-    // The smallest budget leaves a cache of half a mebibyte at most.
+    // The smallest budget leaves a cache of at most half a mebibyte.
     let budget = if read_mode == ReadMode::Direct { 2 << 20 } else { 512 << 20 };
     let options = Options::new().read_mode(read_mode).read_threads(threads).memory_budget(budget);
     options.open(dir).unwrap()
@@ -74,7 +74,7 @@ fn compare(dir: &Path, place: &str, read_mode: ReadMode, operations: u64) {
     for round in 0..=ROUNDS {
         for (threads, samples) in THREADS.iter().zip(&mut samples) {
             let db = open(dir, read_mode, *threads);
-            // Tables are opened, and mapped ones verified, before it counts.
+            // Open tables, and verify mapped ones, before measuring.
             measure(&db, operations / 10 + 1000 * u64::from(read_mode == ReadMode::Mapped), 99);
             let micros = measure(&db, operations, round as u64);
             if round > 0 {

@@ -1,17 +1,17 @@
-//! Checksums of everything on disk: XXH3-64, seeded with the place.
+//! Checksums of everything on disk: XXH3-64, seeded with the location.
 //!
-//! The seed makes a checksum hold only for the file and the offset that it was computed for, so
-//! that a block that was written to, or read from, a wrong place is told from the right one.
+//! The seed makes a checksum valid only for the file and offset that it was computed for, which
+//! detects blocks written to or read from a wrong location.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// The checksum of `bytes` at a place named by `seed`.
+/// The checksum of `bytes` at the location of `seed`.
 #[inline]
 pub(crate) fn checksum(bytes: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }
 
-/// The checksum of several slices, as if they were one.
+/// The checksum of several slices as if they were one.
 pub(crate) fn checksum_of(parts: &[&[u8]], seed: u64) -> u64 {
     if let [one] = parts {
         return checksum(one, seed);
@@ -23,7 +23,7 @@ pub(crate) fn checksum_of(parts: &[&[u8]], seed: u64) -> u64 {
     hasher.digest()
 }
 
-/// A checksum that is fed piece by piece.
+/// An incremental checksum.
 #[derive(Clone)]
 pub(crate) struct RunningChecksum(Box<Xxh3>);
 
@@ -41,10 +41,10 @@ impl RunningChecksum {
     }
 }
 
-/// The seed of a place: a file, by a number that no other file has, and an offset in it.
+/// The seed of a location: a unique file number and an offset.
 #[inline]
 pub(crate) fn place_seed(file: u64, offset: u64) -> u64 {
-    // Odd multipliers are bijections, so neither part can hide a change of the other alone.
+    // Odd multipliers are bijections, so no change of one part alone keeps the seed.
     file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
@@ -72,7 +72,7 @@ mod tests {
         assert_ne!(here, checksum(b"block", place_seed(2, 4096)));
     }
 
-    /// The format depends on this function; a known value tells if a library changes it.
+    /// The file format depends on this function; a known value detects a change in the library.
     #[test]
     fn checksum_is_the_published_function() {
         assert_eq!(checksum(b"", 0), 0x2d06_8005_38d3_94c2);

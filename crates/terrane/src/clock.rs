@@ -1,12 +1,13 @@
-//! Time, passed in.
+//! Time, as a parameter.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time of day, for creation times and ages. Only ever compared, never trusted to run on.
+/// The time of day, for creation times and ages. The engine only compares times and does not rely
+/// on the clock being monotonic.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Microseconds since the Unix epoch.
+    /// Returns microseconds since the Unix epoch.
     fn now_micros(&self) -> u64;
 }
 
@@ -22,7 +23,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The processor time of the calling thread, where the operating system tells it.
+/// The processor time of the calling thread, if the operating system reports it.
 pub(crate) fn thread_cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {
@@ -33,14 +34,14 @@ pub(crate) fn thread_cpu_time() -> Option<Duration> {
     None
 }
 
-/// A clock that stands still until it is moved, for tests and simulation.
+/// A clock that moves only when told to, for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     micros: AtomicU64,
 }
 
 impl ManualClock {
-    /// A clock at `micros` microseconds since the Unix epoch.
+    /// Creates a clock at `micros` microseconds since the Unix epoch.
     pub fn new(micros: u64) -> Self {
         Self { micros: AtomicU64::new(micros) }
     }

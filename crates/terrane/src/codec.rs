@@ -1,21 +1,22 @@
-//! Bounds-checked decoding, and the encoding that it undoes.
+//! Bounds-checked decoding and the matching encoding.
 //!
-//! All integers are little-endian or LEB128 varints. A [`Reader`] never reads past its slice,
-//! never allocates, and never panics; lengths that it is told are checked against what is left.
+//! All integers are little-endian or LEB128 varints. A [`Reader`] never reads past its slice, never
+//! allocates, and never panics. Lengths are checked against the remaining bytes.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::error::Error;
 
-/// Bytes that do not mean what was expected.
+/// Bytes that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecodeError {
-    /// What was being read.
+    /// The item being decoded.
     pub(crate) what: &'static str,
-    /// Where in the slice, in bytes.
+    /// The offset in the slice, in bytes.
     pub(crate) at: usize,
-    /// The tag of what is not known and must not be passed over: not damage, but newer.
+    /// The unknown tag of an item that must not be skipped: written by a newer version, not
+    /// damaged.
     pub(crate) unknown: Option<u64>,
 }
 
@@ -24,13 +25,13 @@ impl DecodeError {
         Self { what, at, unknown: None }
     }
 
-    /// An odd tag that is not known.
+    /// An unknown odd tag.
     pub(crate) fn unknown(what: &'static str, tag: u64) -> Self {
         Self { what, at: 0, unknown: Some(tag) }
     }
 
-    /// What is wrong with a file whose checksums hold: `corrupt` makes it damage, unless a newer
-    /// library wrote it.
+    /// Converts to an error about a file with valid checksums: `corrupt` makes it corruption,
+    /// unless a newer version of the library wrote the item.
     pub(crate) fn of_file(self, path: &Path, corrupt: impl FnOnce(String) -> Error) -> Error {
         match self.unknown {
             Some(tag) => Error::unknown(path, self.what, tag),
@@ -50,7 +51,7 @@ impl fmt::Display for DecodeError {
 
 pub(crate) type Decoded<T> = Result<T, DecodeError>;
 
-/// Reads a slice from front to back.
+/// Decodes a slice from front to back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -62,12 +63,12 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Bytes read so far.
+    /// The number of bytes read.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Bytes that are left.
+    /// The remaining bytes.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
         DecodeError::new(what, self.at)
     }
 
-    /// The next `len` bytes.
+    /// Reads `len` bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, len: usize, what: &'static str) -> Decoded<&'a [u8]> {
         let end = self.at.checked_add(len).ok_or_else(|| self.error(what))?;
@@ -106,13 +107,13 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A LEB128 number of at most 64 bits.
+    /// Reads a LEB128 number of at most 64 bits.
     #[inline]
     pub(crate) fn varint(&mut self, what: &'static str) -> Decoded<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = *self.bytes.get(self.at).ok_or_else(|| self.error(what))?;
-            // The tenth byte holds the last bit.
+            // The tenth byte has only the last bit.
             if shift == 63 && byte > 1 {
                 break;
             }
@@ -125,13 +126,13 @@ impl<'a> Reader<'a> {
         Err(self.error(what))
     }
 
-    /// A varint that fits 32 bits.
+    /// Reads a varint of at most 32 bits.
     pub(crate) fn varint_u32(&mut self, what: &'static str) -> Decoded<u32> {
         let value = self.varint(what)?;
         u32::try_from(value).map_err(|_| self.error(what))
     }
 
-    /// A varint length and as many bytes.
+    /// Reads a varint length and that many bytes.
     #[inline]
     pub(crate) fn slice(&mut self, what: &'static str) -> Decoded<&'a [u8]> {
         let len = self.varint(what)?;
@@ -139,13 +140,13 @@ impl<'a> Reader<'a> {
         self.bytes(len, what)
     }
 
-    /// A varint length and as many bytes of UTF-8.
+    /// Reads a varint length and that many bytes of UTF-8.
     pub(crate) fn text(&mut self, what: &'static str) -> Decoded<&'a str> {
         let bytes = self.slice(what)?;
         std::str::from_utf8(bytes).map_err(|_| self.error(what))
     }
 
-    /// A flag byte, and what follows where it is 1.
+    /// Reads a flag byte, and a value if it is 1.
     pub(crate) fn option<T>(
         &mut self,
         what: &'static str,
@@ -175,7 +176,7 @@ pub(crate) fn put_slice(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a flag byte, and the value where there is one.
+/// Appends a flag byte, and the value if there is one.
 pub(crate) fn put_option<T>(
     out: &mut Vec<u8>,
     value: Option<T>,
@@ -187,7 +188,7 @@ pub(crate) fn put_option<T>(
     }
 }
 
-/// The length of a number as a varint.
+/// The encoded length of a varint.
 pub(crate) fn varint_len(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

@@ -1,28 +1,27 @@
-//! Every decoder, fed with bytes that someone else chose.
+//! Fuzz targets for every decoder.
 //!
-//! A target is a function of bytes that panics if a decoder does what it must not: panics itself,
-//! gives an answer that is not one, or an error that is not about the bytes; does not end; or takes
-//! more memory than the bytes justify, which is seen by who runs it. Fuzzers make up the bytes
-//! (`cargo xtask fuzz`); the tests here take good ones, damage them by a seed, and add what is kept
-//! in `fuzz/corpus`.
+//! A target is a function of bytes. It panics if a decoder panics, returns an inconsistent result
+//! or an error of the wrong kind, or does not terminate; the runner detects excessive memory use.
+//! Fuzzers generate the bytes (`cargo xtask fuzz`). The tests here damage valid inputs by a seed,
+//! and replay `fuzz/corpus`.
 
 use crate::batch::{Op, Ops};
 use crate::types::KeyspaceId;
 use crate::{Design, manifest, table, wal};
 use terrane_policy::TreeShape;
 
-/// A decoder to be fed.
+/// A decoder to fuzz.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is that of its file in `fuzz/targets`.
+    /// The name, as of its file in `fuzz/targets`.
     pub name: &'static str,
-    /// Feeds it once.
+    /// Runs the target on one input.
     pub run: fn(&[u8]),
-    /// Input that it takes.
+    /// Valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "batch", run: batch, seeds: batch_seeds },
     Target { name: "design", run: design, seeds: design_seeds },
@@ -59,10 +58,10 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Feeds the target of a name.
+/// Runs the target of a name.
 ///
 /// # Panics
-/// There is none, or it found something.
+/// If there is no such target, or it found a bug.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     assert!(target.is_some(), "there is no target {name}");
@@ -153,7 +152,7 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name)
     }
 
-    /// Damage of the kinds that files meet, and of those that decoders stumble over.
+    /// Damage as files suffer it, and damage that decoders tend to mishandle.
     fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
         const NUMBERS: [u64; 8] = [0, 1, 0x7f, 0x80, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
         let at = rng.index(bytes.len() + 1);

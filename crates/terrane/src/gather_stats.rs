@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use terrane_policy::Admission;
 
 use crate::engine::{Engine, Opened, pressure_of};
-use crate::stats::{CachePart, LEVELS_COUNTED, MetricGroup};
+use crate::stats::{BlockKind, LEVELS_COUNTED, MetricGroup};
 use crate::stats::{
     CacheStats, CurrentStall, LevelStats, MembufferStats, MemoryStats, StallStats, Stats,
 };
@@ -86,9 +86,9 @@ fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
     let counters = &engine.counters;
     let of = |level| LevelStats {
         get_blocks: counters.get_blocks(level),
-        data_misses: counters.cache_misses(CachePart::Data, level),
-        index_misses: counters.cache_misses(CachePart::Index, level),
-        filter_misses: counters.cache_misses(CachePart::Filter, level),
+        data_misses: counters.cache_misses(BlockKind::Data, level),
+        index_misses: counters.cache_misses(BlockKind::Index, level),
+        filter_misses: counters.cache_misses(BlockKind::Filter, level),
         compactions: counters.compactions(level),
     };
     let mut all: Vec<_> = (0..LEVELS_COUNTED).map(of).collect();

@@ -9,36 +9,36 @@
 //! db.put("apple", "red")?;
 //! assert_eq!(db.get("apple")?.unwrap(), "red");
 //!
-//! // Together or not at all, and through the loss of power.
+//! Atomically, and durable under power failures.
 //! let mut batch = WriteBatch::new();
 //! batch.put("banana", "yellow").delete("apple");
 //! db.write_with(&batch, WriteOptions::new().durability(Durability::Sync))?;
 //!
-//! // In order, from either end, as it is now.
+//! In reverse order.
 //! let keys = db.iter()?.rev().map(|entry| entry.map(|(key, _)| key));
 //! assert_eq!(keys.collect::<Result<Vec<_>, _>>()?, ["banana"]);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! What a write survives is its [`Durability`]. How the tree is kept in shape is a [`Design`], a
-//! value with a text form that can be changed while the database is in use. What it does and holds
-//! is told by [`Db::stats`] and [`Db::tree`].
+//! [`Durability`] says which failures a write survives. A [`Design`] decides how the tree is
+//! organized; it is a value with a text form and can be changed while the database is in use.
+//! [`Db::stats`] and [`Db::tree`] report activity and state.
 //!
 //! | to | use |
 //! |---|---|
-//! | open, with options or to read only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
+//! | open, with options or read-only | [`Db::open`], [`Options`], [`Db::open_read_only`] |
 //! | write | [`Db::put`], [`Db::delete`], [`Db::delete_range`], [`WriteBatch`] |
 //! | read | [`Db::get`], [`Db::multi_get`], [`Db::range`], [`Db::prefix`], [`Db::first`], [`Db::last`], [`Iter`] |
-//! | read what was | [`Db::snapshot`] |
-//! | have trees of their own | [`Db::keyspace`] |
+//! | read a consistent snapshot | [`Db::snapshot`] |
+//! | create independent trees | [`Db::keyspace`] |
 //! | shape trees | [`Db::set_design`], [`Db::compact_range`], [`policy::catalogue`] |
-//! | follow what it does | [`Options::on_event`], [`Db::events`] |
-//! | copy, look into, verify, repair | [`Db::checkpoint`], [`inspect`] |
+//! | follow background activity | [`Options::on_event`], [`Db::events`] |
+//! | copy, inspect, verify, repair | [`Db::checkpoint`], [`inspect`] |
 //! | test with crashes and faults | [`storage::MemoryStorage`], [`storage::FaultStorage`] |
 //!
-//! Handles, snapshots and iterators have no lifetimes and may be used from any thread. Errors say
-//! what is wrong, where, and by their [`ErrorKind`] what the caller can do.
+//! Handles, snapshots and iterators have no lifetimes and may be used from any thread. An error
+//! names the file and the problem, and its [`ErrorKind`] says what the caller can do.
 #![deny(unsafe_code)]
 
 mod batch;
@@ -108,7 +108,7 @@ pub use value::{Key, Value};
 pub use write_batch::WriteBatch;
 pub use write_options::WriteOptions;
 
-/// The example of the README is a test.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,8 +1,8 @@
-//! Who holds how much memory.
+//! Accounting of memory by holder.
 //!
-//! Everything that grows with the data charges what it takes to one of a few holders, and the sum
-//! is what the memory budget bounds. Blocks charge themselves for as long as they live, also when
-//! the cache has let go of them and an iterator or a value still pins them.
+//! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
+//! the sum. A block is charged while it exists, also after the cache evicted it, if an iterator or
+//! a value pins it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct MemoryLedger {
     /// Blocks read from tables: cached, pinned, or both.
     pub(crate) blocks: AtomicUsize,
-    /// Write buffers that take writes or wait to be flushed.
+    /// Memtables, active and immutable.
     pub(crate) memtables: AtomicUsize,
     /// Buffers of flushes and compactions.
     pub(crate) jobs: AtomicUsize,
 }
 
-/// Bytes that are charged to a holder until this is dropped.
+/// Bytes charged to a holder until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     ledger: Arc<MemoryLedger>,
@@ -32,7 +32,7 @@ impl Charge {
         holder: fn(&MemoryLedger) -> &AtomicUsize,
         bytes: usize,
     ) -> Self {
-        // Relaxed: the sums order nothing.
+        // Relaxed: no other memory access depends on the sums.
         holder(ledger).fetch_add(bytes, Ordering::Relaxed);
         Self { ledger: Arc::clone(ledger), holder, bytes }
     }

@@ -1,4 +1,4 @@
-//! A memtable alone, without a database: for measuring what the structure itself does.
+//! A memtable without a database, to measure the data structure alone.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use terrane_policy::MemtableKind;
 
 use crate::engine::memtable_config;
 
-/// An empty memtable of a kind, as a tree of that design with a buffer of this size would have it.
+/// Returns an empty memtable as a tree of this design with a buffer of this size would create.
 pub fn new(kind: MemtableKind, buffer_bytes: u64, pool: &Arc<Pool>) -> Arc<Memtable> {
     Memtable::new(memtable_config(kind, buffer_bytes, None), pool)
 }
 
-/// As [`new`], in the place of `before`: it expects keys and entries such as that one holds.
+/// As [`new`], but sized for keys and entries like those of `before`, as at a rotation.
 pub fn new_after(
     before: &Memtable,
     kind: MemtableKind,

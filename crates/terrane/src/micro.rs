@@ -1,7 +1,7 @@
-//! The inner loops, one by one, for `benches/micro.rs`. Not part of the interface.
+//! The inner loops, one by one, for `benches/micro.rs`. Not part of the public interface.
 //!
-//! Each function prepares what it needs and answers with an operation that takes a number, so that
-//! what is measured is the loop alone.
+//! Each function prepares its data and returns an operation on a number, so that the benchmark
+//! measures the loop alone.
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up has no result")]
 #![allow(missing_docs, reason = "names say it")]
 
@@ -28,7 +28,7 @@ use crate::wal::{LogConfig, LogEnvironment, LogSync, LogWriter, Recovery};
 
 pub const ENTRIES_MERGED: u64 = 100_000;
 
-/// A key of 16 bytes that looks random.
+/// A pseudo-random key of 16 bytes.
 pub fn key(number: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
@@ -36,7 +36,7 @@ pub fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Finds an entry in one of some blocks of 4 KiB, which together are larger than any cache.
+/// Searches for an entry in blocks of 4 KiB that together exceed every cache.
 pub fn block_search() -> impl FnMut(u64) {
     const BLOCKS: u64 = 20_000;
     const ENTRIES: u64 = 34;
@@ -53,7 +53,7 @@ pub fn block_search() -> impl FnMut(u64) {
     }
 }
 
-/// Asks a filter of a million keys for one that is not there.
+/// Probes a filter of a million keys for an absent key.
 pub fn filter_probe() -> impl FnMut(u64) {
     let filter = MicroFilter::new((0..1_000_000).map(key), 10.0);
     move |number| {
@@ -61,7 +61,7 @@ pub fn filter_probe() -> impl FnMut(u64) {
     }
 }
 
-/// Appends a put of 16 and 100 bytes to a log in `dir`, which is written anew as it fills.
+/// Appends a put of 16 + 100 bytes to a log in `dir`, which is recreated when it is full.
 pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
     let storage = Arc::new(DiskStorage);
     let recovery = Recovery::open(&*storage, dir, 1).expect("the directory is empty");
@@ -89,7 +89,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
     }
 }
 
-/// Merges [`ENTRIES_MERGED`] entries of two tables, which take turns, into one; all in memory.
+/// Merges [`ENTRIES_MERGED`] entries of two tables with alternating keys into one, in memory.
 pub fn merge_two() -> impl FnMut(u64) {
     let storage = MemoryStorage::new(1);
     let environment = Arc::new(TableEnvironment {

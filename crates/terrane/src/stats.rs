@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use terrane_policy::{Pressure, StallCause};
 
-pub(crate) use counters::{CachePart, Counters, LEVELS_COUNTED, stripe_of_thread};
+pub(crate) use counters::{BlockKind, Counters, LEVELS_COUNTED, stripe_of_thread};
 pub(crate) use metric::MetricGroup;
 pub use metric::{Metric, MetricKind, MetricUnit};
 pub(crate) use metrics::Counter;

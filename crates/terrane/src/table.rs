@@ -7,22 +7,34 @@
 //! +--------------+-----+----------------+-----+--------+------------+-------+------------+--------+
 //! ```
 //!
-//! Every part but the footer is followed by its compression and its checksum ([`stored`]). A table
-//! is written once from front to back, synced, and never changed or renamed; its name tells its
-//! number and which opening of which database wrote it, so that no two tables ever share one.
+//! Every part except the footer is followed by its compression and its checksum ([`stored`]). A
+//! table is written once from front to back, synced, and never changed or renamed. Its name has its
+//! number and the random number of the opening that wrote it, so that no two tables share a name.
 //!
 //! Entries are ordered by key, and within a key from new to old. All versions of a key are in one
 //! table of a run. Each module documents its part byte by byte.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `writer`, `sink` | write a table; the file behind it |
+//! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
+//! | `reader`, `open_table`, `blocks`, `lookup` | lifecycle, opening, the read path, lookups |
+//! | `cursor`, `read_ahead` | scans; reading a whole table once |
+//! | `warming` | inserts new blocks into the cache |
+//! | `verify`, `salvage` | checks a table; reads a damaged one |
 
 mod block;
+mod blocks;
 mod cursor;
 mod filter;
 mod footer;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod index;
+mod lookup;
 #[cfg(feature = "micro")]
 mod micro;
+mod open_table;
 mod properties;
 mod range_block;
 mod read_ahead;
@@ -39,9 +51,10 @@ mod writer;
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::filter_hash;
 pub(crate) use footer::{FOOTER_BYTES, Footer};
+pub(crate) use lookup::FoundVersion;
 #[cfg(feature = "micro")]
 pub(crate) use micro::{MicroBlock, MicroFilter};
-pub(crate) use reader::{Found, ReadPath, Table, TableEnvironment};
+pub(crate) use reader::{ReadPath, Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use stored::TableFileId;
 pub use warming::CacheWarming;

@@ -1,7 +1,7 @@
-//! A tree of open tables, at one moment.
+//! An immutable tree of open tables.
 //!
-//! A version never changes: an edit makes the next one. Readers hold on to the version that they
-//! began with, and with it to its tables.
+//! An edit creates a new version. A reader pins the version that it began with, and thereby its
+//! tables.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -13,14 +13,14 @@ use crate::error::Result;
 use crate::table::Table;
 use crate::types::SeqNo;
 
-/// Levels, runs and tables, ready to be read.
+/// Levels, runs and tables, ready for reads.
 #[derive(Debug, Default)]
 pub(crate) struct Version {
     shape: TreeShape,
     /// All runs, newest data first.
     runs: Vec<Arc<OpenRun>>,
     tables: BTreeMap<TableId, Arc<Table>>,
-    /// The range tombstones of all tables together, put together when first needed.
+    /// The range tombstones of all tables, merged when first needed.
     range_tombstones: OnceLock<RangeTombstones>,
     has_range_tombstones: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Version {
 #[derive(Debug)]
 pub(crate) struct OpenRun {
     tables: Vec<Arc<Table>>,
-    /// Heads of the first keys of all tables.
+    /// The heads of the first keys of all tables.
     heads: Vec<u64>,
     largest_seq: SeqNo,
 }
@@ -40,7 +40,7 @@ impl OpenRun {
         Self::of_tables(tables.collect())
     }
 
-    /// A run of the given tables, which are in key order and do not overlap.
+    /// A run of tables in key order without overlaps.
     pub(crate) fn of_tables(tables: Vec<Arc<Table>>) -> Self {
         let infos = || tables.iter().map(|table| table.info());
         Self {
@@ -63,7 +63,7 @@ impl OpenRun {
     pub(crate) fn index_at_or_before(&self, key: &[u8]) -> Option<usize> {
         let head = head_of(key);
         let mut after = self.heads.partition_point(|&other| other <= head);
-        // Among tables whose first keys have the same head, the keys decide.
+        // Tables whose first keys have the same head are compared by key.
         while after > 0 && self.heads.get(after - 1) == Some(&head) {
             let begins_after =
                 self.tables.get(after - 1).is_some_and(|table| *table.info().range.start > *key);
@@ -75,7 +75,7 @@ impl OpenRun {
         after.checked_sub(1)
     }
 
-    /// The table that may hold `key`.
+    /// The table that may have `key`.
     #[inline]
     pub(crate) fn table_for(&self, key: &[u8]) -> Option<&Arc<Table>> {
         let table = self.tables.get(self.index_at_or_before(key)?)?;
@@ -84,7 +84,7 @@ impl OpenRun {
 }
 
 impl Version {
-    /// A version of `shape`. `tables` holds all of its tables, and may hold others.
+    /// A version of `shape`. `tables` has all of its tables, and may have others.
     pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
         for (number, level) in shape.levels.iter().enumerate() {

@@ -102,11 +102,11 @@ impl MergeCursor {
         self.order.clear();
         let mut sources = self.sources.iter_mut();
         let sought = sources
-            .try_for_each(|source| source.approach(key))
+            .try_for_each(|source| source.prefetch(key))
             .and_then(|()| self.each(Direction::Forward, |source| source.seek(key, seq)));
         if sought.is_err() {
             // Clear the prefetched positions of sources that were not reached.
-            self.sources.iter_mut().for_each(Source::forget_approach);
+            self.sources.iter_mut().for_each(Source::forget_prefetch);
         }
         sought
     }

@@ -78,18 +78,18 @@ impl RunCursor {
     }
 
     /// Prefetches the memory that a seek to `key` reads.
-    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         let Some(index) = self.run.index_at_or_before(key) else {
-            self.forget_approach();
+            self.forget_prefetch();
             return Ok(());
         };
-        self.open(index).map_or(Ok(()), |entries| entries.approach(key))
+        self.open(index).map_or(Ok(()), |entries| entries.prefetch(key))
     }
 
-    /// Discards the position that [`RunCursor::approach`] prepared.
-    pub(crate) fn forget_approach(&mut self) {
+    /// Discards the position that [`RunCursor::prefetch`] prepared.
+    pub(crate) fn forget_prefetch(&mut self) {
         if let Some(entries) = &mut self.entries {
-            entries.forget_approach();
+            entries.forget_prefetch();
         }
     }
 

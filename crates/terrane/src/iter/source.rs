@@ -91,17 +91,17 @@ impl Source {
     }
 
     /// Prefetches the memory that a seek to `key` reads.
-    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
+    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         match self {
             Self::Memtable(_) => Ok(()),
-            Self::Run(cursor) => cursor.approach(key),
+            Self::Run(cursor) => cursor.prefetch(key),
         }
     }
 
-    /// Discards the position that [`Source::approach`] prepared.
-    pub(crate) fn forget_approach(&mut self) {
+    /// Discards the position that [`Source::prefetch`] prepared.
+    pub(crate) fn forget_prefetch(&mut self) {
         if let Self::Run(cursor) = self {
-            cursor.forget_approach();
+            cursor.forget_prefetch();
         }
     }
 

@@ -25,20 +25,41 @@ struct Stripe {
 /// A kind of block in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum CachePart {
+pub(crate) enum BlockKind {
     Data,
     Index,
     Filter,
 }
 
-const CACHE_PARTS: usize = CachePart::Filter as usize + 1;
+const BLOCK_KINDS: usize = BlockKind::Filter as usize + 1;
+
+impl BlockKind {
+    /// The kind in an error.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data block",
+            Self::Index => "index",
+            Self::Filter => "filter",
+        }
+    }
+
+    /// The counter of cache hits.
+    #[inline]
+    pub(crate) fn hits(self) -> Counter {
+        match self {
+            Self::Data => Counter::CacheDataHits,
+            Self::Index => Counter::CacheIndexHits,
+            Self::Filter => Counter::CacheFilterHits,
+        }
+    }
+}
 
 /// All counters of a database.
 #[derive(Debug)]
 pub(crate) struct Counters {
     stripes: Box<[Stripe]>,
     /// Cache misses by level. Not striped, because each miss reads from storage.
-    cache_misses: [[AtomicU64; LEVELS_COUNTED]; CACHE_PARTS],
+    cache_misses: [[AtomicU64; LEVELS_COUNTED]; BLOCK_KINDS],
     /// Compactions that rewrote data, by input level.
     compactions: [AtomicU64; LEVELS_COUNTED],
     /// Wall time of compactions that rewrote data.
@@ -89,9 +110,9 @@ impl Counters {
 
     /// Counts a cache miss for a block of a table in `level`.
     #[cold]
-    pub(crate) fn add_cache_miss(&self, part: CachePart, level: u8) {
+    pub(crate) fn add_cache_miss(&self, kind: BlockKind, level: u8) {
         let level = usize::from(level).min(LEVELS_COUNTED - 1);
-        self.cache_misses[part as usize][level].fetch_add(1, Ordering::Relaxed);
+        self.cache_misses[kind as usize][level].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a compaction that rewrote data of `level`.
@@ -111,8 +132,8 @@ impl Counters {
     }
 
     /// Cache misses for blocks of tables in `level`.
-    pub(crate) fn cache_misses(&self, part: CachePart, level: usize) -> u64 {
-        let count = self.cache_misses[part as usize].get(level);
+    pub(crate) fn cache_misses(&self, kind: BlockKind, level: usize) -> u64 {
+        let count = self.cache_misses[kind as usize].get(level);
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 

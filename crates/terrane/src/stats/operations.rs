@@ -1,36 +1,36 @@
-//! Operations by their kinds, as a database counts and remembers them.
+//! Operation counts by kind, and the operation history.
 
 use super::{Counter, Counters};
 
-/// How many operations of each kind a database was asked for, in all its keyspaces.
+/// Operation counts by kind, over all keyspaces of a database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OperationCounts {
-    /// Keys that were put or deleted and ranges that were deleted, each of a batch.
+    /// Puts, deletes of keys and deletes of ranges, counting each operation of a batch.
     pub writes: u64,
-    /// Deletes of keys and of ranges among them.
+    /// Deletes of keys and of ranges.
     pub deletes: u64,
-    /// Keys and values written, in bytes.
+    /// User bytes written: the lengths of keys and values as passed in.
     pub written_bytes: u64,
-    /// Point lookups, each key of many.
+    /// Point lookups, counting each key of a `multi_get`.
     pub gets: u64,
     /// Point lookups that found a value.
     pub gets_found: u64,
-    /// Iterators made.
+    /// Iterators created.
     pub scans: u64,
-    /// Entries that they went to; coming to an end counts as one.
+    /// Entries that iterators moved to; reaching the end counts as one.
     pub scan_entries: u64,
-    /// The time for which the database was open meanwhile, in microseconds.
+    /// The time that the database was open, in microseconds.
     pub open_micros: u64,
 }
 
 impl OperationCounts {
-    /// How many they are.
+    /// Returns the total number of operations.
     pub fn total(&self) -> u64 {
         self.writes.saturating_add(self.gets).saturating_add(self.scans)
     }
 
-    /// What was done since `before`, which was counted earlier of the same opening.
+    /// Returns the growth since `before`, which was counted earlier in the same opening.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let pairs = self.numbers().into_iter().zip(before.numbers());
@@ -38,7 +38,7 @@ impl OperationCounts {
         Self::of_numbers(|| numbers.next().unwrap_or_default())
     }
 
-    /// What was counted so far, after so much time.
+    /// The counts so far, after `open_micros` of open time.
     pub(crate) fn of(counters: &Counters, open_micros: u64) -> Self {
         let count = |counter| counters.get(counter);
         Self {
@@ -53,14 +53,14 @@ impl OperationCounts {
         }
     }
 
-    /// All of them, in the order in which they are kept.
+    /// All numbers, in the order of the manifest.
     pub(crate) fn numbers(&self) -> [u64; 8] {
         let Self { writes, deletes, written_bytes, gets, gets_found, scans, .. } = *self;
         let Self { scan_entries, open_micros, .. } = *self;
         [writes, deletes, written_bytes, gets, gets_found, scans, scan_entries, open_micros]
     }
 
-    /// The same from numbers that come in this order.
+    /// The counts from numbers in this order.
     pub(crate) fn of_numbers(mut next: impl FnMut() -> u64) -> Self {
         Self {
             writes: next(),

@@ -1,4 +1,4 @@
-//! Data blocks: entries in order, with an array to search them by.
+//! Data blocks: sorted entries with an array to search them by.
 //!
 //! ```text
 //! +-------+-------+--------------+---------------+----------+--------+---------+
@@ -9,17 +9,17 @@
 //!         | varint           | varint        |                       |       |
 //! ```
 //!
-//! - `shape`: the length of the prefix in bits 0 to 30; bit 31 is set where offsets are 32 bits wide.
-//! - `prefix`: the bytes that all keys of the block begin with; what is left is a key's suffix.
-//! - `heads`: the first four bytes of each suffix, filled up with zeros, as a big-endian number
-//!   (stored little-endian). A search looks at these few neighbouring cache lines, and then at one
-//!   entry. The bytes are not stored again in the entry.
-//! - `offsets`: where each entry starts, from the start of the entries; it ends where the next one
+//! - `shape`: the length of the prefix in bits 0 to 30; bit 31 is set if offsets are 32 bits wide.
+//! - `prefix`: the common prefix of all keys of the block; the rest of a key is its suffix.
+//! - `heads`: the first four bytes of each suffix, padded with zeros, as a big-endian number
+//!   (stored little-endian). A search reads these few adjacent cache lines and then one entry.
+//!   Entries do not repeat these bytes.
+//! - `offsets`: the start of each entry, relative to the first; an entry ends where the next one
 //!   starts.
 //! - sequence number and kind: `(seq - base) << 1 | kind`, kind 1 for a value, 0 for a tombstone.
 //!
-//! Everything is checked against the length of the block before it is used, so that no block makes
-//! a reader panic, whatever its checksum says.
+//! Every length and offset is checked against the block before use, so that no block makes a reader
+//! panic, even with a valid checksum.
 
 mod builder;
 mod cursor;
@@ -37,13 +37,13 @@ use terrane_memtable::prefetch_lines;
 use crate::codec::{DecodeError, Decoded, Reader};
 use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
 
-/// Cache lines of an entry that are worth asking for: its key and the beginning of its value.
+/// Cache lines of an entry to prefetch: its key and the start of its value.
 const ENTRY_LINES: usize = 3;
 
 pub(super) const HEAD_BYTES: usize = 4;
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
 
-/// Where the parts of a block lie. Kept beside the bytes, so that a cursor need not parse twice.
+/// The offsets of a block's parts, kept with the bytes so that cursors need not parse again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layout {
     count: usize,
@@ -80,14 +80,14 @@ impl Layout {
     }
 }
 
-/// A data block, ready to be searched.
+/// A parsed data block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'a> {
     bytes: &'a [u8],
     layout: &'a Layout,
 }
 
-/// One entry of a block, with its key still in parts.
+/// An entry of a block, its key in two parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawEntry<'a> {
     pub(super) seq: SeqNo,
@@ -96,7 +96,7 @@ pub(super) struct RawEntry<'a> {
     suffix_len: usize,
     rest: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Where the value lies in the block.
+    /// The offset of the value in the block.
     pub(super) value_start: usize,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Block<'a> {
         let suffix = &key[shared..];
         let head = head_of_suffix(suffix);
         let mut low = lower_bound(self.heads(), head);
-        // Within the entries of the same head, the rest of the key decides.
+        // Entries with the same head are ordered by the rest of the key.
         let has_head = |index| index < self.len() && self.head(index) == head;
         let mut high = match (has_head(low), has_head(low + 1)) {
             (false, _) => low,
@@ -204,7 +204,7 @@ impl<'a> Block<'a> {
         Ok(low)
     }
 
-    /// The first entry at or after `(key, seq)`, if it is one of `key`.
+    /// The first entry at or after `(key, seq)`, if its key is `key`.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
         let index = self.search(key, seq)?;
         if index == self.len() {
@@ -214,8 +214,8 @@ impl<'a> Block<'a> {
         Ok(self.is_key(&entry, key).then_some(entry))
     }
 
-    /// Asks for the memory of the first entry at or after `(key, seq)`.
-    pub(super) fn approach(&self, key: &[u8], seq: SeqNo) {
+    /// Prefetches the first entry at or after `(key, seq)`.
+    pub(super) fn prefetch(&self, key: &[u8], seq: SeqNo) {
         let start = self.search(key, seq).ok().and_then(|index| self.offset(index));
         let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
         prefetch_lines(
@@ -247,7 +247,7 @@ impl RawEntry<'_> {
     #[inline]
     fn write_suffix(&self, prefix_len: usize, key: &mut Vec<u8>) {
         key.truncate(prefix_len);
-        // All four, for a copy of fixed length is an instruction.
+        // Copies all four bytes, because a copy of fixed length is one instruction.
         key.extend_from_slice(&self.head.to_be_bytes());
         if self.suffix_len < HEAD_BYTES {
             key.truncate(prefix_len + self.suffix_len);
@@ -255,11 +255,11 @@ impl RawEntry<'_> {
         key.extend_from_slice(self.rest);
     }
 
-    /// The order of this entry against `(suffix, seq)`, whose head is `head`.
+    /// Compares this entry with `(suffix, seq)`, whose head is `head`.
     #[inline]
     fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {
         let rest = suffix.get(HEAD_BYTES..).unwrap_or_default();
-        // Heads are filled up with zeros: among equal ones a shorter suffix is the smaller one.
+        // Heads are padded with zeros, so among equal heads the shorter suffix is smaller.
         self.head
             .cmp(&head)
             .then_with(|| self.rest.cmp(rest))
@@ -268,7 +268,7 @@ impl RawEntry<'_> {
     }
 }
 
-/// The first four bytes of a suffix as a number, filled up with zeros.
+/// The first four bytes of a suffix as a number, padded with zeros.
 #[inline]
 pub(super) fn head_of_suffix(suffix: &[u8]) -> u32 {
     match suffix.first_chunk::<HEAD_BYTES>() {
@@ -284,9 +284,9 @@ fn head_at(heads: &[u8], index: usize) -> u32 {
     u32::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// The number of heads below `target`; heads rise.
+/// The number of heads below `target`, in rising heads.
 ///
-/// Halving narrows large blocks down; what is left is counted without a branch.
+/// Narrows large blocks by halving, then counts the rest without branches.
 #[inline]
 fn lower_bound(heads: &[u8], target: u32) -> usize {
     const COUNTED: usize = 64;

@@ -1,4 +1,4 @@
-//! A position in a table.
+//! A cursor over a table.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::error::{Error, Result};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 
-/// Walks the entries of a table, both ways.
+/// A cursor over the entries of a table, in both directions.
 #[derive(Debug)]
 pub(crate) struct TableCursor {
     table: Arc<Table>,
-    /// The number of the block that `entries` walks.
+    /// The number of the block of `entries`.
     block: usize,
     entries: BlockCursor,
-    /// The block of the key that is sought next.
-    approached: Option<usize>,
-    /// Reads blocks, where all of the table will be read once.
+    /// The block of the key that was prefetched for the next seek.
+    prefetched: Option<usize>,
+    /// Reads blocks ahead, for a cursor that reads the whole table once.
     ahead: Option<Box<ReadAhead>>,
 }
 
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
-        Self { table, block: 0, entries: BlockCursor::default(), approached: None, ahead: None }
+        Self { table, block: 0, entries: BlockCursor::default(), prefetched: None, ahead: None }
     }
 
-    /// A cursor that goes through the table once, from front to back: it reads about `piece_bytes`
-    /// at a time, past the cache, and tells `heat` what the cache has of it.
+    /// A cursor that reads the table once from front to back, about `piece_bytes` at a time and
+    /// past the cache. It reports to `heat` which blocks the cache has.
     pub(crate) fn read_ahead(
         table: Arc<Table>,
         piece_bytes: usize,
@@ -70,7 +70,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_first(&mut self) -> Result<()> {
-        self.approached = None;
+        self.prefetched = None;
         if self.load(0)? {
             self.step(BlockCursor::seek_first)?;
         }
@@ -78,7 +78,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
-        self.approached = None;
+        self.prefetched = None;
         let count = self.table.block_count()?;
         if count > 0 && self.load(count - 1)? {
             self.step(BlockCursor::seek_last)?;
@@ -86,29 +86,29 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Asks for the memory that a seek of `key` will need, and remembers where it is.
-    pub(crate) fn approach(&mut self, key: &[u8]) -> Result<()> {
-        // If it fails, the place of an earlier key is not that of this one.
-        self.approached = None;
-        self.approached = Some(self.table.approach(key)?);
+    /// Prefetches memory for a seek to `key`, and remembers its block.
+    pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
+        // Cleared first: after an error the block of an earlier key must not remain.
+        self.prefetched = None;
+        self.prefetched = Some(self.table.prefetch_block(key)?);
         Ok(())
     }
 
-    /// The next seek is of another key than the one that was approached.
-    pub(crate) fn forget_approach(&mut self) {
-        self.approached = None;
+    /// Discards a prefetched position: the next seek is for another key.
+    pub(crate) fn forget_prefetch(&mut self) {
+        self.prefetched = None;
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         if self.ahead.is_none() {
-            self.table.note_read();
+            self.table.record_read();
         }
-        let mut block = match self.approached.take() {
+        let mut block = match self.prefetched.take() {
             Some(block) => block,
             None => self.table.block_of(key)?,
         };
-        // Versions of the key may go on in the blocks after the first one.
+        // Versions of the key may continue in the following blocks.
         while self.load(block)? {
             self.step(|entries| entries.seek(key, seq))?;
             if self.is_valid() {
@@ -119,10 +119,10 @@ impl TableCursor {
         Ok(())
     }
 
-    /// The last entry before `(key, seq)`.
+    /// Moves to the last entry before `(key, seq)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.approached = None;
-        // Versions of a key may fill more blocks than the first: look from the first entry after.
+        self.prefetched = None;
+        // Versions of a key may span several blocks, so search from the first entry after it.
         self.seek(key, seq)?;
         if self.is_valid() { self.previous() } else { self.seek_last() }
     }
@@ -133,16 +133,17 @@ impl TableCursor {
         if self.entries.is_valid() { Ok(()) } else { self.skip_forward() }
     }
 
-    /// The first entry of the next key.
+    /// Moves to the first entry of the next key.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         self.step(BlockCursor::next_key)?;
         if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
     }
 
-    /// From past the end of a block, to the first entry that is not of the last key of it.
+    /// Moves from past the end of a block to the first entry with another key than the block's
+    /// last.
     fn skip_key(&mut self) -> Result<()> {
-        // The key that the cursor was on last; a block that goes on with it begins with it.
+        // The last key of the cursor; a block that continues it begins with it.
         while self.table.continues_in(self.block + 1, self.entries.key())? {
             self.skip_forward()?;
             self.step(BlockCursor::next_key)?;
@@ -161,7 +162,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// From past the end of a block, to the first entry of the next one.
+    /// Moves from past the end of a block to the first entry of the next one.
     fn skip_forward(&mut self) -> Result<()> {
         if !self.entries.is_valid() && self.load(self.block + 1)? {
             self.step(BlockCursor::seek_first)?;
@@ -169,7 +170,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Takes the block of this number, if there is one; the cursor is on no entry then.
+    /// Selects a block by number, if it exists; the cursor is then not on an entry.
     fn load(&mut self, number: usize) -> Result<bool> {
         if number >= self.table.block_count()? {
             self.entries.clear();

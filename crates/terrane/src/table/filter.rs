@@ -1,8 +1,7 @@
 //! Bloom filters in blocks of one cache line (Putze, Sanders, Singler 2007).
 //!
-//! A key sets and tests all of its bits within one line of 64 bytes, so that a lookup that finds
-//! nothing costs one cache miss. Bits per key may be any fraction; the number of probes follows
-//! from it.
+//! All bits of a key are within one line of 64 bytes, so a probe costs one cache miss. Bits per key
+//! may be fractional; the number of probes follows from them.
 //!
 //! ```text
 //! +---------+-----+-------------+--------+
@@ -19,13 +18,13 @@ use crate::codec::{DecodeError, Decoded};
 const LINE_BYTES: usize = 64;
 const LINE_BITS: f64 = 512.0;
 
-/// The hash by which keys enter and are looked up in all filters.
+/// The hash of a key in all filters.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }
 
-/// The filter of a set of hashes; `None` where no bits are to be spent.
+/// The filter of a set of hashes; `None` for zero bits per key.
 pub(super) fn build(hashes: &[u64], bits_per_key: f64) -> Option<Vec<u8>> {
     let wanted_bits = hashes.len() as f64 * bits_per_key;
     if wanted_bits < 1.0 {
@@ -48,7 +47,7 @@ pub(super) fn build(hashes: &[u64], bits_per_key: f64) -> Option<Vec<u8>> {
     Some(filter)
 }
 
-/// ln 2 bits of every bit per key, a little fewer where many bits crowd into one line.
+/// ln 2 times the bits per key, slightly fewer for many bits, which collide within a line.
 fn probes_for(bits_per_key: f64) -> u8 {
     let ideal = bits_per_key * std::f64::consts::LN_2;
     let crowded = if bits_per_key > 8.0 { ideal * 0.9 } else { ideal };
@@ -57,11 +56,11 @@ fn probes_for(bits_per_key: f64) -> u8 {
 
 #[inline]
 fn line_of(hash: u64, lines: usize) -> usize {
-    // The upper half of the product spreads hashes evenly over any number of lines.
+    // The upper half of the product maps hashes evenly to any number of lines.
     ((u128::from(hash) * lines as u128) >> 64) as usize
 }
 
-/// Positions within a line, from the part of the hash that does not choose the line.
+/// Bit positions within a line, from the part of the hash that does not select the line.
 #[inline]
 fn bits_of(hash: u64, probes: u8) -> impl Iterator<Item = usize> {
     let mut state = hash as u32;
@@ -88,14 +87,14 @@ impl<'a> Filter<'a> {
         Ok(Self { lines, probes })
     }
 
-    /// Asks for the line of memory that the key of this hash is looked up in.
+    /// Prefetches the line of a key's hash.
     #[inline]
-    pub(crate) fn approach(&self, hash: u64) {
+    pub(crate) fn prefetch(&self, hash: u64) {
         let line = line_of(hash, self.lines.len() / LINE_BYTES);
         prefetch_lines(self.lines.get(line * LINE_BYTES..).unwrap_or_default(), 1);
     }
 
-    /// Whether the key of this hash may be in the set. There are no false negatives.
+    /// Whether the set may have the key of this hash. There are no false negatives.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let line = line_of(hash, self.lines.len() / LINE_BYTES) * LINE_BYTES;

@@ -1,11 +1,11 @@
-//! The last bytes of a table: where everything else is.
+//! The footer of a table, which locates all other parts.
 //!
 //! ```text
 //! +--------+------------------+-------+------------+--------------+--------+---------+----------+-------+
 //! | filter | range tombstones | index | properties | table number | writer | version | checksum | magic |
 //! | handle | handle           | handle| handle     | u64          | u64    | u32     | u64      | u64   |
 //! +--------+------------------+-------+------------+--------------+--------+---------+----------+-------+
-//! handle: | offset u64 | length u32 |, both 0 where there is none; the length is without the trailer
+//! handle: | offset u64 | length u32 |, both 0 for a missing part; the length excludes the trailer
 //! ```
 
 use std::path::Path;
@@ -23,7 +23,7 @@ const HANDLE_BYTES: usize = 12;
 /// The length of a footer.
 pub(crate) const FOOTER_BYTES: usize = 4 * HANDLE_BYTES + 8 + 8 + 4 + 8 + 8;
 
-/// Where a block lies: its offset in the file, and its length without the trailer.
+/// The location of a block: its file offset, and its length without the trailer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) offset: u64,
@@ -36,7 +36,7 @@ impl Handle {
     }
 }
 
-/// Where the parts of a table lie, and which table it is.
+/// The locations of a table's parts, and the table's identity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) filter: Handle,

@@ -1,4 +1,4 @@
-//! The decoders of a table, fed with anything.
+//! Fuzz targets for the decoders of a table.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::types::{EntryKind, MAX_SEQ};
 const ID: TableFileId = TableFileId { number: 7, writer: 0xabc };
 const DIR: &str = "db";
 
-/// More entries than any file that is fed here can hold: a walk beyond them does not end.
+/// More entries than any fuzzer input can hold; a longer scan does not terminate.
 const STEPS_MAX: usize = 1 << 20;
 
 const KEYS: [&[u8]; 5] = [b"", b"key03", b"key1", b"key1\0", b"\xff\xff"];
@@ -77,7 +77,7 @@ pub(crate) fn block(bytes: &[u8]) {
     }
     for key in KEYS.into_iter().chain([bytes.get(..20).unwrap_or(bytes)]) {
         for seq in [0, 5, MAX_SEQ] {
-            block.approach(key, seq);
+            block.prefetch(key, seq);
             let found = block.search(key, seq);
             assert!(found.is_err() || found.is_ok_and(|at| at <= block.len()));
             if let Ok(Some(entry)) = block.find(key, seq) {
@@ -90,7 +90,7 @@ pub(crate) fn block(bytes: &[u8]) {
 pub(crate) fn filter(bytes: &[u8]) {
     if let Ok(filter) = Filter::parse(bytes) {
         for hash in [0, 1, u64::MAX, filter_hash(bytes)] {
-            filter.approach(hash);
+            filter.prefetch(hash);
             let _ = filter.may_contain(hash);
         }
     }
@@ -112,14 +112,14 @@ pub(crate) fn compressed_block(bytes: &[u8]) {
     }
 }
 
-/// A file of any bytes.
+/// Reads arbitrary bytes as a table file.
 pub(crate) fn file(bytes: &[u8]) {
     let sample = sample();
     read_everything(bytes, &sample.info);
 }
 
-/// A table in which bytes were changed and all checksums made to fit: four bytes of input say
-/// where, and what. So what a checksum would catch gets to the decoders.
+/// Reads a table with changed bytes and recomputed checksums: four bytes of input give the position
+/// and the value. So damage that a checksum would catch reaches the decoders.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let sample = sample();
     let mut file = sample.bytes.clone();
@@ -152,7 +152,7 @@ pub(crate) fn sealed_file(bytes: &[u8]) {
     read_everything(&file, &sample.info);
 }
 
-/// A good table, and the places in it that have a checksum behind them.
+/// A valid table, and its parts that are followed by a checksum.
 struct Sample {
     bytes: Vec<u8>,
     info: Arc<TableInfo>,
@@ -222,7 +222,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
     Table::new(ID, Arc::clone(info), Path::new(DIR), &environment)
 }
 
-/// Reads a file as a table by all the ways that there are.
+/// Reads a file as a table through every read path.
 fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
     let storage = MemoryStorage::new(1);
     let path = Path::new(DIR).join(ID.file_name());
@@ -235,7 +235,11 @@ fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
         for key in KEYS {
             check(table.may_contain(filter_hash(key)).map(|_| ()));
             check(table.get(key, MAX_SEQ).map(|_| ()));
-            check(table.approach(key).and_then(|block| table.approach_entry(block, key, MAX_SEQ)));
+            check(
+                table
+                    .prefetch_block(key)
+                    .and_then(|block| table.prefetch_entry(block, key, MAX_SEQ)),
+            );
         }
         let mut cursor = TableCursor::new(Arc::clone(&table));
         let first = cursor.seek_first();
@@ -276,7 +280,7 @@ fn walk(
     outcome
 }
 
-/// Bad bytes are told as what they are.
+/// Checks that bad bytes give an error of the right kind.
 fn check(outcome: Result<()>) {
     if let Err(error) = outcome {
         let kinds = [ErrorKind::Corruption, ErrorKind::Unsupported];
@@ -284,7 +288,7 @@ fn check(outcome: Result<()>) {
     }
 }
 
-/// Good input for each decoder of a part: footer, properties, index, block, filter, range
+/// Valid input for each decoder of a part: footer, properties, index, block, filter, range
 /// tombstones, compressed block.
 pub(crate) fn parts() -> [Vec<u8>; 7] {
     let sample = sample();
@@ -311,7 +315,7 @@ pub(crate) fn parts() -> [Vec<u8>; 7] {
     ]
 }
 
-/// A good file.
+/// A valid file.
 pub(crate) fn good_file() -> Vec<u8> {
     sample().bytes.clone()
 }

@@ -1,4 +1,4 @@
-//! The index of a table: fence pointers, searched where they lie.
+//! The index of a table: fence pointers, searched in place.
 //!
 //! ```text
 //! +-------+------------+-------------+-------------------+-------------+------------+--------+-------+
@@ -7,16 +7,15 @@
 //! +-------+------------+-------------+-------------------+-------------+------------+--------+-------+
 //! ```
 //!
-//! Block `i` has a separator: a key above the last key of block `i - 1` and not above its own
-//! first key, as short as possible; that of block 0 is its first key. All separators begin with
-//! `prefix`. What is left of one is its head, at most eight bytes filled up with zeros, and its
-//! rest, which ends at its place in `rests`. Block `i` lies from its offset to the next one; the
-//! top bit of an offset is set where the block begins with versions of the key that the block
-//! before ends with.
+//! Block `i` has a separator: the shortest key above the last key of block `i - 1` and not above
+//! its own first key; for block 0 its first key. All separators begin with `prefix`. The next up to
+//! eight bytes of a separator, padded with zeros, are its head; the remaining bytes are its rest,
+//! which ends at its offset in `rests`. Block `i` ends at the offset of the next one. The top bit
+//! of an offset is set if the block begins with versions of the previous block's last key.
 //!
-//! A search looks at heads first. Every sixteenth of them is kept in memory when the index is
-//! parsed, so few that they stay in the processor's cache: a table of 32 MiB has 4 KiB of them. What
-//! is left to look at are neighbours, which come from memory together with their offsets.
+//! A search compares heads first. Every sixteenth head is copied to memory when the index is
+//! parsed, few enough to stay in the processor's cache: 4 KiB for a table of 32 MiB. The remaining
+//! heads are adjacent, and are fetched together with their offsets.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Range;
@@ -29,7 +28,7 @@ use crate::types::MAX_KEY_LEN;
 const CONTINUES: u64 = 1 << 63;
 const HEAD_BYTES: usize = 8;
 
-/// Gathers fence pointers.
+/// Collects fence pointers.
 #[derive(Debug, Default)]
 pub(super) struct IndexBuilder {
     separators: Vec<u8>,
@@ -38,7 +37,7 @@ pub(super) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Adds the block at `offset`, whose first key is `first` and before which `last` came.
+    /// Adds the block at `offset` with first key `first`; `last` is the last key before it.
     pub(super) fn add(&mut self, last: Option<&[u8]>, first: &[u8], offset: u64) {
         let continues = last == Some(first);
         let separator = match last {
@@ -59,7 +58,7 @@ impl IndexBuilder {
         &self.separators[start..self.ends[index]]
     }
 
-    /// The index, where the last block ends at `end`.
+    /// Encodes the index; the last block ends at `end`.
     pub(super) fn finish(self, end: u64) -> Vec<u8> {
         let count = self.offsets.len();
         let prefix = match count {
@@ -99,7 +98,7 @@ fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     &first[..(shared + 1).min(first.len())]
 }
 
-/// Where the parts of an index lie.
+/// The offsets of an index's parts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IndexLayout {
     count: usize,
@@ -111,16 +110,16 @@ pub(super) struct IndexLayout {
     samples: Box<[u64]>,
 }
 
-/// One head in so many is kept in memory: the heads between two of those fill two cache lines.
+/// The distance of sampled heads: the heads in between fill two cache lines.
 const SAMPLED: usize = 16;
 
-/// Cache lines that `SAMPLED` heads or offsets may lie in.
+/// The number of cache lines that `SAMPLED` heads or offsets may span.
 const SAMPLED_LINES: usize = 3;
 
 const HEADS_START: usize = 8;
 
 impl IndexLayout {
-    /// Checks that an index is whole, and that its blocks lie in order below `end_max`.
+    /// Checks that an index is complete, and that its blocks are in order below `end_max`.
     pub(super) fn parse(bytes: &[u8], end_max: u64) -> Decoded<Self> {
         let mut reader = Reader::new(bytes);
         let count = reader.u32("index")? as usize;
@@ -181,7 +180,7 @@ impl<'a> Index<'a> {
         u64_at(self.bytes, at)
     }
 
-    /// Where block `index` lies in the file.
+    /// The location of block `index` in the file.
     #[inline]
     pub(super) fn block(&self, index: usize) -> Range<u64> {
         let at = self.layout.offsets + index * 8;
@@ -203,7 +202,7 @@ impl<'a> Index<'a> {
         u32::from_le_bytes(bytes.unwrap_or_default()) as usize
     }
 
-    /// The order of the suffix of separator `index`, which has the same head, against `suffix`.
+    /// Compares the suffix of separator `index`, which has the same head, with `suffix`.
     fn compare(&self, index: usize, suffix: &[u8]) -> Ordering {
         let rests = self.bytes.get(self.layout.prefix.end..).unwrap_or_default();
         let start = index.checked_sub(1).map_or(0, |before| self.rest_end(before));
@@ -226,8 +225,8 @@ impl<'a> Index<'a> {
         [part(self.layout.prefix.clone()), head, rest].concat()
     }
 
-    /// The first block that may hold versions of `key`: in it, or in the ones after it that
-    /// continue it, are all of them.
+    /// The first block that may have versions of `key`. All its versions are in this block and the
+    /// following ones that continue it.
     pub(super) fn search(&self, key: &[u8]) -> usize {
         let count = self.layout.count;
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
@@ -240,15 +239,15 @@ impl<'a> Index<'a> {
         }
         let suffix = &key[shared..];
         let mut at = self.count_not_above(suffix);
-        // The blocks that begin with this very key may continue it from before.
+        // Blocks that begin with exactly this key may continue it from an earlier block.
         while at > 1 && self.continues(at - 1) && self.is_separator(at - 1, suffix) {
             at -= 1;
         }
         at.saturating_sub(1)
     }
 
-    /// Whether block `index` exists and may begin with versions of `key`, which the block before
-    /// ended with.
+    /// Whether block `index` exists and may begin with versions of `key`, the last key of the block
+    /// before.
     pub(super) fn continues_in(&self, index: usize, key: &[u8]) -> bool {
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
         index < self.layout.count
@@ -260,7 +259,7 @@ impl<'a> Index<'a> {
         self.head(index) == head_of(suffix) && self.compare(index, suffix) == Equal
     }
 
-    /// How many separators are not above the key of this suffix.
+    /// The number of separators that are not above the key of this suffix.
     fn count_not_above(&self, suffix: &[u8]) -> usize {
         let head = head_of(suffix);
         let mut low = self.lower_bound(head);
@@ -287,7 +286,7 @@ impl<'a> Index<'a> {
         prefetch_lines(offsets, SAMPLED_LINES);
         let heads = self.bytes.get(HEADS_START + from * 8..HEADS_START + to * 8);
         prefetch_lines(heads.unwrap_or_default(), SAMPLED_LINES);
-        // Counted without a branch.
+        // Counts without branches.
         let heads = heads.unwrap_or_default().chunks_exact(8);
         from + heads.map(|head| usize::from(u64_at(head, 0) < target)).sum::<usize>()
     }
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
     use terrane_testkit::{Rng, seed_from_env};
 
-    /// Sorted keys cut into blocks, where a key may go on into the next block.
+    /// Sorted keys divided into blocks, where a key may continue in the next block.
     fn random_blocks(rng: &mut Rng) -> Vec<Vec<Vec<u8>>> {
         let prefix: &[u8] = rng.pick::<&[u8]>(&[&b""[..], b"shared-prefix-"]);
         let alphabet: &[u8] = rng.pick::<&[u8]>(&[&b"ab"[..], b"\0\x01\xff", b"0123456789"]);
@@ -343,7 +342,7 @@ mod tests {
                 for key in block {
                     let first = blocks.iter().position(|block| block.contains(key)).unwrap();
                     assert_eq!(index.search(key), first, "seed {} key {key:?}", seed + round);
-                    // A key that is in no block lies in the one found, or right before or after.
+                    // A key that is in no block is in the range of the found block, or next to it.
                     let mut absent = key.clone();
                     absent.push(0);
                     if !blocks.iter().any(|block| block.contains(&absent)) {

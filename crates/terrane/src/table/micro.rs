@@ -1,4 +1,4 @@
-//! A block and a filter on their own, for benchmarks.
+//! A block and a filter alone, for benchmarks.
 
 use super::block::{Block, BlockBuilder, Layout};
 use super::filter::{self, Filter, filter_hash};

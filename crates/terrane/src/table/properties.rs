@@ -1,16 +1,15 @@
-//! What a table says about itself.
+//! The properties of a table.
 //!
-//! A list of `(tag varint, length varint, bytes)`. A reader skips tags that it does not know if
-//! they are even, and refuses the table if they are odd: an odd tag changes how the table must be
-//! read.
+//! A list of `(tag varint, length varint, bytes)`. A reader skips unknown even tags, and refuses a
+//! table with an unknown odd tag, because that changes how the table must be read.
 
 use crate::codec::{DecodeError, Decoded, Reader, put_slice, put_varint};
 use crate::types::SeqNo;
 
-/// Facts about the contents of a table.
+/// Properties of a table's contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
-    /// Point entries, tombstones included.
+    /// Point entries, including tombstones.
     pub(crate) entries: u64,
     /// Point tombstones.
     pub(crate) tombstones: u64,
@@ -18,9 +17,9 @@ pub(crate) struct Properties {
     pub(crate) range_tombstones: u64,
     /// Distinct user keys.
     pub(crate) keys: u64,
-    /// Bytes of keys, as the user gave them.
+    /// The total length of the keys as passed in.
     pub(crate) key_bytes: u64,
-    /// Bytes of values, as the user gave them.
+    /// The total length of the values as passed in.
     pub(crate) value_bytes: u64,
     /// Data blocks.
     pub(crate) blocks: u64,
@@ -28,15 +27,15 @@ pub(crate) struct Properties {
     pub(crate) smallest_seq: SeqNo,
     /// The largest sequence number.
     pub(crate) largest_seq: SeqNo,
-    /// When the table was made, in microseconds since the Unix epoch.
+    /// When the table was created, in microseconds since the Unix epoch.
     pub(crate) created_micros: u64,
     /// When the oldest tombstone in it was flushed, in microseconds since the Unix epoch.
     pub(crate) oldest_tombstone_micros: Option<u64>,
     /// The number of the keyspace.
     pub(crate) keyspace: u32,
-    /// The first key, of entries and range tombstones.
+    /// The smallest key of entries and range tombstones.
     pub(crate) start: Vec<u8>,
-    /// The first key after the last one; `None` without end.
+    /// The smallest key after the last one; `None` without an end.
     pub(crate) end: Option<Vec<u8>>,
 }
 
@@ -157,7 +156,7 @@ mod tests {
         let newer = Properties::decode(&bytes).unwrap_err();
         let error = newer.of_file("7.sst".as_ref(), |_| panic!("it is not damage"));
         assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
-        assert!(error.to_string().contains("property with tag 1001"), "{error}");
+        assert!(error.to_string().contains("property with the unknown tag 1001"), "{error}");
         let empty = Properties::default();
         assert_eq!(Properties::decode(&empty.encode()), Ok(empty));
     }

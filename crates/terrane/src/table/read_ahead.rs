@@ -1,33 +1,35 @@
-//! Reads a table from front to back for a job that will read all of it once.
+//! Reads a table from front to back for a job that reads all of it once.
 //!
-//! Blocks come in pieces of many at a time and past the block cache: what a compaction reads is
-//! about to be replaced, and must not drive out what readers come back to. Of a mapped table the
-//! pieces are asked for before they are needed, and compressed blocks are not cached either. The
-//! checksum of every block is verified, also of those that readers have verified before: what a
+//! It reads many blocks at a time and past the block cache: the inputs of a compaction are about to
+//! be replaced, and must not evict blocks that readers use. For a mapped table it asks the
+//! operating system for pages ahead, and does not cache decompressed blocks either. It verifies the
+//! checksum of every block, even if a reader has verified it before, because new tables get new
+//! checksums, which must not hide damage.
 //! compaction writes has checksums of its own, which must not hide damage.
 
 use std::sync::Arc;
 
 use super::index::Index;
-use super::reader::{Contents, Opened, Table};
+use super::open_table::{Contents, OpenTable};
+use super::reader::Table;
 use super::stored::{self, TRAILER_BYTES};
 use super::warming::Heat;
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::error::Result;
 use crate::stats::Counter;
 
-/// A position in a table, and what lies ahead of it.
+/// A position in a table with a window of read-ahead bytes.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     piece_bytes: usize,
-    /// The index, which stays out of the cache as well; empty for a mapped table.
+    /// The index, which bypasses the cache as well; empty for a mapped table.
     index: Vec<u8>,
     /// Bytes of the file from `window_start` on.
     window: Vec<u8>,
     window_start: u64,
-    /// Up to here a mapped table was asked for.
+    /// The end of the part of a mapped table that was requested.
     asked_to: u64,
-    /// Is told of blocks that the cache has.
+    /// Counts the blocks that the cache has.
     heat: Option<Arc<Heat>>,
 }
 
@@ -38,7 +40,7 @@ impl ReadAhead {
         Self { piece_bytes, index, window, window_start: 0, asked_to: 0, heat }
     }
 
-    /// A data block, verified and decompressed. Blocks are cheap in rising order.
+    /// A data block, verified and decompressed. Cheap in rising order of blocks.
     pub(super) fn block(&mut self, table: &Table, number: usize) -> Result<BlockRef> {
         let opened = table.opened()?;
         match &opened.contents {
@@ -75,11 +77,11 @@ impl ReadAhead {
         }
     }
 
-    /// Has the window hold all of `place`, and what follows up to a piece.
+    /// Fills the window with `place` and the following bytes up to a chunk.
     fn fill(
         &mut self,
         table: &Table,
-        opened: &Opened,
+        opened: &OpenTable,
         place: std::ops::Range<u64>,
         data_end: u64,
     ) -> Result<()> {
@@ -89,15 +91,15 @@ impl ReadAhead {
         }
         let piece_end = place.start.saturating_add(self.piece_bytes as u64).min(data_end);
         let len = piece_end.max(place.end).saturating_sub(place.start) as usize;
-        // Given back first: there are never two pieces.
+        // Released first, so that there are never two windows in memory.
         self.window = Vec::new();
         self.window_start = place.start;
-        self.window = table.read(&opened.contents, place.start, len)?.into_owned();
+        self.window = table.file.read(&opened.contents, place.start, len)?.into_owned();
         table.counters().add(Counter::CompactionBytesRead, len as u64);
         Ok(())
     }
 
-    /// Asks the operating system for the piece after the one that `offset` is in.
+    /// Requests the chunk after the one of `offset` from the operating system.
     fn ask(&mut self, map: &crate::storage::Mapping, offset: u64) {
         let piece = self.piece_bytes as u64;
         if offset + piece / 2 < self.asked_to {
@@ -122,11 +124,11 @@ fn heap_block(table: &Table, bytes: &[u8], is_packed: bool, offset: u64) -> Resu
     Ok(BlockRef::Heap(HeapBlock::new(bytes, table.ledger())))
 }
 
-/// The index as it is in the file; its layout was checked when the table was opened.
-fn read_index(table: &Table, opened: &Opened) -> Result<Vec<u8>> {
+/// The index as stored in the file. Its layout was checked when the table was opened.
+fn read_index(table: &Table, opened: &OpenTable) -> Result<Vec<u8>> {
     let handle = opened.footer.index;
     let len = handle.len as usize + TRAILER_BYTES;
-    let mut stored = table.read(&opened.contents, handle.offset, len)?.into_owned();
+    let mut stored = table.file.read(&opened.contents, handle.offset, len)?.into_owned();
     table.counters().add(Counter::CompactionBytesRead, len as u64);
     let (bytes, _) = stored::verify(&stored, table.id(), handle.offset, table.path(), "index")?;
     let len = bytes.len();

@@ -1,4 +1,4 @@
-//! Walks what is whole of a damaged table.
+//! Reads the intact blocks of a damaged table.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::reader::Table;
 use crate::error::{Error, Result};
 use crate::types::{EntryKind, SeqNo};
 
-/// Walks a table forward, past the blocks that cannot be read.
+/// A forward cursor over a table that skips unreadable blocks.
 #[derive(Debug)]
 pub(crate) struct SalvageCursor {
     table: Arc<Table>,
@@ -45,7 +45,7 @@ impl SalvageCursor {
         self.entries.value()
     }
 
-    /// Goes to the next entry that can be read. What cannot is told to `skipped`.
+    /// Moves to the next readable entry. Passes errors of skipped blocks to `skipped`.
     pub(crate) fn step(&mut self, mut skipped: impl FnMut(Error)) {
         if let Err(error) = self.entries.next() {
             skipped(self.corrupt(error));

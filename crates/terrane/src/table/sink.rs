@@ -1,4 +1,4 @@
-//! The file of a table that is being written: buffered, and summed up as a whole.
+//! The file of a table being written: buffered, and with a checksum of the whole file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use crate::checksum::RunningChecksum;
 use crate::error::{Error, Result};
 use crate::storage::{Access, Appender, Storage};
 
-/// System calls of this size cost little per byte.
+/// The size of a write, large enough that system calls cost little per byte.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub(super) struct Sink {
     file: Box<dyn Appender>,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes written, those in the buffer included.
+    /// Bytes written, including buffered ones.
     offset: u64,
-    /// How much is written before it is forced to disk; 0 to leave all to the end.
+    /// The bytes between two syncs; 0 to sync only at the end.
     sync_bytes: u64,
     unsynced_bytes: u64,
     sum: RunningChecksum,
@@ -67,7 +67,7 @@ impl Sink {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        // In large pieces: many small ones would cost more than the sum itself.
+        // Large chunks, because many small updates would cost more than the checksum itself.
         self.sum.update(bytes);
         self.file.append(bytes).map_err(|error| Error::io("append to", &self.path, error))?;
         self.unsynced_bytes += bytes.len() as u64;
@@ -82,7 +82,7 @@ impl Sink {
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }
 
-    /// Makes everything durable. Returns the checksum of the whole file, and whether it went around
+    /// Makes all bytes durable. Returns the checksum of the whole file, and whether writes bypassed
     /// the page cache.
     pub(super) fn finish(mut self) -> Result<(u64, bool)> {
         self.write_buffer()?;

@@ -1,4 +1,4 @@
-//! Blocks as they lie in a file: bytes, how they are compressed, and a checksum.
+//! Blocks as stored in a file: bytes, compression, and a checksum.
 //!
 //! ```text
 //! +---------+-------------+----------+
@@ -7,8 +7,8 @@
 //! +---------+-------------+----------+
 //! ```
 //!
-//! The checksum is over bytes and compression, seeded with the table and the offset. Compressed
-//! bytes begin with their uncompressed length as a u32.
+//! The checksum covers bytes and compression, and is seeded with the table and the offset.
+//! Compressed bytes begin with their uncompressed length as a u32.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ use terrane_policy::Compression;
 use crate::checksum::{checksum, checksum_of, place_seed};
 use crate::error::{Error, Result};
 
-/// The bytes after a block.
+/// The length of the trailer of a block.
 pub(crate) const TRAILER_BYTES: usize = 9;
 
 const NONE: u8 = 0;
 const LZ4: u8 = 1;
 
-/// Which table a file is: numbers are unique in a database, writers among all openings of all
-/// databases.
+/// The identity of a table file: table numbers are unique within a database, writer numbers among
+/// all openings of all databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableFileId {
     pub(crate) number: u64,
@@ -41,7 +41,7 @@ impl TableFileId {
         format!("{:08}-{:016x}.sst", self.number, self.writer)
     }
 
-    /// The table of a file name, if it is one of a table.
+    /// Parses the name of a table file.
     pub(crate) fn of_file_name(name: &str) -> Option<Self> {
         let (number, writer) = name.strip_suffix(".sst")?.split_once('-')?;
         let id =
@@ -50,7 +50,7 @@ impl TableFileId {
     }
 }
 
-/// The trailer of a block of which `parts` are all bytes.
+/// The trailer of a block that consists of `parts`.
 pub(super) fn trailer(
     parts: &[&[u8]],
     compressed: bool,
@@ -66,27 +66,27 @@ pub(super) fn trailer(
     trailer
 }
 
-/// Appends the compression byte and the checksum to a block that lies in `block`.
+/// Appends the compression byte and the checksum to a block in a buffer.
 pub(super) fn seal(block: &mut Vec<u8>, compressed: bool, id: TableFileId, offset: u64) {
     block.push(if compressed { LZ4 } else { NONE });
     let sum = checksum(block, id.seed(offset));
     block.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// Compresses a block if it is to be, and if that is worth it.
+/// Compresses a block if the design says so and it saves enough.
 pub(super) fn compress(block: &[u8], compression: Compression) -> Option<Vec<u8>> {
     match compression {
         Compression::None => None,
         Compression::Lz4 => {
             let packed = lz4_flex::block::compress_prepend_size(block);
-            // Below an eighth, decompressing costs more than reading less saves.
+            // Below an eighth, decompression costs more than the smaller read saves.
             (packed.len() <= block.len() - block.len() / 8).then_some(packed)
         }
     }
 }
 
-/// Checks a block with its trailer, as it was read from `offset`. Returns its bytes and whether
-/// they are compressed.
+/// Verifies a block with its trailer, read from `offset`. Returns its bytes and whether they are
+/// compressed.
 pub(crate) fn verify<'a>(
     stored: &'a [u8],
     id: TableFileId,
@@ -107,8 +107,8 @@ pub(crate) fn verify<'a>(
     }
 }
 
-/// Undoes [`compress`]. The length that the block claims is checked before memory is taken for it:
-/// LZ4 cannot shrink by more than 255 to 1.
+/// Undoes [`compress`]. Checks the claimed length before allocating: LZ4 compresses at most 255 to
+/// 1.
 pub(crate) fn decompress(
     packed: &[u8],
     path: &Path,

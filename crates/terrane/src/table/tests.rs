@@ -1,4 +1,4 @@
-//! Tables as wholes: written, read both ways by all read paths, damaged.
+//! Whole tables: written, read in both directions through all read paths, damaged.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -179,7 +179,7 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     table.verify().unwrap();
 }
 
-/// A seek that was announced and did not come, as that of another source failed, led a later one
+/// A prefetched seek that did not happen, because that of another source failed, led a later seek
 /// to the block of another key.
 #[test]
 fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
@@ -203,14 +203,14 @@ fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
         |cursor| cursor.seek_first(),
         |cursor| cursor.seek_last(),
         |cursor| cursor.seek_before(b"key50", 1),
-        |cursor| cursor.approach(b"key10"),
+        |cursor| cursor.prefetch(b"key10"),
         |cursor| {
-            cursor.forget_approach();
+            cursor.forget_prefetch();
             Ok(())
         },
     ];
     for step in between {
-        cursor.approach(b"key90").unwrap();
+        cursor.prefetch(b"key90").unwrap();
         step(&mut cursor).unwrap();
         cursor.seek(b"key10", 1).unwrap();
         assert_eq!(cursor.key(), b"key10");
@@ -235,7 +235,7 @@ fn obsolete_tables_are_discarded_with_their_last_user() {
 /// A key, its sequence number and its value.
 type Read = (Vec<u8>, SeqNo, Vec<u8>);
 
-/// Reads everything there is, by the ways that readers have.
+/// Reads all entries through every read path.
 fn read_all(table: &Arc<Table>) -> Result<Vec<Read>> {
     let mut cursor = TableCursor::new(Arc::clone(table));
     let mut all = Vec::new();
@@ -297,7 +297,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
                 }
             }
         }
-        // Only the padding before the filter may go unseen.
+        // Only the padding before the filter may go undetected.
         assert!(refused >= 3 * (good.len() - 64), "{refused} of {}", 3 * good.len());
         for len in 0..good.len() {
             storage.overwrite(&path, &good[..len]).unwrap();

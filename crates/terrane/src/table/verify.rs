@@ -1,4 +1,4 @@
-//! Checks all of a table.
+//! Verifies a table.
 
 use super::block::BlockCursor;
 use super::reader::Table;
@@ -15,7 +15,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
     let mut last: Option<(Vec<u8>, SeqNo)> = None;
     let (mut count, mut tombstones) = (0, 0);
     let ledger = std::sync::Arc::new(MemoryLedger::default());
-    // The filter is asked for every key, so that all of it is read.
+    // Probes the filter for every key, so that all of it is read.
     for number in 0..table.block_count()? {
         let offset = table.block_offset(number)?;
         let corrupt =

@@ -1,15 +1,14 @@
-//! Blocks of a new table, put into the block cache while it is written.
+//! Cache warming: inserts blocks of new tables into the block cache while they are written.
 //!
-//! A compaction replaces tables, and with them blocks that readers have in the cache; the first
-//! reads of what takes their place would go to storage. The job has the new blocks in memory
-//! already, so it can put them in (compaction paper, take-aways V and VII: what compactions read
-//! and write keeps filters and indexes warm). It does so only where the old ones were in the cache:
-//! index and filter if those of at least half of the tables that it reads were, a data block if at
-//! least half of the blocks that were read since the data block before it were. A flush has no
-//! inputs, and what was just written is read soon: its blocks are put in.
+//! A compaction replaces tables and thereby invalidates cached blocks, so the first reads of the
+//! new tables would go to storage. The job has the new blocks in memory and can insert them
+//! (compaction paper, take-aways V and VII). It does so only where the old blocks were cached: the
+//! index and filter if those of at least half of its input tables were, a data block if at least
+//! half of the input blocks read since the previous data block were. A flush has no inputs, and new
+//! data is read soon, so it always inserts its blocks.
 //!
-//! The cache keeps to its room: what is put in drives out what was used less. Mapped tables are not
-//! read through the cache, and nothing is put in for them.
+//! The cache evicts less used blocks to make room. Mapped tables are not read through the cache, so
+//! nothing is inserted for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,18 +19,18 @@ use crate::cache::BlockKey;
 use crate::error::Result;
 use crate::stats::Counter;
 
-/// Which blocks of a job's tables are put into the cache.
+/// The blocks of a job's tables that are inserted into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CacheWarming {
-    /// None of them.
+    /// None.
     None,
     /// Indexes and filters.
     Meta,
-    /// Data blocks, too.
+    /// Indexes, filters and data blocks.
     All,
 }
 
-/// Puts blocks of the tables of one job into the cache.
+/// Inserts blocks of the tables of one job into the cache.
 #[derive(Debug, Clone)]
 pub(crate) struct Warmer {
     environment: Arc<TableEnvironment>,
@@ -47,26 +46,26 @@ enum Data {
     As(Arc<Heat>),
 }
 
-/// How many of the data blocks that a compaction reads are in the cache.
+/// The share of the data blocks read by a compaction that are cached.
 #[derive(Debug, Default)]
 pub(crate) struct Heat {
-    /// Blocks that were read since the last answer, and those of them that were cached.
+    /// Blocks read since the last decision, and the cached ones among them.
     read: AtomicU32,
     cached: AtomicU32,
-    /// The last answer, for blocks that are made of the same.
+    /// The last decision, for blocks made of the same input blocks.
     was_hot: AtomicU32,
 }
 
 impl Heat {
-    /// Notes that a data block of an input is read.
+    /// Records that a data block of an input is read.
     pub(super) fn note(&self, table: &Table, offset: u64) {
         let is_cached = table.is_cached(offset);
-        // Relaxed, as all here: one thread reads and writes them.
+        // Relaxed, as everywhere here: only one thread uses them.
         self.read.fetch_add(1, Ordering::Relaxed);
         self.cached.fetch_add(u32::from(is_cached), Ordering::Relaxed);
     }
 
-    /// Whether at least half of what was read since the last answer was in the cache.
+    /// Whether at least half of the blocks read since the last decision were cached.
     fn is_hot(&self) -> bool {
         let (read, cached) =
             (self.read.swap(0, Ordering::Relaxed), self.cached.swap(0, Ordering::Relaxed));
@@ -115,7 +114,7 @@ impl Warmer {
         Ok(Some(Self { environment: Arc::clone(environment), index, filter, data }))
     }
 
-    /// What the job should tell of the data blocks that it reads.
+    /// The counter that the job reports its data block reads to.
     pub(crate) fn heat(&self) -> Option<&Arc<Heat>> {
         match &self.data {
             Data::As(heat) => Some(heat),
@@ -123,7 +122,7 @@ impl Warmer {
         }
     }
 
-    /// Whether the data block that is written now belongs into the cache.
+    /// Whether to insert the data block that is written now.
     pub(super) fn wants_data(&self) -> bool {
         match &self.data {
             Data::None => false,
@@ -140,7 +139,7 @@ impl Warmer {
         self.filter
     }
 
-    /// Puts a block into the cache: its bytes as readers want them.
+    /// Inserts a block, in the form that readers use.
     pub(super) fn put(&self, table: u64, offset: u64, bytes: Vec<u8>) {
         let TableEnvironment { cache, counters, ledger, .. } = &*self.environment;
         counters.add(Counter::CacheWarmed, 1);

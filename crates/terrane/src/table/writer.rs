@@ -20,31 +20,32 @@ use crate::error::{Error, Result};
 use crate::storage::{Access, Storage};
 use crate::types::{EntryKind, SeqNo};
 
-/// Filters begin at a multiple of this, so that each of their lines is one cache line.
+/// The alignment of filters, so that each of their lines is one cache line.
 const FILTER_ALIGN: u64 = 64;
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableConfig {
     pub(crate) block_bytes: usize,
     pub(crate) filter_bits: f64,
     pub(crate) compression: Compression,
-    /// The number of the keyspace, kept with the table for the case that all else is lost.
+    /// The number of the keyspace, stored in the table so that repair can use it without a
+    /// manifest.
     pub(crate) keyspace: u32,
-    /// How much is written before it is forced to disk; 0 to leave all to the end.
+    /// The bytes between two syncs; 0 to sync only at the end.
     pub(crate) sync_bytes: u64,
-    /// Whether it is written through the page cache.
+    /// Whether writes go through the page cache.
     pub(crate) access: Access,
 }
 
-/// A table that is complete and durable, but for its name.
+/// A table that is complete and durable, except for its name.
 #[derive(Debug, Clone)]
 pub(crate) struct FinishedTable {
     pub(crate) id: TableFileId,
     pub(crate) info: Arc<TableInfo>,
     /// XXH3-64 of the whole file.
     pub(crate) checksum: u64,
-    /// Whether it was to be written around the page cache, and was not.
+    /// Whether writes should have bypassed the page cache but did not.
     pub(crate) direct_refused: bool,
 }
 
@@ -58,17 +59,17 @@ pub(crate) struct TableWriter {
     hashes: Vec<u64>,
     fragments: Vec<Fragment>,
     properties: Properties,
-    /// The last key of the blocks that are written.
+    /// The last key of the finished blocks.
     last_key: Vec<u8>,
     scratch: Vec<u8>,
     warmer: Option<Warmer>,
 }
 
 impl TableWriter {
-    /// A table in a new file, in the directory of `path`.
+    /// Creates a table in a new file.
     ///
     /// # Errors
-    /// The file exists, or cannot be made.
+    /// The file exists, or cannot be created.
     pub(crate) fn create(
         storage: &dyn Storage,
         path: &std::path::Path,
@@ -94,18 +95,18 @@ impl TableWriter {
         })
     }
 
-    /// Has blocks put into the cache as they are written.
+    /// Inserts blocks into the cache as they are written.
     pub(crate) fn warming(mut self, warmer: Option<Warmer>) -> Self {
         self.warmer = warmer;
         self
     }
 
-    /// Bytes of the file so far, about.
+    /// The approximate length of the file so far.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.sink.offset() + self.block.size() as u64
     }
 
-    /// The key added last.
+    /// The last added key.
     pub(crate) fn last_key(&self) -> &[u8] {
         self.block.last_key().unwrap_or(&self.last_key)
     }
@@ -134,8 +135,8 @@ impl TableWriter {
             self.properties.start = key.to_vec();
         }
         self.count(key, seq, kind, value);
-        // A value that leaves no room for another one has a block of its own, into which it is not
-        // copied first.
+        // A value that leaves no room for another entry gets its own block, without being copied
+        // first.
         if value.len() >= self.config.block_bytes / 2 {
             return self.add_large(key, seq, kind, value);
         }
@@ -188,8 +189,8 @@ impl TableWriter {
         written
     }
 
-    /// A block of its own for a large value, which is not copied; compressed only where that was
-    /// asked for.
+    /// Writes a block for one large value, without copying it; compresses it only if the design
+    /// says so.
     fn add_large(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
         self.write_block()?;
         self.begin_block(key);
@@ -251,7 +252,7 @@ impl TableWriter {
         Ok(FinishedTable { id: self.id, info, checksum, direct_refused })
     }
 
-    /// Writes a part, and puts it into the cache if the warmer wants it.
+    /// Writes a part, and inserts it into the cache if the warmer wants it.
     fn write_part(&mut self, mut bytes: Vec<u8>, wants: fn(&Warmer) -> bool) -> Result<Handle> {
         let offset = self.sink.offset();
         let len = u32::try_from(bytes.len())

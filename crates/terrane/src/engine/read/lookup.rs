@@ -13,7 +13,7 @@ use terrane_memtable::Lookup;
 use crate::engine::{Engine, Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
-use crate::table::{Found, Table, filter_hash};
+use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
@@ -33,7 +33,12 @@ impl Engine {
 
     /// The newest version of `key` as of `seq`, or now.
     #[inline]
-    fn find_retrying(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+    fn find_retrying(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        seq: Option<SeqNo>,
+    ) -> Result<Option<FoundVersion>> {
         // The state first: then nothing that is visible can have left it.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.visible()))?;
@@ -49,7 +54,12 @@ impl Engine {
     /// What was visible a moment ago was overwritten meanwhile, in place: what is visible now is
     /// held, so that it is there when it is looked for.
     #[cold]
-    fn find_held(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Found>> {
+    fn find_held(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        seq: Option<SeqNo>,
+    ) -> Result<Option<FoundVersion>> {
         self.counters.add(Counter::GetsRetried, 1);
         if seq.is_some() {
             return Err(Error::internal("a version that is held was overwritten"));
@@ -73,7 +83,12 @@ impl Engine {
         self.find_in_tables(state, key, seq).map(Answer::Decided)
     }
 
-    fn find_in_tables(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+    fn find_in_tables(
+        &self,
+        state: &TreeState,
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion>> {
         let runs = state.version.runs();
         if runs.is_empty() {
             return Ok(None);
@@ -90,7 +105,12 @@ impl Engine {
 
     /// Searches the runs one after the other.
     #[inline]
-    fn find_alone(&self, runs: &[Arc<OpenRun>], key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+    fn find_alone(
+        &self,
+        runs: &[Arc<OpenRun>],
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion>> {
         let hash = filter_hash(key);
         for run in runs {
             let Some(table) = run.table_for(key) else { continue };
@@ -111,7 +131,7 @@ impl Engine {
         key: &[u8],
         seq: SeqNo,
         hash: u64,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundVersion>> {
         let info = table.info();
         if seq < info.smallest_seq || *key < *info.range.start || !table.may_contain(hash)? {
             return Ok(None);
@@ -127,7 +147,7 @@ impl Engine {
 /// What a tree says of a key.
 enum Answer {
     /// It has this version, or none that is not deleted.
-    Decided(Option<Found>),
+    Decided(Option<FoundVersion>),
     /// As [`InMemory::Overwritten`].
     Overwritten,
 }
@@ -135,7 +155,7 @@ enum Answer {
 /// What memtables say of a key.
 pub(crate) enum InMemory {
     /// It has this version, or all of its versions are deleted.
-    Decided(Option<Found>),
+    Decided(Option<FoundVersion>),
     /// The version was overwritten in place since the reader took its sequence number, which it
     /// did not hold.
     Overwritten,
@@ -157,7 +177,7 @@ fn ask_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
         match memtable.look_up(key, seq) {
             Lookup::Found(found, kind, value) => {
                 let value = Value::pinned(value);
-                let found = (found > deleted).then_some(Found { seq: found, kind, value });
+                let found = (found > deleted).then_some(FoundVersion { seq: found, kind, value });
                 return InMemory::Decided(found);
             }
             Lookup::Overwritten => return InMemory::Overwritten,

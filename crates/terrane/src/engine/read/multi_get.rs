@@ -8,7 +8,7 @@ use crate::engine::read::lookup::{InMemory, find_in_memtables, newest_deletion};
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
-use crate::table::{Found, Table, filter_hash};
+use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
@@ -97,18 +97,18 @@ impl Engine {
                 continue;
             }
             let deleted = newest_deletion(table, key.key, seq)?;
-            table.approach_filter(key.hash)?;
+            table.prefetch_filter(key.hash)?;
             candidates.push(Candidate { wanted: index, table, deleted, block: None });
         }
         for candidate in &mut candidates {
             let key = &wanted[candidate.wanted];
             if candidate.table.may_contain(key.hash)? {
-                candidate.block = Some(candidate.table.approach(key.key)?);
+                candidate.block = Some(candidate.table.prefetch_block(key.key)?);
             }
         }
         for candidate in &candidates {
             if let Some(block) = candidate.block {
-                candidate.table.approach_entry(block, wanted[candidate.wanted].key, seq)?;
+                candidate.table.prefetch_entry(block, wanted[candidate.wanted].key, seq)?;
             }
         }
         let mut is_decided = vec![false; wanted.len()];
@@ -131,6 +131,6 @@ impl Engine {
     }
 }
 
-fn value_of(found: Found) -> Option<Value> {
+fn value_of(found: FoundVersion) -> Option<Value> {
     (found.kind == EntryKind::Value).then_some(found.value)
 }

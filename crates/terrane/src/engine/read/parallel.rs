@@ -16,7 +16,7 @@ use crate::engine::{Engine, TreeState};
 use crate::error::Result;
 use crate::iter::{RunCursor, Source};
 use crate::stats::Counter;
-use crate::table::{Found, Table, filter_hash};
+use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::SeqNo;
 
 /// The runs that a lookup must search.
@@ -37,7 +37,7 @@ impl Engine {
         state: &TreeState,
         key: &[u8],
         seq: SeqNo,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundVersion>> {
         let start = Instant::now();
         let mut candidates = Candidates::default();
         let gathered = gather(&mut candidates, state, key, seq);
@@ -71,7 +71,7 @@ impl Engine {
     }
 }
 
-fn is_answer(result: &Result<Option<Found>>) -> bool {
+fn is_answer(result: &Result<Option<FoundVersion>>) -> bool {
     !matches!(result, Ok(None))
 }
 

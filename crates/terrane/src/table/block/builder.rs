@@ -4,17 +4,17 @@ use super::{HEAD_BYTES, WIDE_OFFSETS, head_of_suffix};
 use crate::codec::{put_varint, varint_len};
 use crate::types::{EntryKind, SeqNo};
 
-/// Header and the arrays' share of an entry, with narrow offsets.
+/// The header, and an entry's share of the arrays with narrow offsets.
 const HEADER_BYTES: usize = 8;
 const ARRAY_BYTES: usize = HEAD_BYTES + 2;
 
-/// Gathers entries in order, and writes them as a block.
+/// Collects sorted entries and encodes them as a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockBuilder {
     entries: Vec<Pending>,
     /// Keys and values, one after the other.
     bytes: Vec<u8>,
-    /// Upper bound of the size of the block.
+    /// An upper bound of the size of the block.
     size: usize,
     smallest_seq: SeqNo,
     /// The length of the prefix that all keys share.
@@ -40,13 +40,13 @@ impl BlockBuilder {
         self.size
     }
 
-    /// What an entry adds to the size, at most.
+    /// The most bytes that an entry adds.
     pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
-        // The sequence number costs at most 8 bytes more than its base does.
+        // The sequence number takes at most 8 bytes more than the base.
         ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
     }
 
-    /// The key added last.
+    /// The last added key.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.entries.last().map(|entry| self.key(entry))
     }
@@ -117,8 +117,8 @@ impl BlockBuilder {
         self.size = 0;
     }
 
-    /// Appends all of a block with one entry, but for its value, which follows: a value that is
-    /// large need not be copied into a block first.
+    /// Appends a block with one entry, without its value, which follows: a large value need not be
+    /// copied into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
         out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS).to_le_bytes());
@@ -130,7 +130,7 @@ impl BlockBuilder {
     }
 }
 
-/// Appends what comes before the value of an entry.
+/// Appends the part of an entry before its value.
 fn put_entry_head(out: &mut Vec<u8>, seq_above_base: u64, kind: EntryKind, suffix: &[u8]) {
     put_varint(out, seq_above_base << 1 | u64::from(kind == EntryKind::Value));
     put_varint(out, suffix.len() as u64);

@@ -1,4 +1,4 @@
-//! A position in a data block that keeps the block in memory.
+//! A cursor over a data block, which it pins.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use crate::codec::Decoded;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 
-/// Walks the entries of one block, both ways.
+/// A cursor over the entries of one block, in both directions.
 ///
-/// The key of the current entry is put together in a buffer, and its parts are decoded once, so
-/// that asking for them costs nothing.
+/// It assembles the key of the current entry in a buffer and decodes the parts once, so that
+/// accessors cost nothing.
 #[derive(Debug, Default)]
 pub(crate) struct BlockCursor {
     block: Option<BlockRef>,
     layout: Layout,
-    /// [`Layout::count`] where the cursor is on no entry.
+    /// [`Layout::count`] if the cursor is not on an entry.
     index: usize,
-    /// Begins with the prefix of the block, always.
+    /// Always begins with the prefix of the block.
     key: Vec<u8>,
     seq: SeqNo,
     kind: Option<EntryKind>,
@@ -26,7 +26,7 @@ pub(crate) struct BlockCursor {
 }
 
 impl BlockCursor {
-    /// Takes another block; the cursor is on no entry then.
+    /// Selects another block; the cursor is then not on an entry.
     pub(crate) fn set(&mut self, block: BlockRef) -> Decoded<()> {
         self.kind = None;
         self.layout = Layout::parse(&block)?;
@@ -37,7 +37,7 @@ impl BlockCursor {
         Ok(())
     }
 
-    /// Lets go of the block.
+    /// Releases the block.
     pub(crate) fn clear(&mut self) {
         self.block = None;
         self.kind = None;
@@ -82,7 +82,7 @@ impl BlockCursor {
         self.go_to(self.layout.count.saturating_sub(1))
     }
 
-    /// The first entry at or after `(key, seq)`.
+    /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
         let Some(block) = &self.block else { return Ok(()) };
         let index = Block::new(block, &self.layout).search(key, seq)?;
@@ -94,7 +94,7 @@ impl BlockCursor {
         self.go_to(self.index + 1)
     }
 
-    /// The first entry of the block that is not of the current key.
+    /// Moves to the first entry of the block with another key than the current one.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
         let Some(bytes) = &self.block else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Blocks against a sorted list, and against bytes that are no blocks.
+//! Blocks compared with a sorted list, and damaged blocks.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
