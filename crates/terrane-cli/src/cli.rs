@@ -10,6 +10,7 @@ use crate::commands::compact::CompactArgs;
 use crate::commands::cs265::Cs265Args;
 use crate::commands::design::DesignArgs;
 use crate::commands::dump::DumpArgs;
+use crate::commands::experiment::ExperimentArgs;
 use crate::commands::generate::{CompletionsArgs, ManArgs};
 use crate::commands::inspect::InspectArgs;
 use crate::commands::load::LoadArgs;
@@ -34,12 +35,13 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What is to be done.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
     Stability(Box<StabilityArgs>),
+    Experiment(ExperimentArgs),
     Replay(ReplayArgs),
     Shell(ShellArgs),
     Cs265(Cs265Args),
@@ -59,12 +61,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match self {
             Self::Bench(args) => args.run(),
             Self::Sweep(args) => args.run(),
             Self::Stability(args) => args.run(),
+            Self::Experiment(args) => args.run(),
             Self::Replay(args) => args.run(),
             Self::Shell(args) => args.run(),
             Self::Cs265(args) => args.run(),

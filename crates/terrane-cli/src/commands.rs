@@ -7,6 +7,7 @@ pub(crate) mod compact;
 pub(crate) mod cs265;
 pub(crate) mod design;
 pub(crate) mod dump;
+pub(crate) mod experiment;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod load;

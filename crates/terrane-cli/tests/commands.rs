@@ -463,3 +463,21 @@ fn a_file_of_operations_is_replayed_and_reported() {
         "{printed}"
     );
 }
+
+#[test]
+fn experiments_store_results_from_which_a_document_is_rendered_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let out = out.to_str().unwrap();
+    let list = done(&["experiment", "list"], "");
+    assert!(list.contains("compaction: ") && list.contains(" claims"), "{list}");
+    let small = ["experiment", "run", "compaction", "--scale", "0.001", "--rounds", "1"];
+    done(&[&small[..], &["--out", out]].concat(), "");
+    let document = std::fs::read_to_string(format!("{out}/compaction.md")).unwrap();
+    assert!(document.contains("## Claims"), "{document}");
+    let results = format!("{out}/compaction.json");
+    assert_eq!(done(&["experiment", "report", &results], ""), document);
+    let (code, error) = fails(&["experiment", "report", &format!("{out}/compaction.md")], "");
+    assert!(code == 1 && error.contains("does not hold results of an experiment"), "{error}");
+    assert_eq!(fails(&["experiment", "run", "nothing"], "").0, 2);
+}

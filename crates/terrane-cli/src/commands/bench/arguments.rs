@@ -38,10 +38,7 @@ Examples:
   terrane bench --mix 'insert=50,update=10,get=30,missing=5,scan:16=4,scan:0.1%=1'
   terrane bench --mix 'insert=80@normal,get=20@zipf:0.99' --serial --repeat 3 \\
                 --design leveling --design tiering
-  terrane bench --memtable btree --memtable vector --num 140K
-  terrane bench claims memtables
-  terrane bench claims flodb --threads 1,2,4,8 --scale 10
-  terrane bench claims compaction";
+  terrane bench --memtable btree --memtable vector --num 140K";
 
 /// Run workloads on one or more designs, and compare them.
 ///
@@ -148,10 +145,11 @@ pub(crate) struct BenchArgs {
     pub(super) engine: EngineFlags,
 }
 
-/// What is measured as a whole.
+/// Subcommands of `terrane bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum BenchCommand {
-    /// Measure what a paper says, and tell whether it holds here
+    /// Measure the claims of a paper; use `terrane experiment run`
+    #[command(hide = true)]
     Claims(ClaimsArgs),
 }
 

@@ -112,6 +112,7 @@ pub(crate) struct SimulateArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum SimulateCommand {
+    #[command(hide = true)]
     Claims(ClaimsArgs),
     Calibrate(CalibrateArgs),
     Validate(ValidateArgs),

@@ -1,0 +1,61 @@
+//! `terrane experiment list`: the experiments.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use terrane_lab::experiments::{self, Experiment};
+use terrane_lab::human;
+use terrane_lab::json::{SCHEMA, write_line};
+
+use crate::exit::Exit;
+use crate::terminal::Paint;
+
+/// List the experiments, their papers, figures and claims
+#[derive(Debug, Clone, Args)]
+pub(super) struct ListArgs {
+    /// Print a JSON object per experiment
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonExperiment<'a> {
+    schema: u32,
+    experiment: &'a str,
+    paper: &'a str,
+    about: &'a str,
+    figures: &'a [&'a str],
+    claims: usize,
+}
+
+impl ListArgs {
+    /// Prints the list.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let mut out = io::stdout().lock();
+        for experiment in experiments::ALL {
+            let claims = experiment.claims()?.claims.len();
+            if self.json {
+                write_line(&mut out, &JsonExperiment::of(experiment, claims))?;
+            } else {
+                print(&mut out, experiment, claims)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl<'a> JsonExperiment<'a> {
+    fn of(experiment: &Experiment, claims: usize) -> JsonExperiment<'a> {
+        let Experiment { name, paper, about, figures, .. } = *experiment;
+        JsonExperiment { schema: SCHEMA, experiment: name, paper, about, figures, claims }
+    }
+}
+
+fn print(out: &mut dyn Write, experiment: &Experiment, claims: usize) -> io::Result<()> {
+    let Experiment { name, paper, about, figures, .. } = experiment;
+    writeln!(out, "{}: {about}", Paint::stdout().bold(name))?;
+    writeln!(out, "  {paper}")?;
+    writeln!(out, "  {}; {}", figures.join(", "), human::counted(claims as u64, "claim"))
+}

@@ -1,0 +1,138 @@
+//! `terrane experiment run`: measures, and writes results and documents.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use terrane_lab::experiments::{self, Experiment, ExperimentOptions};
+use terrane_lab::judge::ClaimOutcome;
+use terrane_lab::quantity::{count, count_in, number_in};
+use terrane_lab::results::Results;
+
+use crate::exit::{Exit, usage};
+use crate::output::write_document;
+
+/// The name that stands for all experiments.
+const ALL: &str = "all";
+
+/// Run experiments and check their claims
+#[derive(Debug, Clone, Args)]
+pub(super) struct RunArgs {
+    /// The experiments
+    #[arg(required = true, value_name = "EXPERIMENT", value_parser = names())]
+    experiments: Vec<String>,
+
+    /// Scale sizes by this factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = number_in(0.001..=100.0))]
+    scale: f64,
+
+    /// Rounds: operations count at their best, whole runs at their median
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<usize>(1..=1000))]
+    rounds: usize,
+
+    /// Numbers of threads, separated by commas, for flodb and memtables
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
+          value_parser = count_in::<u32>(1..=1024))]
+    threads: Vec<u32>,
+
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    seed: u64,
+
+    /// Dent's own program, built, to run in turns with ours
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
+
+    /// Hours of virtual time per simulated phase
+    #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = number_in(0.01..=100.0))]
+    hours: f64,
+
+    /// Records of simulated trees
+    #[arg(long, value_name = "N", default_value = "100M",
+          value_parser = count_in::<u64>(100_000..=1_000_000_000_000))]
+    records: u64,
+
+    /// Write the document of the only experiment to a file [default: to standard output]
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    output: Option<PathBuf>,
+
+    /// Write EXPERIMENT.json, the results, and EXPERIMENT.md, the document, to a directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn names() -> PossibleValuesParser {
+    let value = |one: &Experiment| PossibleValue::new(one.name).help(one.about);
+    let all = PossibleValue::new(ALL).help("every experiment");
+    experiments::ALL.iter().map(value).chain([all]).collect::<Vec<_>>().into()
+}
+
+impl RunArgs {
+    /// Runs the experiments.
+    pub(super) fn run(&self) -> Result<Exit> {
+        let chosen = self.chosen();
+        if self.output.is_some() && chosen.len() > 1 {
+            return Err(usage("--output takes one experiment; write several with --out DIR"));
+        }
+        if let Some(dir) = &self.out {
+            fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        }
+        let options = self.options()?;
+        for experiment in chosen {
+            let results = experiment
+                .run(&options)
+                .with_context(|| format!("experiment {} failed", experiment.name))?;
+            let document = experiments::document(&results)?;
+            match &self.out {
+                Some(dir) => store(dir, &results, &document)?,
+                None => write_document(self.output.as_deref(), &document)?,
+            }
+            let _ = writeln!(io::stderr(), "{}: {}", experiment.name, verdict(&results)?);
+        }
+        Ok(Exit::Done)
+    }
+
+    fn chosen(&self) -> Vec<&'static Experiment> {
+        let is_chosen =
+            |one: &&Experiment| self.experiments.iter().any(|name| name == ALL || name == one.name);
+        experiments::ALL.iter().filter(is_chosen).collect()
+    }
+
+    fn options(&self) -> Result<ExperimentOptions> {
+        let program = self.beside.as_deref().map(|path| {
+            let found = fs::canonicalize(path);
+            found.map_err(|error| usage(format!("--beside {}: {error}", path.display())))
+        });
+        Ok(ExperimentOptions {
+            scale: self.scale,
+            rounds: self.rounds,
+            threads: self.threads.clone(),
+            seed: self.seed,
+            dent_program: program.transpose()?,
+            phase_hours: self.hours,
+            records: self.records,
+        })
+    }
+}
+
+/// Writes the results and the document of an experiment into a directory.
+fn store(dir: &Path, results: &Results, document: &str) -> Result<()> {
+    let json = serde_json::to_string_pretty(results)? + "\n";
+    for (extension, text) in [("json", json.as_str()), ("md", document)] {
+        let path = dir.join(&results.experiment).with_extension(extension);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Summarises the verdicts.
+fn verdict(results: &Results) -> Result<String> {
+    let verdicts = experiments::judge(results)?;
+    let count = |outcome| verdicts.iter().filter(|one| one.outcome == outcome).count();
+    let (holds, missing) = (count(ClaimOutcome::Holds), count(ClaimOutcome::NotMeasured));
+    let missing = if missing > 0 { format!(", {missing} not measured") } else { String::new() };
+    Ok(format!("{holds} of {} claims hold{missing}", verdicts.len()))
+}
