@@ -28,9 +28,9 @@ const BYTES_TOLERANCE: f64 = 0.05;
 /// A share, and an absolute number of blocks below which differences are chance.
 const ABSENT_TOLERANCE: (f64, f64) = (0.35, 0.05);
 
-/// Counted or computed costs.
+/// Costs, counted or computed.
 #[derive(Debug, Default, Clone, Copy)]
-struct Figures {
+struct Measurements {
     write_amplification: f64,
     runs: f64,
     absent: f64,
@@ -53,11 +53,11 @@ fn blocks(db: &Db, numbers: impl Iterator<Item = u64>, is_there: bool) -> f64 {
     (after.get_blocks - before.get_blocks) as f64 / (after.gets - before.gets) as f64
 }
 
-fn engine(design: &Design) -> Figures {
+fn engine(design: &Design) -> Measurements {
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
     let db = options.design(design.clone()).open(Path::new("db")).unwrap();
-    let mut sum = Figures::default();
+    let mut sum = Measurements::default();
     let part = RECORDS / PARTS;
     for number in 0..RECORDS {
         db.put(key(number), [7; VALUE_BYTES]).unwrap();
@@ -77,7 +77,7 @@ fn engine(design: &Design) -> Figures {
     while db.run_background_job().unwrap() {}
     let stats = db.stats();
     let samples = (PARTS / 2) as f64;
-    Figures {
+    Measurements {
         write_amplification: stats.write_amplification(),
         runs: sum.runs / samples,
         absent: sum.absent / samples,
@@ -86,14 +86,14 @@ fn engine(design: &Design) -> Figures {
     }
 }
 
-fn model(design: &Design) -> Figures {
+fn model(design: &Design) -> Measurements {
     let at = |records: u64| costs(design, &Data::new(records as f64, RECORD_BYTES));
     let part = RECORDS / PARTS;
     let samples: Vec<Costs> = (PARTS / 2 + 1..=PARTS).map(|index| at(index * part)).collect();
     let mean =
         |figure: fn(&Costs) -> f64| samples.iter().map(figure).sum::<f64>() / samples.len() as f64;
     let end = at(RECORDS);
-    Figures {
+    Measurements {
         write_amplification: end.write_amplification,
         runs: mean(|costs| costs.runs),
         absent: mean(|costs| costs.absent_lookup_blocks),

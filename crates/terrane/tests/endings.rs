@@ -120,9 +120,9 @@ fn a_failed_seek_ends_the_iterator() {
 
 /// A clock that panics once it is armed.
 #[derive(Debug, Default)]
-struct Panics(AtomicBool);
+struct PanickingClock(AtomicBool);
 
-impl Clock for Panics {
+impl Clock for PanickingClock {
     fn now_micros(&self) -> u64 {
         assert!(!self.0.load(Ordering::SeqCst), "a clock that panics on purpose");
         7
@@ -132,7 +132,7 @@ impl Clock for Panics {
 /// The flush thread had died, and callers that waited for a flush hung.
 #[test]
 fn a_panic_of_the_flush_thread_fails_its_waiters() {
-    let clock = Arc::new(Panics::default());
+    let clock = Arc::new(PanickingClock::default());
     let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
     let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
     db.put("key", "value").unwrap();
@@ -149,17 +149,17 @@ fn a_panic_of_the_flush_thread_fails_its_waiters() {
 
 /// Once armed, this clock blocks its next caller until it is released.
 #[derive(Debug, Default)]
-struct Stops {
+struct BlockingClock {
     is_armed: AtomicBool,
-    has_stopped: AtomicBool,
-    goes_on: AtomicBool,
+    has_blocked: AtomicBool,
+    is_released: AtomicBool,
 }
 
-impl Clock for Stops {
+impl Clock for BlockingClock {
     fn now_micros(&self) -> u64 {
         if self.is_armed.swap(false, Ordering::SeqCst) {
-            self.has_stopped.store(true, Ordering::SeqCst);
-            while !self.goes_on.load(Ordering::SeqCst) {
+            self.has_blocked.store(true, Ordering::SeqCst);
+            while !self.is_released.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }
         }
@@ -171,7 +171,7 @@ impl Clock for Stops {
 /// the caller still created and removed files in it.
 #[test]
 fn closing_waits_for_inline_background_work() {
-    let clock = Arc::new(Stops::default());
+    let clock = Arc::new(BlockingClock::default());
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
     let db = options.clone().clock(Arc::clone(&clock) as Arc<dyn Clock>).open("db").unwrap();
@@ -180,14 +180,14 @@ fn closing_waits_for_inline_background_work() {
     std::thread::scope(|scope| {
         let flushing = db.clone();
         scope.spawn(move || flushing.flush());
-        while !clock.has_stopped.load(Ordering::SeqCst) {
+        while !clock.has_blocked.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
         // Time for the close to fail. A correct one waits, however long.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
-        clock.goes_on.store(true, Ordering::SeqCst);
+        clock.is_released.store(true, Ordering::SeqCst);
         closing.join().unwrap().unwrap();
         assert!(is_held, "the directory was released");
     });

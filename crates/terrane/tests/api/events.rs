@@ -9,17 +9,17 @@ use terrane_testkit::wait_until;
 
 use crate::support::{DIR, in_memory, small_design};
 
-type Told = Arc<Mutex<Vec<LoggedEvent>>>;
+type EventList = Arc<Mutex<Vec<LoggedEvent>>>;
 
-fn listen(options: Options) -> (Options, Told) {
-    let reported = Told::default();
-    let listener = Arc::clone(&reported);
-    (options.on_event(move |event| listener.lock().unwrap().push(event.clone())), reported)
+fn listen(options: Options) -> (Options, EventList) {
+    let events_heard = EventList::default();
+    let listener = Arc::clone(&events_heard);
+    (options.on_event(move |event| listener.lock().unwrap().push(event.clone())), events_heard)
 }
 
 #[test]
 fn flushes_compactions_and_design_changes_emit_events_in_order_with_reasons() {
-    let (options, reported) = listen(in_memory().0);
+    let (options, events_heard) = listen(in_memory().0);
     let db = options.clone().design(small_design()).open(DIR).unwrap();
     for round in 0..4 {
         for key in ["a", "b", "c"] {
@@ -30,7 +30,7 @@ fn flushes_compactions_and_design_changes_emit_events_in_order_with_reasons() {
     db.wait_for_compactions().unwrap();
     db.set_design("leveling; buffer=4KiB; table=4KiB".parse().unwrap()).unwrap();
     let events = db.events();
-    assert_eq!(*reported.lock().unwrap(), events);
+    assert_eq!(*events_heard.lock().unwrap(), events);
     assert!(events.iter().zip(1..).all(|(event, number)| event.number == number));
     let Event::FlushBegun { keyspace, reason, entries, bytes, .. } = &events[0].event else {
         panic!("{events:?}");
@@ -60,9 +60,9 @@ fn flushes_compactions_and_design_changes_emit_events_in_order_with_reasons() {
     assert!(before.starts_with("1-leveling") && after.starts_with("leveling"), "{last}");
     // Each opening numbers its events anew.
     db.close().unwrap();
-    let closed = reported.lock().unwrap().len();
+    let closed = events_heard.lock().unwrap().len();
     let db = options.open(DIR).unwrap();
-    assert_eq!(reported.lock().unwrap()[closed..], db.events());
+    assert_eq!(events_heard.lock().unwrap()[closed..], db.events());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn repeated_failures_emit_one_event() {
     let (options, memory) = in_memory();
     let storage = FaultStorage::new(Arc::new(memory));
     let options = options.storage(Arc::new(storage.clone())).background(Background::Threads);
-    let (options, reported) = listen(options.design(small_design()));
+    let (options, events_heard) = listen(options.design(small_design()));
     let db = options.open(DIR).unwrap();
     storage.set(Some(Fault {
         operation: Some(Operation::Append),
@@ -86,8 +86,12 @@ fn repeated_failures_emit_one_event() {
     storage.set(None);
     db.flush().unwrap();
     db.close().unwrap();
-    let events: Vec<Event> =
-        reported.lock().unwrap().iter().map(|reported| reported.event.clone()).collect();
+    let events: Vec<Event> = events_heard
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|events_heard| events_heard.event.clone())
+        .collect();
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
     let ends =
         |event: &Event| matches!(event, Event::WorkRecovered { work: BackgroundWork::Flush, .. });
@@ -105,7 +109,7 @@ fn repeated_failures_emit_one_event() {
 #[test]
 fn a_late_delete_emits_one_event() {
     let clock = Arc::new(ManualClock::new(1_000_000));
-    let (options, reported) = listen(in_memory().0.design(small_design()).clock(clock.clone()));
+    let (options, events_heard) = listen(in_memory().0.design(small_design()).clock(clock.clone()));
     let db = options.delete_persistence(Duration::from_secs(100)).open(DIR).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
@@ -117,9 +121,15 @@ fn a_late_delete_emits_one_event() {
     for _ in 0..3 {
         while db.run_background_job().unwrap() {}
     }
-    let is_late = |reported: &LoggedEvent| matches!(reported.event, Event::DeletesLate { .. });
-    let late: Vec<LoggedEvent> =
-        reported.lock().unwrap().iter().filter(|reported| is_late(reported)).cloned().collect();
+    let is_late =
+        |events_heard: &LoggedEvent| matches!(events_heard.event, Event::DeletesLate { .. });
+    let late: Vec<LoggedEvent> = events_heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|events_heard| is_late(events_heard))
+        .cloned()
+        .collect();
     let [late] = &late[..] else { panic!("{late:?}") };
     let Event::DeletesLate { age_micros, threshold_micros, .. } = late.event else { panic!() };
     assert_eq!((age_micros, threshold_micros), (101_000_000, 100_000_000));

@@ -21,21 +21,25 @@ const NOT_READ: f64 = 0.16;
 const SLACK: u64 = 8 << 10;
 
 /// The measured work of a design change.
-struct Taken {
+struct MeasuredChange {
     jobs: u64,
     read_bytes: u64,
     runs: u64,
     largest_written: u64,
 }
 
-fn change(from: &str, to: &str, fill: impl FnOnce(&Db)) -> (terrane::policy::Forecast, Taken) {
+fn change(
+    from: &str,
+    to: &str,
+    fill: impl FnOnce(&Db),
+) -> (terrane::policy::Forecast, MeasuredChange) {
     let db = in_memory().0.design(tiny(from)).open(DIR).unwrap();
     fill(&db);
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     let design = tiny(to);
-    let reported = db.forecast(&design).unwrap();
-    assert!(reported.is_complete, "{from} to {to}: {reported:?}");
+    let forecast = db.forecast(&design).unwrap();
+    assert!(forecast.is_complete, "{from} to {to}: {forecast:?}");
     let (before, events) = (db.stats(), db.events().len());
     db.set_design(design).unwrap();
     db.wait_for_compactions().unwrap();
@@ -45,13 +49,13 @@ fn change(from: &str, to: &str, fill: impl FnOnce(&Db)) -> (terrane::policy::For
         Event::JobEnded { written_bytes, .. } => Some(written_bytes),
         _ => None,
     });
-    let taken = Taken {
+    let measured = MeasuredChange {
         jobs: jobs(&after) - jobs(&before),
         read_bytes: after.compaction_bytes_read - before.compaction_bytes_read,
         runs: db.tree().shape.run_count() as u64,
         largest_written: written.max().unwrap_or(0),
     };
-    (reported, taken)
+    (forecast, measured)
 }
 
 /// Random pairs of names of designs.
@@ -67,21 +71,25 @@ fn key(number: u64) -> [u8; 8] {
 fn a_change_of_unique_keys_takes_the_forecast_work() {
     let mut rewrote = 0;
     for (from, to) in pairs(&mut Rng::new(seed_from_env(1))) {
-        let (reported, taken) =
+        let (forecast, measured) =
             change(from, to, |db| (0..5000).for_each(|n| db.put(key(n), [7; 40]).unwrap()));
-        let name = format!("{from} to {to}: {reported:?}");
+        let name = format!("{from} to {to}: {forecast:?}");
         let (least, most) = ((1.0 - NOT_READ) * 0.85, 1.02);
-        let read = taken.read_bytes as f64;
-        let bytes = reported.bytes_rewritten as f64;
+        let read = measured.read_bytes as f64;
+        let bytes = forecast.bytes_rewritten as f64;
         assert!(read >= least * bytes && read <= most * bytes, "{name} {read}");
         assert!(
-            taken.jobs.abs_diff(reported.jobs) <= reported.jobs / 8 + 2,
+            measured.jobs.abs_diff(forecast.jobs) <= forecast.jobs / 8 + 2,
             "{name} {}",
-            taken.jobs
+            measured.jobs
         );
-        assert!(taken.runs.abs_diff(reported.after.runs) <= 1, "{name} {}", taken.runs);
-        let peak = reported.peak_extra_bytes;
-        assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
+        assert!(measured.runs.abs_diff(forecast.after.runs) <= 1, "{name} {}", measured.runs);
+        let peak = forecast.peak_extra_bytes;
+        assert!(
+            measured.largest_written <= peak + peak / 20,
+            "{name} {}",
+            measured.largest_written
+        );
         rewrote += u64::from(bytes > 0.0);
     }
     assert!(rewrote >= 3, "{rewrote} changes rewrote something");
@@ -92,7 +100,7 @@ fn a_change_of_overwritten_keys_takes_about_the_forecast_work() {
     let mut rewrote = 0;
     let mut rng = Rng::new(seed_from_env(2));
     for (from, to) in pairs(&mut rng) {
-        let (reported, taken) = change(from, to, |db| {
+        let (forecast, measured) = change(from, to, |db| {
             for _ in 0..5000 {
                 let key = key(rng.below(1500));
                 if rng.percent(10) {
@@ -102,14 +110,18 @@ fn a_change_of_overwritten_keys_takes_about_the_forecast_work() {
                 }
             }
         });
-        let name = format!("{from} to {to}: {reported:?}");
-        let bytes = reported.bytes_rewritten;
-        assert!(taken.read_bytes <= bytes + bytes / 4 + SLACK, "{name} {}", taken.read_bytes);
-        assert!((taken.read_bytes + SLACK) * 2 >= bytes, "{name} {}", taken.read_bytes);
-        assert!(taken.jobs <= reported.jobs + reported.jobs / 8 + 2, "{name} {}", taken.jobs);
-        assert!(taken.runs <= reported.after.runs + 1, "{name} {}", taken.runs);
-        let peak = reported.peak_extra_bytes;
-        assert!(taken.largest_written <= peak + peak / 20, "{name} {}", taken.largest_written);
+        let name = format!("{from} to {to}: {forecast:?}");
+        let bytes = forecast.bytes_rewritten;
+        assert!(measured.read_bytes <= bytes + bytes / 4 + SLACK, "{name} {}", measured.read_bytes);
+        assert!((measured.read_bytes + SLACK) * 2 >= bytes, "{name} {}", measured.read_bytes);
+        assert!(measured.jobs <= forecast.jobs + forecast.jobs / 8 + 2, "{name} {}", measured.jobs);
+        assert!(measured.runs <= forecast.after.runs + 1, "{name} {}", measured.runs);
+        let peak = forecast.peak_extra_bytes;
+        assert!(
+            measured.largest_written <= peak + peak / 20,
+            "{name} {}",
+            measured.largest_written
+        );
         rewrote += u64::from(bytes > 0);
     }
     assert!(rewrote >= 3, "{rewrote} changes rewrote something");

@@ -12,14 +12,14 @@
 //! | `keyspaces`, `batches` | several trees, and writes across them |
 //! | `bandwidth` | I/O budgets and write rates, and the events of stalled writers |
 //! | `checkpoint` | a second database, made while the first one is written |
-//! | `log_in_a_copy` | a checkpoint while the log is reused |
+//! | `checkpoint_log` | a checkpoint while the log is reused |
 //! | `designs` | design changes on a live database |
 //! | `events` | calls of the listener, and the list of past events |
 //! | `flushes` | flushes that merge with level 0 |
 //! | `durability` | what survives a crash, per database and per write |
 //! | `direct_io` | tables that bypass the page cache |
 //! | `cache_warming` | blocks that flushes and compactions add to the cache |
-//! | `figures` | counters and sizes are consistent |
+//! | `statistics` | counters and sizes are consistent |
 //! | `merge_threads` | subcompactions |
 //! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
@@ -32,6 +32,7 @@ mod bandwidth;
 mod batches;
 mod cache_warming;
 mod checkpoint;
+mod checkpoint_log;
 mod close;
 mod compaction_reads;
 mod damaged_tables;
@@ -45,20 +46,19 @@ mod dropped_tables;
 mod durability;
 mod errors;
 mod events;
-mod figures;
 mod flushes;
 mod forecasts;
 mod history;
 mod iterators;
 mod keyspaces;
 mod limits;
-mod log_in_a_copy;
 mod merge_threads;
 mod open;
 mod options;
 mod parallel_reads;
 mod reopening;
 mod snapshots;
+mod statistics;
 mod support;
 mod traits;
 mod write_paths;

@@ -17,18 +17,18 @@ type Hook = Box<dyn FnOnce() + Send>;
 
 /// Files in memory. The hook runs before a file is linked.
 #[derive(Clone)]
-struct Hooked {
+struct HookedStorage {
     inner: MemoryStorage,
     before_link: Arc<Mutex<Option<Hook>>>,
 }
 
-impl fmt::Debug for Hooked {
+impl fmt::Debug for HookedStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl Storage for Hooked {
+impl Storage for HookedStorage {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         self.inner.create_dir_all(dir)
     }
@@ -80,7 +80,7 @@ impl Storage for Hooked {
 
 #[test]
 fn segments_are_not_freed_or_used_again_while_a_checkpoint_copies_them() {
-    let storage = Hooked { inner: MemoryStorage::new(1), before_link: Arc::default() };
+    let storage = HookedStorage { inner: MemoryStorage::new(1), before_link: Arc::default() };
     let options = Options::new()
         .storage(Arc::new(storage.clone()))
         .background(Background::Inline)
