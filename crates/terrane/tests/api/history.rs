@@ -119,7 +119,11 @@ fn operation_history_survives_openings_and_decays() {
     assert_eq!(asked(&db.remembered_operations()), [5, 1, 8, 1, 1, 1]);
     let reported = inspect::manifest(dir.path()).unwrap();
     let reported = reported.iter().flat_map(|edit| &edit.changes);
-    assert!(reported.clone().any(|change| change.starts_with("remembers 14 operations: 5 writes")));
+    assert!(
+        reported
+            .clone()
+            .any(|change| change.starts_with("operation history of 14 operations: 5 writes"))
+    );
 }
 
 /// Deleted values in the log count, although tables no longer hold them.

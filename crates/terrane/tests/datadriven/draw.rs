@@ -151,8 +151,8 @@ pub(crate) fn manifest(session: &mut Session) -> String {
         session.shown_edit = edit.version;
         writeln!(out, "edit {} of opening {}", edit.version, edit.epoch).unwrap();
         for change in edit.changes {
-            let is_noise = ["option ", "database ", "remembers "];
-            if !is_noise.iter().any(|start| change.starts_with(start)) {
+            let shown = ["keyspace ", "next ", "last ", "required ", "drop "];
+            if shown.iter().any(|start| change.starts_with(start)) {
                 writeln!(out, "  {}", mask(short_design(&change))).unwrap();
             }
         }
