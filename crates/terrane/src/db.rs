@@ -306,7 +306,7 @@ impl Db {
     /// Returns operation counts across openings, decayed with a half-life of one day of open time.
     /// Flushes and closing the database store them; without writes, only [`Db::close`] does.
     pub fn remembered_operations(&self) -> OperationCounts {
-        self.engine().remembered_operations()
+        self.engine().operation_history()
     }
 
     fn all_trees(&self) -> Vec<Arc<Tree>> {
@@ -327,7 +327,7 @@ impl Db {
     /// # Errors
     /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
     pub fn sync(&self) -> Result<()> {
-        self.engine().health.check_writable()?;
+        self.engine().context().health.check_writable()?;
         self.engine().sync_log()
     }
 
@@ -368,7 +368,7 @@ impl Db {
     /// every event, see [`Options::on_event`]; for compactions of earlier openings, see
     /// [`inspect::jobs`](crate::inspect::jobs).
     pub fn events(&self) -> Vec<LoggedEvent> {
-        self.engine().events.last()
+        self.engine().context().events.last()
     }
 
     /// Returns the current tree of the default keyspace.
@@ -422,7 +422,7 @@ impl Db {
 
     /// Returns the directory of the database.
     pub fn path(&self) -> &Path {
-        self.engine().dir()
+        &self.engine().context().dir
     }
 
     /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
@@ -431,7 +431,7 @@ impl Db {
     /// # Errors
     /// The job failed.
     pub fn run_background_job(&self) -> Result<bool> {
-        self.engine().health.check_writable()?;
+        self.engine().context().health.check_writable()?;
         self.engine().run_one_job()
     }
 }

@@ -1,30 +1,26 @@
-//! The state machine of a database: one file per verb.
+//! The engine: a composition of parts, each of which owns its state.
 //!
-//! | module | one line |
+//! A part imports only from the parts above it in this table, and calls only those; the table in
+//! `docs/ARCHITECTURE.md` has their modules.
+//!
+//! | part | one line |
 //! |---|---|
-//! | `open`, `recover`, `close` | from files to a running database and back |
-//! | `write`, `room`, `slow_down` | log, memtable, visibility; what holds writers up, or back |
-//! | `write_queue` | writers one after the other, as in LevelDB |
-//! | `stall_events` | who is told of that |
-//! | `read`, `multi_get`, `scan` | point lookups, one and many; cursors over everything |
-//! | `read_pool`, `parallel_read` | several runs searched at the same time for one of them |
-//! | `gate`, `pace` | which merges go on and how fast; how far one has come |
-//! | `flush`, `compact`, `install` | memtables and tables into tables; the edit that makes it true |
-//! | `deletes` | memtables that are flushed so that deletes are persistent in time |
-//! | `log_age` | files of the log that are gone in time, for the same |
-//! | `drain` | threads that empty the front level of FloDB's memtables |
-//! | `drop_covered` | tables that range tombstones cover go unread |
-//! | `work`, `picking` | who does what next in the background, and what that depends on |
-//! | `unreadable` | what damaged tables hold up |
-//! | `keyspaces` | making, dropping and redesigning trees |
-//! | `checkpoint` | a second database of the same contents |
-//! | `remembered` | what the database was asked for, kept over its openings |
-//! | `files` | which files are needed, and the end of the others |
-//! | `tree`, `commit`, `snapshots`, `health` | the parts of the state |
+//! | `context` | settings, storage, clock, counters, events, health, signals |
+//! | `tree` | the memtables and tables of one keyspace, and its running jobs |
+//! | `pipeline` | sequence numbers, the log, visibility and snapshots |
+//! | `read` | point lookups and scans |
+//! | `catalog` | the trees, the manifest and the files |
+//! | `jobs` | flushes, compactions and the threads that run them |
+//! | `write` | admission, stalls and writes |
+//! | `life` | opening, recovery, closing and checkpoints |
 //!
-//! Locks, in the order in which they are taken: `writer`, then `manifest`, then those within a
-//! tree. None is held during input or output, except `manifest` while an edit is kept and
-//! `writer` while the log moves to another segment.
+//! Locks, in the order in which they are taken: the writer lock ([`Pipeline::lock`]), the manifest
+//! ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during input or output, except
+//! that of the manifest while an edit is committed, and the writer lock while the log moves to another
+//! segment.
+//!
+//! [`Pipeline::lock`]: pipeline::Pipeline::lock
+//! [`Catalog::lock_manifest`]: catalog::Catalog::lock_manifest
 
 mod catalog;
 mod context;
@@ -37,137 +33,224 @@ mod tests;
 mod tree;
 mod write;
 
-pub(crate) use context::health::{Health, JobKind};
-pub(crate) use life::open::Opened;
-pub(crate) use read::scan::ReadView;
-pub(crate) use tree::usage::ScanCount;
-pub(crate) use tree::{Tree, TreeState, memtable_config, pressure_of};
+pub(crate) use context::Context;
+pub(crate) use life::Opened;
+pub(crate) use read::ReadView;
+pub(crate) use tree::{ScanCount, Tree, memtable_config, pressure_of};
 pub(crate) use write::{Write, insert_one};
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use terrane_memtable::{Padded, Pool};
+use terrane_policy::{Design, Forecast, KeyRange};
 
-use crate::clock::Clock;
 use crate::durability::Durability;
-use crate::event::EventLog;
-use crate::manifest::Manifest;
-use crate::memory::MemoryLedger;
-use crate::options::{Background, Settings};
-use crate::stats::Counters;
-use crate::storage::{Lock, Storage};
-use crate::table::TableEnvironment;
-use crate::types::{KeyspaceId, SeqNo};
-use crate::wal::{LogSync, LogWriter};
-use catalog::history::Remembered;
-use jobs::workers::Work;
-use pipeline::commit_queue::{CommitQueue, Entrance};
-use pipeline::snapshots::Snapshots;
-use read::pool::ReadPool;
-use write::queue::WriteQueue;
-
-/// All trees of a database.
-pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
+use crate::error::{Error, Result};
+use crate::io_budget::IoBudget;
+use crate::options::Options;
+use crate::stats::OperationCounts;
+use crate::types::{KeyspaceId, MAX_SEQ, SeqNo};
+use crate::value::Value;
+use catalog::Trees;
+use life::Parts;
 
 /// An open database.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    /// Given to no other opening of a database by this process.
-    pub(crate) number: u64,
-    pub(crate) dir: PathBuf,
-    pub(crate) settings: Settings,
-    pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) counters: Arc<Counters>,
-    remembered: Remembered,
-    pub(crate) ledger: Arc<MemoryLedger>,
-    pub(crate) tables: Arc<TableEnvironment>,
-    pub(crate) health: Health,
-    pub(crate) events: Arc<EventLog>,
-    pub(crate) snapshots: Snapshots,
-    /// Memory of flushed memtables, for the next ones.
-    pub(crate) pool: Arc<Pool>,
-    trees: ArcSwap<Trees>,
-    writer: Padded<Mutex<Writer>>,
-    /// Told when writers that wait for room may look again.
-    room: std::sync::Condvar,
-    commits: CommitQueue,
-    write_queue: WriteQueue,
-    log_sync: Arc<LogSync>,
-    manifest: Mutex<Option<Manifest>>,
-    work: Work,
-    gate: jobs::gate::Gate,
-    drains: jobs::drain::DrainSignal,
-    /// Threads that help readers, if there are any.
-    read_pool: Option<Arc<ReadPool>>,
-    background: Background,
-    /// Tells tables written by this opening of the database from those of any other.
-    writer_id: u64,
-    /// Files of tables whose edit is in doubt; see [`crate::manifest`].
-    doubtful: Mutex<Vec<PathBuf>>,
-    lock: Mutex<Option<Box<dyn Lock>>>,
-}
-
-/// What only one writer at a time may touch.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    /// `None` for a database that is read-only, or not open yet.
-    log: Option<LogWriter>,
-    next_seq: SeqNo,
-    entrance: Entrance,
-    /// Bytes written since memory was last counted.
-    uncounted_bytes: usize,
+    parts: Parts,
 }
 
 impl Engine {
-    fn lock_writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Opens a database for writing, or creates one.
+    pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Arc<Self>, Opened)> {
+        let (parts, opened) = life::open(options, dir)?;
+        Ok((Arc::new(Self { parts }), opened))
     }
 
-    fn lock_manifest(&self) -> MutexGuard<'_, Option<Manifest>> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Opens a database for reading, even while another process writes it.
+    pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Arc<Self>, Opened)> {
+        let (parts, opened) = life::open_read_only(options, dir)?;
+        Ok((Arc::new(Self { parts }), opened))
     }
 
-    /// All trees, as they are now.
-    pub(crate) fn trees(&self) -> arc_swap::Guard<Arc<Trees>> {
-        self.trees.load()
+    /// Flushes all memtables, and closes the database.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.parts.close()
     }
 
-    /// The tree of a keyspace, if it was not dropped.
-    pub(crate) fn tree(&self, id: KeyspaceId) -> Option<Arc<Tree>> {
-        self.trees.load().get(&id).cloned()
+    /// Closes the database without a flush.
+    pub(crate) fn abandon(&self) {
+        self.parts.abandon();
     }
 
-    /// The newest sequence number that readers may see.
+    /// Creates a second database with the same contents in `target`.
+    pub(crate) fn checkpoint(&self, target: &Path) -> Result<()> {
+        self.parts.checkpoint(target)
+    }
+
+    /// The state that all parts share.
     #[inline]
-    pub(crate) fn visible(&self) -> SeqNo {
-        self.commits.visible()
+    pub(crate) fn context(&self) -> &Context {
+        &self.parts.context
     }
 
-    /// A sequence number below which no one reads, but lookups that have begun already and ask
-    /// again if they must.
-    #[inline]
-    fn horizon(&self) -> SeqNo {
-        self.snapshots.horizon(&self.commits)
-    }
-
-    /// Holds the newest visible sequence number; to be released.
-    pub(crate) fn hold_snapshot(&self) -> SeqNo {
-        self.snapshots.hold(&self.commits)
+    #[cfg(test)]
+    pub(crate) fn pipeline(&self) -> &pipeline::Pipeline {
+        &self.parts.pipeline
     }
 
     pub(crate) fn durability(&self) -> Durability {
-        self.settings.durability
+        self.context().settings.durability
     }
 
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
+    /// Writes. Returns once the write is visible and has the requested durability.
+    #[inline]
+    pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        self.parts.writer.write(write, durability)
     }
 
-    pub(crate) fn is_inline(&self) -> bool {
-        self.background == Background::Inline
+    /// Makes the whole log durable.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        self.parts.pipeline.sync_log()
+    }
+
+    /// Runs `action` while there are no writers and every write is visible.
+    pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
+        self.parts.pipeline.while_writers_wait(action)
+    }
+
+    /// Returns the value of `key` as of `seq`, or now.
+    #[inline]
+    pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
+        self.parts.reader.get(tree, key, seq)
+    }
+
+    /// Returns the values of several keys as of `seq`, or now; in the order of the keys.
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        tree: &Tree,
+        keys: &[K],
+        seq: Option<SeqNo>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.parts.reader.multi_get(tree, keys, seq)
+    }
+
+    /// Returns what a reader sees of a tree as of `seq`, or now.
+    pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
+        self.parts.reader.view(tree, seq)
+    }
+
+    /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
+    pub(crate) fn hold_snapshot(&self) -> SeqNo {
+        self.parts.pipeline.hold_snapshot()
+    }
+
+    pub(crate) fn release_snapshot(&self, seq: SeqNo) {
+        self.parts.pipeline.release_snapshot(seq);
+    }
+
+    /// Returns the sequence numbers that are held, ascending.
+    pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
+        self.parts.pipeline.snapshots()
+    }
+
+    /// Returns all trees.
+    pub(crate) fn trees(&self) -> arc_swap::Guard<Arc<Trees>> {
+        self.parts.catalog.trees()
+    }
+
+    /// Returns the tree of a keyspace, unless it was dropped.
+    pub(crate) fn tree(&self, id: KeyspaceId) -> Option<Arc<Tree>> {
+        self.parts.catalog.tree(id)
+    }
+
+    /// Returns the tree of this name, which is created if there is none.
+    pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
+        self.parts.catalog.keyspace(name, design)
+    }
+
+    /// Drops a keyspace and its contents; false if there is none of this name.
+    pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.parts.catalog.drop_keyspace(name)
+    }
+
+    /// Changes the design of a tree.
+    pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
+        self.parts.catalog.set_design(tree, design)
+    }
+
+    /// Returns the compactions that another design would cause, without running them.
+    pub(crate) fn forecast(&self, tree: &Tree, design: &Design) -> Result<Forecast> {
+        self.parts.jobs.forecast(tree, design)
+    }
+
+    /// Returns the operations since the database was opened.
+    pub(crate) fn operations(&self) -> OperationCounts {
+        self.parts.catalog.operations()
+    }
+
+    /// Returns the operation counts across openings.
+    pub(crate) fn operation_history(&self) -> OperationCounts {
+        self.parts.catalog.operation_history()
+    }
+
+    /// Returns the error of an unreadable table of any tree.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        self.parts.catalog.damage()
+    }
+
+    /// Flushes the memtables of trees.
+    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+        self.parts.jobs.flush(trees)
+    }
+
+    /// Compacts all entries in `range` into the last level that has any of them.
+    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+        self.parts.jobs.compact_range(tree, range)
+    }
+
+    /// Returns when no flush, drop or compaction is due or running.
+    pub(crate) fn wait_for_compactions(&self) -> Result<()> {
+        self.parts.jobs.wait_for_compactions()
+    }
+
+    /// Runs one job in the calling thread; false if none is due.
+    pub(crate) fn run_one_job(&self) -> Result<bool> {
+        self.parts.jobs.run_one_job()
+    }
+
+    /// Returns the bandwidth of flushes and compactions.
+    pub(crate) fn io_budget(&self) -> IoBudget {
+        self.parts.jobs.io_budget()
+    }
+
+    /// Changes the bandwidth of flushes and compactions at once.
+    pub(crate) fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
+        self.parts.jobs.set_io_budget(budget)
+    }
+
+    /// Starts the drain threads that the designs ask for and that do not run yet.
+    pub(crate) fn start_drain_threads(&self) -> Result<()> {
+        self.parts.jobs.start_drain_threads()
+    }
+
+    /// Drains the FloDB memtables of a tree.
+    pub(crate) fn drain_tree(&self, tree: &Tree) {
+        tree.state_arc().memtables().for_each(|memtable| memtable.drain_all());
+    }
+
+    /// Whether the drained entries of a tree include one in a range that is newer than `seq`.
+    pub(crate) fn is_overtaken(&self, tree: &Tree, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
+        tree.state_arc().memtables().any(|memtable| {
+            let mut cursor = memtable.cursor_of_drained();
+            cursor.seek(start, MAX_SEQ);
+            while let Some(entry) = cursor.entry().filter(|entry| entry.key < end) {
+                if entry.seq > seq {
+                    return true;
+                }
+                cursor.next();
+            }
+            false
+        })
     }
 }

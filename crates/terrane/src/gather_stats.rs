@@ -14,7 +14,7 @@ use crate::stats::{
 impl Stats {
     /// The numbers of a running database.
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
-        let counters = &engine.counters;
+        let counters = &engine.context().counters;
         let totals = TableTotals::of(engine);
         let by_level = levels_stats(engine, totals.levels);
         Self {
@@ -31,15 +31,15 @@ impl Stats {
             table_range_tombstones: totals.range_tombstones,
             oldest_tombstone_micros: totals
                 .oldest_tombstone
-                .map(|since| engine.clock.now_micros().saturating_sub(since)),
+                .map(|since| engine.context().clock.now_micros().saturating_sub(since)),
             tables: totals.tables,
             sorted_runs: totals.runs,
             levels: totals.levels as u64,
             by_level,
-            snapshots: engine.snapshots.list().len(),
+            snapshots: engine.snapshots().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,
-            error: engine.health.problem().or_else(|| engine.damage()),
+            error: engine.context().health.problem().or_else(|| engine.damage()),
             ..Self::counted(counters)
         }
     }
@@ -83,7 +83,7 @@ impl TableTotals {
 
 /// Levels with tables now, and deeper ones that were read or compacted before.
 fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
-    let counters = &engine.counters;
+    let counters = &engine.context().counters;
     let of = |level| LevelStats {
         get_blocks: counters.get_blocks(level),
         data_misses: counters.cache_misses(BlockKind::Data, level),
@@ -103,7 +103,7 @@ fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
         data_misses: sum(|level| level.data_misses),
         index_misses: sum(|level| level.index_misses),
         filter_misses: sum(|level| level.filter_misses),
-        ..CacheStats::counted(&engine.counters)
+        ..CacheStats::counted(&engine.context().counters)
     }
 }
 
@@ -115,7 +115,7 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
             keyspace: Arc::clone(&tree.name),
             stops: matches!(state.admission, Admission::Stop(_)),
             pressure: pressure_of(&state.admission)?,
-            since: state.held_since.map(|since| since.elapsed()).unwrap_or_default(),
+            since: state.stalled_since.map(|since| since.elapsed()).unwrap_or_default(),
         })
     });
     stalls.collect()
@@ -124,13 +124,13 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
 fn memory_stats(engine: &Engine) -> MemoryStats {
     let trees = engine.trees();
     let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
-    let blocks = engine.ledger.blocks.load(Ordering::Relaxed) as u64;
-    let cached = engine.tables.cache.used_bytes();
+    let blocks = engine.context().ledger.blocks.load(Ordering::Relaxed) as u64;
+    let cached = engine.context().tables.cache.used_bytes();
     MemoryStats {
-        budget_bytes: engine.settings.memory_budget_bytes(),
-        memtable_bytes: (memtables + engine.pool.free_bytes()) as u64,
+        budget_bytes: engine.context().settings.memory_budget_bytes(),
+        memtable_bytes: (memtables + engine.context().pool.free_bytes()) as u64,
         cache_bytes: cached,
         pinned_bytes: blocks.saturating_sub(cached),
-        job_bytes: engine.ledger.jobs.load(Ordering::Relaxed) as u64,
+        job_bytes: engine.context().ledger.jobs.load(Ordering::Relaxed) as u64,
     }
 }

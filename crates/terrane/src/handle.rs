@@ -16,6 +16,6 @@ pub(crate) struct Handle {
 impl Drop for Handle {
     /// Stops the threads and releases the directory. The log keeps the contents of memtables.
     fn drop(&mut self) {
-        self.engine.abandon_database();
+        self.engine.abandon();
     }
 }

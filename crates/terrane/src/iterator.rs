@@ -44,7 +44,7 @@ impl Iter {
         snapshot: Option<Arc<HeldSnapshot>>,
         bounds: (Vec<u8>, Option<Vec<u8>>),
     ) -> Self {
-        handle.engine.counters.add(Counter::Scans, 1);
+        handle.engine.context().counters.add(Counter::Scans, 1);
         let count = view.begin_scan();
         let (start, end) = bounds;
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
@@ -199,7 +199,7 @@ impl std::iter::FusedIterator for Iter {}
 impl Drop for Iter {
     fn drop(&mut self) {
         let entries = self.count.entries();
-        self.handle.engine.counters.add_some(Counter::ScanEntries, entries);
+        self.handle.engine.context().counters.add_some(Counter::ScanEntries, entries);
     }
 }
 

@@ -56,7 +56,7 @@ impl Keyspace {
     /// Rejects a keyspace of another database or of an earlier opening, because its number may
     /// belong to a different keyspace here.
     pub(crate) fn check_of(&self, handle: &Handle) -> Result<()> {
-        if self.handle.engine.number == handle.engine.number {
+        if self.handle.engine.context().number == handle.engine.context().number {
             return Ok(());
         }
         Err(self.foreign())

@@ -51,10 +51,10 @@ impl RestartScans {
             if !engine.is_overtaken(tree, start, end, held.seq()) {
                 return held;
             }
-            engine.counters.add(Counter::ScanRestarts, 1);
+            engine.context().counters.add(Counter::ScanRestarts, 1);
             newer_than = Some(held.seq());
         }
-        engine.counters.add(Counter::ScanFallbacks, 1);
+        engine.context().counters.add(Counter::ScanFallbacks, 1);
         engine.while_writers_wait(|| {
             engine.drain_tree(tree);
             let held = HeldSnapshot::new(engine);
@@ -80,7 +80,7 @@ impl RestartScans {
         let master = chain.master.upgrade().filter(|held| Some(held.seq()) > newer_than);
         if let Some(held) = master.filter(|_| chain.piggybacks < CHAIN_MAX) {
             chain.piggybacks += 1;
-            engine.counters.add(Counter::ScanPiggybacks, 1);
+            engine.context().counters.add(Counter::ScanPiggybacks, 1);
             return held;
         }
         engine.drain_tree(tree);

@@ -52,7 +52,7 @@ impl TreeView {
         let state = tree.state_arc();
         let compactions = {
             let jobs = tree.jobs();
-            jobs.compactions.iter().chain(&jobs.flushing).map(ToString::to_string).collect()
+            jobs.running().map(ToString::to_string).collect()
         };
         let memtable = &state.active.memtable;
         Self {
@@ -61,7 +61,7 @@ impl TreeView {
             memtable_choice: tree.memtable_choice(),
             memtable_bytes: memtable.memory().used_bytes() as u64,
             memtable_entries: memtable.len() as u64,
-            full_memtables: state.full.len(),
+            full_memtables: state.immutables.len(),
             shape: state.version.shape().clone(),
             compactions,
             admission: state.admission,

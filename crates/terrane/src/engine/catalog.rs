@@ -1,8 +1,170 @@
 //! The trees of a database, its manifest and its files.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `stall_events` | reports stalls, and resumes stalled writers |
+//! | `files` | removes files that the database does not need |
+//! | `history` | operation counts across openings |
+//! | `install` | applies the result of a job, on disk and in memory |
+//! | `log_retention` | frees the part of the log that no tree needs |
+//! | `keyspaces` | creates, drops and redesigns trees |
 
-pub(crate) mod files;
-pub(crate) mod history;
-pub(crate) mod install;
-pub(crate) mod keyspaces;
-pub(crate) mod log_retention;
-pub(crate) mod stall_events;
+mod files;
+mod history;
+mod install;
+mod keyspaces;
+mod log_retention;
+mod stall_events;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use crate::engine::context::Context;
+use crate::engine::pipeline::Pipeline;
+use crate::engine::tree::Tree;
+use crate::error::{Error, Result};
+use crate::manifest::{Manifest, ManifestState};
+use crate::table::TableFileId;
+use crate::types::KeyspaceId;
+use history::OperationHistory;
+
+pub(crate) use files::{LOCK, check_tables, discard_table};
+pub(crate) use install::VersionEdit;
+pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
+
+/// All trees of a database.
+pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
+
+/// The trees of a database, and the manifest in which they are recorded.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    context: Arc<Context>,
+    pipeline: Arc<Pipeline>,
+    trees: ArcSwap<Trees>,
+    /// `None` if the database is read-only or closed.
+    manifest: Mutex<Option<Manifest>>,
+    /// Distinguishes the tables written by this opening from those of any other.
+    writer_id: u64,
+    /// Files of tables whose edit is in doubt; see [`crate::manifest`].
+    doubtful: Mutex<Vec<PathBuf>>,
+    /// Files that the flush thread is to remove.
+    unneeded: Mutex<Vec<PathBuf>>,
+    history: OperationHistory,
+}
+
+impl Catalog {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        pipeline: &Arc<Pipeline>,
+        trees: Trees,
+        state: &ManifestState,
+        manifest: Option<Manifest>,
+    ) -> Self {
+        Self {
+            trees: ArcSwap::from_pointee(trees),
+            manifest: Mutex::new(manifest),
+            writer_id: context.storage.entropy(),
+            doubtful: Mutex::default(),
+            unneeded: Mutex::default(),
+            history: OperationHistory::new(&state.operations, context.clock.now_micros()),
+            context: Arc::clone(context),
+            pipeline: Arc::clone(pipeline),
+        }
+    }
+
+    /// Locks the manifest: the second in the lock order, after the writer lock.
+    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, Option<Manifest>> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a copy of the state of the manifest.
+    pub(crate) fn manifest_state(&self) -> Result<ManifestState> {
+        let guard = self.lock_manifest();
+        guard.as_ref().map(|manifest| manifest.state().clone()).ok_or(Error::ReadOnly)
+    }
+
+    /// Returns all trees.
+    pub(crate) fn trees(&self) -> arc_swap::Guard<Arc<Trees>> {
+        self.trees.load()
+    }
+
+    /// Returns the tree of a keyspace, unless it was dropped.
+    pub(crate) fn tree(&self, id: KeyspaceId) -> Option<Arc<Tree>> {
+        self.trees.load().get(&id).cloned()
+    }
+
+    pub(crate) fn find_tree(&self, name: &str) -> Option<Arc<Tree>> {
+        self.trees().values().find(|tree| *tree.name == *name).cloned()
+    }
+
+    /// Assigns a number and a path to a new table.
+    pub(crate) fn next_table(&self) -> (TableFileId, PathBuf) {
+        let mut manifest = self.lock_manifest();
+        let number = manifest.as_mut().map_or(0, Manifest::take_table_number);
+        let id = TableFileId { number, writer: self.writer_id };
+        (id, self.context.dir.join(id.file_name()))
+    }
+
+    /// Keeps the replaced states of all trees for a thread that calls [`Self::drop_retired`].
+    pub(crate) fn keep_retired(&self) {
+        self.trees().values().for_each(|tree| tree.retired().keep());
+    }
+
+    /// Drops the replaced states, and keeps no more of them: the thread has ended.
+    pub(crate) fn keep_no_retired(&self) {
+        self.trees().values().for_each(|tree| tree.retired().keep_no_more());
+    }
+
+    /// Drops replaced states that are no longer used. Returns whether others are still in use.
+    pub(crate) fn drop_retired(&self) -> bool {
+        let trees = self.trees();
+        trees.values().filter(|tree| tree.retired().drop_unused()).count() > 0
+    }
+
+    /// Returns the error of an unreadable table of any tree.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        let trees = self.trees();
+        trees.values().find_map(|tree| tree.jobs().unreadable.values().next().cloned())
+    }
+
+    /// Makes tables count how they are read if the design of any tree needs that.
+    pub(crate) fn update_access_counting(&self) {
+        let looks = |tree: &Arc<Tree>| tree.design().strategy.looks_at_accesses();
+        let counts = self.trees().values().any(looks);
+        self.context.tables.counts_accesses.store(counts, Ordering::Relaxed);
+    }
+
+    /// Gives the cache the memory that memtables and jobs leave of the budget. Returns the size of the
+    /// memtables.
+    pub(crate) fn resize_cache(&self) -> usize {
+        let Context { ledger, tables, pool, settings, .. } = &*self.context;
+        let trees = self.trees();
+        let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
+        let total = memtables + pool.free_bytes();
+        ledger.memtables.store(total, Ordering::Relaxed);
+        let budget = settings.memory_budget_bytes();
+        let jobs = ledger.jobs.load(Ordering::Relaxed) as u64;
+        let blocks = ledger.blocks.load(Ordering::Relaxed) as u64;
+        let cached = tables.cache.used_bytes();
+        // Blocks that are pinned but not cached count against the cache.
+        let pinned = blocks.saturating_sub(cached);
+        let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
+        let space = budget.saturating_sub(others).max(budget / 16);
+        let capacity = tables.cache.capacity();
+        // Shrinking is urgent, because the memory is used elsewhere; growing waits until it is worth
+        // the cost.
+        if space < capacity || space - capacity > budget / 64 {
+            tables.cache.set_capacity(space);
+        }
+        total
+    }
+
+    /// Closes the manifest. Jobs that still run in threads of callers can commit nothing from now on.
+    pub(crate) fn close(&self) {
+        *self.lock_manifest() = None;
+    }
+}

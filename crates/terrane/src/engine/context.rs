@@ -1,3 +1,58 @@
 //! The state that all parts of the engine share.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `health` | whether the database accepts writes, and why not |
+//! | `signals` | wakes the threads of a database, and stops them |
 
-pub(crate) mod health;
+mod health;
+mod signals;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_memtable::Pool;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::event::EventLog;
+use crate::memory::MemoryLedger;
+use crate::options::{Background, Settings};
+use crate::stats::Counters;
+use crate::storage::Storage;
+use crate::table::TableEnvironment;
+
+pub(crate) use health::{BackgroundFailure, Health, JobKind};
+pub(crate) use signals::Signals;
+
+/// The environment of an open database: what the parts read, count and report to.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Identifies this opening within the process.
+    pub(crate) number: u64,
+    pub(crate) dir: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) background: Background,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) ledger: Arc<MemoryLedger>,
+    pub(crate) tables: Arc<TableEnvironment>,
+    pub(crate) health: Health,
+    pub(crate) events: Arc<EventLog>,
+    /// Memory of flushed memtables, reused by the next ones.
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) signals: Signals,
+}
+
+impl Context {
+    /// Whether the database has no threads, and its callers do the background work.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.background == Background::Inline
+    }
+
+    /// Makes the names in the directory durable.
+    pub(crate) fn sync_dir(&self) -> Result<()> {
+        self.storage.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))
+    }
+}

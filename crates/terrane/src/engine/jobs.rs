@@ -1,14 +1,29 @@
 //! Flushes, compactions and the threads that run them.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `gate` | which merges run, and how fast |
+//! | `picking` | asks policy for the next job |
+//! | `late_deletes` | reports deletes that miss their deadline |
+//! | `merge_io` | the inputs and the outputs of merges |
+//! | `record` | the record of a job in the manifest |
+//! | `flush` | writes an immutable memtable into tables |
+//! | `pacer` | the progress of a compaction, reported to the gate |
+//! | `subcompactions` | cuts a merge by key |
+//! | `merge_group` | merges tables that share keys |
+//! | `compact` | runs a compaction |
+//! | `workers` | threads, and callers that wait for jobs |
 
-pub(crate) mod compact;
-pub(crate) mod delete_age;
-pub(crate) mod drain;
-pub(crate) mod drop_covered;
-pub(crate) mod flush;
-pub(crate) mod gate;
-pub(crate) mod merge_group;
-pub(crate) mod picking;
-pub(crate) mod progress;
-pub(crate) mod subcompactions;
-pub(crate) mod unreadable;
-pub(crate) mod workers;
+mod compact;
+mod flush;
+mod gate;
+mod late_deletes;
+mod merge_group;
+mod merge_io;
+mod pacer;
+mod picking;
+mod record;
+mod subcompactions;
+mod workers;
+
+pub(crate) use workers::Jobs;

@@ -1,6 +1,18 @@
 //! From files to a running database and back.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `parts` | the parts of a database, assembled |
+//! | `recover` | replays the log |
+//! | `open` | from a directory to a running database |
+//! | `close` | from a running database to files |
+//! | `checkpoint` | a second database with the same contents |
 
-pub(crate) mod checkpoint;
-pub(crate) mod close;
-pub(crate) mod open;
-pub(crate) mod recover;
+mod checkpoint;
+mod close;
+mod open;
+mod parts;
+mod recover;
+
+pub(crate) use open::{open, open_read_only};
+pub(crate) use parts::{Opened, Parts};

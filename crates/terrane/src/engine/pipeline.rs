@@ -1,4 +1,260 @@
 //! The order of writes: sequence numbers, the log, and visibility.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `commit_queue` | makes writes visible in the order of their sequence numbers |
+//! | `snapshots` | the sequence numbers that readers hold |
+//! | `log_files` | segments of the log that are created, cleaned and ended |
+//! | `log_tasks` | the work of the log thread |
+//!
+//! A writer takes the lock of [`PipelineState`], appends to the log and enters the commit queue; then
+//! it releases the lock and inserts into memtables.
 
-pub(crate) mod commit_queue;
-pub(crate) mod snapshots;
+mod commit_queue;
+mod log_files;
+mod log_tasks;
+mod snapshots;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use terrane_memtable::Padded;
+
+use crate::engine::context::Context;
+use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree};
+use crate::error::{Error, Result};
+use crate::event::FlushReason;
+use crate::types::{Lsn, SeqNo};
+use crate::wal::{LogSync, LogWriter};
+use commit_queue::{CommitQueue, Entrance, Ticket};
+use log_tasks::LogTasks;
+use snapshots::Snapshots;
+
+pub(crate) use log_tasks::LogTask;
+
+/// Orders all writes of a database.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    context: Arc<Context>,
+    state: Padded<Mutex<PipelineState>>,
+    /// Stalled writers wait here, with the lock of `state`, until a tree has space again.
+    space: Condvar,
+    commits: CommitQueue,
+    snapshots: Snapshots,
+    /// A covered table can be dropped once a snapshot is released.
+    awaits_release: AtomicBool,
+    log_sync: Arc<LogSync>,
+    tasks: LogTasks,
+}
+
+/// The state that only one writer at a time may access.
+#[derive(Debug)]
+pub(crate) struct PipelineState {
+    /// `None` if the database is read-only, not open yet, or closed.
+    pub(crate) log: Option<LogWriter>,
+    pub(crate) next_seq: SeqNo,
+    entrance: Entrance,
+    /// Bytes written since memory was last measured.
+    unmeasured_bytes: usize,
+}
+
+impl PipelineState {
+    /// Counts the bytes of a write. Returns true, and starts over, if `limit` bytes were written since
+    /// it last did.
+    #[inline]
+    pub(crate) fn count_bytes(&mut self, bytes: usize, limit: usize) -> bool {
+        self.unmeasured_bytes += bytes;
+        let is_reached = self.unmeasured_bytes >= limit;
+        if is_reached {
+            self.unmeasured_bytes = 0;
+        }
+        is_reached
+    }
+}
+
+/// A position in the order of writes, held until the write is inserted. A panic before that drops it
+/// unfinished: then no further write is accepted, none after it becomes visible, and no writer waits
+/// for it. If the write is in the log, it is replayed when the database is next opened.
+pub(crate) struct PendingWrite<'a> {
+    pipeline: &'a Pipeline,
+    ticket: Option<Ticket>,
+    last: SeqNo,
+}
+
+impl PendingWrite<'_> {
+    /// Marks the write as inserted. Returns once it is visible.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let ticket = self.ticket.take();
+        let is_visible =
+            ticket.is_some_and(|ticket| self.pipeline.commits.finish(ticket, self.last));
+        if is_visible { Ok(()) } else { Err(write_panicked()) }
+    }
+}
+
+impl Drop for PendingWrite<'_> {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            self.pipeline.context.health.fail(write_panicked());
+            self.pipeline.commits.break_off();
+        }
+    }
+}
+
+/// The error of writes that wait for one that panicked.
+pub(crate) fn write_panicked() -> Error {
+    // Built directly, without `Error::internal`, because it is also built during a panic.
+    Error::Internal { what: "a write panicked before it was done; see the panic".into() }
+}
+
+/// A snapshot that is released on drop.
+#[derive(Debug)]
+pub(crate) struct SnapshotGuard<'a> {
+    pipeline: &'a Pipeline,
+    pub(crate) seq: SeqNo,
+}
+
+impl Drop for SnapshotGuard<'_> {
+    fn drop(&mut self) {
+        self.pipeline.release_snapshot(self.seq);
+    }
+}
+
+impl Pipeline {
+    /// Creates a pipeline without a log, in which every write up to `last_seq` is visible.
+    pub(crate) fn new(context: &Arc<Context>, last_seq: SeqNo) -> Self {
+        Self {
+            log_sync: Arc::new(LogSync::new(Arc::clone(&context.counters))),
+            context: Arc::clone(context),
+            state: Padded(Mutex::new(PipelineState {
+                log: None,
+                next_seq: last_seq + 1,
+                entrance: Entrance::default(),
+                unmeasured_bytes: 0,
+            })),
+            space: Condvar::new(),
+            commits: CommitQueue::new(last_seq),
+            snapshots: Snapshots::default(),
+            awaits_release: AtomicBool::new(false),
+            tasks: LogTasks::default(),
+        }
+    }
+
+    /// Takes the writer lock: the first in the lock order.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the newest sequence number that readers may see.
+    #[inline]
+    pub(crate) fn visible(&self) -> SeqNo {
+        self.commits.visible()
+    }
+
+    /// Makes everything up to `seq` visible. Only while there are no writers, as in recovery.
+    pub(crate) fn set_visible(&self, seq: SeqNo) {
+        self.commits.set_visible(seq);
+    }
+
+    /// Waits until `seq` is visible; false if a write before it panicked, so that it never will be.
+    #[must_use = "a write may never become visible"]
+    pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
+        self.commits.wait_visible(seq)
+    }
+
+    /// Returns a sequence number below which there are no readers, except lookups that have begun
+    /// already and retry if a version was overwritten.
+    #[inline]
+    pub(crate) fn horizon(&self) -> SeqNo {
+        self.snapshots.horizon(&self.commits)
+    }
+
+    /// Enters a write with sequence numbers up to `last` into the commit queue.
+    pub(crate) fn enter(&self, state: &mut PipelineState, last: SeqNo) -> Result<PendingWrite<'_>> {
+        let ticket = self.commits.enter(&mut state.entrance, last).ok_or_else(write_panicked)?;
+        Ok(PendingWrite { pipeline: self, ticket: Some(ticket), last })
+    }
+
+    /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
+    pub(crate) fn hold_snapshot(&self) -> SeqNo {
+        self.snapshots.hold(&self.commits)
+    }
+
+    /// Holds the newest visible sequence number until the guard is dropped.
+    pub(crate) fn snapshot(&self) -> SnapshotGuard<'_> {
+        SnapshotGuard { pipeline: self, seq: self.hold_snapshot() }
+    }
+
+    /// Returns the sequence numbers that are held, ascending.
+    pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
+        self.snapshots.list()
+    }
+
+    /// Returns the snapshots. The next release of one wakes the workers.
+    pub(crate) fn snapshots_awaiting_release(&self) -> Vec<SeqNo> {
+        // Set before the snapshots are listed: a release that the list misses finds the flag.
+        self.awaits_release.store(true, Ordering::Release);
+        self.snapshots.list()
+    }
+
+    /// Releases a snapshot, and wakes the workers if a table waits for that to be dropped.
+    pub(crate) fn release_snapshot(&self, seq: SeqNo) {
+        self.snapshots.release(seq);
+        // Acquire and release pair with the store in `snapshots_awaiting_release`.
+        if self.awaits_release.swap(false, Ordering::AcqRel) {
+            self.context.signals.wake();
+        }
+    }
+
+    /// Waits until a tree may have space again, at most for `timeout`.
+    pub(crate) fn wait_for_space<'a>(
+        &self,
+        state: MutexGuard<'a, PipelineState>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, PipelineState> {
+        let waited = self.space.wait_timeout(state, timeout);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Makes stalled writers check again whether they may continue.
+    pub(crate) fn notify_space(&self) {
+        // Taken so that no writer is between its check and its wait.
+        drop(self.lock());
+        self.space.notify_all();
+    }
+
+    /// Wakes the log thread and stalled writers after [`Signals::stop`].
+    ///
+    /// [`Signals::stop`]: crate::engine::context::Signals::stop
+    pub(crate) fn stop(&self) {
+        self.tasks.wake();
+        self.space.notify_all();
+    }
+
+    /// Runs `action` while there are no writers and every write is visible. If a write panicked, some
+    /// never become visible; the database is failed then and not read.
+    pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
+        let state = self.lock();
+        // Writers that have released the lock do not need it again.
+        let _are_all_visible = self.commits.wait_visible(state.next_seq - 1);
+        let result = action();
+        drop(state);
+        result
+    }
+
+    /// Replaces the active memtable of a tree by an empty one. The replaced one is immutable from now
+    /// on and is flushed in the background.
+    pub(crate) fn rotate(&self, state: &mut PipelineState, tree: &Arc<Tree>, reason: FlushReason) {
+        let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
+        let memtable = tree.next_memtable(&self.context.pool);
+        let last_seq = state.next_seq - 1;
+        tree.replace(|mut next| {
+            let active = Arc::new(ActiveMemtable::new(memtable, position));
+            let before = std::mem::replace(&mut next.active, active);
+            let immutable = ImmutableMemtable::new(&before, position, last_seq, reason);
+            next.immutables.insert(0, Arc::new(immutable));
+            next
+        });
+        self.context.signals.wake();
+    }
+}

@@ -1,11 +1,13 @@
-//! What only shows between two steps of the engine.
+//! States between two steps of the engine, which the public interface does not show.
 
 use std::sync::Arc;
 
 use terrane_policy::{PickInput, pick};
 
 use crate::durability::Durability;
-use crate::engine::{Engine, JobKind};
+use crate::engine::Engine;
+use crate::engine::context::JobKind;
+use crate::engine::pipeline::PendingWrite;
 use crate::error::Error;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result};
@@ -15,8 +17,8 @@ fn open() -> Db {
     Options::new().storage(storage).background(Background::Inline).open("db").unwrap()
 }
 
-/// A compaction was picked, its keyspace was dropped, and the compaction then found none of its
-/// tables: which was taken for a contradiction, and stopped all writes of the database.
+/// A compaction was picked, its keyspace was dropped, and the compaction then found none of its tables.
+/// That was treated as an internal error, which stopped all writes of the database.
 #[test]
 fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
     let db = open();
@@ -27,26 +29,23 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         keyspace.flush().unwrap();
     }
     let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
-    let compaction = {
+    let (id, compaction) = {
         let state = tree.state();
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let shape = state.version.shape();
         let input = PickInput::new(shape, &design);
         let compaction = pick(&input).unwrap();
-        jobs.compactions.push(compaction.clone());
-        compaction
+        engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
     db.drop_keyspace("dropped").unwrap();
-    let merge = engine.as_merge(tree, &tree.jobs(), &compaction);
-    let pass = engine.gate.enter(merge, compaction.from_level());
-    let outcome = engine.compact(tree, &compaction, pass);
+    let outcome = engine.parts.jobs.compactor.run_in_caller(tree, id, compaction);
     assert!(matches!(outcome, Err(Error::Closed)), "{outcome:?}");
     assert!(tree.jobs().compactions.is_empty());
 }
 
-/// While a compaction holds what a flush would merge, the flush makes a run of its own at once, and
-/// no compaction takes what a flush holds.
+/// While a compaction claims the tables that a flush would merge, the flush creates a new run at once;
+/// and no compaction takes the tables that a flush claims.
 #[test]
 fn a_flush_that_merges_waits_for_no_compaction() {
     let db = open();
@@ -58,20 +57,16 @@ fn a_flush_that_merges_waits_for_no_compaction() {
         keyspace.tree.state().version.shape().level(0).runs.len()
     };
     assert_eq!((flush("1"), flush("2")), (1, 1));
-    let tree = &keyspace.tree;
-    let compaction = {
+    let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
+    let (id, compaction) = {
         let state = tree.state();
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let compaction = pick(&PickInput::new(state.version.shape(), &design)).unwrap();
-        jobs.compactions.push(compaction.clone());
-        compaction
+        engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
-    assert_eq!((flush("3"), flush("4")), (2, 2), "a run of its own, and one that merges with it");
-    let engine = &keyspace.handle.engine;
-    let merge = engine.as_merge(tree, &tree.jobs(), &compaction);
-    let pass = engine.gate.enter(merge, compaction.from_level());
-    engine.compact(tree, &compaction, pass).unwrap();
+    assert_eq!((flush("3"), flush("4")), (2, 2), "a new run, and a flush that merges with it");
+    engine.parts.jobs.compactor.run_in_caller(tree, id, compaction).unwrap();
     assert_eq!(flush("5"), 1);
     assert_eq!(keyspace.get("key").unwrap().unwrap(), "5");
     let stats = db.stats();
@@ -79,10 +74,10 @@ fn a_flush_that_merges_waits_for_no_compaction() {
     assert!(tree.jobs().flushing.is_none());
 }
 
-/// Dropping a keyspace failed to be kept, and a new one of the same name was made beside it: both
-/// were there when the database was opened again.
+/// The edit that drops a keyspace failed, and a second keyspace of the same name was created: after a
+/// reopening there were both.
 #[test]
-fn a_keyspace_whose_drop_was_not_kept_is_still_there() {
+fn a_keyspace_whose_drop_failed_still_exists() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let options = Options::new().storage(Arc::new(storage.clone())).background(Background::Inline);
     let db = options.open("db").unwrap();
@@ -109,23 +104,20 @@ fn a_keyspace_whose_drop_was_not_kept_is_still_there() {
     assert_eq!(db.keyspace("kept", KeyspaceOptions::new()).unwrap().iter().unwrap().count(), 3);
 }
 
-/// What a put answers that was let in behind a write that goes on, while `meanwhile` happens.
+/// Returns the result of a put that has entered behind a pending write, after `meanwhile`.
 #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
-fn put_behind(
-    db: &Db,
-    meanwhile: impl FnOnce(&Engine, crate::engine::write::Entered<'_>),
-) -> Result<()> {
+fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Result<()> {
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
     let engine = &keyspace.handle.engine;
     let first = {
-        let mut writer = engine.lock_writer();
+        let mut writer = engine.parts.pipeline.lock();
         let seq = writer.next_seq;
         writer.next_seq += 1;
-        engine.enter(&mut writer, seq).unwrap()
+        engine.parts.pipeline.enter(&mut writer, seq).unwrap()
     };
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| db.put("key", "value"));
-        while engine.lock_writer().next_seq == engine.visible() + 2 {
+        while engine.parts.pipeline.lock().next_seq == engine.parts.pipeline.visible() + 2 {
             std::thread::yield_now();
         }
         meanwhile(engine, first);
@@ -133,52 +125,52 @@ fn put_behind(
     })
 }
 
-/// A write panicked after it had its place in the order: all later ones waited for it for ever.
+/// A write panicked after it had entered the commit queue, and all later ones waited for it endlessly.
 #[test]
 fn writes_behind_one_that_panicked_are_refused() {
     let db = open();
     db.put("before", "1").unwrap();
-    // As it is dropped by a panic.
+    // A panic drops it like this.
     let outcome = put_behind(&db, |_, first| drop(first));
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(db.put("later", "1").unwrap_err().kind(), ErrorKind::Internal);
     assert!(db.flush().is_err());
     assert_eq!(db.get("before").unwrap().unwrap(), "1");
-    assert!(db.get("key").unwrap().is_none(), "it comes after what is not there");
+    assert!(db.get("key").unwrap().is_none(), "its predecessor is missing");
     assert_eq!(db.close().unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// A sync failed after a write was let in, which then was acknowledged as one that survives.
+/// A sync failed after a write had entered, and the write was acknowledged as durable.
 #[test]
 fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
     let db = open();
     let poisoned = || Error::Poisoned(Box::new(Error::Closed));
     let outcome = put_behind(&db, |engine, first| {
-        engine.health.fail(poisoned());
+        engine.context().health.fail(poisoned());
         first.finish().unwrap();
     });
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Poisoned);
     assert_eq!(db.durability(), Durability::Process);
 }
 
-/// A full disk that a compaction had met failed flushes for which there was room; and one that was
-/// over by then, whoever had met it.
+/// Flushes failed because a compaction had met a full disk although there was space for them, or
+/// because of a full disk that was over by then.
 #[test]
-fn flushes_are_not_failed_by_what_others_have_met_or_what_is_over() {
+fn flushes_do_not_fail_by_the_failures_of_others_or_past_ones() {
     let db = open();
     let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
-    let health = &keyspace.handle.engine.health;
+    let health = &keyspace.handle.engine.context().health;
     let full = std::io::ErrorKind::StorageFull;
     for kind in [JobKind::Compaction, JobKind::Flush] {
-        health.set_trouble(kind, Error::io("append to", "db/7.sst".as_ref(), full.into()));
+        health.set_failure(kind, Error::io("append to", "db/7.sst".as_ref(), full.into()));
         db.put("key", "value").unwrap();
         db.flush().unwrap();
         db.wait_for_compactions().unwrap();
     }
 }
 
-/// A design with threads of its own was set while the database was closed: they began after all
-/// others had been told to end, and kept the database in memory for ever.
+/// A design with drain threads was set while the database was being closed. They started after all
+/// others had been stopped, and kept the database in memory.
 #[test]
 fn no_thread_begins_once_the_database_is_closed() {
     let db = Options::new().storage(Arc::new(MemoryStorage::new(1))).open("db").unwrap();
@@ -189,13 +181,13 @@ fn no_thread_begins_once_the_database_is_closed() {
     let started = engine.start_drain_threads();
     assert!(matches!(started, Err(Error::Closed)), "{started:?}");
     drop(keyspace);
-    assert_eq!(Arc::strong_count(&engine), 1);
+    assert_eq!((Arc::strong_count(&engine), Arc::strong_count(&engine.parts.jobs)), (1, 2));
 }
 
-/// Every flush kept anew where each idle keyspace is in the log: with ten thousand of them, half a
+/// Every flush recorded the log position of each idle keyspace anew: with ten thousand of them, half a
 /// megabyte.
 #[test]
-fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
+fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
     let options = options.log_segment_bytes(64 << 10);
@@ -206,7 +198,7 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
     }
     db.flush().unwrap();
     let engine = &last.handle.engine;
-    let kept = || engine.lock_manifest().as_ref().unwrap().bytes_written();
+    let kept = || engine.parts.catalog.lock_manifest().as_ref().unwrap().bytes_written();
     let before = kept();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
@@ -215,7 +207,7 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
         db.put(number.to_be_bytes(), [7; 10_000]).unwrap();
         db.flush().unwrap();
     }
-    let files = engine.lock_writer().log.as_ref().unwrap().files();
+    let files = engine.parts.pipeline.lock().log.as_ref().unwrap().files();
     assert!(files.len() <= 7, "{files:?}");
     db.put("b", "2").unwrap();
     drop(last);
@@ -224,10 +216,10 @@ fn a_flush_beside_many_idle_keyspaces_keeps_little_and_they_keep_no_log() {
     assert_eq!(db.stats().replayed_writes, 0);
 }
 
-/// Each range that lies around all before it takes a number in every fragment of them. A memtable
-/// was measured again only after thousands of such writes, and took several times its share by then.
+/// A range that encloses all earlier ones takes a sequence number in each of their fragments. A memtable
+/// was measured again only after thousands of such writes, and exceeded its share several times.
 #[test]
-fn ranges_around_each_other_fill_a_memtable_by_what_they_take() {
+fn nested_ranges_count_with_the_memory_they_take() {
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).background(Background::Inline);
     let design: Design = "balanced; buffer=16MiB".parse().unwrap();

@@ -1,368 +1,312 @@
-//! Writing: admission, log, memtable, visibility.
+//! Writing: admission, log, memtables, visibility.
+//!
+//! | module | one line |
+//! |---|---|
+//! | `target` | the memtables that a write goes to |
+//! | `insert` | inserts operations into memtables |
+//! | `delays` | the sleep that delayed writers owe |
+//! | `queue` | writers one after the other, as in LevelDB |
+//! | `slow_down` | delays writers to trees that fall behind |
+//! | `stall` | stops writers until a tree has space; replaces full memtables |
 
-pub(crate) mod queue;
-pub(crate) mod slow_down;
-pub(crate) mod stall;
+mod delays;
+mod insert;
+mod queue;
+mod slow_down;
+mod stall;
+mod target;
 
 use std::sync::Arc;
 
-use arc_swap::Guard;
-use terrane_memtable::{Entry, InsertOutcome, Memtable};
+use terrane_memtable::{InsertOutcome, Memtable};
 
-use crate::batch::{Batch, Op, Ops};
+use crate::batch::{Op, Ops};
 use crate::durability::Durability;
-use crate::engine::pipeline::commit_queue::Ticket;
-use crate::engine::{Engine, Tree, TreeState, Writer};
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
+use crate::engine::jobs::Jobs;
+use crate::engine::pipeline::{PendingWrite, Pipeline, PipelineState};
+use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::options::WritePath;
 use crate::stats::Counter;
-use crate::types::{EntryKind, KeyspaceId, MAX_SEQ, SeqNo};
-use crate::wal::LogWriter;
+use crate::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::wal::{LogWriter, SegmentRequests, WantedSpare};
+use delays::Delays;
+use insert::{InsertGroup, record_put};
+use queue::WriteQueue;
+use target::WriteTarget;
 
-/// Operations that are written together.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Write<'a> {
-    /// One operation on one tree.
-    One(&'a Arc<Tree>, Op<'a>),
-    /// Any number of operations on any trees.
-    Batch(&'a Batch),
+pub(crate) use insert::insert_one;
+pub(crate) use target::Write;
+
+/// Writes to trees.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    context: Arc<Context>,
+    pipeline: Arc<Pipeline>,
+    catalog: Arc<Catalog>,
+    jobs: Arc<Jobs>,
+    queue: WriteQueue,
+    delays: Delays,
 }
 
-/// A place in the order of writes, for as long as the write is not inserted. A panic in between
-/// leaves it so for ever: then no write is taken any more, nothing after it becomes visible, and
-/// no one waits for that. What is in the log is there when the database is opened again.
-pub(crate) struct Entered<'a> {
-    engine: &'a Engine,
-    ticket: Option<Ticket>,
-    last: SeqNo,
+/// A write that has sequence numbers and is in the log.
+struct LoggedWrite<'a> {
+    pending: PendingWrite<'a>,
+    first: SeqNo,
+    /// The end of its record; `None` if it is not logged.
+    end: Option<Lsn>,
+    requests: LogRequests,
 }
 
-impl Entered<'_> {
-    /// The write is inserted; returns once it is visible.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        let ticket = self.ticket.take();
-        let is_visible = ticket.is_some_and(|ticket| self.engine.commits.finish(ticket, self.last));
-        if is_visible { Ok(()) } else { Err(given_up()) }
-    }
+/// Work on the log that a write found to be due, to be done by background threads.
+#[derive(Default)]
+struct LogRequests {
+    ahead: Option<SegmentRequests>,
+    spare: Option<WantedSpare>,
 }
 
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.engine.health.fail(given_up());
-            self.engine.commits.break_off();
-        }
-    }
-}
-
-/// What is told where a write panicked.
-pub(crate) fn given_up() -> Error {
-    // Made by hand, as it is also made during a panic.
-    Error::Internal { what: "a write panicked before it was done; see the panic".into() }
-}
-
-/// Where a write goes.
-pub(crate) enum Goal<'a> {
-    /// One operation, a tree, and the tree's state. That is kept without counting: all writers
-    /// would share the count.
-    One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
-    /// A batch, and once it is its turn the memtables of its trees.
-    Batch { batch: &'a Batch, memtables: Vec<(Arc<Tree>, Arc<Memtable>)> },
-}
-
-impl<'a> Goal<'a> {
-    /// Asks for the memory that the write begins with, too: it comes while the writer waits for
-    /// its turn.
-    fn new(write: Write<'a>) -> Self {
-        match write {
-            Write::One(tree, op) => {
-                let state = tree.state();
-                if let Op::Put { key, .. } | Op::Delete { key } = op {
-                    state.active.memtable.prefetch(key);
-                }
-                Self::One { op, tree, state }
-            }
-            Write::Batch(batch) => Self::Batch { batch, memtables: Vec::new() },
-        }
-    }
-
-    /// Asks for the memory that the write goes on with, where what it begins with says which.
+impl LogRequests {
     #[inline]
-    fn prefetch_version(&self) {
-        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self {
-            state.active.memtable.prefetch_version(key);
-        }
-    }
-
-    /// Has the state be the current one.
-    pub(crate) fn refresh(&mut self) {
-        if let Self::One { tree, state, .. } = self {
-            tree.refresh(state);
-        }
+    fn of(log: Option<&mut LogWriter>, durability: Durability) -> Self {
+        let Some(log) = log else { return Self::default() };
+        let spare = log.wanted_spare();
+        // A synced write goes to the file by a system call and needs no prepared pages; its sync
+        // covers the header as well.
+        let ahead = match durability {
+            Durability::Process | Durability::Interval(_) => log.wanted_ahead(),
+            Durability::None | Durability::Sync => None,
+        };
+        Self { ahead, spare }
     }
 }
 
-impl Engine {
-    /// Writes, and returns once the write is visible and has the durability that is asked for.
+impl Writer {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        pipeline: &Arc<Pipeline>,
+        catalog: &Arc<Catalog>,
+        jobs: &Arc<Jobs>,
+    ) -> Self {
+        Self {
+            context: Arc::clone(context),
+            pipeline: Arc::clone(pipeline),
+            catalog: Arc::clone(catalog),
+            jobs: Arc::clone(jobs),
+            queue: WriteQueue::default(),
+            delays: Delays::default(),
+        }
+    }
+
+    /// Writes. Returns once the write is visible and has the requested durability.
     #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
-        match self.settings.write_path {
-            WritePath::Concurrent => self.write_at_once(write, durability),
-            WritePath::Queue => self.write_in_turn(write, durability),
+        match self.context.settings.write_path {
+            WritePath::Concurrent => self.write_concurrently(write, durability),
+            WritePath::Queue => self.write_queued(write, durability),
         }
     }
 
-    /// As [`Engine::write`], whatever other writers do.
-    pub(crate) fn write_at_once(&self, write: Write<'_>, durability: Durability) -> Result<()> {
-        self.health.check_writable()?;
-        let (count, user_bytes) = match write {
-            Write::One(_, op) => {
-                op.check()?;
-                (1, op.user_bytes())
-            }
-            Write::Batch(batch) => {
-                batch.checked()?;
-                (batch.len() as u64, batch.user_bytes())
-            }
-        };
-        if count == 0 {
-            return if durability == Durability::Sync { self.sync_log() } else { Ok(()) };
+    fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        if self.queue.is_led_by_this_thread() {
+            // An event listener that writes during the write that it is notified of.
+            return self.write_concurrently(write, durability);
         }
-        let mut goal = Goal::new(write);
-        let mut writer = self.make_room(&mut goal, user_bytes)?;
-        let first = writer.next_seq;
-        let last = first + count - 1;
+        let batch = write.into_batch();
+        // An invalid batch fails alone, and not with its group.
+        batch.checked()?;
+        self.queue.write(batch, durability, |batch| {
+            self.write_concurrently(Write::Batch(batch), durability)
+        })
+    }
+
+    /// Writes concurrently with other writers, in the steps that docs/ARCHITECTURE.md describes.
+    fn write_concurrently(&self, write: Write<'_>, durability: Durability) -> Result<()> {
+        self.context.health.check_writable()?;
+        let (operations, user_bytes) = write.check()?;
+        if operations == 0 {
+            return if durability == Durability::Sync { self.pipeline.sync_log() } else { Ok(()) };
+        }
+        let mut target = WriteTarget::new(write);
+        // 1. Wait for memtable space.
+        let mut state = self.wait_for_space(&mut target, user_bytes)?;
+        // 2. Take sequence numbers, and append to the log.
+        let logged = self.log(&mut state, &write, &mut target, operations, durability)?;
+        drop(state);
+        let LoggedWrite { pending, first, end, requests: LogRequests { ahead, spare } } = logged;
+        if let Some(ahead) = ahead {
+            self.pipeline.prepare(ahead);
+        }
+        // 3. Sync, before any reader can see the write.
+        let synced = self.sync(end, durability);
+        // 4. Insert into the memtables.
+        if synced.is_ok() {
+            self.insert(&target, first);
+        }
+        // 5. Become visible; after a failed sync too, because later writes wait for this one.
+        pending.finish()?;
+        self.finish(operations, user_bytes, durability, spare);
+        synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
+        // A sync that failed since `check_writable` may have lost this write.
+        if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
+    }
+
+    /// Assigns sequence numbers to a write, appends it to the log and enters it into the commit queue.
+    #[inline]
+    fn log(
+        &self,
+        state: &mut PipelineState,
+        write: &Write<'_>,
+        target: &mut WriteTarget<'_>,
+        operations: u64,
+        durability: Durability,
+    ) -> Result<LoggedWrite<'_>> {
+        let first = state.next_seq;
+        let last = first + operations - 1;
         if last > MAX_SEQ {
             return Err(Error::internal("all sequence numbers are used up"));
         }
-        self.take_memtables(&mut goal, last)?;
-        if self.settings.delete_persistence_micros().is_some() {
-            self.note_entries(&write);
-            if let (Some(log), true) = (&mut writer.log, durability != Durability::None) {
-                log.note_record(|| self.clock.now_micros());
-            }
-        }
+        target.take_memtables(&self.catalog, last)?;
+        self.record_age(state, write, durability);
         let end = match durability {
             Durability::None => None,
             _ => {
-                let logged = log(&mut writer, &write, first, durability == Durability::Sync);
-                let end = logged.inspect_err(|_| self.check_log())?;
-                // What was asked for before the log was written is here by now: to look at it any
-                // earlier would be to wait for it with the lock held.
-                goal.prefetch_version();
+                let is_synced = durability == Durability::Sync;
+                let appended = append(state.log.as_mut(), write, first, is_synced);
+                let end = appended.inspect_err(|_| self.pipeline.check_log())?;
+                // The memory that was prefetched before the append has arrived by now. Using it any
+                // earlier would wait for it with the lock held.
+                target.prefetch_version();
                 Some(end)
             }
         };
-        writer.next_seq = last + 1;
-        let entered = self.enter(&mut writer, last)?;
-        let wants_spare = end.and_then(|_| writer.log.as_mut()).and_then(LogWriter::wanted_spare);
-        // What is synced goes by system call, and needs no pages; its sync is the header's as well.
-        let ahead = match durability {
-            Durability::Process | Durability::Interval(_) => {
-                writer.log.as_mut().and_then(LogWriter::wanted_ahead)
+        state.next_seq = last + 1;
+        let pending = self.pipeline.enter(state, last)?;
+        let log = state.log.as_mut().filter(|_| end.is_some());
+        let requests = LogRequests::of(log, durability);
+        Ok(LoggedWrite { pending, first, end, requests })
+    }
+
+    #[inline]
+    fn sync(&self, end: Option<Lsn>, durability: Durability) -> Result<()> {
+        match (durability, end) {
+            (Durability::Sync, Some(end)) => self.pipeline.sync_to(end),
+            // Without a log thread there is no one to do it later.
+            (Durability::Interval(_), Some(end)) if self.context.is_inline() => {
+                self.pipeline.sync_to(end)
             }
-            Durability::None | Durability::Sync => None,
-        };
-        drop(writer);
-        if let Some(ahead) = ahead {
-            self.work.make_ready(ahead);
-        }
-        // What is promised to survive must do so before anyone can see it.
-        let synced = match (durability, end) {
-            (Durability::Sync, Some(end)) => self.log_sync.sync(end),
-            (Durability::Interval(_), Some(end)) if self.is_inline() => self.log_sync.sync(end),
             _ => Ok(()),
-        };
-        if synced.is_ok() {
-            self.insert(&goal, first);
         }
-        entered.finish()?;
-        self.counters.add(Counter::Writes, count);
-        self.counters.add(Counter::UserBytesWritten, user_bytes as u64);
+    }
+
+    /// Counts a visible write, and requests the background work that is due after it.
+    #[inline]
+    fn finish(
+        &self,
+        operations: u64,
+        user_bytes: usize,
+        durability: Durability,
+        spare: Option<WantedSpare>,
+    ) {
+        self.context.counters.add(Counter::Writes, operations);
+        self.context.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
-            self.work.sync_within(interval);
+            self.pipeline.sync_within(interval);
         }
-        if let Some(spare) = wants_spare {
-            self.work.make_spare(spare);
-        }
-        synced.inspect_err(|error| self.health.fail(error.clone()))?;
-        // A sync that failed after this write was let in may have lost it.
-        if durability == Durability::None { Ok(()) } else { self.health.check_synced() }
-    }
-
-    pub(crate) fn enter(&self, writer: &mut Writer, last: SeqNo) -> Result<Entered<'_>> {
-        let ticket = self.commits.enter(&mut writer.entrance, last).ok_or_else(given_up)?;
-        Ok(Entered { engine: self, ticket: Some(ticket), last })
-    }
-
-    /// Writing to the log failed. If it was a sync that did, no write is taken any more.
-    #[cold]
-    pub(crate) fn check_log(&self) {
-        if let Some(error) = self.log_sync.failure() {
-            self.health.fail(error);
+        if let Some(spare) = spare {
+            self.pipeline.request_spare(spare);
         }
     }
 
-    /// Makes everything that was written to the log durable.
-    pub(crate) fn sync_log(&self) -> Result<()> {
-        let synced = self.log_sync.sync(self.log_sync.written());
-        synced.inspect_err(|error| self.health.fail(error.clone()))
-    }
-
-    /// The active memtables of all trees that are written to, up to `last`. Called with the writer's
-    /// lock held, under which they are replaced.
-    fn take_memtables(&self, goal: &mut Goal<'_>, last: SeqNo) -> Result<()> {
-        match goal {
-            Goal::One { tree, .. } if tree.is_dropped() => Err(dropped(tree.id)),
-            Goal::One { tree, .. } => {
-                tree.set_last_seq(last);
-                Ok(())
+    /// Records the time of the first entry of a memtable and of a log segment, if deletes have a
+    /// deadline. Called with the writer lock.
+    #[inline]
+    fn record_age(&self, state: &mut PipelineState, write: &Write<'_>, durability: Durability) {
+        if self.context.settings.delete_persistence_micros().is_none() {
+            return;
+        }
+        let now = || self.context.clock.now_micros();
+        let record = |tree: &Arc<Tree>| {
+            if tree.state().active.record_entry(now) {
+                // The flush thread may be asleep without a deadline.
+                self.context.signals.wake();
             }
-            Goal::Batch { batch, memtables } => {
-                let trees = self.trees();
-                let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));
-                let found: Vec<_> = batch.keyspaces().iter().map(find).collect::<Result<_>>()?;
-                memtables.extend(found.into_iter().map(|tree| {
-                    tree.set_last_seq(last);
-                    (Arc::clone(tree), Arc::clone(&tree.state().active.memtable))
-                }));
-                Ok(())
+        };
+        match write {
+            Write::One(tree, _) => record(tree),
+            Write::Batch(batch) => {
+                let trees = self.catalog.trees();
+                batch.keyspaces().iter().filter_map(|id| trees.get(id)).for_each(record);
             }
         }
+        if let (Some(log), true) = (&mut state.log, durability != Durability::None) {
+            log.note_record(now);
+        }
     }
-}
 
-fn dropped(keyspace: KeyspaceId) -> Error {
-    Error::invalid("keyspace", format!("number {keyspace}, which was dropped"), "one that exists")
-}
-
-fn log(
-    writer: &mut Writer,
-    write: &Write<'_>,
-    first: SeqNo,
-    is_synced: bool,
-) -> Result<crate::types::Lsn> {
-    let Some(log) = &mut writer.log else { return Err(Error::ReadOnly) };
-    match write {
-        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
-        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
-    }
-}
-
-impl Engine {
-    /// Puts the operations into their memtables.
-    fn insert(&self, goal: &Goal<'_>, first: SeqNo) {
-        match goal {
-            Goal::One { op, tree, state } => {
-                self.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
-                tell_put(tree, op);
+    /// Inserts the operations into their memtables.
+    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo) {
+        match target {
+            WriteTarget::One { op, tree, state } => {
+                self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
+                record_put(tree, op);
                 self.insert_one(&state.active.memtable, op, first, first);
             }
-            Goal::Batch { batch, memtables } => {
-                // Encoded by this process, and checked before.
+            WriteTarget::Batch { batch, memtables } => {
+                // The encoding is valid: `Write::check` has checked it.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
                 let mut deletes = 0;
-                let mut group = Group::default();
+                let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     deletes += u64::from(op.is_delete());
-                    let target = memtables.iter().find(|(tree, _)| tree.id == keyspace);
-                    if let Some((tree, memtable)) = target {
-                        tell_put(tree, &op);
+                    let found = memtables.iter().find(|(tree, _)| tree.id == keyspace);
+                    if let Some((tree, memtable)) = found {
+                        record_put(tree, &op);
                         if !group.take(memtable, &op, seq) {
                             self.insert_one(memtable, &op, seq, first);
                         }
                     }
                 }
                 group.insert();
-                self.counters.add_some(Counter::Deletes, deletes);
+                self.context.counters.add_some(Counter::Deletes, deletes);
             }
         }
     }
 
-    /// Puts one operation, of a batch that began at `first`, into a memtable, which may forget what
-    /// no one reads any more.
+    /// Inserts one operation, of a batch that began at `first`, into a memtable, which may reclaim
+    /// versions that no reader needs.
     #[inline]
     pub(crate) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
-        let inserted = insert_one(memtable, op, seq, first, || self.horizon());
+        let inserted = insert_one(memtable, op, seq, first, || self.pipeline.horizon());
         if memtable.forgets() {
             self.count_inserted(inserted);
         }
     }
-}
 
-/// As many operations of a batch are put into a memtable together.
-const GROUP: usize = 24;
-
-/// Operations of a batch that are put into a memtable together, where that is cheaper. Nobody sees a
-/// batch before all of it is there, so that their order means nothing.
-struct Group<'a> {
-    memtable: Option<&'a Memtable>,
-    entries: [Entry<'a>; GROUP],
-    len: usize,
-}
-
-impl Default for Group<'_> {
-    fn default() -> Self {
-        let none = Entry { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
-        Self { memtable: None, entries: [none; GROUP], len: 0 }
-    }
-}
-
-impl<'a> Group<'a> {
-    /// Takes an operation; false if it is to be inserted alone.
-    fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
-        let (key, kind, value) = match *op {
-            Op::Put { key, value } => (key, EntryKind::Value, value),
-            Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
-            Op::DeleteRange { .. } => return false,
-        };
-        if !memtable.takes_groups() {
-            return false;
+    /// Counts an insertion into a FloDB memtable, and wakes a drain thread if it needs one.
+    fn count_inserted(&self, inserted: InsertOutcome) {
+        if inserted.is_in_membuffer {
+            self.context.counters.add(Counter::MembufferWrites, 1);
         }
-        let is_same = self.memtable.is_some_and(|one| std::ptr::eq(one, memtable));
-        if !is_same || self.len == GROUP {
-            self.insert();
-            self.memtable = Some(memtable);
+        if inserted.reclaimed > 0 {
+            self.context.counters.add(Counter::UpdatesInPlace, inserted.reclaimed as u64);
         }
-        self.entries[self.len] = Entry { key, seq, kind, value };
-        self.len += 1;
-        true
-    }
-
-    /// Inserts what it holds.
-    fn insert(&mut self) {
-        if let Some(memtable) = self.memtable {
-            memtable.insert_all(&self.entries[..self.len]);
+        if inserted.wants_drain {
+            self.context.signals.drains.wake();
         }
-        self.len = 0;
     }
 }
 
-/// Where walks have found nothing, there may be something now; and a key more is written.
-#[inline]
-fn tell_put(tree: &Tree, op: &Op<'_>) {
-    if let Op::Put { key, .. } = op {
-        tree.dead().before_put(key);
-        tree.usage().write(key);
-    }
-}
-
-/// Puts one operation, of a batch that began at `first`, into a memtable; see [`Memtable::update`]
-/// for the horizon.
-#[inline]
-pub(crate) fn insert_one(
-    memtable: &Memtable,
-    op: &Op<'_>,
-    seq: SeqNo,
+fn append(
+    log: Option<&mut LogWriter>,
+    write: &Write<'_>,
     first: SeqNo,
-    horizon: impl FnOnce() -> SeqNo,
-) -> InsertOutcome {
-    match *op {
-        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, horizon),
-        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], horizon),
-        Op::DeleteRange { start, end } => {
-            memtable.insert_range_tombstone(start, end, seq, first);
-            InsertOutcome::default()
-        }
+    is_synced: bool,
+) -> Result<Lsn> {
+    let Some(log) = log else { return Err(Error::ReadOnly) };
+    match write {
+        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
+        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
     }
 }

@@ -1,10 +1,11 @@
-//! Which files of a directory the database needs, and the end of the others.
+//! Finds the files of a directory that the database does not need, and removes them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
 
-use crate::engine::Engine;
+use super::Catalog;
+use crate::engine::context::Context;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestState;
 use crate::storage::Storage;
@@ -13,7 +14,7 @@ use crate::table::{TableEnvironment, TableFileId};
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
 
-/// Checks that every table of the state is there, at its length.
+/// Checks that every table of the manifest exists and has its recorded length.
 pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
@@ -21,9 +22,9 @@ pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestSt
         for table in keyspace.tables.values() {
             let name = table.file.file_name();
             let path = dir.join(&name);
-            let wrong = |detail: String| Error::corruption(&path, None, "table", detail);
+            let damaged = |detail: String| Error::corruption(&path, None, "table", detail);
             if !names.contains(name.as_str()) {
-                return Err(wrong("the file is missing".into()));
+                return Err(damaged("the file is missing".into()));
             }
             let len = storage.len(&path).map_err(|error| Error::io("look at", &path, error))?;
             if len != table.info.size_bytes {
@@ -31,30 +32,31 @@ pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestSt
                     "it is {len} bytes long, and was written with {}",
                     table.info.size_bytes
                 );
-                return Err(wrong(detail));
+                return Err(damaged(detail));
             }
         }
     }
     Ok(())
 }
 
-/// Removes the file of a table, or another one, that nothing needs any more. What cannot be removed
-/// now is tried again, at last when the database is opened next.
+/// Removes a file that nothing needs. A removal that fails is retried later, at the latest when the
+/// database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
     let removed = environment.storage.remove(path);
     if removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {
-        not_removed(environment).push(path.to_owned());
+        failed_removals(environment).push(path.to_owned());
     }
 }
 
-fn not_removed(environment: &TableEnvironment) -> MutexGuard<'_, Vec<PathBuf>> {
+fn failed_removals(environment: &TableEnvironment) -> MutexGuard<'_, Vec<PathBuf>> {
     environment.not_removed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Engine {
-    /// Removes what a crash or a failed job left behind. Names that are not of the database are
-    /// left alone.
+impl Catalog {
+    /// Removes the files that a crash or a failed job left behind. Files with names that the database
+    /// does not use are left alone.
     pub(crate) fn remove_unneeded(&self, unused_logs: &[PathBuf]) -> Result<()> {
+        let Context { storage, dir, settings, .. } = &*self.context;
         let needed: BTreeSet<TableFileId> = {
             let guard = self.lock_manifest();
             let keyspaces = guard.iter().flat_map(|manifest| manifest.state().keyspaces.values());
@@ -62,10 +64,10 @@ impl Engine {
                 .flat_map(|keyspace| keyspace.tables.values().map(|table| table.file))
                 .collect()
         };
-        let names = self.storage.list(&self.dir);
+        let names = storage.list(dir);
         let mut unneeded = Vec::new();
-        for name in names.map_err(|error| Error::io("list", &self.dir, error))? {
-            let path = self.dir.join(&name);
+        for name in names.map_err(|error| Error::io("list", dir, error))? {
+            let path = dir.join(&name);
             let is_unneeded = match TableFileId::of_file_name(&name) {
                 Some(id) => !needed.contains(&id),
                 None => unused_logs.contains(&path),
@@ -74,32 +76,41 @@ impl Engine {
                 unneeded.push(path);
             }
         }
-        // What is promised to be gone in time does not wait for a thread to have some.
-        if self.is_inline() || self.settings.delete_persistence_micros().is_some() {
+        // Deletes with a deadline do not wait for the flush thread to have time.
+        if self.context.is_inline() || settings.delete_persistence_micros().is_some() {
             self.remove_files(unneeded);
         } else {
-            // Removing a large file takes milliseconds, for which nobody need wait.
-            self.work.remove_later(unneeded);
+            // Removing a large file takes milliseconds, which would delay the opening.
+            let mut queue = self.unneeded.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.extend(unneeded);
+            drop(queue);
+            self.context.signals.wake();
         }
         Ok(())
     }
 
-    /// Tries again to remove what could not be.
-    pub(crate) fn remove_again(&self) {
-        let paths = std::mem::take(&mut *not_removed(&self.tables));
-        paths.iter().for_each(|path| discard_table(&self.tables, path));
+    /// Returns the next file that the flush thread is to remove.
+    pub(crate) fn next_unneeded(&self) -> Option<PathBuf> {
+        self.unneeded.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Whether there is something that could not be removed.
-    pub(crate) fn has_not_removed(&self) -> bool {
-        !not_removed(&self.tables).is_empty()
+    /// Retries the removals that failed.
+    pub(crate) fn retry_removals(&self) {
+        let tables = &self.context.tables;
+        let paths = std::mem::take(&mut *failed_removals(tables));
+        paths.iter().for_each(|path| discard_table(tables, path));
     }
 
-    /// Removes files that nothing needs. Their names are not given again while they are there.
+    /// Whether a removal has failed and was not retried yet.
+    pub(crate) fn has_failed_removals(&self) -> bool {
+        !failed_removals(&self.context.tables).is_empty()
+    }
+
+    /// Removes files that nothing needs. Their names are not reused while they exist.
     pub(crate) fn remove_files(&self, paths: Vec<PathBuf>) {
         for path in paths {
-            // Not being able to tidy up is no reason not to go on.
-            discard_table(&self.tables, &path);
+            // A removal that fails is retried, and is not an error of the caller.
+            discard_table(&self.context.tables, &path);
         }
     }
 }

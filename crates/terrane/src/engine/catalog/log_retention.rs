@@ -1,63 +1,97 @@
-//! Files of the log that are gone in time, where deletes are persistent in time.
+//! Frees the part of the log that no tree needs.
 //!
-//! A segment holds what was written until its file is removed, whatever became of that in tables. So
-//! a segment ends when its first record is as old as a memtable may become, a tenth of the time, also
-//! if it is not full; memtables that are flushed for their age are replaced after that, and need
-//! nothing of it. A segment that no tree needs goes then, also if no flush comes that would say so:
-//! all within two tenths of the time and what a flush takes. Files that are freed are removed, and not
-//! written again, as what is not yet overwritten would stay. The end of a database takes the log with
-//! it as far as it is in tables; what a crash leaves is flushed when the database is opened next.
+//! The log is needed from the oldest position up to which some tree is flushed. A flush moves that of
+//! its tree; a tree whose memtables are empty (an idle tree) needs nothing of the log, and an edit
+//! records that.
+//!
+//! With `delete_persistence`, deleted data must leave the log in time. A segment ends when its first
+//! record is as old as a memtable may become, a tenth of the time, even if it is not full. Memtables
+//! that are flushed for their age are replaced after that and need nothing of it. A segment that no
+//! tree needs is freed even if no flush follows that would free it. So it is gone within two tenths of
+//! the time plus the duration of a flush. Freed files are removed and not reused, because a reused file
+//! keeps old records until they are overwritten. Closing the database frees the log as far as it is in
+//! tables; after a crash, the log is flushed at the next opening.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::manifest::Change;
-use crate::types::KeyspaceId;
+use super::Catalog;
+use crate::engine::tree::Tree;
+use crate::error::Result;
+use crate::manifest::{Change, ManifestState};
+use crate::types::{KeyspaceId, Lsn};
 use crate::wal::LogWriter;
 
-/// What could not be done is tried again after this time.
+/// Up to this number of idle trees, an edit records their positions regardless of the cost.
+const FEW_IDLE: usize = 8;
+
+/// The bytes of log that must be written per further idle tree before an edit records all their
+/// positions again.
+const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
+
+/// How long to wait after a failure to free a segment.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-impl Engine {
-    /// Ends the segment of the log that is written, if its first record is old.
+impl Catalog {
+    /// Returns the trees whose memtables are empty, with the end of the log: they need nothing of it.
+    pub(crate) fn idle_positions(&self) -> Vec<(KeyspaceId, Lsn)> {
+        let writer = self.pipeline.lock();
+        let Some(log) = &writer.log else { return Vec::new() };
+        let upto = log.end();
+        let trees = self.trees();
+        // The last sequence number of a tree is not visible while a write that is in the log is not
+        // in its memtable yet.
+        let visible = self.pipeline.visible();
+        // A write that could not be logged has set a sequence number that was never assigned.
+        let assigned = writer.next_seq - 1;
+        let is_idle = |tree: &&Arc<Tree>| {
+            tree.last_seq().min(assigned) <= visible && tree.state().is_flushed()
+        };
+        let idle = trees.values().filter(is_idle);
+        idle.map(|tree| (tree.id, upto)).collect()
+    }
+
+    /// Records that idle trees need nothing of the log, so that the next opening does not replay it.
+    pub(crate) fn record_idle_positions(&self) -> Result<()> {
+        let idle = self.idle_positions();
+        let mut guard = self.lock_manifest();
+        let Some(manifest) = guard.as_mut() else { return Ok(()) };
+        let (changes, _) = unrecorded(idle, manifest.state());
+        if changes.is_empty() { Ok(()) } else { self.commit(manifest, changes) }
+    }
+
+    /// Frees the part of the log that no tree needs.
+    pub(crate) fn release_log(&self) {
+        // Closing waits for this, because the next opening may reuse the names of freed files.
+        let _caller = self.context.signals.enter_caller();
+        let needed = {
+            let guard = self.lock_manifest();
+            let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
+                return;
+            };
+            manifest.state().log_needed_from(Lsn(0))
+        };
+        let released = {
+            let mut writer = self.pipeline.lock();
+            writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()
+        };
+        self.remove_files(released.removed);
+        self.pipeline.clean_segments(released.reused);
+    }
+
+    /// Ends the current segment of the log if its first record is too old.
     pub(crate) fn end_aged_segment(&self) {
-        self.end_segment_if(|log| self.left_of_segment(log).is_some_and(|left| left.is_zero()));
+        let is_due =
+            |log: &LogWriter| self.time_to_segment_end(log).is_some_and(|left| left.is_zero());
+        self.pipeline.end_segment_if(is_due);
     }
 
-    /// Ends the segment that is written, if `is_due` says so. Where that fails it is tried again.
-    pub(crate) fn end_segment_if(&self, is_due: impl Fn(&LogWriter) -> bool) {
-        let wanted = match &mut self.lock_writer().log {
-            Some(log) if is_due(log) => log.wanted_to_end(),
-            _ => return,
-        };
-        // Made without the lock: it is writers who would wait.
-        if let Some(wanted) = wanted {
-            let made = wanted.make(&*self.storage, &self.dir).ok();
-            if let Some(log) = &mut self.lock_writer().log {
-                log.give_spare(made);
-            }
-        }
-        let ended = match &mut self.lock_writer().log {
-            Some(log) if is_due(log) => log.end_segment(),
-            _ => return,
-        };
-        match ended {
-            Ok(None) => {}
-            Ok(Some(header)) => {
-                let synced = self.log_sync.sync_header(&header);
-                let _ = synced.inspect_err(|error| self.health.fail(error.clone()));
-            }
-            Err(_) => self.check_log(),
-        }
-    }
-
-    /// Frees segments that are full and hold only what is in tables, also where trees have not said
-    /// so, as they had nothing to flush since.
-    pub(crate) fn let_go_of_log(&self) {
-        let Some(oldest) = self.lock_writer().log.as_ref().and_then(LogWriter::oldest_end) else {
-            return;
-        };
+    /// Frees full segments whose records are all in tables, including those that idle trees have not
+    /// released yet.
+    pub(crate) fn release_idle_log(&self) {
+        let oldest = self.pipeline.lock().log.as_ref().and_then(LogWriter::oldest_end);
+        let Some(oldest) = oldest else { return };
         let idle = self.idle_positions();
         let mut guard = self.lock_manifest();
         let Some(manifest) = guard.as_mut() else { return };
@@ -67,35 +101,64 @@ impl Engine {
             .map(|(id, _)| *id)
             .collect();
         let idle = idle.into_iter().filter(|(keyspace, _)| holding.contains(keyspace));
-        let said: Vec<Change> =
+        let changes: Vec<Change> =
             idle.map(|(keyspace, upto)| Change::Flushed { keyspace, upto }).collect();
-        if said.len() < holding.len() {
+        if changes.len() < holding.len() {
             return;
         }
-        let has_changed = !said.is_empty();
-        if has_changed && self.commit(manifest, said).is_err() {
+        let has_changed = !changes.is_empty();
+        if has_changed && self.commit(manifest, changes).is_err() {
             return;
         }
         drop(guard);
         if has_changed {
-            self.note_manifest();
+            self.record_manifest_version();
         }
         self.release_log();
     }
 
-    /// How long until something is due of the log, or to be tried again.
-    pub(crate) fn left_of_log(&self) -> Option<Duration> {
-        let age = Duration::from_micros(self.settings.memtable_age_micros()?);
-        let writer = self.lock_writer();
+    /// Returns the time until a segment must end or be freed, or a removal be retried.
+    pub(crate) fn time_to_log_work(&self) -> Option<Duration> {
+        let age = Duration::from_micros(self.context.settings.memtable_age_micros()?);
+        let writer = self.pipeline.lock();
         let log = writer.log.as_ref()?;
-        let is_left = log.oldest_end().is_some() || self.has_not_removed();
-        let left = [self.left_of_segment(log), is_left.then_some(age)].into_iter().flatten().min();
-        left.map(|left| left.max(RETRY_AFTER))
+        let is_left = log.oldest_end().is_some() || self.has_failed_removals();
+        let left = [self.time_to_segment_end(log), is_left.then_some(age)];
+        left.into_iter().flatten().min().map(|left| left.max(RETRY_AFTER))
     }
 
-    fn left_of_segment(&self, log: &LogWriter) -> Option<Duration> {
-        let age = self.settings.memtable_age_micros()?;
+    fn time_to_segment_end(&self, log: &LogWriter) -> Option<Duration> {
+        let age = self.context.settings.memtable_age_micros()?;
         let due = log.holds_since()?.saturating_add(age);
-        Some(Duration::from_micros(due.saturating_sub(self.clock.now_micros())))
+        Some(Duration::from_micros(due.saturating_sub(self.context.clock.now_micros())))
     }
+}
+
+/// Returns the changes by which idle trees release the log, if they are worth their bytes now. They
+/// may be late, because replay skips what is in tables. With ten thousand idle trees, a flush would
+/// otherwise record more about them than about itself. This lengthens the log by at most an eighth of
+/// its limit.
+pub(super) fn worth_recording(
+    idle: Vec<(KeyspaceId, Lsn)>,
+    state: &ManifestState,
+    log_bytes_max: u64,
+) -> Vec<Change> {
+    let (changes, behind) = unrecorded(idle, state);
+    let cost = changes.len().saturating_sub(FEW_IDLE) as u64 * LOG_BYTES_PER_IDLE;
+    if behind < cost.min(log_bytes_max / 8) { Vec::new() } else { changes }
+}
+
+/// Returns the changes for idle trees whose recorded position is behind, and the largest distance in
+/// bytes.
+fn unrecorded(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
+    let (mut changes, mut most) = (Vec::new(), 0);
+    for (keyspace, upto) in idle {
+        let recorded = state.keyspaces.get(&keyspace).map(|state| state.flushed);
+        let Some(recorded) = recorded else { continue };
+        if recorded < upto {
+            most = most.max(upto.0 - recorded.0);
+            changes.push(Change::Flushed { keyspace, upto });
+        }
+    }
+    (changes, most)
 }

@@ -1,4 +1,4 @@
-//! Whether a database takes writes, and why not.
+//! Whether a database accepts writes, and why not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result};
 use crate::event::{BackgroundWork, Event, EventLog};
 
-/// The state of a database.
+/// The health of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Something is wrong: the slow path tells what.
+    /// Whether the state differs from that of a healthy database; the slow path reads it.
     is_impaired: AtomicBool,
     state: Mutex<State>,
     events: Arc<EventLog>,
@@ -19,15 +19,15 @@ pub(crate) struct Health {
 struct State {
     is_closed: bool,
     is_read_only: bool,
-    /// Final: a failed sync, or background work that cannot go on.
+    /// The final failure: a failed sync, or background work that cannot continue.
     failure: Option<Error>,
-    /// Passes: background work that is tried again, by kind.
-    troubles: [Option<Trouble>; JobKind::COUNT],
-    /// How often background work has failed.
+    /// Failures of background work that is retried, by kind.
+    retried: [Option<BackgroundFailure>; JobKind::COUNT],
+    /// The number of failures of background work.
     failures: u64,
 }
 
-/// What background work can fail without the others.
+/// A kind of background work, which can fail without the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobKind {
     Flush,
@@ -47,11 +47,11 @@ impl JobKind {
     }
 }
 
-/// Background work that failed, and is tried again.
+/// A failure of background work that is retried.
 #[derive(Debug, Clone)]
-pub(crate) struct Trouble {
+pub(crate) struct BackgroundFailure {
     pub(crate) error: Error,
-    /// How many failures there were, with this one.
+    /// The number of failures so far, including this one.
     pub(crate) number: u64,
 }
 
@@ -71,7 +71,7 @@ impl Health {
         self.is_impaired.store(impaired, Ordering::Release);
     }
 
-    /// Refuses if writes are not taken at all.
+    /// Returns an error if the database accepts no writes.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_write() }
@@ -89,8 +89,7 @@ impl Health {
         state.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Refuses if a sync has failed: what was written before may not be there, although the write
-    /// itself went well.
+    /// Returns an error if a sync has failed: a write that succeeded before may be lost.
     #[inline]
     pub(crate) fn check_synced(&self) -> Result<()> {
         if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
@@ -104,7 +103,7 @@ impl Health {
         }
     }
 
-    /// Refuses if the database was closed.
+    /// Returns an error if the database was closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         let closed = self.is_impaired.load(Ordering::Acquire) && self.lock().is_closed;
@@ -119,7 +118,7 @@ impl Health {
         self.update(|state| state.is_read_only = true);
     }
 
-    /// A failure that is final. The first one is kept.
+    /// Records a final failure. The first one is kept.
     pub(crate) fn fail(&self, error: Error) {
         let error = match error {
             Error::Poisoned(_) | Error::Background(_) => error,
@@ -136,42 +135,41 @@ impl Health {
         }
     }
 
-    /// What is wrong: a failure that is final, or else one that may pass.
+    /// Returns the final failure, or else one of background work that is retried.
     pub(crate) fn problem(&self) -> Option<Error> {
         let state = self.lock();
-        let trouble =
-            || state.troubles.iter().flatten().next().map(|trouble| trouble.error.clone());
-        state.failure.clone().or_else(trouble)
+        let retried = || state.retried.iter().flatten().next().map(|failure| failure.error.clone());
+        state.failure.clone().or_else(retried)
     }
 
-    /// Background work of this kind failed, and is tried again.
-    pub(crate) fn set_trouble(&self, kind: JobKind, error: Error) {
+    /// Records a failure of background work of this kind, which is retried.
+    pub(crate) fn set_failure(&self, kind: JobKind, error: Error) {
         let work = kind.work();
         let event = Event::WorkFailed { work, kind: error.kind(), error: error.to_string() };
         let mut state = self.lock();
         state.failures += 1;
         let number = state.failures;
-        let before = state.troubles[kind as usize].replace(Trouble { error, number });
+        let before = state.retried[kind as usize].replace(BackgroundFailure { error, number });
         drop(state);
         if before.is_none() {
             self.events.emit(event);
         }
     }
 
-    /// Background work of this kind has succeeded, or there is none left to be tried again.
-    pub(crate) fn end_trouble(&self, kind: JobKind) {
-        let ended = self.lock().troubles[kind as usize].take();
+    /// Records that background work of this kind has succeeded, or that none is left to retry.
+    pub(crate) fn clear_failure(&self, kind: JobKind) {
+        let ended = self.lock().retried[kind as usize].take();
         if ended.is_some() {
             self.events.emit(Event::WorkRecovered { work: kind.work() });
         }
     }
 
-    /// The last failure of background work of this kind, if it has not succeeded since.
-    pub(crate) fn trouble(&self, kind: JobKind) -> Option<Trouble> {
-        self.lock().troubles[kind as usize].clone()
+    /// Returns the last failure of background work of this kind, unless it has succeeded since.
+    pub(crate) fn failure_of(&self, kind: JobKind) -> Option<BackgroundFailure> {
+        self.lock().retried[kind as usize].clone()
     }
 
-    /// How often background work has failed.
+    /// Returns the number of failures of background work.
     pub(crate) fn failures(&self) -> u64 {
         self.lock().failures
     }
@@ -182,21 +180,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_a_compaction_is_not_told_of_flushes() {
+    fn a_failed_compaction_is_not_reported_for_flushes() {
         let health = Health::default();
         let full = std::io::ErrorKind::StorageFull;
         let error = Error::io("append to", std::path::Path::new("7.sst"), full.into());
-        health.set_trouble(JobKind::Compaction, error);
-        assert!(health.trouble(JobKind::Flush).is_none());
-        health.end_trouble(JobKind::Flush);
-        assert_eq!(health.trouble(JobKind::Compaction).unwrap().number, health.failures());
+        health.set_failure(JobKind::Compaction, error);
+        assert!(health.failure_of(JobKind::Flush).is_none());
+        health.clear_failure(JobKind::Flush);
+        assert_eq!(health.failure_of(JobKind::Compaction).unwrap().number, health.failures());
         assert!(matches!(health.problem(), Some(Error::DiskFull(_))));
-        health.end_trouble(JobKind::Compaction);
+        health.clear_failure(JobKind::Compaction);
         assert!(health.problem().is_none());
     }
 
     #[test]
-    fn the_first_failure_stays_and_reads_go_on() {
+    fn the_first_failure_stays_and_reads_continue() {
         let health = Health::default();
         assert!(health.check_writable().is_ok());
         let invalid = |what| Error::invalid(what, "bad", "good");

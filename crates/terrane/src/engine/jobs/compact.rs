@@ -1,4 +1,4 @@
-//! Carries out what policy picked.
+//! Runs the compactions that policy picks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::compaction::Group;
 use terrane_policy::forecast::Cost;
-use terrane_policy::{
-    Compaction, KeyRange, PickInput, Placement, RunId, TableId, TableInfo, TreeShape, manual,
-    soundness,
-};
+use terrane_policy::{Compaction, Placement, RunId, TableInfo, soundness};
 
+use super::gate::{Gate, Pass};
+use super::late_deletes::report_late_deletes;
+use super::merge_io::MergeIo;
+use super::pacer::JobPacer;
+use super::picking::Picker;
+use super::record::{JobSummary, written_bytes};
 use crate::clock::thread_cpu_time;
-use crate::engine::catalog::install::Installed;
-use crate::engine::jobs::gate::Pass;
-use crate::engine::jobs::progress::Pace;
-use crate::engine::tree::TreeJobs;
-use crate::engine::{Engine, JobKind, Tree};
+use crate::engine::catalog::{Catalog, VersionEdit};
+use crate::engine::context::{Context, JobKind};
+use crate::engine::pipeline::Pipeline;
+use crate::engine::tree::{JobId, Tree, TreeJobs};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::manifest::{Change, JobRecord, describe};
@@ -24,62 +26,129 @@ use crate::stats::Counter;
 use crate::table::FinishedTable;
 use crate::version::Version;
 
-/// What a compaction did with its inputs.
+/// A compaction that was picked, and is entered in the jobs of its tree and at the gate.
+#[derive(Debug)]
+pub(crate) struct CompactionJob<'a> {
+    id: JobId,
+    tree: Arc<Tree>,
+    compaction: Arc<Compaction>,
+    pass: Pass<'a>,
+}
+
+/// The result of a compaction.
 #[derive(Debug, Default)]
-struct Outcome {
-    /// Tables that only change place.
+struct CompactionResult {
+    /// Tables that only moved to another run.
     moved: Vec<Arc<TableInfo>>,
-    /// Tables that are merged into new ones, or dropped.
+    /// Tables that were merged into new ones, or dropped.
     consumed: Vec<Arc<TableInfo>>,
-    made: Vec<FinishedTable>,
+    tables: Vec<FinishedTable>,
     /// Bytes of the tables that were read.
     read_bytes: u64,
-    /// Processor time of threads that helped.
+    /// Processor time of other threads than that of the job.
     helpers_cpu: Duration,
 }
 
-impl Engine {
-    /// Carries out a compaction that was entered in the tree's jobs, and takes it out of them.
-    pub(crate) fn compact(
+/// Runs compactions.
+#[derive(Debug)]
+pub(crate) struct Compactor {
+    pub(super) context: Arc<Context>,
+    pub(super) catalog: Arc<Catalog>,
+    pipeline: Arc<Pipeline>,
+    pub(super) io: MergeIo,
+    picker: Arc<Picker>,
+    gate: Arc<Gate>,
+}
+
+impl Compactor {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        pipeline: &Arc<Pipeline>,
+        catalog: &Arc<Catalog>,
+        picker: &Arc<Picker>,
+        gate: &Arc<Gate>,
+    ) -> Self {
+        Self {
+            context: Arc::clone(context),
+            catalog: Arc::clone(catalog),
+            pipeline: Arc::clone(pipeline),
+            io: MergeIo::new(context, catalog),
+            picker: Arc::clone(picker),
+            gate: Arc::clone(gate),
+        }
+    }
+
+    /// Picks a compaction that some tree needs and that the gate lets begin at once.
+    pub(crate) fn pick(&self) -> Option<CompactionJob<'_>> {
+        let trees = self.catalog.trees();
+        trees.values().find_map(|tree| {
+            let mut jobs = tree.jobs();
+            let compaction = self.picker.next_compaction(tree, &jobs)?;
+            let merge = self.picker.scheduler_view(tree, &jobs, &compaction);
+            let level = compaction.from_level();
+            if !self.gate.takes(&merge, level) {
+                return None;
+            }
+            jobs.cursors.advance(&compaction);
+            let (id, compaction) = self.begin(&mut jobs, compaction);
+            let pass = self.gate.enter(id, merge, level);
+            Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
+        })
+    }
+
+    /// Gives a compaction an id and enters it in the jobs of its tree. It is to be run next.
+    pub(crate) fn begin(
+        &self,
+        jobs: &mut TreeJobs,
+        compaction: Compaction,
+    ) -> (JobId, Arc<Compaction>) {
+        let (id, compaction) = (self.gate.next_job(), Arc::new(compaction));
+        jobs.begin(id, &compaction);
+        (id, compaction)
+    }
+
+    /// Runs a compaction that has begun in the thread of a caller, as soon as the gate lets it.
+    pub(crate) fn run_in_caller(
         &self,
         tree: &Arc<Tree>,
-        compaction: &Compaction,
-        pass: Pass<'_>,
+        id: JobId,
+        compaction: Arc<Compaction>,
     ) -> Result<()> {
-        let is_retried = self.health.trouble(JobKind::Compaction).is_some();
-        let begun = (!is_retried).then(|| self.tell_begin(tree, compaction));
-        let result = self.carry_out(tree, compaction, &pass);
+        let _caller = self.context.signals.enter_caller();
+        if let Err(error) = self.context.health.check_open() {
+            tree.jobs().end(id);
+            return Err(error);
+        }
+        let merge = self.picker.scheduler_view(tree, &tree.jobs(), &compaction);
+        let pass = self.gate.enter(id, merge, compaction.from_level());
+        self.run(CompactionJob { id, tree: Arc::clone(tree), compaction, pass })
+    }
+
+    /// Runs a compaction to its end and removes it from the jobs of its tree.
+    pub(crate) fn run(&self, job: CompactionJob<'_>) -> Result<()> {
+        let CompactionJob { id, tree, compaction, pass } = job;
+        let is_retried = self.context.health.failure_of(JobKind::Compaction).is_some();
+        let begun = (!is_retried).then(|| self.report_begin(&tree, &compaction));
+        let result = self.execute(&tree, &compaction, &pass);
         drop(pass);
-        tree.retired().let_go();
+        tree.retired().drop_unused();
         if result.is_ok() || !is_retried {
-            self.tell_end(tree, compaction, begun, &result);
+            self.report_end(&tree, &compaction, begun, &result);
         }
         let mut jobs = tree.jobs();
-        jobs.compactions.retain(|other| other != compaction);
+        jobs.end(id);
         if let Err(error) = &result {
-            jobs.leave_alone(compaction, error);
+            jobs.record_damage(&compaction, error);
         }
         drop(jobs);
-        self.tell_late_deletes(tree);
-        // Also one that a caller asked for may leave something for others to do.
-        self.work.wake();
-        self.tell_room();
+        report_late_deletes(&self.context, &tree);
+        // A compaction that a caller runs may also leave work for the threads.
+        self.context.signals.wake();
+        self.catalog.notify_stalled_writers();
         result.map(drop)
     }
 
-    /// Carries out a compaction in a thread of the caller.
-    fn help_to_compact(&self, tree: &Arc<Tree>, compaction: &Compaction) -> Result<()> {
-        let _helping = self.work.help();
-        if let Err(error) = self.health.check_open() {
-            tree.jobs().compactions.retain(|other| other != compaction);
-            return Err(error);
-        }
-        let merge = self.as_merge(tree, &tree.jobs(), compaction);
-        let pass = self.gate.enter(merge, compaction.from_level());
-        self.compact(tree, compaction, pass)
-    }
-
-    fn carry_out(
+    fn execute(
         &self,
         tree: &Arc<Tree>,
         compaction: &Compaction,
@@ -88,7 +157,7 @@ impl Engine {
         let start = Instant::now();
         let cpu_start = thread_cpu_time();
         let version = Arc::clone(&tree.state().version);
-        // A tree that was dropped since has no tables any more.
+        // A tree that was dropped meanwhile has no tables.
         if tree.is_dropped() {
             return Err(Error::Closed);
         }
@@ -97,45 +166,25 @@ impl Engine {
             return Err(Error::internal(format!("unsound compaction {compaction}: {error}")));
         }
         let mut paths = Vec::new();
-        let mut outcome = Outcome::default();
-        let mut pace = Pace::new(self, tree, compaction, shape, pass);
-        let done = self.do_groups(&mut pace, &version, &mut outcome, &mut paths);
-        let record = self.record(tree, compaction, &outcome, shape, start);
+        let mut outcome = CompactionResult::default();
+        let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
+        let done = self.process_groups(&mut pacer, &version, &mut outcome, &mut paths);
+        let CompactionResult { moved, consumed, tables, read_bytes, .. } = &outcome;
+        let cost = Cost::of(compaction, shape);
+        let read_bytes = *read_bytes;
+        let record = JobSummary { tree, compaction, cost, consumed, tables, read_bytes, start }
+            .record(&self.context);
         let installed = done.and_then(|()| {
-            if !outcome.made.is_empty() {
-                self.sync_dir()?;
+            if !tables.is_empty() {
+                self.context.sync_dir()?;
             }
-            self.install(tree, |manifest| {
-                let run = match compaction.output.placement {
-                    Placement::Join(run) => run,
-                    Placement::NewRun => RunId(manifest.take_run_number()),
-                };
-                let state = manifest.state().keyspaces.get(&tree.id);
-                let tables = state.map(|state| state.tables.clone()).unwrap_or_default();
-                let mut installed = Installed::default();
-                let level = compaction.output.level;
-                for moved in &outcome.moved {
-                    let record = tables.get(&moved.id).cloned();
-                    let record = record.ok_or_else(|| Error::internal("a moved table vanished"))?;
-                    installed.remove(tree.id, moved.id);
-                    installed.place(tree.id, level, run, record);
-                }
-                for consumed in &outcome.consumed {
-                    installed.remove(tree.id, consumed.id);
-                    installed.obsolete.push(consumed.id);
-                }
-                for made in &outcome.made {
-                    installed.add(tree.id, level, run, made);
-                }
-                installed.changes.push(Change::Job(record.clone()));
-                Ok(installed)
-            })
+            self.install(tree, compaction, (moved, consumed, tables), &record)
         });
         if let Err(error) = installed {
-            self.abandon(paths);
+            self.catalog.abandon(paths);
             return Err(error);
         }
-        if !outcome.consumed.is_empty() {
+        if !consumed.is_empty() {
             tree.dead().clear();
         }
         let cpu = thread_cpu_time().zip(cpu_start).map(|(now, before)| now.saturating_sub(before));
@@ -144,9 +193,41 @@ impl Engine {
         Ok(record)
     }
 
-    fn tell_begin(&self, tree: &Tree, compaction: &Compaction) -> u64 {
+    fn install(
+        &self,
+        tree: &Arc<Tree>,
+        compaction: &Compaction,
+        (moved, consumed, tables): (&[Arc<TableInfo>], &[Arc<TableInfo>], &[FinishedTable]),
+        record: &JobRecord,
+    ) -> Result<()> {
+        self.catalog.install(tree, |manifest| {
+            let run = match compaction.output.placement {
+                Placement::Join(run) => run,
+                Placement::NewRun => RunId(manifest.take_run_number()),
+            };
+            let state = manifest.state().keyspaces.get(&tree.id);
+            let present = state.map(|state| state.tables.clone()).unwrap_or_default();
+            let mut edit = VersionEdit::default();
+            let level = compaction.output.level;
+            for table in moved {
+                let record = present.get(&table.id).cloned();
+                let record = record.ok_or_else(|| Error::internal("a moved table vanished"))?;
+                edit.move_to(tree.id, level, run, record);
+            }
+            for table in consumed {
+                edit.remove(tree.id, table.id);
+            }
+            for table in tables {
+                edit.add(tree.id, level, run, table);
+            }
+            edit.changes.push(Change::Job(record.clone()));
+            Ok(edit)
+        })
+    }
+
+    fn report_begin(&self, tree: &Tree, compaction: &Compaction) -> u64 {
         let cost = Cost::of(compaction, tree.state().version.shape());
-        self.events.emit(Event::JobBegun {
+        self.context.events.emit(Event::JobBegun {
             keyspace: tree.name.to_string(),
             what: describe(compaction),
             why: compaction.reason.to_string(),
@@ -154,7 +235,7 @@ impl Engine {
         })
     }
 
-    fn tell_end(
+    fn report_end(
         &self,
         tree: &Tree,
         compaction: &Compaction,
@@ -163,7 +244,7 @@ impl Engine {
     ) {
         let record = result.as_ref().ok();
         let number = |of: fn(&JobRecord) -> u64| record.map_or(0, of);
-        self.events.emit(Event::JobEnded {
+        self.context.events.emit(Event::JobEnded {
             begun,
             keyspace: tree.name.to_string(),
             what: describe(compaction),
@@ -178,158 +259,44 @@ impl Engine {
         });
     }
 
-    /// What is remembered of a compaction.
-    fn record(
-        &self,
-        tree: &Tree,
-        compaction: &Compaction,
-        outcome: &Outcome,
-        shape: &TreeShape,
-        start: Instant,
-    ) -> JobRecord {
-        let now = self.clock.now_micros();
-        let cost = Cost::of(compaction, shape);
-        let oldest = outcome.consumed.iter().filter_map(|table| table.oldest_tombstone_micros);
-        let keeps = outcome.made.iter().any(|made| made.info.has_tombstones());
-        JobRecord {
-            keyspace: tree.id,
-            ended_micros: now,
-            took_micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
-            tables_rewritten: cost.tables_rewritten,
-            tables_moved: cost.tables_moved,
-            predicted_bytes: cost.bytes_rewritten,
-            read_bytes: outcome.read_bytes,
-            written_bytes: outcome.made.iter().map(|made| made.info.size_bytes).sum(),
-            persisted_micros: oldest
-                .min()
-                .filter(|_| !keeps)
-                .map(|since| now.saturating_sub(since)),
-            what: describe(compaction),
-            why: compaction.reason.to_string(),
-        }
-    }
-
-    fn count(&self, from_level: usize, outcome: &Outcome, took: Duration, cpu: Duration) {
-        self.count_refused(&outcome.made);
-        let written = outcome.made.iter().map(|table| table.info.size_bytes).sum();
+    fn count(&self, from_level: usize, result: &CompactionResult, took: Duration, cpu: Duration) {
+        let counters = &self.context.counters;
+        self.io.count_refused(&result.tables);
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.counters.add(Counter::TrivialMoves, outcome.moved.len() as u64);
-        if outcome.consumed.is_empty() {
-            self.counters.add(Counter::MoveCompactions, 1);
+        counters.add(Counter::TrivialMoves, result.moved.len() as u64);
+        if result.consumed.is_empty() {
+            counters.add(Counter::MoveCompactions, 1);
         } else {
-            self.counters.add(Counter::Compactions, 1);
-            self.counters.add_compaction(from_level);
-            self.counters.compaction_times.add(micros(took));
-            self.counters.add(Counter::CompactionCpuMicros, micros(cpu));
-            self.counters.add(Counter::CompactionBytesWritten, written);
+            counters.add(Counter::Compactions, 1);
+            counters.add_compaction(from_level);
+            counters.compaction_times.add(micros(took));
+            counters.add(Counter::CompactionCpuMicros, micros(cpu));
+            counters.add(Counter::CompactionBytesWritten, written_bytes(&result.tables));
         }
     }
 
-    fn do_groups(
+    fn process_groups(
         &self,
-        pace: &mut Pace<'_>,
+        pacer: &mut JobPacer<'_>,
         version: &Arc<Version>,
-        outcome: &mut Outcome,
+        result: &mut CompactionResult,
         paths: &mut Vec<PathBuf>,
     ) -> Result<()> {
-        let (shape, compaction) = (version.shape(), pace.compaction);
-        let snapshots = self.snapshots.list();
+        let (shape, compaction) = (version.shape(), pacer.compaction);
+        let snapshots = self.pipeline.snapshots();
         for group in compaction.groups(shape) {
             match group {
                 Group::Keep(_) => {}
-                Group::Move(table) => outcome.moved.push(table),
+                Group::Move(table) => result.moved.push(table),
                 Group::Merge(tables) => {
-                    let merged = self.merge_group(pace, version, &tables, &snapshots, paths)?;
-                    outcome.made.extend(merged.made);
-                    outcome.read_bytes += merged.read_bytes;
-                    outcome.helpers_cpu += merged.helpers_cpu;
-                    outcome.consumed.extend(tables);
+                    let merged = self.merge_group(pacer, version, &tables, &snapshots, paths)?;
+                    result.tables.extend(merged.tables);
+                    result.read_bytes += merged.read_bytes;
+                    result.helpers_cpu += merged.helpers_cpu;
+                    result.consumed.extend(tables);
                 }
             }
         }
         Ok(())
     }
-
-    /// Compacts everything in `range` down to the last level that holds any of it.
-    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
-        self.flush(std::slice::from_ref(tree))?;
-        let mut level = 0;
-        loop {
-            self.health.check_writable()?;
-            let (job, is_last) = {
-                let mut jobs = tree.jobs();
-                let state = tree.state();
-                let shape = state.version.shape();
-                let last = shape.last_level();
-                if level > last || tree.is_dropped() {
-                    return Ok(());
-                }
-                let design = tree.design();
-                let around = self.surroundings(&state.version, &jobs, &design);
-                let input = around.input(shape, &design, &jobs.cursors);
-                let job = manual(&input, level, range);
-                let alone = PickInput { in_progress: &[], ..input };
-                if job.is_none() && manual(&alone, level, range).is_none() {
-                    level += 1;
-                    continue;
-                }
-                // What is going on comes to its end; a table that cannot be read stays.
-                let ending = ending(shape, &jobs);
-                let alone = PickInput { in_progress: &ending, ..input };
-                let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
-                if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
-                    return Err(error);
-                }
-                jobs.compactions.extend(job.clone());
-                (job, level == last && level > 0)
-            };
-            match job {
-                Some(job) => {
-                    match self.help_to_compact(tree, &job) {
-                        Err(Error::Closed) if tree.is_dropped() => return Ok(()),
-                        other => other?,
-                    }
-                    if is_last {
-                        return Ok(());
-                    }
-                    level += 1;
-                }
-                // What is in the way is going on, and will be done with.
-                None => self.work_a_little()?,
-            }
-        }
-    }
-}
-
-/// Everything that a new compaction must stay clear of: those in progress, a flush that merges, tables that are being
-/// dropped, and tables that cannot be read.
-pub(crate) fn busy(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
-    let is_out = |id: &TableId| jobs.unreadable.contains_key(id) || jobs.dropping.contains(id);
-    clear_of(shape, jobs, is_out)
-}
-
-/// Of what a new compaction must stay clear of, that which is on its way out.
-pub(crate) fn ending(shape: &TreeShape, jobs: &TreeJobs) -> Vec<Compaction> {
-    clear_of(shape, jobs, |id| jobs.dropping.contains(id))
-}
-
-fn clear_of(
-    shape: &TreeShape,
-    jobs: &TreeJobs,
-    is_out: impl Fn(&TableId) -> bool,
-) -> Vec<Compaction> {
-    let mut all = jobs.compactions.clone();
-    all.extend(jobs.flushing.clone());
-    for place in shape.places().filter(|place| is_out(&place.table.id)) {
-        let input = terrane_policy::compaction::Input {
-            level: place.level,
-            run: place.run,
-            tables: vec![Arc::clone(place.table)],
-        };
-        let output =
-            terrane_policy::Output { level: place.level, placement: Placement::Join(place.run) };
-        let reason = terrane_policy::Reason::Manual { level: place.level };
-        all.push(Compaction { inputs: vec![input], output, reason });
-    }
-    all
 }

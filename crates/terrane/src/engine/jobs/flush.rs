@@ -1,9 +1,9 @@
-//! From a memtable to tables in level 0.
+//! Writes immutable memtables into tables of level 0.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `target` | where they go: policy's answer, and a hold on what it takes |
-//! | `tables` | the memtable, and what it is merged with, into tables |
+//! | `target` | the run that the tables go to, and the claim on its tables |
+//! | `tables` | writes the memtable, and the tables that it is merged with, into tables |
 
 mod tables;
 mod target;
@@ -11,277 +11,250 @@ mod target;
 use std::sync::Arc;
 use std::time::Instant;
 
+use terrane_policy::forecast::Cost;
 use terrane_policy::memtable_choice::Choice;
-use terrane_policy::{Compaction, RunId, TableInfo};
+use terrane_policy::{RunId, TableInfo};
 
-use crate::engine::catalog::install::Installed;
-use crate::engine::catalog::keyspaces::discards;
-use crate::engine::tree::FullBuffer;
-use crate::engine::write::given_up;
-use crate::engine::{Engine, JobKind, Tree};
+use super::gate::Gate;
+use super::merge_io::MergeIo;
+use super::picking::Picker;
+use super::record::{JobSummary, written_bytes};
+use crate::engine::catalog::{Catalog, VersionEdit, discards};
+use crate::engine::context::{Context, JobKind};
+use crate::engine::pipeline::{Pipeline, write_panicked};
+use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
-use crate::event::{Event, FlushReason};
-use crate::manifest::{Change, JobRecord, describe};
+use crate::event::Event;
+use crate::manifest::{Change, JobRecord};
 use crate::stats::Counter;
 use crate::table::FinishedTable;
-use tables::Written;
+use tables::WrittenTables;
+use target::FlushTarget;
 
-/// What a flush did.
+/// The result of a flush.
 #[derive(Debug, Default)]
-struct Flushed {
+struct FlushResult {
     tables: Vec<FinishedTable>,
-    /// Tables of level 0 that are in these now, and bytes of them that were read.
+    /// Tables of level 0 that were merged into them, and their bytes that were read.
     merged: u64,
     read_bytes: u64,
-    /// Why there is a new run, where the design would rather have had none.
-    apart: Option<String>,
+    /// Why there is a new run, if the design would have merged.
+    new_run_reason: Option<String>,
 }
 
-/// What becomes true at the end of a flush.
+/// The changes of a flush.
 #[derive(Debug, Default)]
-struct Made<'a> {
-    /// The run of level 0 that the tables go into; none for a new one.
+struct FlushEdit<'a> {
+    /// The run of level 0 that the tables join; `None` for a new run.
     run: Option<RunId>,
     tables: &'a [FinishedTable],
-    /// What they take the place of.
-    taken: &'a [Arc<TableInfo>],
+    /// The tables that they replace.
+    replaced: &'a [Arc<TableInfo>],
     record: Option<JobRecord>,
 }
 
-impl Engine {
-    /// Flushes the oldest full memtable of a tree. Only one flush of a tree may run at a time.
+/// Flushes memtables.
+#[derive(Debug)]
+pub(crate) struct Flusher {
+    context: Arc<Context>,
+    pipeline: Arc<Pipeline>,
+    catalog: Arc<Catalog>,
+    io: MergeIo,
+    picker: Arc<Picker>,
+    gate: Arc<Gate>,
+}
+
+impl Flusher {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        pipeline: &Arc<Pipeline>,
+        catalog: &Arc<Catalog>,
+        picker: &Arc<Picker>,
+        gate: &Arc<Gate>,
+    ) -> Self {
+        Self {
+            context: Arc::clone(context),
+            pipeline: Arc::clone(pipeline),
+            catalog: Arc::clone(catalog),
+            io: MergeIo::new(context, catalog),
+            picker: Arc::clone(picker),
+            gate: Arc::clone(gate),
+        }
+    }
+
+    /// Returns the tree with the most immutable memtables, of those that no thread flushes, and marks
+    /// it as being flushed.
+    pub(super) fn pick(&self) -> Option<Arc<Tree>> {
+        let trees = self.catalog.trees();
+        let mut waiting: Vec<&Arc<Tree>> =
+            trees.values().filter(|tree| !tree.state().immutables.is_empty()).collect();
+        waiting.sort_by_key(|tree| std::cmp::Reverse(tree.state().immutables.len()));
+        waiting
+            .into_iter()
+            .find(|tree| !std::mem::replace(&mut tree.jobs().is_flushing, true))
+            .cloned()
+    }
+
+    /// Flushes a tree that was picked.
+    pub(super) fn run(&self, tree: &Arc<Tree>) -> Result<()> {
+        let result = self.flush_oldest(tree);
+        tree.jobs().is_flushing = false;
+        result
+    }
+
+    /// Flushes the oldest immutable memtable of a tree. Only one flush of a tree may run at a time.
     pub(crate) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
-        let Some(full) = tree.state().full.last().cloned() else { return Ok(()) };
+        let Some(immutable) = tree.state().immutables.last().cloned() else { return Ok(()) };
         if let Some(Choice { kind, reason }) = tree.take_new_choice() {
             let (keyspace, kind) = (tree.name.to_string(), kind.to_string());
-            self.events.emit(Event::MemtableChosen { keyspace, kind, reason });
+            self.context.events.emit(Event::MemtableChosen { keyspace, kind, reason });
         }
         let start = Instant::now();
-        let is_retried = self.health.trouble(JobKind::Flush).is_some();
+        let is_retried = self.context.health.failure_of(JobKind::Flush).is_some();
         let begun = (!is_retried).then(|| {
-            self.events.emit(Event::FlushBegun {
+            self.context.events.emit(Event::FlushBegun {
                 keyspace: tree.name.to_string(),
-                reason: full.reason,
-                entries: full.memtable.len() as u64,
-                bytes: full.memtable.memory().used_bytes() as u64,
+                reason: immutable.reason,
+                entries: immutable.memtable.len() as u64,
+                bytes: immutable.memtable.memory().used_bytes() as u64,
             })
         });
-        let result = self.flush_full(tree, &full);
+        let result = self.flush(tree, &immutable);
         if is_retried && result.is_err() {
             return result.map(drop);
         }
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took_micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let failure = result.as_ref().err().map(ToString::to_string);
         let (flushed, result) = match result {
             Ok(flushed) => (flushed, Ok(())),
-            Err(error) => (Flushed::default(), Err(error)),
+            Err(error) => (FlushResult::default(), Err(error)),
         };
-        self.events.emit(Event::FlushEnded {
+        self.context.events.emit(Event::FlushEnded {
             begun,
             keyspace: tree.name.to_string(),
             tables: flushed.tables.len() as u64,
-            written_bytes: bytes_of(&flushed.tables),
+            written_bytes: written_bytes(&flushed.tables),
             merged_tables: flushed.merged,
             read_bytes: flushed.read_bytes,
-            new_run_reason: flushed.apart,
-            took_micros: micros,
+            new_run_reason: flushed.new_run_reason,
+            took_micros,
             failure,
         });
         result?;
-        self.counters.add(Counter::Flushes, 1);
-        self.counters.add(Counter::FlushMicros, micros);
+        self.context.counters.add(Counter::Flushes, 1);
+        self.context.counters.add(Counter::FlushMicros, took_micros);
         Ok(())
     }
 
-    fn flush_full(&self, tree: &Arc<Tree>, full: &Arc<FullBuffer>) -> Result<Flushed> {
-        // Writers that have a place in it may still be inserting.
-        if !self.commits.wait_visible(full.last_seq) {
-            return Err(given_up());
+    fn flush(&self, tree: &Arc<Tree>, immutable: &Arc<ImmutableMemtable>) -> Result<FlushResult> {
+        // Writers that took the memtable before it was replaced may still be inserting.
+        if !self.pipeline.wait_visible(immutable.last_seq) {
+            return Err(write_panicked());
         }
         if discards(&tree.design()) {
-            self.install_flush(tree, full, Made::default())?;
-            return Ok(Flushed::default());
+            self.install(tree, immutable, FlushEdit::default())?;
+            return Ok(FlushResult::default());
         }
         let start = Instant::now();
-        // A kind that is not in order is sorted here, where no writer waits.
-        full.memtable.freeze();
+        // Sorts the entries of an unordered kind, in this thread instead of a writer.
+        immutable.memtable.freeze();
         let mut paths = Vec::new();
-        let mut target = self.flush_target(tree, full)?;
-        let mut written = self.write_flush(tree, full, &target, &mut paths);
+        let mut target = self.target(tree, immutable)?;
+        let mut written = self.write_tables(tree, immutable, &target, &mut paths);
         if let Err(error) = &written
             && target.merge().is_some()
             && !matches!(error, Error::Closed)
         {
-            // What is in memory does not wait for tables that cannot be read, nor for the room that
-            // writing them again takes.
-            self.abandon(std::mem::take(&mut paths));
-            target.merge_failed(error);
-            written = self.write_flush(tree, full, &target, &mut paths);
+            // The memtable is flushed alone, so that it does not depend on unreadable tables, nor on
+            // space to rewrite them.
+            self.catalog.abandon(std::mem::take(&mut paths));
+            target.fall_back(error);
+            written = self.write_tables(tree, immutable, &target, &mut paths);
         }
         let installed = written.and_then(|written| {
-            let taken = target.taken();
-            let job = target.merge().filter(|_| !taken.is_empty());
-            let record = job.map(|merge| self.flush_record(tree, merge, &taken, &written, start));
+            let replaced = target.replaced();
+            let record = self.record(tree, &target, &replaced, &written, start);
             let (run, tables) = (target.run(), &written.tables[..]);
-            self.install_flush(tree, full, Made { run, tables, taken: &taken, record })?;
+            let edit = FlushEdit { run, tables, replaced: &replaced, record };
+            self.install(tree, immutable, edit)?;
             Ok(written)
         });
-        let Written { tables, read_bytes } = installed.inspect_err(|_| self.abandon(paths))?;
+        let WrittenTables { tables, read_bytes } =
+            installed.inspect_err(|_| self.catalog.abandon(paths))?;
         if target.merge().is_some() {
-            self.counters.add(Counter::FlushesMerged, 1);
+            self.context.counters.add(Counter::FlushesMerged, 1);
         }
         if target.is_fallback() {
-            self.counters.add(Counter::FlushesApart, 1);
+            self.context.counters.add(Counter::FlushesApart, 1);
         }
-        Ok(Flushed {
+        Ok(FlushResult {
             tables,
             read_bytes,
-            merged: target.taken().len() as u64,
-            apart: target.apart(),
+            merged: target.replaced().len() as u64,
+            new_run_reason: target.new_run_reason(),
         })
     }
 
-    fn install_flush(
+    /// Returns the record of a flush that merged with tables.
+    fn record(
+        &self,
+        tree: &Tree,
+        target: &FlushTarget<'_>,
+        replaced: &[Arc<TableInfo>],
+        written: &WrittenTables,
+        start: Instant,
+    ) -> Option<JobRecord> {
+        let merge = target.merge().filter(|_| !replaced.is_empty())?;
+        let cost = Cost {
+            tables_rewritten: replaced.len() as u64,
+            tables_moved: 0,
+            bytes_rewritten: merge.input_bytes(),
+        };
+        let summary = JobSummary {
+            tree,
+            compaction: merge,
+            cost,
+            consumed: replaced,
+            tables: &written.tables,
+            read_bytes: written.read_bytes,
+            start,
+        };
+        Some(summary.record(&self.context))
+    }
+
+    fn install(
         &self,
         tree: &Arc<Tree>,
-        full: &Arc<FullBuffer>,
-        made: Made<'_>,
+        immutable: &Arc<ImmutableMemtable>,
+        flush: FlushEdit<'_>,
     ) -> Result<()> {
-        // A batch may have gone to several trees: after the loss of power it must not be there in
-        // one, from its table, and not in another, from the log.
-        if self.trees().len() > 1 {
-            self.log_sync.sync(full.ends).inspect_err(|error| self.health.fail(error.clone()))?;
+        // A batch may span several trees. Its part in one tree must not become durable with a table
+        // while the other parts are in the log and may be lost.
+        if self.catalog.trees().len() > 1 {
+            let synced = self.pipeline.sync_to(immutable.ends);
+            synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         }
-        self.install(tree, |manifest| {
-            let run = made.run.unwrap_or_else(|| RunId(manifest.take_run_number()));
-            let mut installed = Installed::default();
-            for taken in made.taken {
-                installed.remove(tree.id, taken.id);
-                installed.obsolete.push(taken.id);
+        self.catalog.install(tree, |manifest| {
+            let run = flush.run.unwrap_or_else(|| RunId(manifest.take_run_number()));
+            let mut edit = VersionEdit::default();
+            for table in flush.replaced {
+                edit.remove(tree.id, table.id);
             }
-            for table in made.tables {
-                installed.add(tree.id, 0, run, table);
+            for table in flush.tables {
+                edit.add(tree.id, 0, run, table);
             }
-            let (keyspace, upto) = (tree.id, full.ends);
-            installed.changes.push(Change::Flushed { keyspace, upto });
-            installed.changes.push(Change::LastSeq(full.last_seq));
-            installed.changes.extend(made.record.map(Change::Job));
-            installed.flushed = Some(Arc::clone(full));
-            Ok(installed)
+            let (keyspace, upto) = (tree.id, immutable.ends);
+            edit.changes.push(Change::Flushed { keyspace, upto });
+            edit.changes.push(Change::LastSeq(immutable.last_seq));
+            edit.changes.extend(flush.record.map(Change::Job));
+            edit.flushed = Some(Arc::clone(immutable));
+            Ok(edit)
         })?;
-        if !made.taken.is_empty() {
+        if !flush.replaced.is_empty() {
             tree.dead().clear();
         }
-        self.release_log();
-        self.tell_room();
+        self.catalog.release_log();
+        self.catalog.notify_stalled_writers();
         Ok(())
     }
-
-    /// What is remembered of a flush that merged.
-    fn flush_record(
-        &self,
-        tree: &Tree,
-        merge: &Compaction,
-        taken: &[Arc<TableInfo>],
-        written: &Written,
-        start: Instant,
-    ) -> JobRecord {
-        let now = self.clock.now_micros();
-        let oldest = taken.iter().filter_map(|table| table.oldest_tombstone_micros).min();
-        let keeps = written.tables.iter().any(|made| made.info.has_tombstones());
-        JobRecord {
-            keyspace: tree.id,
-            ended_micros: now,
-            took_micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
-            tables_rewritten: taken.len() as u64,
-            tables_moved: 0,
-            predicted_bytes: merge.input_bytes(),
-            read_bytes: written.read_bytes,
-            written_bytes: bytes_of(&written.tables),
-            persisted_micros: oldest.filter(|_| !keeps).map(|since| now.saturating_sub(since)),
-            what: describe(merge),
-            why: merge.reason.to_string(),
-        }
-    }
-
-    /// What is needed to write tables of a level.
-    pub(crate) fn output_config<'a>(
-        &'a self,
-        tree: &Tree,
-        level: usize,
-        grandparents: Vec<Arc<TableInfo>>,
-        oldest_tombstone_micros: Option<u64>,
-        next_table: &'a mut dyn FnMut() -> (crate::table::TableFileId, std::path::PathBuf),
-    ) -> crate::merge::OutputConfig<'a> {
-        let design = tree.design();
-        crate::merge::OutputConfig {
-            storage: &*self.storage,
-            table: crate::table::TableConfig {
-                block_bytes: design.block_bytes as usize,
-                filter_bits: design
-                    .filter_bits_at(level, tree.state().version.shape().last_level()),
-                compression: design.compression.get(level),
-                keyspace: tree.id.0,
-                sync_bytes: self.settings.sync_bytes(),
-                access: self.settings.write_mode.access(),
-            },
-            warmer: None,
-            table_bytes: design.table_bytes,
-            grandparents,
-            next_table,
-            now_micros: self.clock.now_micros(),
-            oldest_tombstone_micros,
-        }
-    }
-
-    /// Counts tables that were to be written around the page cache, and were not.
-    pub(crate) fn count_refused(&self, made: &[FinishedTable]) {
-        let refused = made.iter().filter(|table| table.direct_refused);
-        self.counters.add(Counter::DirectRefused, refused.count() as u64);
-    }
-
-    /// A number and a path for a new table.
-    pub(crate) fn next_table(&self) -> (crate::table::TableFileId, std::path::PathBuf) {
-        let mut manifest = self.lock_manifest();
-        let number = manifest.as_mut().map_or(0, crate::manifest::Manifest::take_table_number);
-        let id = crate::table::TableFileId { number, writer: self.writer_id };
-        (id, self.dir.join(id.file_name()))
-    }
-
-    pub(crate) fn sync_dir(&self) -> Result<()> {
-        self.storage.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))
-    }
-
-    /// Everything that is in memtables now is flushed. Returns when it is.
-    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
-        self.health.check_writable()?;
-        let mut targets = Vec::new();
-        {
-            let mut writer = self.lock_writer();
-            for tree in trees {
-                if !tree.state().active.memtable.is_empty() {
-                    self.rotate(&mut writer, tree, FlushReason::Requested);
-                }
-                let newest = tree.state().full.first().map(|full| full.last_seq);
-                targets.extend(newest.map(|last_seq| (Arc::clone(tree), last_seq)));
-            }
-        }
-        let is_flushed = || {
-            Ok(targets.iter().all(|(tree, last_seq)| {
-                tree.is_dropped()
-                    || !tree.state().full.iter().any(|full| full.last_seq <= *last_seq)
-            }))
-        };
-        self.work_until(&[JobKind::Flush], is_flushed)
-    }
-}
-
-fn bytes_of(tables: &[FinishedTable]) -> u64 {
-    tables.iter().map(|table| table.info.size_bytes).sum()
-}
-
-/// What a flush or a compaction takes beside its input: buffers of the writer, filter hashes.
-pub(crate) fn job_memory(design: &terrane_policy::Design) -> usize {
-    let entries_guess = design.table_bytes / 100;
-    (512 << 10) + usize::try_from(entries_guess * 8).unwrap_or(0)
 }

@@ -1,13 +1,13 @@
-//! Hands out bandwidth to flushes and merges, a piece at a time.
+//! Distributes bandwidth to flushes and merges, a chunk at a time.
 //!
-//! A merge asks after each piece whether it may go on. Policy says which share each merge has
-//! ([`terrane_policy::scheduler`]), and is asked again when a merge comes, goes, or has come some
-//! way. A merge without a share rests where it is, in the middle of a table, until it has one
-//! again; it holds its thread and its buffers then, and nothing that readers or flushes need.
+//! A merge calls the gate after each chunk, which returns when it may continue. Policy assigns a share
+//! to each merge ([`terrane_policy::scheduler`]), and decides anew when a merge begins, ends or has
+//! progressed. A merge without a share pauses in the middle of a table until it has one again. It holds
+//! its thread and its buffers meanwhile, but nothing that readers or flushes need.
 //!
-//! Shares are kept by virtual time: of those that want to go on, the merge that was served least
-//! for its share goes first. No more merges go on at once than there are places, and no more is
-//! written than the [budget](IoBudget), of which flushes take what they need before any merge.
+//! Shares are enforced by virtual time: of the waiting merges, the one that was served least relative
+//! to its share goes first. At most `slots` merges run at once, and all jobs together write at most the
+//! [budget](IoBudget), from which flushes take before any merge does.
 
 mod budget;
 #[cfg(test)]
@@ -18,29 +18,30 @@ use std::time::{Duration, Instant};
 
 use terrane_policy::{Merge, allocate};
 
+use crate::engine::tree::JobId;
 use crate::io_budget::IoBudget;
 use crate::stats::{Counter, Counters};
 use budget::Bucket;
 
-/// A merge is served so much more than another one before it has to let that go first: at most so
-/// many bytes, and where the budget is small, what it gives in this time.
+/// How far a merge may be ahead of a waiting one: this number of bytes, or the bytes that the budget
+/// grants in this time if that is less.
 const AHEAD_BYTES: f64 = (1 << 20) as f64;
 const AHEAD_SECONDS: f64 = 0.02;
 
-/// Shares are decided anew after so many bytes of any merge, by the same rule.
+/// How often shares are decided anew, by the same rule.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 const DECIDE_EVERY_SECONDS: f64 = 0.08;
 
-/// Who waits looks again after this time, in case the database is closed meanwhile.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// A waiting job checks at least this often whether the database is closed.
+const WAIT_MAX: Duration = Duration::from_millis(50);
 
-/// Who waits and who goes on.
+/// Decides which jobs run and which wait.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(super) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
-    /// Merges that go on at the same time.
-    places: usize,
+    /// The number of merges that run at the same time.
+    slots: usize,
     counters: Arc<Counters>,
 }
 
@@ -49,8 +50,9 @@ struct State {
     bucket: Bucket,
     merges: Vec<Entry>,
     next_id: u64,
-    /// Flushes that wait for the budget.
+    /// The number of flushes that wait for the budget.
     flushes_waiting: usize,
+    /// Bytes merged since shares were last decided.
     undecided_bytes: u64,
 }
 
@@ -60,37 +62,37 @@ struct Entry {
     merge: Merge,
     level: usize,
     share: f64,
-    /// Bytes served over the share that it had: virtual time.
+    /// Bytes served, divided by the share at that time: virtual time.
     served: f64,
     turn: Turn,
 }
 
-/// What a merge is about.
+/// Whether a merge runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// It has a place, and is at work.
-    Working,
-    /// It waits to go on.
+    /// It occupies a slot.
+    Running,
+    /// It waits for a slot, or for its turn.
     Waiting,
 }
 
-/// How far a merge has come since it asked last.
+/// The progress of a merge since it last called the gate.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
-    /// Input that is left, in bytes.
-    pub(crate) remaining_bytes: u64,
-    /// How far its level is full again.
-    pub(crate) refilled: f64,
-    /// What it wrote since, in bytes.
-    pub(crate) written_bytes: u64,
+pub(super) struct Progress {
+    /// The remaining input, in bytes.
+    pub(super) remaining_bytes: u64,
+    /// How far its level is refilled, as a fraction.
+    pub(super) refilled: f64,
+    /// Bytes written since the last call.
+    pub(super) written_bytes: u64,
 }
 
-/// Told to stop while waiting.
+/// The job was stopped while it waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stopped;
+pub(super) struct Stopped;
 
 impl Gate {
-    pub(crate) fn new(places: usize, budget: IoBudget, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(slots: usize, budget: IoBudget, counters: Arc<Counters>) -> Self {
         let users = user_bytes(&counters);
         let state = State {
             bucket: Bucket::new(budget, users, Instant::now()),
@@ -99,58 +101,64 @@ impl Gate {
             flushes_waiting: 0,
             undecided_bytes: 0,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), places, counters }
+        Self { state: Mutex::new(state), changed: Condvar::new(), slots, counters }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn budget(&self) -> IoBudget {
+    pub(super) fn budget(&self) -> IoBudget {
         self.lock().bucket.budget()
     }
 
-    pub(crate) fn set_budget(&self, budget: IoBudget) {
+    pub(super) fn set_budget(&self, budget: IoBudget) {
         self.lock().bucket.set_budget(budget, Instant::now());
         self.changed.notify_all();
     }
 
-    /// Has all who wait look whether they should stop.
-    pub(crate) fn wake(&self) {
+    /// Makes all waiting jobs check whether they should stop.
+    pub(super) fn wake(&self) {
         drop(self.lock());
         self.changed.notify_all();
     }
 
-    /// Whether a merge out of `level` that begins now would go on at once. Beyond the merges that
-    /// there are places for, only one of each level may begin: it would be picked early, and what
-    /// it takes is kept from others.
-    pub(crate) fn takes(&self, merge: &Merge, level: usize) -> bool {
+    /// Whether a merge out of `level` would run at once if it began now. Beyond the number of slots,
+    /// only one merge per level may begin, because a merge that begins early keeps its tables from
+    /// others.
+    pub(super) fn takes(&self, merge: &Merge, level: usize) -> bool {
         let state = self.lock();
         let mut merges: Vec<Merge> = state.merges.iter().map(|entry| entry.merge).collect();
         let same_level = |entry: &Entry| entry.merge.tree == merge.tree && entry.level == level;
-        if merges.len() >= self.places && state.merges.iter().any(same_level) {
+        if merges.len() >= self.slots && state.merges.iter().any(same_level) {
             return false;
         }
         merges.push(Merge { id: state.next_id, is_running: false, ..*merge });
-        allocate(&merges, self.places).last().is_some_and(|share| *share > 0.0)
+        allocate(&merges, self.slots).last().is_some_and(|share| *share > 0.0)
     }
 
-    /// A merge begins; it is to be gone through by the answer.
-    pub(crate) fn enter(&self, merge: Merge, level: usize) -> Pass<'_> {
+    /// Assigns the id of a new job.
+    pub(super) fn next_job(&self) -> JobId {
         let mut state = self.lock();
         let id = state.next_id;
         state.next_id += 1;
+        JobId(id)
+    }
+
+    /// Enters a merge, which then calls the gate through the returned pass.
+    pub(super) fn enter(&self, JobId(id): JobId, merge: Merge, level: usize) -> Pass<'_> {
+        let mut state = self.lock();
         let merge = Merge { id, ..merge };
         let (share, served, turn) = (0.0, 0.0, Turn::Waiting);
         state.merges.push(Entry { merge, level, share, served, turn });
-        state.decide(self.places);
+        state.decide(self.slots);
         drop(state);
         self.changed.notify_all();
         Pass { gate: self, id }
     }
 
-    /// A flush has written so much, and waits for the budget.
-    pub(crate) fn flush(
+    /// Charges a flush for the bytes it has written. Returns when the budget allows more.
+    pub(super) fn flush(
         &self,
         written_bytes: u64,
         should_stop: &dyn Fn() -> bool,
@@ -158,7 +166,7 @@ impl Gate {
         let mut state = self.lock();
         state.bucket.take(written_bytes);
         state.flushes_waiting += 1;
-        let answer = loop {
+        let result = loop {
             if should_stop() {
                 break Err(Stopped);
             }
@@ -171,38 +179,38 @@ impl Gate {
         if state.flushes_waiting == 0 {
             self.changed.notify_all();
         }
-        answer
+        result
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        let waited = self.changed.wait_timeout(state, most.min(LOOK_AGAIN));
+        let waited = self.changed.wait_timeout(state, most.min(WAIT_MAX));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-/// What users read and write by themselves: the log, and tables for reads.
+/// Bytes that users caused outside of jobs: the log, and tables that readers read.
 fn user_bytes(counters: &Counters) -> u64 {
     counters.get(Counter::LogBytesWritten) + counters.get(Counter::TableBytesRead)
 }
 
-/// A merge on its way. It ends with the value.
+/// A merge that has entered the gate; it leaves on drop.
 #[derive(Debug)]
-pub(crate) struct Pass<'a> {
+pub(super) struct Pass<'a> {
     gate: &'a Gate,
     id: u64,
 }
 
 impl Pass<'_> {
-    /// Returns when the merge may go on.
-    pub(crate) fn go_on(
+    /// Reports progress. Returns when the merge may continue.
+    pub(super) fn proceed(
         &self,
         progress: Progress,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<(), Stopped> {
         let gate = self.gate;
         let mut state = gate.lock();
-        if state.note(self.id, progress) {
-            state.decide(gate.places);
+        if state.record(self.id, progress) {
+            state.decide(gate.slots);
             gate.changed.notify_all();
         }
         loop {
@@ -210,10 +218,10 @@ impl Pass<'_> {
                 return Err(Stopped);
             }
             let owed = state.bucket.wait(user_bytes(&gate.counters), Instant::now());
-            let is_held = owed.is_some() || state.flushes_waiting > 0;
-            if !is_held && state.may_go_on(self.id, gate.places) {
-                if state.set_turn(self.id, Turn::Working) {
-                    // Who is next may go on beside it.
+            let must_wait = owed.is_some() || state.flushes_waiting > 0;
+            if !must_wait && state.may_run(self.id, gate.slots) {
+                if state.set_turn(self.id, Turn::Running) {
+                    // With a free slot left, the next merge may run as well.
                     gate.changed.notify_all();
                 }
                 return Ok(());
@@ -221,7 +229,7 @@ impl Pass<'_> {
             if state.set_turn(self.id, Turn::Waiting) {
                 gate.changed.notify_all();
             }
-            state = gate.wait(state, owed.unwrap_or(LOOK_AGAIN));
+            state = gate.wait(state, owed.unwrap_or(WAIT_MAX));
         }
     }
 }
@@ -230,19 +238,20 @@ impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
         state.merges.retain(|entry| entry.merge.id != self.id);
-        state.decide(self.gate.places);
+        state.decide(self.gate.slots);
         drop(state);
         self.gate.changed.notify_all();
     }
 }
 
 impl State {
-    /// Shares by what policy says now.
-    fn decide(&mut self, places: usize) {
+    /// Assigns the shares that policy decides now.
+    fn decide(&mut self, slots: usize) {
         self.undecided_bytes = 0;
         let merges: Vec<Merge> = self.merges.iter().map(|entry| entry.merge).collect();
-        let shares = allocate(&merges, places);
-        // Who comes in begins where the others are: it has no claim on the time before.
+        let shares = allocate(&merges, slots);
+        // A merge that gains a share starts at the virtual time of the others: it has no claim on the
+        // time before.
         let now = self.virtual_time();
         for (entry, share) in self.merges.iter_mut().zip(shares) {
             if share > 0.0 && entry.share <= 0.0 {
@@ -253,15 +262,15 @@ impl State {
         }
     }
 
-    /// That of the merge with a share that was served least.
+    /// The smallest virtual time of the merges with a share.
     fn virtual_time(&self) -> f64 {
         let sharing = self.merges.iter().filter(|entry| entry.share > 0.0);
         let least = sharing.map(|entry| entry.served).fold(f64::INFINITY, f64::min);
         if least.is_finite() { least } else { 0.0 }
     }
 
-    /// Answers whether shares should be decided anew.
-    fn note(&mut self, id: u64, progress: Progress) -> bool {
+    /// Records progress. Returns whether shares should be decided anew.
+    fn record(&mut self, id: u64, progress: Progress) -> bool {
         let Some(entry) = self.merges.iter_mut().find(|entry| entry.merge.id == id) else {
             return false;
         };
@@ -276,38 +285,39 @@ impl State {
         self.undecided_bytes as f64 >= self.at_most(DECIDE_EVERY_BYTES, DECIDE_EVERY_SECONDS)
     }
 
-    /// `bytes`, or what the budget gives in `seconds`, if that is less.
+    /// `bytes`, or the bytes that the budget grants in `seconds` if that is less.
     fn at_most(&self, bytes: f64, seconds: f64) -> f64 {
         self.bucket.rate().map_or(bytes, |rate| bytes.min(rate * seconds))
     }
 
-    /// Whether there is a place for a merge, and it is its turn.
-    fn may_go_on(&self, id: u64, places: usize) -> bool {
+    /// Whether there is a slot for a merge, and it is its turn.
+    fn may_run(&self, id: u64, slots: usize) -> bool {
         let Some(own) = self.merges.iter().find(|entry| entry.merge.id == id) else {
             return true;
         };
         let others = self.merges.iter().filter(|entry| entry.merge.id != id && entry.share > 0.0);
-        let (mut working, mut least) = (0, f64::INFINITY);
+        let (mut running, mut least) = (0, f64::INFINITY);
         for other in others {
             match other.turn {
-                Turn::Working => working += 1,
+                Turn::Running => running += 1,
                 Turn::Waiting => least = least.min(other.served),
             }
         }
-        if own.share <= 0.0 || working >= places {
+        if own.share <= 0.0 || running >= slots {
             return false;
         }
         match own.turn {
-            // Who is at work goes on for a while, unless there is room for all.
-            Turn::Working if self.bucket.is_limited() || working + 1 == places => {
+            // If slots or the budget are scarce, a running merge may be ahead of the waiting ones by
+            // a limited amount.
+            Turn::Running if self.bucket.is_limited() || running + 1 == slots => {
                 own.served <= least + self.at_most(AHEAD_BYTES, AHEAD_SECONDS)
             }
-            Turn::Working => true,
+            Turn::Running => true,
             Turn::Waiting => own.served <= least,
         }
     }
 
-    /// Answers whether that is a change.
+    /// Sets the turn of a merge. Returns whether that is a change.
     fn set_turn(&mut self, id: u64, turn: Turn) -> bool {
         let entry = self.merges.iter_mut().find(|entry| entry.merge.id == id);
         entry.is_some_and(|entry| std::mem::replace(&mut entry.turn, turn) != turn)

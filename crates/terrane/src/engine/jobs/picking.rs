@@ -1,39 +1,41 @@
-//! What a decision about compactions depends on, put together.
+//! Asks policy which job a tree needs next.
 //!
-//! Policy is asked under the lock of a tree's jobs, so that no two threads are given the same
-//! tables. How tables were read is only gathered for designs that look at it.
+//! Policy decides under the lock of the jobs of a tree, so that no two jobs take the same table. How
+//! tables are read is collected only for designs that depend on it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_policy::forecast::Cost;
+use terrane_policy::refilled;
 use terrane_policy::{
-    Accesses, Compaction, Cursors, Design, Forecast, PickInput, TreeShape, forecast,
-    next_due_micros, pick,
+    Accesses, Compaction, Cursors, Design, Forecast, Merge, PickInput, TableId, TreeShape,
+    forecast, next_due_micros, pick,
 };
 
-use crate::engine::jobs::compact::{busy, ending};
-use crate::engine::tree::TreeJobs;
-use crate::engine::{Engine, Tree};
-use crate::error::Result;
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
+use crate::engine::pipeline::Pipeline;
+use crate::engine::tree::{Tree, TreeJobs};
+use crate::error::{Error, Result};
 use crate::types::SeqNo;
 use crate::version::Version;
 
-/// The longest that time is left unlooked at when something will become due by it: the clock may
-/// be set.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The longest sleep until time alone makes a compaction due: the clock may be set meanwhile.
+const SLEEP_MAX: Duration = Duration::from_secs(10);
 
-/// All that a decision depends on beside the tree.
+/// Everything other than the tree on which a decision depends.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) in_progress: Vec<Compaction>,
+pub(super) struct PickContext {
+    pub(super) in_progress: Vec<Compaction>,
     accesses: Accesses,
     now_micros: u64,
     oldest_snapshot: Option<SeqNo>,
     delete_persistence_micros: Option<u64>,
 }
 
-impl Surroundings {
-    pub(crate) fn input<'a>(
+impl PickContext {
+    pub(super) fn input<'a>(
         &'a self,
         shape: &'a TreeShape,
         design: &'a Design,
@@ -52,80 +54,169 @@ impl Surroundings {
     }
 }
 
-impl Engine {
-    pub(crate) fn surroundings(
+/// Finds the jobs of trees.
+#[derive(Debug)]
+pub(crate) struct Picker {
+    context: Arc<Context>,
+    pipeline: Arc<Pipeline>,
+    catalog: Arc<Catalog>,
+}
+
+impl Picker {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        pipeline: &Arc<Pipeline>,
+        catalog: &Arc<Catalog>,
+    ) -> Self {
+        let (context, pipeline) = (Arc::clone(context), Arc::clone(pipeline));
+        Self { context, pipeline, catalog: Arc::clone(catalog) }
+    }
+
+    pub(super) fn pick_context(
         &self,
         version: &Version,
         jobs: &TreeJobs,
         design: &Design,
-    ) -> Surroundings {
+    ) -> PickContext {
         let accesses = if design.strategy.looks_at_accesses() {
             version.tables().iter().map(|(id, table)| (*id, table.access())).collect()
         } else {
             Accesses::default()
         };
-        Surroundings {
-            in_progress: busy(version.shape(), jobs),
+        PickContext {
+            in_progress: jobs.busy(version.shape()),
             accesses,
-            now_micros: self.clock.now_micros(),
-            oldest_snapshot: self.snapshots.list().first().copied(),
-            delete_persistence_micros: self.settings.tombstone_age_micros(),
+            now_micros: self.context.clock.now_micros(),
+            oldest_snapshot: self.pipeline.snapshots().first().copied(),
+            delete_persistence_micros: self.context.settings.tombstone_age_micros(),
         }
     }
 
-    /// The compaction that a tree needs next, of those that can be done now.
-    pub(crate) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
+    /// Returns the compaction that a tree needs next, of those that can run now.
+    pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
-        let around = self.surroundings(&state.version, jobs, &design);
-        pick(&around.input(state.version.shape(), &design, &jobs.cursors))
+        let context = self.pick_context(&state.version, jobs, &design);
+        pick(&context.input(state.version.shape(), &design, &jobs.cursors))
     }
 
-    /// The compaction that a tree needs next, were all of its tables readable.
-    pub(crate) fn wanted_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
+    /// Returns the compaction that a tree would need next if all of its tables were readable.
+    pub(super) fn wanted_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
         let shape = state.version.shape();
-        let around = self.surroundings(&state.version, jobs, &design);
-        let around = Surroundings { in_progress: ending(shape, jobs), ..around };
-        pick(&around.input(shape, &design, &jobs.cursors))
+        let context = self.pick_context(&state.version, jobs, &design);
+        let context = PickContext { in_progress: jobs.ending(shape), ..context };
+        pick(&context.input(shape, &design, &jobs.cursors))
     }
 
-    /// What another design would do to a tree as it is, without doing it.
+    /// Returns the compactions that another design would cause, without running them.
     pub(crate) fn forecast(&self, tree: &Tree, design: &Design) -> Result<Forecast> {
         design.validate()?;
         let state = tree.state();
         let jobs = tree.jobs();
-        let around = self.surroundings(&state.version, &jobs, design);
+        let context = self.pick_context(&state.version, &jobs, design);
         let cursors = jobs.cursors.clone();
         drop(jobs);
-        let input = around.input(state.version.shape(), design, &cursors);
+        let input = context.input(state.version.shape(), design, &cursors);
         let input = PickInput { in_progress: &[], ..input };
-        Ok(forecast(&input, &tree.design(), self.settings.compaction_threads))
+        Ok(forecast(&input, &tree.design(), self.context.settings.compaction_threads))
     }
 
-    /// How long until time alone makes some compaction due.
-    pub(crate) fn next_due(&self) -> Option<Duration> {
-        let waits = self.trees().values().filter_map(|tree| self.next_due_of(tree)).min();
-        waits.map(|wait| wait.min(LOOK_AGAIN))
+    /// Returns the time until time alone makes a compaction of some tree due.
+    pub(super) fn time_to_due(&self) -> Option<Duration> {
+        let trees = self.catalog.trees();
+        let times = trees.values().filter_map(|tree| self.time_to_due_of(tree)).min();
+        times.map(|time| time.min(SLEEP_MAX))
     }
 
-    fn next_due_of(&self, tree: &Arc<Tree>) -> Option<Duration> {
+    fn time_to_due_of(&self, tree: &Arc<Tree>) -> Option<Duration> {
         let design = tree.design();
-        if !design.strategy.looks_at_time() && self.settings.tombstone_age_micros().is_none() {
+        let has_deadlines = self.context.settings.tombstone_age_micros().is_some();
+        if !design.strategy.looks_at_time() && !has_deadlines {
             return None;
         }
         let state = tree.state();
         let jobs = tree.jobs();
-        let around = self.surroundings(&state.version, &jobs, &design);
-        let due = next_due_micros(&around.input(state.version.shape(), &design, &jobs.cursors))?;
-        Some(Duration::from_micros(due.saturating_sub(around.now_micros).max(1000)))
+        let context = self.pick_context(&state.version, &jobs, &design);
+        let due = next_due_micros(&context.input(state.version.shape(), &design, &jobs.cursors))?;
+        Some(Duration::from_micros(due.saturating_sub(context.now_micros).max(1000)))
     }
 
-    /// Has tables count how they are read, if some design looks at that.
-    pub(crate) fn note_designs(&self) {
-        let looks = |tree: &Arc<Tree>| tree.design().strategy.looks_at_accesses();
-        let counts = self.trees().values().any(looks);
-        self.tables.counts_accesses.store(counts, std::sync::atomic::Ordering::Relaxed);
+    /// Returns a compaction as the scheduler sees it before it begins.
+    pub(super) fn scheduler_view(
+        &self,
+        tree: &Tree,
+        jobs: &TreeJobs,
+        compaction: &Compaction,
+    ) -> Merge {
+        let state = tree.state();
+        Merge {
+            id: 0,
+            tree: tree.id.0,
+            scheduler: tree.design().scheduler,
+            remaining_bytes: Cost::of(compaction, state.version.shape()).bytes_rewritten,
+            refilled: self.refilled(tree, jobs, compaction),
+            is_running: false,
+        }
+    }
+
+    /// Returns how far the input level of a compaction is refilled; 0 unless the scheduler uses it.
+    pub(super) fn refilled(&self, tree: &Tree, jobs: &TreeJobs, compaction: &Compaction) -> f64 {
+        let design: &Design = &tree.design();
+        if !design.scheduler.info().looks_at_levels {
+            return 0.0;
+        }
+        let state = tree.state();
+        let context = self.pick_context(&state.version, jobs, design);
+        refilled(&context.input(state.version.shape(), design, &jobs.cursors), compaction)
+    }
+
+    /// Returns tables of some tree that can be dropped because range tombstones cover them, and enters
+    /// them in the jobs of the tree.
+    pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
+        let trees = self.catalog.trees();
+        trees.values().find_map(|tree| {
+            let mut jobs = tree.jobs_with_covered();
+            let due = self.due_drop(&jobs);
+            jobs.dropping.extend(&due);
+            (!due.is_empty()).then(|| (Arc::clone(tree), due))
+        })
+    }
+
+    /// Returns the covered tables that no snapshot sees and no job takes.
+    fn due_drop(&self, jobs: &TreeJobs) -> Vec<TableId> {
+        let covered = &jobs.covered.tables;
+        if covered.is_empty() {
+            return Vec::new();
+        }
+        let snapshots = self.pipeline.snapshots_awaiting_release();
+        let is_free = |id| {
+            !jobs.dropping.contains(&id)
+                && !jobs.unreadable.contains_key(&id)
+                && !jobs.running().any(|job| job.takes(id))
+        };
+        let due = covered.iter().filter(|table| table.is_unseen(&snapshots) && is_free(table.id));
+        due.map(|table| table.id).collect()
+    }
+
+    /// Whether no job of a tree is running, and no flush or drop is due.
+    pub(super) fn is_quiet(&self, tree: &Tree, jobs: &TreeJobs) -> bool {
+        tree.state().immutables.is_empty() && !jobs.is_busy() && self.due_drop(jobs).is_empty()
+    }
+
+    /// Returns the error of an unreadable table if it blocks a tree: no job is running or can run that
+    /// would resume stalled writers.
+    pub(super) fn blocking_damage(&self, tree: &Arc<Tree>) -> Option<Error> {
+        if tree.jobs().unreadable.is_empty() {
+            return None;
+        }
+        let jobs = tree.jobs_with_covered();
+        if !self.is_quiet(tree, &jobs) || self.next_compaction(tree, &jobs).is_some() {
+            return None;
+        }
+        // No job can run, so waiting would never end, whichever table blocks.
+        let damage = self.wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
+        damage.or_else(|| jobs.unreadable.values().next().cloned())
     }
 }

@@ -1,26 +1,26 @@
-//! Where a merge is cut into parts of about equal size.
+//! Cuts a merge into key ranges of about equal size.
 //!
-//! Pure: keys with the bytes that follow them in, ranges of keys out.
+//! Pure: takes sampled keys with the bytes that follow them, and returns ranges of keys.
 
-/// A key of the input, and about how many bytes come from there to the next one of its table.
+/// A key of the input, and the approximate number of bytes up to the next sample of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sample {
-    pub(crate) key: Vec<u8>,
-    pub(crate) bytes: u64,
+pub(super) struct Sample {
+    pub(super) key: Vec<u8>,
+    pub(super) bytes: u64,
 }
 
-/// A range of keys.
+/// The key range of one subcompaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Part {
-    /// The first key; `None` for all from the beginning.
-    pub(crate) start: Option<Vec<u8>>,
-    /// The first key after it; `None` for all to the end.
-    pub(crate) end: Option<Vec<u8>>,
+pub(super) struct Subcompaction {
+    /// The first key; `None` if the range is unbounded below.
+    pub(super) start: Option<Vec<u8>>,
+    /// The first key after the range; `None` if it is unbounded above.
+    pub(super) end: Option<Vec<u8>>,
 }
 
-/// Cuts all keys into at most `count` parts, each with about as many bytes of the samples as the
-/// others. There are fewer where the samples have too few keys for it.
-pub(crate) fn parts(mut samples: Vec<Sample>, count: usize) -> Vec<Part> {
+/// Cuts all keys into at most `count` ranges with about the same number of sampled bytes each. Returns
+/// fewer if the samples have too few distinct keys.
+pub(super) fn subcompactions(mut samples: Vec<Sample>, count: usize) -> Vec<Subcompaction> {
     samples.sort_by(|a, b| a.key.cmp(&b.key));
     let total: u64 = samples.iter().map(|sample| sample.bytes).sum();
     let mut cuts: Vec<Vec<u8>> = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn parts(mut samples: Vec<Sample>, count: usize) -> Vec<Part> {
     let mut before = 0;
     for Sample { key, bytes } in samples {
         let due = total * (cuts.len() as u64 + 1) / count.max(1) as u64;
-        // Before the first key there is nothing.
+        // A range below the first key would be empty.
         let is_new = key > *cuts.last().unwrap_or(&first);
         if cuts.len() + 1 < count && before >= due && is_new {
             cuts.push(key);
@@ -37,7 +37,7 @@ pub(crate) fn parts(mut samples: Vec<Sample>, count: usize) -> Vec<Part> {
     }
     let starts = std::iter::once(None).chain(cuts.iter().cloned().map(Some));
     let ends = cuts.iter().cloned().map(Some).chain([None]);
-    starts.zip(ends).map(|(start, end)| Part { start, end }).collect()
+    starts.zip(ends).map(|(start, end)| Subcompaction { start, end }).collect()
 }
 
 #[cfg(test)]
@@ -49,33 +49,33 @@ mod tests {
         Sample { key: key.into(), bytes }
     }
 
-    fn starts(parts: &[Part]) -> Vec<String> {
-        let starts = parts.iter().filter_map(|part| part.start.clone());
+    fn starts(ranges: &[Subcompaction]) -> Vec<String> {
+        let starts = ranges.iter().filter_map(|part| part.start.clone());
         starts.map(|key| String::from_utf8(key).unwrap()).collect()
     }
 
     #[test]
-    fn parts_have_like_sizes() {
+    fn ranges_have_similar_sizes() {
         let samples = || ["a", "b", "c", "d", "e", "f"].map(|key| sample(key, 10)).to_vec();
-        assert_eq!(starts(&parts(samples(), 1)), [""; 0]);
-        assert_eq!(starts(&parts(samples(), 2)), ["d"]);
-        assert_eq!(starts(&parts(samples(), 3)), ["c", "e"]);
-        assert_eq!(parts(samples(), 9).len(), 6);
+        assert_eq!(starts(&subcompactions(samples(), 1)), [""; 0]);
+        assert_eq!(starts(&subcompactions(samples(), 2)), ["d"]);
+        assert_eq!(starts(&subcompactions(samples(), 3)), ["c", "e"]);
+        assert_eq!(subcompactions(samples(), 9).len(), 6);
         let mut uneven = samples();
         uneven.push(sample("b", 60));
-        assert_eq!(starts(&parts(uneven, 2)), ["c"]);
+        assert_eq!(starts(&subcompactions(uneven, 2)), ["c"]);
     }
 
     #[test]
-    fn few_keys_make_few_parts() {
-        assert_eq!(parts(Vec::new(), 4), [Part::default()]);
-        assert_eq!(parts(vec![sample("a", 10); 5], 4), [Part::default()]);
+    fn few_keys_make_few_subcompactions() {
+        assert_eq!(subcompactions(Vec::new(), 4), [Subcompaction::default()]);
+        assert_eq!(subcompactions(vec![sample("a", 10); 5], 4), [Subcompaction::default()]);
         let two = [vec![sample("a", 10); 5], vec![sample("b", 10)]].concat();
-        assert_eq!(starts(&parts(two, 4)), ["b"]);
+        assert_eq!(starts(&subcompactions(two, 4)), ["b"]);
     }
 
     #[test]
-    fn parts_follow_each_other_without_gaps() {
+    fn ranges_follow_each_other_without_gaps() {
         let seed = seed_from_env(61);
         for round in 0..500 {
             let mut rng = Rng::new(seed + round);
@@ -86,11 +86,11 @@ mod tests {
                 })
                 .collect();
             let count = rng.index(8);
-            let parts = parts(samples, count);
-            assert!(parts.len() <= count.max(1), "seed {}", seed + round);
-            assert_eq!(parts[0].start, None);
-            assert_eq!(parts[parts.len() - 1].end, None);
-            for pair in parts.windows(2) {
+            let ranges = subcompactions(samples, count);
+            assert!(ranges.len() <= count.max(1), "seed {}", seed + round);
+            assert_eq!(ranges[0].start, None);
+            assert_eq!(ranges[ranges.len() - 1].end, None);
+            for pair in ranges.windows(2) {
                 assert_eq!(pair[0].end, pair[1].start);
                 assert!(
                     pair[0].start.as_ref().is_none_or(|start| Some(start) < pair[0].end.as_ref())

@@ -2,84 +2,84 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::engine::{Engine, Tree};
+use super::parts::Parts;
+use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
-use crate::io_budget::IoBudget;
 
-impl Engine {
-    /// Flushes everything, ends the log in order and lets go of the directory. No operation is
-    /// accepted any more, whatever the outcome.
+impl Parts {
+    /// Flushes all memtables, ends the log and releases the directory. No operation is accepted from
+    /// now on, whatever the result.
     ///
     /// # Errors
-    /// The first failure; what could not be flushed is in the log, as far as its durability says.
+    /// The first failure. Entries that could not be flushed are in the log, as far as their durability
+    /// promises.
     pub(crate) fn close(&self) -> Result<()> {
-        let was_writable = self.health.check_writable();
-        self.health.close();
+        let was_writable = self.context.health.check_writable();
+        self.context.health.close();
         self.stop_threads();
-        self.work.wait_for_helpers();
+        self.context.signals.wait_for_callers();
         let mut result = match was_writable {
             Ok(()) => self.flush_for_close(),
             Err(Error::ReadOnly | Error::Closed) => Ok(()),
             Err(error) => Err(error),
         };
         if result.is_ok() {
-            self.keep_operations();
+            self.catalog.save_history();
         }
-        if let Some(log) = &mut self.lock_writer().log {
+        if let Some(log) = &mut self.pipeline.lock().log {
             result = result.and(log.close());
         }
-        self.let_go();
+        self.release_dir();
         result
     }
 
-    /// Ends threads and lets go of the directory, without flushing anything.
-    pub(crate) fn abandon_database(&self) {
-        self.health.close();
+    /// Ends the threads and releases the directory, without a flush.
+    pub(crate) fn abandon(&self) {
+        self.context.health.close();
         self.stop_threads();
-        self.let_go();
+        self.release_dir();
     }
 
-    /// Lets go of the directory, once no caller is at its files. What still goes on in threads of
-    /// callers can keep nothing from here on: the files may be another opening's.
-    fn let_go(&self) {
-        *self.lock_manifest() = None;
-        self.lock_writer().log = None;
-        self.work.wait_for_helpers();
-        self.release_lock();
+    fn stop_threads(&self) {
+        self.jobs.stop_threads();
+        self.reader.stop();
     }
 
-    fn release_lock(&self) {
+    /// Releases the directory once no caller works on its files. Jobs that still run in threads of
+    /// callers can commit nothing from now on, because the files may belong to another opening.
+    fn release_dir(&self) {
+        self.catalog.close();
+        self.pipeline.lock().log = None;
+        self.context.signals.wait_for_callers();
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Threads have ended, and with them whatever they were doing.
+    /// Flushes all memtables. The threads have ended, and with them their jobs.
     fn flush_for_close(&self) -> Result<()> {
-        self.work.resume();
-        // No one is there any more whom a budget would protect.
-        self.gate.set_budget(IoBudget::Unlimited);
-        let trees: Vec<Arc<Tree>> = self.trees().values().cloned().collect();
-        let is_persistent = self.settings.delete_persistence_micros().is_some();
+        self.jobs.resume_for_close();
+        let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
+        let is_persistent = self.context.settings.delete_persistence_micros().is_some();
         if is_persistent {
-            self.end_segment_if(|log| log.holds_since().is_some());
+            self.pipeline.end_segment_if(|log| log.holds_since().is_some());
         }
         for tree in trees {
             {
-                let mut writer = self.lock_writer();
+                let mut writer = self.pipeline.lock();
                 if !tree.state().active.memtable.is_empty() {
-                    self.rotate(&mut writer, &tree, FlushReason::Closing);
+                    self.pipeline.rotate(&mut writer, &tree, FlushReason::Closing);
                 }
             }
-            while !tree.state().full.is_empty() {
-                self.flush_oldest(&tree)?;
+            while !tree.state().immutables.is_empty() {
+                self.jobs.flusher.flush_oldest(&tree)?;
             }
         }
-        if let Err(error @ Error::Poisoned(_)) = self.keep_idle_positions() {
+        if let Err(error @ Error::Poisoned(_)) = self.catalog.record_idle_positions() {
             return Err(error);
         }
         if is_persistent {
-            // No one will be there when it is due.
-            self.let_go_of_log();
+            // Nothing would free it in time while the database is closed.
+            self.catalog.release_idle_log();
         }
         Ok(())
     }

@@ -1,22 +1,24 @@
 //! Makes writes visible in the order of their sequence numbers.
 //!
-//! Writers get their sequence numbers one after the other, but insert into memtables at the same
-//! time, and finish in any order. A write is visible once it and all before it are inserted: then
-//! no reader sees a batch in part, nor a write without those before it.
+//! Writers get their sequence numbers one after the other, but insert into memtables concurrently and
+//! finish in any order. A write becomes visible once it and all writes before it are inserted, so no
+//! reader sees part of a batch, or a write without its predecessors.
 //!
-//! Writers enter a ring of slots in the order of their sequence numbers. Who has inserted marks
-//! its slot, and then moves the visible position over all marked slots in a row, also those of
-//! others. A writer whose predecessors are not done yet waits: first by spinning, for inserting
-//! takes less than a microsecond, then asleep, for its predecessor may be waiting for a sync.
+//! Writers enter a ring of slots in the order of their sequence numbers. A writer that has inserted
+//! marks its slot, and then advances the visible position over all consecutive marked slots, including
+//! those of other writers. A writer whose predecessors are not done waits: first it spins, because an
+//! insertion takes less than a microsecond, then it sleeps, because a predecessor may be waiting for a
+//! sync.
 //!
-//! A write that panics in its slot never marks it. What comes after it must not become visible, and
-//! does not: the queue is broken off, and whoever waits is told so.
+//! A write that panics in its slot never marks it. Later writes must not become visible, and do not:
+//! the queue is broken off, and their writers get an error.
 //!
 //! Invariants:
-//! 1. `published <= entered <= published + SLOTS`; a slot is entered again only after it was
-//!    published.
-//! 2. A slot is marked for ticket `t` once, by the writer that entered with it.
-//! 3. `visible` is the last sequence number of some published ticket, and never falls.
+//! 1. `published <= entered <= published + SLOTS`, because `enter` waits for a free slot; so a slot is
+//!    reused only after its ticket was published.
+//! 2. A slot is marked for ticket `t` once, because only the writer that entered with `t` marks it.
+//! 3. `visible` is the last sequence number of a published ticket and never decreases, because it is
+//!    only changed by `fetch_max`.
 
 use std::sync::PoisonError;
 
@@ -35,28 +37,28 @@ use terrane_memtable::Padded;
 
 use crate::types::SeqNo;
 
-/// More than there ever are writers at once; a writer that finds none free waits for one. Under
-/// loom so few that slots are used again.
+/// More than the usual number of concurrent writers; a writer that finds no free slot waits for one.
+/// Under loom few enough that slots are reused.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
-/// Slots of so many tickets in a row are in cache lines of their own: their writers mark them at the
-/// same time.
-const APART: usize = if cfg!(loom) { 1 } else { 128 };
+/// The slots of this number of consecutive tickets are in different cache lines, because their writers
+/// mark them concurrently.
+const STRIDE: usize = if cfg!(loom) { 1 } else { 128 };
 
-/// How long a writer spins before it sleeps, in loops of a few nanoseconds.
+/// The number of iterations, of a few nanoseconds each, that a writer spins before it sleeps.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 200 };
 
 #[derive(Debug, Default)]
 struct Slot {
     /// The last sequence number of the write.
     last: AtomicU64,
-    /// The ticket that was inserted, plus one.
+    /// One more than the ticket of the last write that was inserted in this slot.
     inserted: AtomicU64,
 }
 
-/// A place in the order of writes.
+/// A position in the order of writes.
 #[derive(Debug, Clone, Copy)]
-#[must_use = "a ticket that is not finished holds up all later writes"]
+#[must_use = "a ticket that is not finished blocks all later writes"]
 pub(crate) struct Ticket(u64);
 
 /// The order in which writes become visible.
@@ -65,30 +67,30 @@ pub(crate) struct CommitQueue {
     slots: Box<[Slot]>,
     reached: Padded<Reached>,
     sleepers: AtomicUsize,
-    /// Set once, and told to those that sleep.
+    /// Set once; sleepers are woken then.
     is_broken: AtomicBool,
     mutex: Mutex<()>,
     moved: Condvar,
 }
 
-/// How far it has come. Every write moves it, and every reader looks at it.
+/// The published position. Every write advances it, and every reader loads it.
 #[derive(Debug)]
 struct Reached {
     published: AtomicU64,
     visible: AtomicU64,
 }
 
-/// The next ticket; kept by whoever gives out sequence numbers, one at a time.
+/// The next ticket; owned by the writer lock, under which sequence numbers are assigned.
 #[derive(Debug, Default)]
 pub(crate) struct Entrance {
     next: u64,
-    /// So many were published when that was looked at last: as long as that leaves a slot free, the
-    /// line that all writers fight over is left alone.
+    /// The last known number of published tickets. While it implies a free slot, the contended cache
+    /// line of `Reached` is not read.
     published: u64,
 }
 
 impl CommitQueue {
-    /// A queue in which everything up to `visible` is visible.
+    /// Creates a queue in which every write up to `visible` is visible.
     pub(crate) fn new(visible: SeqNo) -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
@@ -103,27 +105,27 @@ impl CommitQueue {
         }
     }
 
-    /// The newest sequence number that readers may see.
+    /// Returns the newest sequence number that readers may see.
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
-        // Acquire pairs with the release in `publish`: what was inserted before is seen.
+        // Acquire pairs with the `fetch_max` in `advance`: insertions up to this number are seen.
         self.reached.visible.load(Ordering::Acquire)
     }
 
-    /// As [`Self::visible`], and sequentially consistent.
+    /// As [`Self::visible`], with a sequentially consistent load.
     #[inline]
     pub(crate) fn visible_in_order(&self) -> SeqNo {
         self.reached.visible.load(Ordering::SeqCst)
     }
 
-    /// Everything up to `seq` is visible. Only while no one writes, as in recovery.
+    /// Makes everything up to `seq` visible. Only while there are no writers, as in recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Takes the next place. Callers enter one at a time, in the order of sequence numbers. `None`
-    /// if there will be none, as the queue was broken off.
-    #[must_use = "a ticket that is not finished holds up all later writes"]
+    /// Takes the next position. Callers enter one at a time, in the order of sequence numbers. `None` if
+    /// the queue was broken off and no slot will become free.
+    #[must_use = "a ticket that is not finished blocks all later writes"]
     pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Option<Ticket> {
         let ticket = entrance.next;
         if ticket - entrance.published >= SLOTS as u64 {
@@ -136,47 +138,47 @@ impl CommitQueue {
             entrance.published = self.reached.published.load(Ordering::Acquire);
         }
         entrance.next += 1;
-        // Relaxed: read only after `inserted`, which is stored with release.
+        // Relaxed: it is read only after `inserted`, whose release store follows.
         self.slot(ticket).last.store(last, Ordering::Relaxed);
         Some(Ticket(ticket))
     }
 
-    /// Some write will never be inserted. Nothing after it becomes visible any more.
+    /// Records that a write will never be inserted. No later write becomes visible.
     #[cold]
     pub(crate) fn break_off(&self) {
-        // Relaxed: who sleeps looks at it with the mutex, which is taken here after it was set.
+        // Relaxed: a sleeper reads it with the mutex, which is taken here after the store.
         self.is_broken.store(true, Ordering::Relaxed);
         drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
     }
 
     fn slot(&self, ticket: u64) -> &Slot {
-        let (row, at) = (ticket as usize / APART, ticket as usize % APART);
-        &self.slots[at * (SLOTS / APART) + row % (SLOTS / APART)]
+        let (row, at) = (ticket as usize / STRIDE, ticket as usize % STRIDE);
+        &self.slots[at * (SLOTS / STRIDE) + row % (SLOTS / STRIDE)]
     }
 
-    /// The write of `ticket`, up to `last`, is inserted. Returns once it is visible; false if it
-    /// never will be, as the queue was broken off before it.
+    /// Marks the write of `ticket`, up to `last`, as inserted. Returns once it is visible; false if the
+    /// queue was broken off before it, so that it never will be.
     #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) -> bool {
-        // Release: who publishes the ticket has what was inserted before it.
+        // Release pairs with the acquire in `advance`: the thread that publishes the ticket sees its
+        // insertions.
         self.slot(ticket.0).inserted.store(ticket.0 + 1, Ordering::Release);
         self.publish();
         self.visible() >= last || self.wait_visible(last)
     }
 
-    /// Moves the visible position over everything that is seen to be inserted, and wakes who waits
-    /// for that.
+    /// Advances the visible position over all consecutive marked slots, and wakes sleepers.
     ///
-    /// Two writers that mark neighbouring slots at the same time may each miss the mark of the
-    /// other. The later one then is not visible, and goes to sleep: see [`Self::sleep_until`].
+    /// Two writers that mark neighbouring slots concurrently may each miss the mark of the other. Then
+    /// the later write is not visible yet, and its writer goes to sleep: see [`Self::sleep_until`].
     #[inline]
     fn publish(&self) {
-        // Sequentially consistent with `sleep_until`, as is what `advance` changes: either a sleeper
-        // is seen here, or it sees what was published here.
+        // Sequentially consistent, like the changes of `advance` and the fence in `sleep_until`: either
+        // this sees the sleeper, or the sleeper sees the position published here.
         if self.advance() {
-            // Loom takes such accesses for weaker ones, and needs to be told.
+            // Loom treats sequentially consistent accesses as weaker, and needs a fence.
             #[cfg(loom)]
             fence(Ordering::SeqCst);
             if self.sleepers.load(Ordering::SeqCst) > 0 {
@@ -186,7 +188,7 @@ impl CommitQueue {
         }
     }
 
-    /// True if the visible position was moved.
+    /// Advances the visible position. Returns whether it moved.
     #[inline]
     fn advance(&self) -> bool {
         let mut has_moved = false;
@@ -196,8 +198,8 @@ impl CommitQueue {
             if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
                 return has_moved;
             }
-            // Read before the slot is given up. If it was given up and entered again by then, the
-            // exchange fails and the value is not used.
+            // Read before the slot is published. If another thread has published it and it was reused
+            // meanwhile, the exchange fails and the value is not used.
             let last = slot.last.load(Ordering::Relaxed);
             let exchange = self.reached.published.compare_exchange(
                 ticket,
@@ -206,14 +208,14 @@ impl CommitQueue {
                 Ordering::Relaxed,
             );
             if exchange.is_ok() {
-                // The maximum: one who published a later ticket may be ahead.
+                // `fetch_max`, because a thread that published a later ticket may be ahead.
                 self.reached.visible.fetch_max(last, Ordering::SeqCst);
                 has_moved = true;
             }
         }
     }
 
-    /// Returns once `seq` is visible; false if it never will be.
+    /// Waits until `seq` is visible; false if it never will be.
     #[cold]
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
@@ -226,9 +228,9 @@ impl CommitQueue {
         self.sleep_until(|queue| queue.visible() >= seq)
     }
 
-    /// Sleeps until what is waited for is published. A sleeper publishes what it can itself, when it
-    /// goes to sleep and whenever it is woken: whoever published the slot before its own either saw
-    /// its mark, or sees that it sleeps. False if the queue was broken off before that.
+    /// Sleeps until `is_reached`; false if the queue is broken off before. No wakeup is lost, because a
+    /// sleeper advances the position itself before it sleeps and whenever it wakes: the thread that
+    /// published the slot before its own has either seen its mark, or sees the sleeper and wakes it.
     #[cold]
     fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
-    fn what_comes_after_a_write_that_is_never_inserted_is_told_so() {
+    fn writes_after_one_that_is_never_inserted_fail() {
         let queue = Arc::new(CommitQueue::new(0));
         let mut entrance = Entrance::default();
         let [before, lost, after] = [1, 2, 3].map(|seq| queue.enter(&mut entrance, seq).unwrap());
@@ -287,7 +289,7 @@ mod tests {
         let _ = lost;
         queue.break_off();
         assert!(!later.join().unwrap());
-        assert!(queue.finish(before, 1), "what is before it goes on");
+        assert!(queue.finish(before, 1), "writes before it succeed");
         assert_eq!(queue.visible(), 1);
         for seq in 4..=1 + SLOTS as u64 {
             let ticket = queue.enter(&mut entrance, seq).unwrap();

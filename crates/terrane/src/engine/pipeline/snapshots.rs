@@ -1,19 +1,18 @@
-//! Sequence numbers that someone still reads at.
+//! The sequence numbers that readers hold.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-use crate::engine::Engine;
-use crate::engine::pipeline::commit_queue::CommitQueue;
+use super::commit_queue::CommitQueue;
 use crate::types::SeqNo;
 
 /// All snapshots of a database.
 #[derive(Debug)]
-pub(crate) struct Snapshots {
-    /// How many hold each sequence number.
+pub(super) struct Snapshots {
+    /// The number of holders of each sequence number.
     held: Mutex<BTreeMap<SeqNo, usize>>,
-    /// None that is held is below this, nor will any be that is being taken.
+    /// A lower bound of all sequence numbers that are held or are being taken by `hold`.
     oldest: AtomicU64,
 }
 
@@ -30,36 +29,41 @@ impl Snapshots {
 
     /// Holds the newest visible sequence number.
     ///
-    /// Taken under the lock that compactions take to list what is held: a snapshot that they do
-    /// not list is of what is visible later, and so sees the newest of all versions that they
-    /// merge, for these were visible before.
-    pub(crate) fn hold(&self, commits: &CommitQueue) -> SeqNo {
+    /// It is read under the lock under which compactions list the snapshots. A snapshot that a
+    /// compaction does not list is therefore taken later, at a sequence number that is not below any
+    /// version that the compaction merges, because all of these were visible before. So it needs only
+    /// the newest version of each key.
+    pub(super) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
-        // Said before it is taken: see `horizon`.
+        // Lowered before the sequence number is read: see `horizon`. Relaxed, because the fence orders it.
         let before = oldest_of(&held).min(commits.visible());
         self.oldest.store(before, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let seq = commits.visible();
         *held.entry(seq).or_default() += 1;
+        // Raises the bound; release, as in `release`.
         self.oldest.store(oldest_of(&held), Ordering::Release);
         seq
     }
 
-    /// A sequence number that is visible, and not above any that is held now or later.
+    /// Returns a visible sequence number that is not above any snapshot held now or later.
     ///
-    /// A snapshot that is being taken has either said by now that it will not be below what was
-    /// visible then, or it will see as visible what is visible here.
+    /// For a concurrent `hold`, either this sees the bound that it has lowered, or `hold` sees a visible
+    /// sequence number at or above the one read here.
     #[inline]
-    pub(crate) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
-        // Both sequentially consistent, in this order, as is the fence in `hold`: where the second
-        // does not see what was said there, what is visible was taken after the first.
+    pub(super) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
+        // Both loads are sequentially consistent, in this order, and so is the fence in `hold` between
+        // the store of the bound and the load of the visible number. If the second load here misses
+        // that store, it precedes the fence, and `hold` reads a visible number at least as new as the
+        // first load did.
         let visible = commits.visible_in_order();
-        // Acquire is in it, and pairs with the release of `release`: who let go has read.
+        // The load includes an acquire, which pairs with the release store in `release`: a reader that
+        // released its snapshot has finished reading.
         visible.min(self.oldest.load(Ordering::SeqCst))
     }
 
-    /// Lets go of a sequence number that was held.
-    pub(crate) fn release(&self, seq: SeqNo) {
+    /// Releases a sequence number.
+    pub(super) fn release(&self, seq: SeqNo) {
         let mut held = self.lock();
         if let Some(count) = held.get_mut(&seq) {
             *count -= 1;
@@ -70,29 +74,9 @@ impl Snapshots {
         }
     }
 
-    /// What is held, rising.
-    pub(crate) fn list(&self) -> Vec<SeqNo> {
+    /// Returns the sequence numbers that are held, ascending.
+    pub(super) fn list(&self) -> Vec<SeqNo> {
         self.lock().keys().copied().collect()
-    }
-}
-
-/// A sequence number that is held for as long as this exists.
-#[derive(Debug)]
-pub(crate) struct Held<'a> {
-    engine: &'a Engine,
-    pub(crate) seq: SeqNo,
-}
-
-impl Engine {
-    /// Holds the newest visible sequence number.
-    pub(crate) fn hold(&self) -> Held<'_> {
-        Held { engine: self, seq: self.hold_snapshot() }
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.engine.release_snapshot(self.seq);
     }
 }
 

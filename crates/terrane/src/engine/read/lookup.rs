@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use terrane_memtable::Lookup;
 
-use crate::engine::{Engine, Tree, TreeState};
+use super::Reader;
+use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::table::{FoundVersion, Table, filter_hash};
@@ -18,15 +19,15 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
 
-impl Engine {
+impl Reader {
     /// The value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
-        self.health.check_open()?;
-        self.counters.add(Counter::Gets, 1);
+        self.context.health.check_open()?;
+        self.context.counters.add(Counter::Gets, 1);
         let found = self.find_retrying(tree, key, seq)?;
         let value = found.filter(|found| found.kind == EntryKind::Value).map(|found| found.value);
         if value.is_some() {
-            self.counters.add(Counter::GetsFound, 1);
+            self.context.counters.add(Counter::GetsFound, 1);
         }
         Ok(value)
     }
@@ -41,7 +42,7 @@ impl Engine {
     ) -> Result<Option<FoundVersion>> {
         // The state first: then nothing that is visible can have left it.
         let state = tree.state();
-        let answer = self.find(&state, key, seq.unwrap_or_else(|| self.visible()))?;
+        let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
             Answer::Decided(found) => Ok(found),
             Answer::Overwritten => {
@@ -60,11 +61,11 @@ impl Engine {
         key: &[u8],
         seq: Option<SeqNo>,
     ) -> Result<Option<FoundVersion>> {
-        self.counters.add(Counter::GetsRetried, 1);
+        self.context.counters.add(Counter::GetsRetried, 1);
         if seq.is_some() {
             return Err(Error::internal("a version that is held was overwritten"));
         }
-        let held = self.hold();
+        let held = self.pipeline.snapshot();
         let state = tree.state();
         match self.find(&state, key, held.seq)? {
             Answer::Decided(found) => Ok(found),
@@ -93,7 +94,7 @@ impl Engine {
         if runs.is_empty() {
             return Ok(None);
         }
-        let Some(pool) = &self.read_pool else { return self.find_alone(runs, key, seq) };
+        let Some(pool) = &self.pool else { return self.find_alone(runs, key, seq) };
         if pool.helps() {
             return self.find_in_parallel(pool, state, key, seq);
         }
@@ -138,7 +139,7 @@ impl Engine {
         }
         let found = table.get(key, seq)?;
         if found.is_none() {
-            self.counters.add(Counter::FilterFalsePositives, 1);
+            self.context.counters.add(Counter::FilterFalsePositives, 1);
         }
         Ok(found)
     }

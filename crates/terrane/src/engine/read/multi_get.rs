@@ -4,8 +4,9 @@
 //! lookups side by side wait together: each step is taken for all keys, and asks for the memory of
 //! the next one.
 
-use crate::engine::read::lookup::{InMemory, find_in_memtables, newest_deletion};
-use crate::engine::{Engine, Tree};
+use super::Reader;
+use super::lookup::{InMemory, find_in_memtables, newest_deletion};
+use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::stats::Counter;
 use crate::table::{FoundVersion, Table, filter_hash};
@@ -35,7 +36,7 @@ struct Candidate<'a> {
     block: Option<usize>,
 }
 
-impl Engine {
+impl Reader {
     /// The values of several keys as of `seq`, or now; in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
@@ -43,10 +44,10 @@ impl Engine {
         keys: &[K],
         seq: Option<SeqNo>,
     ) -> Result<Vec<Option<Value>>> {
-        self.health.check_open()?;
+        self.context.health.check_open()?;
         // Where versions may be overwritten in place, the one of the last key must still be there
         // when the others were found.
-        let held = (seq.is_none() && tree.state().forgets()).then(|| self.hold());
+        let held = (seq.is_none() && tree.state().forgets()).then(|| self.pipeline.snapshot());
         let seq = seq.or(held.as_ref().map(|held| held.seq));
         // The state first: then nothing that is visible can have left it.
         let state = tree.state();
@@ -54,8 +55,8 @@ impl Engine {
             // It was given such a memtable just now.
             return self.multi_get(tree, keys, seq);
         }
-        let seq = seq.unwrap_or_else(|| self.visible());
-        self.counters.add(Counter::Gets, keys.len() as u64);
+        let seq = seq.unwrap_or_else(|| self.pipeline.visible());
+        self.context.counters.add(Counter::Gets, keys.len() as u64);
         let mut answers = vec![None; keys.len()];
         for (chunk, answers) in keys.chunks(KEYS_AT_ONCE).zip(answers.chunks_mut(KEYS_AT_ONCE)) {
             let mut wanted = Vec::with_capacity(chunk.len());
@@ -77,7 +78,7 @@ impl Engine {
             }
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
-        self.counters.add(Counter::GetsFound, found);
+        self.context.counters.add(Counter::GetsFound, found);
         Ok(answers)
     }
 
@@ -120,7 +121,7 @@ impl Engine {
                 None => None,
             };
             if block.is_some() && found.is_none() {
-                self.counters.add(Counter::FilterFalsePositives, 1);
+                self.context.counters.add(Counter::FilterFalsePositives, 1);
             }
             is_decided[index] = found.is_some() || deleted > 0;
             answers[key.at] = found.filter(|found| found.seq > deleted).and_then(value_of);

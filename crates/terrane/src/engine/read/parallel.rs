@@ -10,9 +10,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::read::lookup::newest_deletion;
-use crate::engine::read::pool::ReadPool;
-use crate::engine::{Engine, TreeState};
+use super::Reader;
+use super::lookup::newest_deletion;
+use super::pool::ReadPool;
+use crate::engine::tree::TreeState;
 use crate::error::Result;
 use crate::iter::{RunCursor, Source};
 use crate::stats::Counter;
@@ -29,7 +30,7 @@ struct Candidates {
     deleted: SeqNo,
 }
 
-impl Engine {
+impl Reader {
     /// The newest version of `key` in tables as of `seq`, as `Engine::find` looks for it.
     pub(crate) fn find_in_parallel(
         &self,
@@ -42,7 +43,7 @@ impl Engine {
         let mut candidates = Candidates::default();
         let gathered = gather(&mut candidates, state, key, seq);
         let Candidates { tables, deleted } = candidates;
-        let counters = Arc::clone(&self.counters);
+        let counters = Arc::clone(&self.context.counters);
         let owned: Box<[u8]> = key.into();
         let search = move |table: Arc<Table>| {
             let found = table.get(&owned, seq)?;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::read::parallel::{Start, position_runs};
-use crate::engine::read::pool::ReadPool;
-use crate::engine::tree::usage::ScanCount;
-use crate::engine::{Engine, Tree, TreeState};
+use super::Reader;
+use super::parallel::{Start, position_runs};
+use super::pool::ReadPool;
+use crate::engine::tree::ScanCount;
+use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::iter::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
@@ -24,17 +25,17 @@ pub(crate) struct ReadView {
     pool: Option<Arc<ReadPool>>,
 }
 
-impl Engine {
+impl Reader {
     /// What a reader sees of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
-        self.health.check_open()?;
+        self.context.health.check_open()?;
         // Of what becomes visible from here on, the state may miss some.
-        let known = seq.unwrap_or_else(|| self.visible());
+        let known = seq.unwrap_or_else(|| self.pipeline.visible());
         // The state first: then nothing that is visible can have left it.
         let state = tree.state_arc();
-        let seq = seq.unwrap_or_else(|| self.visible());
+        let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
-        Ok(ReadView { state, dead, known, seq, pool: self.read_pool.clone() })
+        Ok(ReadView { state, dead, known, seq, pool: self.pool.clone() })
     }
 }
 
@@ -159,13 +160,14 @@ mod tests {
         }
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
+        let pipeline = engine.pipeline();
         // Known to be dead before; the put says otherwise.
         assert_eq!(db.iter().unwrap().count(), 0);
-        assert!(tree.dead().around(b"k150", engine.visible()).is_some());
+        assert!(tree.dead().around(b"k150", pipeline.visible()).is_some());
         let before = engine.view(tree, None).unwrap();
-        engine.rotate(&mut engine.lock_writer(), tree, crate::event::FlushReason::Requested);
+        pipeline.rotate(&mut pipeline.lock(), tree, crate::event::FlushReason::Requested);
         db.put("k150", "there").unwrap();
-        let late = ReadView { seq: engine.visible(), ..before };
+        let late = ReadView { seq: pipeline.visible(), ..before };
         assert!(!late.cursor_from(b"k", None).unwrap().is_valid(), "its state is the old one");
         assert!(!late.cursor_before(None, b"k").unwrap().is_valid());
         assert_eq!(db.iter().unwrap().count(), 1);

@@ -1,65 +1,65 @@
-//! States of a tree that were replaced while a reader or a writer may have been using them.
+//! Replaced states of a tree that readers or writers may still use.
 //!
-//! Whoever is the last to let go of a state frees its memtables and removes tables that are not
-//! needed any more. On a disk that is told of what it need not keep that takes a tenth of a second
-//! for a table, and a write should not take that long because it happened to look at the tree when a
-//! compaction ended. So the threads of a database keep what was replaced until no one uses it, and
-//! are the last themselves.
+//! Dropping the last reference to a state frees its memtables and deletes obsolete tables. On a disk
+//! with TRIM, deleting a table takes about 100 ms. A write must not pay for that because it happened to
+//! use the state when a compaction ended. So a background thread keeps every replaced state until it
+//! has the only reference, and drops it then.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::tree::TreeState;
+use super::state::TreeState;
 
-/// What was replaced and not yet let go of.
+/// The replaced states of a tree.
 #[derive(Debug, Default)]
-pub(crate) struct Retired {
-    kept: Mutex<Kept>,
+pub(crate) struct RetiredStates {
+    list: Mutex<RetiredList>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    /// There are threads that will let go of what is kept.
+struct RetiredList {
+    /// There is a thread that calls [`RetiredStates::drop_unused`]; otherwise states are not kept.
     is_kept: bool,
     states: Vec<Arc<TreeState>>,
 }
 
-impl Retired {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+impl RetiredStates {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RetiredList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on there are threads that call [`Retired::let_go`].
+    /// Begins to keep replaced states: a thread calls [`Self::drop_unused`] from now on.
     pub(crate) fn keep(&self) {
         self.lock().is_kept = true;
     }
 
-    /// There are no such threads any more.
+    /// Drops all states, and keeps no more of them: the thread has ended.
     pub(crate) fn keep_no_more(&self) {
         let states = {
-            let mut kept = self.lock();
-            kept.is_kept = false;
-            std::mem::take(&mut kept.states)
+            let mut list = self.lock();
+            list.is_kept = false;
+            std::mem::take(&mut list.states)
         };
         drop(states);
     }
 
-    /// A state that no one can come to use any more.
-    pub(crate) fn add(&self, state: Arc<TreeState>) {
-        let mut kept = self.lock();
-        if kept.is_kept {
-            kept.states.push(state);
+    /// Adds a state that was replaced, so that it gains no new users.
+    pub(super) fn add(&self, state: Arc<TreeState>) {
+        let mut list = self.lock();
+        if list.is_kept {
+            list.states.push(state);
         }
     }
 
-    /// Lets go of what no one uses any more. True if there is something that someone does.
-    pub(crate) fn let_go(&self) -> bool {
+    /// Drops the states that are no longer used. Returns whether others are still in use.
+    pub(crate) fn drop_unused(&self) -> bool {
         let (unused, is_left) = {
-            let mut kept = self.lock();
-            // Uses only become fewer. What this thread is the last to use it frees.
-            let all = std::mem::take(&mut kept.states).into_iter();
+            let mut list = self.lock();
+            // The number of references to a retired state only falls, so a state with one reference
+            // has no other user.
+            let all = std::mem::take(&mut list.states).into_iter();
             let (unused, used): (Vec<_>, _) = all.partition(|state| Arc::strong_count(state) == 1);
-            kept.states = used;
-            (unused, !kept.states.is_empty())
+            list.states = used;
+            (unused, !list.states.is_empty())
         };
         drop(unused);
         is_left

@@ -1,7 +1,7 @@
-//! How the memtables of one tree are used: what a choice of memtable goes by.
+//! Counts how the memtables of one tree are used, for the choice of a kind.
 //!
-//! Only trees whose design leaves the kind open count, for counting is not free: each thread adds to
-//! one of a few stripes, as it does for the counters of the database.
+//! Only trees whose design leaves the kind open count, because counting has a cost: each thread adds to
+//! one of a few stripes, as for the counters of the database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ const STRIPES: usize = 8;
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Stripe {
-    /// The first bytes of the key that was put last.
+    /// The first bytes of the last key that was written.
     last_head: AtomicU64,
     ascending: AtomicU64,
     lookups: AtomicU64,
@@ -33,10 +33,9 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// From now on operations are counted, or not.
+    /// Turns counting on or off.
     pub(crate) fn count(&self, is_on: bool) {
-        // Relaxed, as everything here: figures that are a little late change a choice, never an
-        // answer.
+        // Relaxed, like all accesses here: stale counts affect only the choice of a memtable.
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
@@ -48,7 +47,7 @@ impl Usage {
         self.stripes.get(stripe_of_thread() % STRIPES)
     }
 
-    /// A key was put or deleted.
+    /// Counts a key that was written or deleted.
     #[inline]
     pub(crate) fn write(&self, key: &[u8]) {
         let Some(stripe) = self.stripe() else { return };
@@ -58,7 +57,7 @@ impl Usage {
         }
     }
 
-    /// A key was looked for, and memtables knew it, or not.
+    /// Counts a lookup, and whether memtables decided it.
     #[inline]
     pub(crate) fn lookup(&self, is_found: bool) {
         let Some(stripe) = self.stripe() else { return };
@@ -66,20 +65,20 @@ impl Usage {
         stripe.found.fetch_add(u64::from(is_found), Ordering::Relaxed);
     }
 
-    /// A scan that went over so many entries has ended.
+    /// Counts a scan that has ended, over `entries` entries.
     fn scan(&self, entries: u64) {
         let Some(stripe) = self.stripe() else { return };
         stripe.scans.fetch_add(1, Ordering::Relaxed);
         stripe.scanned.fetch_add(entries, Ordering::Relaxed);
     }
 
-    /// Counts a scan, and what it goes over.
+    /// Begins to count a scan and its entries.
     pub(crate) fn begin_scan(self: &Arc<Self>) -> ScanCount {
         ScanCount { usage: Arc::clone(self), entries: 0 }
     }
 
-    /// What was counted, which is forgotten, with `writes` of so many bytes; a share of what scans
-    /// went over was in memtables.
+    /// Returns the counts and resets them. The caller knows the number and size of the writes, and the
+    /// share of scanned entries that was in memtables.
     pub(crate) fn take(&self, writes: u64, written_bytes: u64, in_memory: f64) -> Mix {
         let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
             self.stripes.iter().map(|stripe| field(stripe).swap(0, Ordering::Relaxed)).sum()
@@ -96,7 +95,7 @@ impl Usage {
     }
 }
 
-/// A scan that goes on, and the entries that it gave out.
+/// A scan in progress, and the number of entries it returned.
 #[derive(Debug)]
 pub(crate) struct ScanCount {
     usage: Arc<Usage>,
@@ -104,7 +103,7 @@ pub(crate) struct ScanCount {
 }
 
 impl ScanCount {
-    /// Entries so far.
+    /// The number of entries so far.
     pub(crate) fn entries(&self) -> u64 {
         self.entries
     }
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_taken_once() {
+    fn counts_are_taken_once() {
         let usage = Usage::default();
         usage.lookup(true);
         assert_eq!(usage.take(0, 0, 1.0), Mix::default());

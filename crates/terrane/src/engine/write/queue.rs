@@ -1,16 +1,16 @@
-//! Writers in a queue, one of whom writes for all that wait, as in LevelDB (FloDB paper, §2.2).
+//! Writers in a queue, one of whom writes for all (LevelDB; FloDB paper, §2.2).
 //!
-//! The way that FloDB is held against, and no other reason to have it: writers that run at the same
-//! time insert at the same time otherwise. Who finds the queue empty leads: it takes what waits behind
-//! it with the same durability, writes all of that as one batch, and tells the others; then the first
-//! that came meanwhile leads. So there is one thread at a time in the log and in the memtables, and what
-//! it inserts is inserted together.
+//! This is the baseline that FloDB is compared with, and has no other use: by default writers insert
+//! concurrently. A writer that finds the queue empty becomes the leader. It takes the waiting writers
+//! of the same durability, writes their operations as one batch and notifies them; then the next
+//! waiting writer leads. So there is one thread at a time in the log and in the memtables, and a group
+//! is inserted together.
 //!
-//! Who listens to events may write, also from within the write that an event is about: what the thread
-//! that leads writes meanwhile does not wait for itself.
+//! An event listener may write during the write that it is notified of. Such a write of the leading
+//! thread does not enter the queue, where it would wait for itself.
 //!
-//! Each writer's operations are copied once for it. A group that is refused is written again one by one,
-//! for each to have its own answer.
+//! Each writer copies its operations into the queue. A group that fails is written again one by one, so
+//! that each writer gets its own result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,28 +18,27 @@ use std::thread::{self, ThreadId};
 
 use crate::batch::Batch;
 use crate::durability::Durability;
-use crate::engine::Engine;
-use crate::engine::write::{Write, given_up};
+use crate::engine::pipeline::write_panicked;
 use crate::error::Result;
 
-/// A group is written when it has so many bytes, at the latest.
+/// The maximum size of a group with more than one writer, in user bytes.
 const GROUP_BYTES: usize = 1 << 20;
 
-/// The writers that wait, the one that leads first.
+/// The waiting writers, the leader first.
 #[derive(Debug, Default)]
-pub(crate) struct WriteQueue {
-    waiting: Mutex<VecDeque<Arc<Waiting>>>,
+pub(super) struct WriteQueue {
+    waiting: Mutex<VecDeque<Arc<QueuedWrite>>>,
     /// The thread that leads.
     leader: Mutex<Option<ThreadId>>,
 }
 
-/// A writer in the queue.
+/// A write in the queue.
 #[derive(Debug)]
-struct Waiting {
+struct QueuedWrite {
     batch: Batch,
     durability: Durability,
     turn: Mutex<Turn>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug)]
@@ -49,17 +48,17 @@ enum Turn {
     Done(Result<()>),
 }
 
-impl Waiting {
+impl QueuedWrite {
     fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, turn: Turn) {
+    fn notify(&self, turn: Turn) {
         *self.turn() = turn;
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 
-    /// Waits for its turn: what became of it, or nothing if it is to lead.
+    /// Waits for the result; `None` if this writer is to lead.
     fn wait(&self) -> Option<Result<()>> {
         let mut turn = self.turn();
         loop {
@@ -68,13 +67,13 @@ impl Waiting {
                 Turn::Leads => return None,
                 Turn::Done(result) => return Some(result.clone()),
             }
-            turn = self.told.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            turn = self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl WriteQueue {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Waiting>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<QueuedWrite>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,8 +81,38 @@ impl WriteQueue {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those at the front that are written together; they stay there until they are told.
-    fn group(&self) -> Vec<Arc<Waiting>> {
+    pub(super) fn is_led_by_this_thread(&self) -> bool {
+        *self.leader() == Some(thread::current().id())
+    }
+
+    /// Enqueues a valid batch. `write` writes a batch, in the thread of whichever writer leads.
+    pub(super) fn write(
+        &self,
+        batch: Batch,
+        durability: Durability,
+        write: impl Fn(&Batch) -> Result<()>,
+    ) -> Result<()> {
+        let turn = Mutex::new(Turn::Waits);
+        let own = Arc::new(QueuedWrite { batch, durability, turn, changed: Condvar::new() });
+        let is_first = {
+            let mut waiting = self.lock();
+            waiting.push_back(Arc::clone(&own));
+            waiting.len() == 1
+        };
+        if !is_first && let Some(result) = own.wait() {
+            return result;
+        }
+        *self.leader() = Some(thread::current().id());
+        let mut group = LedGroup { queue: self, writes: self.group(), results: Vec::new() };
+        group.results = write_group(&group.writes, write);
+        let own_result = group.results.first().cloned();
+        drop(group);
+        own_result.unwrap_or_else(|| Err(write_panicked()))
+    }
+
+    /// Returns the writes at the front that are written together. They stay in the queue until they
+    /// are done.
+    fn group(&self) -> Vec<Arc<QueuedWrite>> {
         let waiting = self.lock();
         let durability = waiting.front().map(|first| first.durability);
         let mut bytes = 0;
@@ -97,76 +126,44 @@ impl WriteQueue {
     }
 }
 
-/// A group that is being written. However that ends, the others are told and the next one leads.
-struct Leading<'a> {
+fn write_group(
+    group: &[Arc<QueuedWrite>],
+    write: impl Fn(&Batch) -> Result<()>,
+) -> Vec<Result<()>> {
+    let alone = |one: &Arc<QueuedWrite>| write(&one.batch);
+    if let [_] = group {
+        return group.iter().map(alone).collect();
+    }
+    let mut together = Batch::default();
+    group.iter().for_each(|one| together.append(&one.batch));
+    match write(&together) {
+        Ok(()) => vec![Ok(()); group.len()],
+        Err(_) => group.iter().map(alone).collect(),
+    }
+}
+
+/// A group that is being written. On drop, also by a panic, its writers get their results and the next
+/// writer leads.
+struct LedGroup<'a> {
     queue: &'a WriteQueue,
-    group: Vec<Arc<Waiting>>,
-    /// What becomes of each; those of which nothing is known by the end were given up.
+    writes: Vec<Arc<QueuedWrite>>,
+    /// The results, in order; a write without one was abandoned by a panic.
     results: Vec<Result<()>>,
 }
 
-impl Drop for Leading<'_> {
+impl Drop for LedGroup<'_> {
     fn drop(&mut self) {
         *self.queue.leader() = None;
         let mut waiting = self.queue.lock();
-        waiting.drain(..self.group.len());
+        waiting.drain(..self.writes.len());
         let next = waiting.front().cloned();
         drop(waiting);
         if let Some(next) = next {
-            next.tell(Turn::Leads);
+            next.notify(Turn::Leads);
         }
         let mut results = std::mem::take(&mut self.results).into_iter();
-        for one in &self.group {
-            one.tell(Turn::Done(results.next().unwrap_or_else(|| Err(given_up()))));
-        }
-    }
-}
-
-impl Engine {
-    /// Writes in turn with all others; see [`Engine::write`].
-    pub(crate) fn write_in_turn(&self, write: Write<'_>, durability: Durability) -> Result<()> {
-        if *self.write_queue.leader() == Some(thread::current().id()) {
-            return self.write_at_once(write, durability);
-        }
-        let batch = match write {
-            Write::One(tree, op) => {
-                let mut batch = Batch::default();
-                batch.add(tree.id, op);
-                batch
-            }
-            Write::Batch(batch) => batch.clone(),
-        };
-        // What is wrong with it is its own matter, and not that of a group.
-        batch.checked()?;
-        let turn = Mutex::new(Turn::Waits);
-        let own = Arc::new(Waiting { batch, durability, turn, told: Condvar::new() });
-        let is_first = {
-            let mut waiting = self.write_queue.lock();
-            waiting.push_back(Arc::clone(&own));
-            waiting.len() == 1
-        };
-        if !is_first && let Some(result) = own.wait() {
-            return result;
-        }
-        *self.write_queue.leader() = Some(thread::current().id());
-        let group = self.write_queue.group();
-        let mut leading = Leading { queue: &self.write_queue, group, results: Vec::new() };
-        leading.results = self.write_group(&leading.group, durability);
-        let own_result = leading.results.first().cloned();
-        drop(leading);
-        own_result.unwrap_or_else(|| Err(given_up()))
-    }
-
-    fn write_group(&self, group: &[Arc<Waiting>], durability: Durability) -> Vec<Result<()>> {
-        let alone = |one: &Arc<Waiting>| self.write_at_once(Write::Batch(&one.batch), durability);
-        if let [_] = group {
-            return group.iter().map(alone).collect();
-        }
-        let mut together = Batch::default();
-        group.iter().for_each(|one| together.append(&one.batch));
-        match self.write_at_once(Write::Batch(&together), durability) {
-            Ok(()) => vec![Ok(()); group.len()],
-            Err(_) => group.iter().map(alone).collect(),
+        for one in &self.writes {
+            one.notify(Turn::Done(results.next().unwrap_or_else(|| Err(write_panicked()))));
         }
     }
 }

@@ -1,37 +1,27 @@
-//! What holds writers back, so that they need not wait later: trees that fall behind, and rates
-//! that designs allow.
+//! Delays writers to trees that fall behind, so that they need not stop later, and keeps them to the
+//! maximum rates of designs.
 
-mod delays;
-
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use terrane_policy::Admission;
 
-use crate::engine::Engine;
+use super::Writer;
+use super::delays::SHORTEST_SLEEP;
+use super::target::WriteTarget;
 use crate::engine::tree::{Tree, TreeState};
-use crate::engine::write::Goal;
 use crate::error::Result;
 use crate::event::StallEffect;
 use crate::stats::Counter;
 
-pub(crate) use delays::Delays;
-use delays::SHORTEST_SLEEP;
-
-/// Who sleeps long looks this often whether the database is closed.
+/// How often a writer that sleeps long checks whether the database was closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// By how much writers that were slower than the greatest rate may be faster afterwards, in
-/// nanoseconds of that rate.
-const CATCH_UP_NANOS: u64 = 1_000_000;
-
-/// What a write is held back by.
+/// The reasons to delay a write.
 #[derive(Debug, Clone, Copy, Default)]
 struct Brake {
-    /// What a tree that falls behind asks for, in nanoseconds per byte.
+    /// The delay for a tree that falls behind, in nanoseconds per byte.
     nanos_per_byte: f64,
-    /// Whether some tree has a greatest rate.
+    /// Whether some tree has a maximum rate.
     is_paced: bool,
 }
 
@@ -50,101 +40,88 @@ impl Brake {
     }
 }
 
-impl Engine {
-    /// Sleeps a little if a tree falls behind: longer the further it is, and the more is written;
-    /// and as long as the greatest rates of the trees ask for.
+impl Writer {
+    /// Sleeps if a tree of the write falls behind, in proportion to how far it is behind and to the
+    /// size of the write; and for as long as the maximum rates of the trees require.
     ///
     /// # Errors
-    /// The database was closed meanwhile.
+    /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.
     #[inline]
-    pub(crate) fn slow_down(&self, goal: &mut Goal<'_>, user_bytes: usize) -> Result<()> {
-        let brake = match goal {
-            Goal::One { state, .. } => Brake::of(state),
-            Goal::Batch { batch, .. } => {
-                let trees = self.trees();
+    pub(super) fn slow_down(&self, target: &mut WriteTarget<'_>, user_bytes: usize) -> Result<()> {
+        let brake = match target {
+            WriteTarget::One { state, .. } => Brake::of(state),
+            WriteTarget::Batch { batch, .. } => {
+                let trees = self.catalog.trees();
                 let ids = batch.keyspaces();
                 let brakes =
                     ids.iter().filter_map(|id| trees.get(id)).map(|tree| Brake::of(&tree.state()));
                 brakes.fold(Brake::default(), Brake::and)
             }
         };
-        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced) || self.is_inline() {
+        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced) || self.context.is_inline() {
             return Ok(());
         }
-        self.hold_back(goal, brake, user_bytes)
+        self.delay(target, brake, user_bytes)
     }
 
     #[cold]
-    fn hold_back(&self, goal: &mut Goal<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
+    fn delay(&self, target: &mut WriteTarget<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
         let mut owed = Duration::ZERO;
         if brake.nanos_per_byte > 0.0 {
-            self.tell_delayed(goal);
-            owed = self.work.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
+            self.report_delayed(target);
+            owed = self.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
         if brake.is_paced {
-            owed = owed.max(self.ahead_of_rate(goal));
+            owed = owed.max(self.ahead_of_rate(target));
         }
         if owed < SHORTEST_SLEEP {
             return Ok(());
         }
         let start = Instant::now();
         while let Some(left) = owed.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
-            // Who sleeps keeps no memtable that was flushed since.
-            goal.refresh();
+            // A sleeping writer must not keep a memtable in memory that was flushed meanwhile.
+            target.refresh();
             std::thread::sleep(left.min(LONGEST_SLEEP));
-            self.health.check_open()?;
+            self.context.health.check_open()?;
         }
         let took = start.elapsed();
         if brake.nanos_per_byte > 0.0 {
-            self.work.delays.slept(owed, took);
+            self.delays.slept(owed, took);
         }
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.counters.add(Counter::DelayMicros, micros);
-        self.counters.add(Counter::StalledWrites, 1);
+        self.context.counters.add(Counter::DelayMicros, micros);
+        self.context.counters.add(Counter::StalledWrites, 1);
         Ok(())
     }
 
-    fn tell_delayed(&self, goal: &Goal<'_>) {
-        let tell = |tree: &Tree| {
+    fn report_delayed(&self, target: &WriteTarget<'_>) {
+        let report = |tree: &Tree| {
             if let Admission::Delay(pressure) = tree.state().admission {
-                self.tell_stalled(tree, StallEffect::Delayed, &pressure);
+                self.catalog.report_stalled(tree, StallEffect::Delayed, &pressure);
             }
         };
-        match goal {
-            Goal::One { tree, .. } => tell(tree),
-            Goal::Batch { batch, .. } => {
-                let trees = self.trees();
+        match target {
+            WriteTarget::One { tree, .. } => report(tree),
+            WriteTarget::Batch { batch, .. } => {
+                let trees = self.catalog.trees();
                 let ids = batch.keyspaces();
-                ids.iter().filter_map(|id| trees.get(id)).for_each(|tree| tell(tree));
+                ids.iter().filter_map(|id| trees.get(id)).for_each(|tree| report(tree));
             }
         }
     }
 
-    /// How far writers are ahead of the greatest rate of any tree of a write, this one counted.
-    fn ahead_of_rate(&self, goal: &Goal<'_>) -> Duration {
-        match goal {
-            Goal::One { tree, .. } => pace(tree, 1),
-            Goal::Batch { batch, .. } => {
-                let trees = self.trees();
+    /// Returns how far writers are ahead of the maximum rate of any tree of the write, including this
+    /// write.
+    fn ahead_of_rate(&self, target: &WriteTarget<'_>) -> Duration {
+        match target {
+            WriteTarget::One { tree, .. } => tree.pace(1),
+            WriteTarget::Batch { batch, .. } => {
+                let trees = self.catalog.trees();
                 let ids = batch.keyspaces();
-                let ahead = ids
-                    .iter()
-                    .filter_map(|id| trees.get(id))
-                    .map(|tree| pace(tree, batch.len() as u64));
-                ahead.max().unwrap_or_default()
+                let operations = batch.len() as u64;
+                let trees = ids.iter().filter_map(|id| trees.get(id));
+                trees.map(|tree| tree.pace(operations)).max().unwrap_or_default()
             }
         }
     }
-}
-
-/// Enters `operations` in the schedule of a tree, and answers how far ahead of it they are.
-fn pace(tree: &Arc<Tree>, operations: u64) -> Duration {
-    let cost = tree.state().nanos_per_write.saturating_mul(operations);
-    let now = u64::try_from(tree.opened_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let earliest = now.saturating_sub(CATCH_UP_NANOS);
-    let next = |until: u64| Some(until.max(earliest).saturating_add(cost));
-    // Relaxed: the number stands for itself.
-    let before = tree.paced_until_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    let until = before.unwrap_or(0).max(earliest).saturating_add(cost);
-    Duration::from_nanos(until.saturating_sub(now))
 }

@@ -1,226 +1,205 @@
-//! What holds writers up, and the change to a new memtable.
+//! Stops writers until a tree has space, and replaces full memtables.
 //!
-//! A writer waits if a tree has fallen too far behind; why, is counted by cause. A memtable that is
-//! full is replaced by the writer that finds it so.
+//! A writer waits if a tree has fallen too far behind; the time is counted by cause. The writer that
+//! finds a memtable full replaces it.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use terrane_memtable::Memtable;
 use terrane_policy::{Admission, Pressure, StallCause};
 
+use super::Writer;
+use super::target::WriteTarget;
 use crate::batch::Op;
-use crate::engine::context::health::Trouble;
-use crate::engine::tree::{Buffer, FullBuffer, Tree, TreeState};
-use crate::engine::write::Goal;
-use crate::engine::{Engine, JobKind, Writer};
+use crate::engine::catalog::Trees;
+use crate::engine::context::{BackgroundFailure, JobKind};
+use crate::engine::pipeline::PipelineState;
+use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::event::{FlushReason, StallEffect};
 use crate::stats::Counter;
 
-/// Memory is counted anew after so many bytes were written.
-const COUNT_EVERY_BYTES: usize = 256 << 10;
+/// How often memory is measured, in bytes written.
+const MEASURE_EVERY_BYTES: usize = 256 << 10;
 
-/// A stopped writer looks again at least this often, in case it missed to be told.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// A stalled writer checks again at least this often, in case it misses a notification.
+const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A memtable with more room than this left is not measured at every write: that takes as long as
-/// a good part of a write.
+/// A memtable with less free space than this is measured at every write. One with more is not, because
+/// a measurement takes a good part of the time of a write.
 const MEASURED_BELOW: u64 = 64 << 10;
 
-/// What an entry is taken to need beside its key and value, at most, until it is measured again.
+/// The space that an entry is assumed to need in addition to its key and value, at most, until the next
+/// measurement.
 const ENTRY_BYTES: u64 = 128;
 
-/// A tree that writers must wait for, and why.
+/// A tree that stops writers, and why.
 struct Stop {
     tree: Arc<Tree>,
     pressure: Pressure,
 }
 
-impl Engine {
-    /// Takes the writer's lock once all trees of the write have room. The state of the goal is the
-    /// current one then.
-    pub(crate) fn make_room(
+impl Writer {
+    /// Takes the writer lock once all trees of the write have space. The state of the target is current
+    /// then.
+    pub(super) fn wait_for_space(
         &self,
-        goal: &mut Goal<'_>,
+        target: &mut WriteTarget<'_>,
         user_bytes: usize,
-    ) -> Result<MutexGuard<'_, Writer>> {
-        self.slow_down(goal, user_bytes)?;
-        let mut writer = self.lock_writer();
-        // Closing says so before it takes this lock: a write that is past here is before the end.
-        self.health.check_writable()?;
-        loop {
-            match self.check_room(&mut writer, goal, user_bytes)? {
-                None => break,
-                Some(stop) => {
-                    writer = self.wait_for_room(writer, &stop)?;
-                    self.health.check_writable()?;
-                }
-            }
+    ) -> Result<MutexGuard<'_, PipelineState>> {
+        self.slow_down(target, user_bytes)?;
+        let mut state = self.pipeline.lock();
+        // Closing marks the database closed before it takes this lock, so a write that passes this
+        // check precedes it.
+        self.context.health.check_writable()?;
+        while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
+            state = self.stall(state, &stop)?;
+            self.context.health.check_writable()?;
         }
-        writer.uncounted_bytes += user_bytes;
-        if writer.uncounted_bytes >= COUNT_EVERY_BYTES {
-            writer.uncounted_bytes = 0;
-            self.keep_to_budget(&mut writer);
+        if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
+            self.keep_to_budget(&mut state);
         }
-        Ok(writer)
+        Ok(state)
     }
 
-    /// Replaces full memtables. Answers what the write must wait for, if anything.
-    fn check_room(
+    /// Replaces full memtables. Returns the tree that the write must wait for, if any.
+    #[inline]
+    fn check_space(
         &self,
-        writer: &mut Writer,
-        goal: &mut Goal<'_>,
+        state: &mut PipelineState,
+        target: &mut WriteTarget<'_>,
         user_bytes: usize,
-    ) -> Result<Option<Stop>> {
+    ) -> Option<Stop> {
         let needed = |operations: u64| user_bytes as u64 + operations * ENTRY_BYTES;
-        match goal {
-            Goal::One { op, tree, state } => {
-                tree.refresh(state);
+        match target {
+            WriteTarget::One { op, tree, state: tree_state } => {
+                tree.refresh(tree_state);
                 let needed = match op {
-                    Op::DeleteRange { .. } => needed(1) + deleted_range_bytes(state),
+                    Op::DeleteRange { .. } => needed(1) + deleted_range_bytes(tree_state),
                     _ => needed(1),
                 };
-                let stop = self.check_room_of(writer, tree, state, needed);
-                tree.refresh(state);
-                Ok(stop)
+                let stop = self.check_space_of(state, tree, tree_state, needed);
+                tree.refresh(tree_state);
+                stop
             }
-            Goal::Batch { batch, .. } => {
-                let trees = self.trees();
+            WriteTarget::Batch { batch, .. } => {
+                let trees = self.catalog.trees();
                 let needed = needed(batch.len() as u64);
                 for id in batch.keyspaces() {
                     let Some(tree) = trees.get(id) else { continue };
-                    let state = tree.state();
+                    let tree_state = tree.state();
                     let needed = match batch.deletes_ranges() {
-                        true => needed + deleted_range_bytes(&state),
+                        true => needed + deleted_range_bytes(&tree_state),
                         false => needed,
                     };
-                    if let Some(stop) = self.check_room_of(writer, tree, &state, needed) {
-                        return Ok(Some(stop));
+                    if let Some(stop) = self.check_space_of(state, tree, &tree_state, needed) {
+                        return Some(stop);
                     }
                 }
-                Ok(None)
+                None
             }
         }
     }
 
     #[inline]
-    fn check_room_of(
+    fn check_space_of(
         &self,
-        writer: &mut Writer,
+        state: &mut PipelineState,
         tree: &Arc<Tree>,
-        state: &TreeState,
+        tree_state: &TreeState,
         needed: u64,
     ) -> Option<Stop> {
         let stop = |pressure| Some(Stop { tree: Arc::clone(tree), pressure });
-        // As long as the active memtable has room writers go on, as a rule.
-        if let Admission::Stop(pressure) = state.admission
+        // Most causes stop writers only when the active memtable is full.
+        if let Admission::Stop(pressure) = tree_state.admission
             && pressure.stops_at_once()
         {
             return stop(pressure);
         }
-        if state.active.take_room(needed) {
+        if tree_state.active.reserve(needed) {
             return None;
         }
-        let filled = state.active.memtable.filled_bytes() as u64;
-        let limit = self.buffer_bytes(tree);
+        let filled = tree_state.active.memtable.filled_bytes() as u64;
+        let limit = self.memtable_bytes_max(tree);
         if filled < limit {
-            if state.active.memtable.wants_to_learn() {
-                self.have_learn(writer, &state.active.memtable);
+            if tree_state.active.memtable.wants_to_learn() {
+                self.enable_membuffer(state, &tree_state.active.memtable);
             }
-            state.active.set_room(room_known(limit - filled, limit));
+            tree_state.active.set_space(reservable(limit - filled, limit));
             return None;
         }
-        if let Admission::Stop(pressure) = state.admission {
+        if let Admission::Stop(pressure) = tree_state.admission {
             return stop(pressure);
         }
-        self.rotate(writer, tree, FlushReason::Full);
+        self.pipeline.rotate(state, tree, FlushReason::Full);
         None
     }
 
-    /// Has a memtable begin to use what it waited with, once the writes are in it that have left the
-    /// writer's lock. Happens once, to a memtable that had none
-    /// of its kind before it.
+    /// Enables the Membuffer once every write that released the writer lock is inserted. Happens once,
+    /// in a FloDB memtable that follows none of its kind.
     #[cold]
-    fn have_learn(&self, writer: &Writer, memtable: &Memtable) {
-        if self.commits.wait_visible(writer.next_seq - 1) {
+    fn enable_membuffer(&self, state: &PipelineState, memtable: &Memtable) {
+        if self.pipeline.wait_visible(state.next_seq - 1) {
             memtable.learn();
         }
     }
 
-    /// The size at which a memtable is full: that of the design, but no more than a quarter of the
-    /// memory budget, so that one can be filled while others are flushed.
-    pub(crate) fn buffer_bytes(&self, tree: &Tree) -> u64 {
-        let quarter = self.settings.memory_budget_bytes() / 4;
+    /// Returns the size at which a memtable is full: that of the design, but at most a quarter of the
+    /// memory budget, so that it can be filled while others are flushed.
+    pub(crate) fn memtable_bytes_max(&self, tree: &Tree) -> u64 {
+        let quarter = self.context.settings.memory_budget_bytes() / 4;
         tree.buffer_bytes().min(quarter)
     }
 
-    /// Puts an empty memtable in the place of the active one, which then waits to be flushed.
-    pub(crate) fn rotate(&self, writer: &mut Writer, tree: &Arc<Tree>, reason: FlushReason) {
-        let position = writer.log.as_ref().map_or(crate::types::Lsn(0), crate::wal::LogWriter::end);
-        let memtable = tree.next_memtable(&self.pool);
-        let last_seq = writer.next_seq - 1;
-        tree.replace(|mut state| {
-            let buffer = Arc::new(Buffer::new(memtable, position));
-            let before = std::mem::replace(&mut state.active, buffer);
-            let memtable = Arc::clone(&before.memtable);
-            let since_micros = before.since_micros();
-            let full = FullBuffer { memtable, ends: position, last_seq, since_micros, reason };
-            state.full.insert(0, Arc::new(full));
-            state
-        });
-        self.work.wake();
-    }
-
-    /// Waits until background work has made room, or does it itself where that is inline.
+    /// Waits until background work has made space, or does that work if it is inline.
     #[cold]
-    fn wait_for_room<'a>(
+    fn stall<'a>(
         &'a self,
-        writer: MutexGuard<'a, Writer>,
+        state: MutexGuard<'a, PipelineState>,
         stop: &Stop,
-    ) -> Result<MutexGuard<'a, Writer>> {
+    ) -> Result<MutexGuard<'a, PipelineState>> {
         let Stop { tree, pressure } = stop;
-        if !tree.was_told(StallEffect::Stopped, pressure) {
-            // Without the lock: who listens may write. What is to be waited for is looked for again.
-            drop(writer);
-            self.tell_stalled(tree, StallEffect::Stopped, pressure);
-            return Ok(self.lock_writer());
+        if !tree.has_reported(StallEffect::Stopped, pressure) {
+            // Without the lock, because a listener may write. The caller checks again afterwards.
+            drop(state);
+            self.catalog.report_stalled(tree, StallEffect::Stopped, pressure);
+            return Ok(self.pipeline.lock());
         }
         let kind = match pressure.cause {
             StallCause::ImmutableMemtables => JobKind::Flush,
             _ => JobKind::Compaction,
         };
-        // Waiting would not help as long as work cannot be done.
-        if let Some(Trouble { error: error @ Error::DiskFull(_), .. }) = self.health.trouble(kind) {
+        // Waiting is pointless while the disk has no space for the job.
+        let failure = self.context.health.failure_of(kind);
+        if let Some(BackgroundFailure { error: error @ Error::DiskFull(_), .. }) = failure {
             return Err(error);
         }
         let start = Instant::now();
         let has_damage = !tree.jobs().unreadable.is_empty();
-        let writer = if has_damage || self.is_inline() {
-            drop(writer);
-            // What cannot be read will not be merged, however long one waits. Looked at without
-            // the lock, as it may read range tombstones.
-            if let Some(error) = self.stuck_by(tree) {
+        let state = if has_damage || self.context.is_inline() {
+            drop(state);
+            // An unreadable table may block the tree for good. Checked without the lock, because this
+            // may read range tombstones.
+            if let Some(error) = self.jobs.blocking_damage(tree) {
                 return Err(error);
             }
             None
         } else {
-            Some(writer)
+            Some(state)
         };
-        let writer = if self.is_inline() {
-            if !self.run_one_job()? {
-                if !self.is_working() {
+        let state = if self.context.is_inline() {
+            if !self.jobs.run_one_job()? {
+                if !self.jobs.is_running() {
                     return Err(Error::internal(format!("nothing to do about {pressure}")));
                 }
-                self.work.rest();
+                self.context.signals.rest();
             }
-            self.lock_writer()
+            self.pipeline.lock()
         } else {
-            // Who is told in between looks again after a while.
-            let writer = writer.unwrap_or_else(|| self.lock_writer());
-            let waited = self.room.wait_timeout(writer, LOOK_AGAIN);
-            waited.unwrap_or_else(PoisonError::into_inner).0
+            // A notification that came without the lock is missed; the wait has a timeout.
+            let state = state.unwrap_or_else(|| self.pipeline.lock());
+            self.pipeline.wait_for_space(state, STALL_WAIT_MAX)
         };
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let cause = match pressure.cause {
@@ -230,88 +209,56 @@ impl Engine {
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
             StallCause::CompactionsDue => Counter::StallShapeMicros,
         };
-        self.counters.add(cause, micros);
-        self.counters.add(Counter::StalledWrites, 1);
-        Ok(writer)
+        self.context.counters.add(cause, micros);
+        self.context.counters.add(Counter::StalledWrites, 1);
+        Ok(state)
     }
 
-    /// Keeps memtables and cache within the budget, and the log within its length.
-    fn keep_to_budget(&self, writer: &mut Writer) {
-        let total = self.size_cache();
-        let trees = self.trees();
+    /// Keeps memtables and cache within the memory budget, and the log within its limit.
+    fn keep_to_budget(&self, state: &mut PipelineState) {
+        let total = self.catalog.resize_cache();
+        let trees = self.catalog.trees();
         let mut largest: Option<(usize, &Arc<Tree>)> = None;
         for tree in trees.values() {
-            let state = tree.state();
-            let active = state.active.memtable.filled_bytes();
-            let can_rotate = !matches!(state.admission, Admission::Stop(_));
+            let tree_state = tree.state();
+            let active = tree_state.active.memtable.filled_bytes();
+            let can_rotate = !matches!(tree_state.admission, Admission::Stop(_));
             if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
                 largest = Some((active, tree));
             }
         }
-        // Many small trees: flush the largest, before each of them is full.
-        if total as u64 > self.settings.memory_budget_bytes() / 2
+        // With several trees, the memtables may exceed the budget before any of them is full.
+        if total as u64 > self.context.settings.memory_budget_bytes() / 2
             && trees.len() > 1
-            && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > COUNT_EVERY_BYTES)
+            && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > MEASURE_EVERY_BYTES)
         {
-            self.rotate(writer, tree, FlushReason::Memory);
+            self.pipeline.rotate(state, tree, FlushReason::Memory);
         }
-        self.shorten_log(writer, &trees);
+        self.shorten_log(state, &trees);
     }
 
-    /// Gives the cache what memtables and jobs leave of the budget. Returns what memtables take.
-    pub(crate) fn size_cache(&self) -> usize {
-        let trees = self.trees();
-        let memtables: usize = trees.values().map(|tree| tree.state().memtable_bytes()).sum();
-        let total = memtables + self.pool.free_bytes();
-        self.ledger.memtables.store(total, Ordering::Relaxed);
-        let budget = self.settings.memory_budget_bytes();
-        let jobs = self.ledger.jobs.load(Ordering::Relaxed) as u64;
-        let blocks = self.ledger.blocks.load(Ordering::Relaxed) as u64;
-        let cached = self.tables.cache.used_bytes();
-        // Blocks that are pinned and not cached take their room from the cache.
-        let pinned = blocks.saturating_sub(cached);
-        let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
-        let room = budget.saturating_sub(others).max(budget / 16);
-        let capacity = self.tables.cache.capacity();
-        // What is needed elsewhere is needed now; what is left over can wait until it is worth it.
-        if room < capacity || room - capacity > budget / 64 {
-            self.tables.cache.set_capacity(room);
-        }
-        total
-    }
-
-    /// Flushes the trees that keep the oldest part of a log that has become too long.
-    fn shorten_log(&self, writer: &mut Writer, trees: &crate::engine::Trees) {
-        let Some(log) = &writer.log else { return };
+    /// Flushes the trees that need the oldest part of a log that exceeds its limit.
+    fn shorten_log(&self, state: &mut PipelineState, trees: &Trees) {
+        let Some(log) = &state.log else { return };
         let end = log.end();
-        let limit = self.settings.log_bytes_max();
+        let limit = self.context.settings.log_bytes_max();
         for tree in trees.values() {
-            let is_behind =
-                tree.state().log_begins().is_some_and(|begins| end.0 - begins.0 > limit);
-            if is_behind {
-                self.rotate(writer, tree, FlushReason::LogLength);
+            let begins = tree.state().log_begins();
+            if begins.is_some_and(|begins| end.0 - begins.0 > limit) {
+                self.pipeline.rotate(state, tree, FlushReason::LogLength);
             }
         }
     }
-
-    /// Has writers that wait look again, and the cache take what a job has given back.
-    pub(crate) fn tell_room(&self) {
-        self.size_cache();
-        self.tell_resumed();
-        // Taken so that no writer is between looking and waiting.
-        drop(self.lock_writer());
-        self.room.notify_all();
-    }
 }
 
-/// What a deleted range can take beside its ends: a number for each fragment that it covers, and as
-/// much again for room to grow. All ranges of a batch together take no more.
+/// The space that a deleted range needs in addition to its bounds: a sequence number in each fragment
+/// that it covers, and as much again for growth. All ranges of a batch together need no more.
 fn deleted_range_bytes(state: &TreeState) -> u64 {
     state.active.memtable.range_tombstones().len() as u64 * 2 * size_of::<u64>() as u64
 }
 
-/// How much of what is left can be written before the memtable is measured again. What is written
-/// may take more than it is thought to; and the design may ask for a smaller memtable by then.
-fn room_known(left: u64, limit: u64) -> u64 {
+/// The part of the free space `left` that may be written before the next measurement. Only a part,
+/// because entries may need more than is assumed, and the design may change to a smaller memtable.
+fn reservable(left: u64, limit: u64) -> u64 {
     if left < MEASURED_BELOW { 0 } else { (left / 8).min(limit / 64) }
 }

@@ -4,8 +4,8 @@ use terrane_policy::Scheduler;
 
 use super::*;
 
-fn gate(places: usize, budget: IoBudget) -> Gate {
-    Gate::new(places, budget, Arc::new(Counters::default()))
+fn gate(slots: usize, budget: IoBudget) -> Gate {
+    Gate::new(slots, budget, Arc::new(Counters::default()))
 }
 
 fn merge(scheduler: &str, tree: u32, remaining_bytes: u64) -> Merge {
@@ -17,39 +17,40 @@ fn never() -> bool {
     false
 }
 
-/// Who could go on at once, by the state of the gate.
+fn enter(gate: &Gate, merge: Merge, level: usize) -> Pass<'_> {
+    gate.enter(gate.next_job(), merge, level)
+}
+
+/// Whether a merge could continue at once, by the state of the gate.
 fn can_go(gate: &Gate, pass: &Pass<'_>) -> bool {
-    gate.lock().may_go_on(pass.id, gate.places)
+    gate.lock().may_run(pass.id, gate.slots)
 }
 
 #[test]
-fn a_smaller_merge_has_a_larger_one_rest_and_go_on_afterwards() {
+fn a_smaller_merge_pauses_a_larger_one_until_it_ends() {
     let gate = gate(1, IoBudget::Unlimited);
-    let large = gate.enter(merge("greedy", 1, 1000), 2);
+    let large = enter(&gate, merge("greedy", 1, 1000), 2);
     assert!(can_go(&gate, &large));
-    assert!(!gate.takes(&merge("greedy", 1, 2000), 1), "it would rest");
+    assert!(!gate.takes(&merge("greedy", 1, 2000), 1), "it would pause");
     assert!(gate.takes(&merge("greedy", 1, 500), 1));
-    assert!(
-        !gate.takes(&merge("greedy", 1, 500), 2),
-        "its level has a merge, and no place is left"
-    );
-    let small = gate.enter(merge("greedy", 1, 500), 1);
+    assert!(!gate.takes(&merge("greedy", 1, 500), 2), "its level has a merge, and no slot is free");
+    let small = enter(&gate, merge("greedy", 1, 500), 1);
     assert!(can_go(&gate, &small) && !can_go(&gate, &large));
     drop(small);
     assert!(can_go(&gate, &large));
 }
 
 #[test]
-fn who_rests_goes_on_when_the_other_ends() {
+fn a_paused_merge_continues_when_the_other_ends() {
     let gate = gate(1, IoBudget::Unlimited);
     let has_gone = AtomicBool::new(false);
-    let small = gate.enter(merge("greedy", 1, 10), 1);
+    let small = enter(&gate, merge("greedy", 1, 10), 1);
     std::thread::scope(|scope| {
-        let large = gate.enter(merge("greedy", 1, 1000), 2);
+        let large = enter(&gate, merge("greedy", 1, 1000), 2);
         let (has_gone, gate) = (&has_gone, &gate);
         scope.spawn(move || {
             let left = Progress { remaining_bytes: 900, ..Progress::default() };
-            large.go_on(left, &never).unwrap();
+            large.proceed(left, &never).unwrap();
             has_gone.store(true, Ordering::SeqCst);
         });
         std::thread::sleep(Duration::from_millis(20));
@@ -61,14 +62,14 @@ fn who_rests_goes_on_when_the_other_ends() {
 }
 
 #[test]
-fn closing_ends_a_rest() {
+fn closing_ends_a_pause() {
     let gate = gate(1, IoBudget::Unlimited);
-    let small = gate.enter(merge("single", 1, 10), 1);
-    let other = gate.enter(merge("single", 1, 10), 2);
+    let small = enter(&gate, merge("single", 1, 10), 1);
+    let other = enter(&gate, merge("single", 1, 10), 2);
     let is_closing = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let waiting =
-            scope.spawn(|| other.go_on(Progress::default(), &|| is_closing.load(Ordering::SeqCst)));
+        let waiting = scope
+            .spawn(|| other.proceed(Progress::default(), &|| is_closing.load(Ordering::SeqCst)));
         is_closing.store(true, Ordering::SeqCst);
         gate.wake();
         assert_eq!(waiting.join().unwrap(), Err(Stopped));
@@ -76,22 +77,23 @@ fn closing_ends_a_rest() {
     drop(small);
 }
 
-/// By how many pieces one of two merges of one place was ahead of the other while both were at work.
-fn ahead(budget: IoBudget, pieces: u64, piece_bytes: u64) -> i64 {
+/// By how many chunks one of two merges was ahead of the other while they shared a slot.
+fn ahead(budget: IoBudget, chunks: u64, chunk_bytes: u64) -> i64 {
     let gate = gate(1, budget);
     let order = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        let passes: Vec<Pass<'_>> =
-            (0..2).map(|level| gate.enter(merge("fair", 1, pieces * piece_bytes), level)).collect();
+        let passes: Vec<Pass<'_>> = (0..2)
+            .map(|level| enter(&gate, merge("fair", 1, chunks * chunk_bytes), level))
+            .collect();
         for (number, pass) in passes.into_iter().enumerate() {
             let order = &order;
             scope.spawn(move || {
-                for piece in 1..=pieces {
-                    let remaining_bytes = (pieces - piece) * piece_bytes;
-                    let written_bytes = piece_bytes;
+                for chunk in 1..=chunks {
+                    let remaining_bytes = (chunks - chunk) * chunk_bytes;
+                    let written_bytes = chunk_bytes;
                     let progress =
                         Progress { remaining_bytes, written_bytes, ..Progress::default() };
-                    pass.go_on(progress, &never).unwrap();
+                    pass.proceed(progress, &never).unwrap();
                     order.lock().unwrap().push(number);
                 }
             });
@@ -106,13 +108,13 @@ fn ahead(budget: IoBudget, pieces: u64, piece_bytes: u64) -> i64 {
     most
 }
 
-/// Neither is ahead by more than it may be, and a piece.
+/// Neither is ahead by more than the limit and one chunk.
 #[test]
-fn merges_of_one_place_are_served_alike() {
+fn merges_that_share_a_slot_are_served_equally() {
     assert!(ahead(IoBudget::Unlimited, 100, 256 << 10) <= 10);
 }
 
-/// A MiB would be a quarter of a second.
+/// A MiB would take a quarter of a second.
 #[test]
 fn merges_take_turns_more_often_under_a_small_budget() {
     let most = ahead(IoBudget::Total(4 << 20), 30, 64 << 10);
@@ -120,17 +122,17 @@ fn merges_take_turns_more_often_under_a_small_budget() {
 }
 
 #[test]
-fn a_budget_holds_for_flushes_and_merges_together_and_can_be_lifted() {
+fn a_budget_limits_flushes_and_merges_together_and_can_be_lifted() {
     let gate = gate(2, IoBudget::Total(64 << 20));
     let start = Instant::now();
     gate.flush(4 << 20, &never).unwrap();
-    let pass = gate.enter(merge("fair", 1, 100), 1);
+    let pass = enter(&gate, merge("fair", 1, 100), 1);
     let written = Progress { remaining_bytes: 50, written_bytes: 4 << 20, ..Progress::default() };
-    pass.go_on(written, &never).unwrap();
+    pass.proceed(written, &never).unwrap();
     let took = start.elapsed();
     assert!(took >= Duration::from_millis(115), "8 MiB at 64 MiB a second took {took:?}");
     gate.set_budget(IoBudget::Unlimited);
     assert_eq!(gate.budget(), IoBudget::Unlimited);
     // Four hours of the former budget: the test would hang if it still held.
-    pass.go_on(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
+    pass.proceed(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
 }

@@ -1,42 +1,44 @@
-//! What the end of a job means for the database.
+//! How the result of a job affects the database.
 
-use crate::engine::{Engine, JobKind};
+use super::Jobs;
+use crate::engine::context::JobKind;
 use crate::error::{Error, Result};
 
-/// Errors in a row after which work that fails for a reason of the operating system, other than a
-/// full disk, is given up.
+/// Consecutive I/O errors, other than a full disk, after which the database fails.
 const TRIES_MAX: u32 = 50;
 
-impl Engine {
-    /// What the outcome of a job means for the database.
-    pub(crate) fn judge(&self, kind: JobKind, result: Result<()>, failures: &mut u32) {
+impl Jobs {
+    /// Handles the result of a job in a thread of the database: a failed job is retried, or fails the
+    /// database.
+    pub(super) fn handle_outcome(&self, kind: JobKind, result: Result<()>, failures: &mut u32) {
+        let signals = &self.context.signals;
         match result {
             Ok(()) => {
                 *failures = 0;
-                self.health.end_trouble(kind);
-                self.work.tell_done();
+                self.context.health.clear_failure(kind);
+                signals.notify_done();
             }
-            // Told to stop, or the tree is gone.
-            Err(Error::Closed) => self.work.tell_done(),
+            // The database is stopping, or the tree was dropped.
+            Err(Error::Closed) => signals.notify_done(),
             Err(error @ (Error::DiskFull(_) | Error::Io(_))) => {
                 *failures += 1;
                 let is_full = matches!(error, Error::DiskFull(_));
                 if !is_full && *failures > TRIES_MAX {
-                    self.health.fail(error);
+                    self.context.health.fail(error);
                 } else {
-                    self.health.set_trouble(kind, error);
+                    self.context.health.set_failure(kind, error);
                 }
-                self.work.tell_done();
-                self.tell_room();
-                self.work.rest();
+                signals.notify_done();
+                self.catalog.notify_stalled_writers();
+                signals.rest();
             }
-            // The tables are left alone, and the tree says why; the rest goes on.
-            Err(Error::Corruption(_)) if kind == JobKind::Compaction => self.work.tell_done(),
+            // The tree has recorded the damage and does not pick these tables again.
+            Err(Error::Corruption(_)) if kind == JobKind::Compaction => signals.notify_done(),
             Err(error) => {
-                self.health.fail(error);
-                self.work.tell_done();
-                self.tell_room();
-                self.work.rest();
+                self.context.health.fail(error);
+                signals.notify_done();
+                self.catalog.notify_stalled_writers();
+                signals.rest();
             }
         }
     }

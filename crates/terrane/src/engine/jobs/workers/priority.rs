@@ -1,15 +1,15 @@
-//! Compactions give way to writers, readers and flushes where processors are scarce.
+//! The priority of compaction threads.
 
-/// By how much a thread that compacts is nicer than others: where both want a processor it has a
-/// quarter of what they have, and all of it where they do not.
+/// The niceness added to a compaction thread. Competing for a processor, it gets a quarter of the time
+/// of another thread; on an idle processor, all of it.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 6;
 
-/// Has the calling thread give way to others.
-pub(crate) fn give_way() {
+/// Lowers the priority of the calling thread below that of writers, readers and flushes.
+pub(super) fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // On Linux each thread has a priority of its own. Where it cannot be had nothing is lost.
+        // On Linux each thread has its own priority. A failure leaves the default, which is safe.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
     }
 }

@@ -1,90 +1,84 @@
-//! Starts the threads of a database, and ends them.
+//! Starts and ends the threads of a database.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use crate::engine::Engine;
+use super::Jobs;
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
 use crate::error::{Error, Result};
 
-/// Compactions that may have begun at the same time, those at rest included, if there are not more
-/// threads than that anyway.
-const SCHEDULED_MAX: usize = 8;
+/// The number of compaction threads, unless `compaction_threads` is larger. Threads beyond that option
+/// run compactions while others are paused at the gate.
+const COMPACTION_THREADS_MIN: usize = 8;
 
-/// A thread at its work. If a panic ends it, its work is left for ever, and who waits is told.
-struct Working<'a> {
-    engine: &'a Engine,
+/// Fails the database if a panic ends its thread, so that no one waits for the work of that thread.
+struct PanicGuard {
+    context: Arc<Context>,
+    catalog: Arc<Catalog>,
 }
 
-impl Drop for Working<'_> {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
         }
         let what = "a thread of the database panicked; see the panic".into();
-        self.engine.health.fail(Error::Internal { what });
-        self.engine.work.tell_done();
-        self.engine.tell_room();
+        self.context.health.fail(Error::Internal { what });
+        self.context.signals.notify_done();
+        self.catalog.notify_stalled_writers();
     }
 }
 
-impl Engine {
-    /// Starts the threads of a database that has them.
+impl Jobs {
+    /// Starts the threads, unless background work is inline.
     pub(crate) fn start_threads(self: &Arc<Self>) -> Result<()> {
-        if self.is_inline() {
+        if self.context.is_inline() {
             return Ok(());
         }
-        self.trees().values().for_each(|tree| tree.retired().keep());
-        self.start_thread("terrane-flush".into(), Self::flush_loop)?;
-        self.start_thread("terrane-log".into(), Self::log_loop)?;
-        for number in 0..self.settings.compaction_threads.max(SCHEDULED_MAX) {
-            let run = move |engine: &Engine| engine.compact_loop(number);
+        self.catalog.keep_retired();
+        self.start_thread("terrane-flush".into(), Self::run_flush_thread)?;
+        self.start_thread("terrane-log".into(), |jobs| jobs.pipeline.run_log_thread())?;
+        let count = self.context.settings.compaction_threads.max(COMPACTION_THREADS_MIN);
+        for number in 0..count {
+            let run = move |jobs: &Self| jobs.run_compaction_thread(number);
             self.start_thread(format!("terrane-compact-{number}"), run)?;
         }
         self.start_drain_threads()
     }
 
-    pub(crate) fn start_thread(
+    pub(super) fn start_thread(
         self: &Arc<Self>,
         name: String,
-        run: impl FnOnce(&Engine) + Send + 'static,
+        run: impl FnOnce(&Self) + Send + 'static,
     ) -> Result<()> {
-        let mut threads = self.work.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        // Closing says so before it takes the threads to end them: one that began after that would
-        // never be told to end.
-        self.health.check_open()?;
-        let engine = Arc::clone(self);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        // Checked with the lock. Closing marks the database closed before it takes the threads to join
+        // them, so a thread that starts here is joined.
+        self.context.health.check_open()?;
+        let jobs = Arc::clone(self);
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            let _working = Working { engine: &engine };
-            run(&engine);
+            let (context, catalog) = (Arc::clone(&jobs.context), Arc::clone(&jobs.catalog));
+            let _guard = PanicGuard { context, catalog };
+            run(&jobs);
         });
-        threads.push(thread.map_err(|error| Error::io("start a thread for", &self.dir, error))?);
+        let dir = &self.context.dir;
+        threads.push(thread.map_err(|error| Error::io("start a thread for", dir, error))?);
         Ok(())
     }
 
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.work.is_stopping()
-    }
-
-    /// Has all threads end, and waits for them. Jobs are given up where they are.
+    /// Stops all threads and waits for them. Jobs that are running are abandoned.
     pub(crate) fn stop_threads(&self) {
-        self.work.is_stopping.store(true, Ordering::Release);
-        self.work.wake();
-        self.work.tell_done();
-        self.work.spare_came_up.notify_all();
+        self.context.signals.stop();
         self.gate.wake();
-        self.work.log_came_up.notify_all();
-        self.room.notify_all();
-        self.drains.wake_all();
+        self.pipeline.stop();
+        self.context.signals.drains.wake_all();
         let threads =
-            std::mem::take(&mut *self.work.threads.lock().unwrap_or_else(PoisonError::into_inner));
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread that panicked has nothing more to say.
+            // A panic has failed the database already.
             let _ = thread.join();
         }
-        self.trees().values().for_each(|tree| tree.retired().keep_no_more());
-        if let Some(pool) = &self.read_pool {
-            pool.stop();
-        }
+        self.catalog.keep_no_retired();
     }
 }

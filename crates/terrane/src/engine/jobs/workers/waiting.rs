@@ -1,69 +1,70 @@
-//! Waits for jobs to be done; without threads, whoever waits does them.
+//! Callers that wait for jobs, and run them if there are no threads.
 
-use crate::engine::context::health::Trouble;
-use crate::engine::tree::TreeJobs;
-use crate::engine::{Engine, JobKind, Tree};
+use std::sync::Arc;
+
+use terrane_policy::{KeyRange, PickInput, manual};
+
+use super::Jobs;
+use crate::engine::context::{BackgroundFailure, JobKind};
+use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
+use crate::event::FlushReason;
 
-impl Engine {
-    /// Does one job that is waiting to be done; false if there is none.
+impl Jobs {
+    /// Runs one job in the calling thread; false if none is due.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
-        let done = self.do_one_job();
-        // Threads, if there are any, may have something to do after it.
-        self.work.tell_done();
+        let done = self.try_one_job();
+        // The threads, if there are any, may have work after it.
+        self.context.signals.notify_done();
         match done {
-            // The tree is gone; the database goes on.
-            Err(Error::Closed) if self.health.check_open().is_ok() => Ok(true),
+            // The tree was dropped; the database is open.
+            Err(Error::Closed) if self.context.health.check_open().is_ok() => Ok(true),
             other => other,
         }
     }
 
-    fn do_one_job(&self) -> Result<bool> {
-        let _helping = self.work.help();
-        self.health.check_open()?;
-        self.make_spare();
-        self.remove_again();
-        self.rotate_aged();
-        if let Some(tree) = self.find_flush() {
-            return self.flush_found(&tree).map(|()| true);
+    fn try_one_job(&self) -> Result<bool> {
+        let _caller = self.context.signals.enter_caller();
+        self.context.health.check_open()?;
+        self.pipeline.make_spare();
+        self.catalog.retry_removals();
+        self.rotate_aged_memtables();
+        if let Some(tree) = self.flusher.pick() {
+            return self.flusher.run(&tree).map(|()| true);
         }
-        if let Some((tree, tables)) = self.find_drop() {
+        if let Some((tree, tables)) = self.picker.next_drop() {
             return self.drop_tables(&tree, &tables).map(|()| true);
         }
-        let Some((tree, compaction, pass)) = self.find_compaction() else {
-            self.trees().values().for_each(|tree| self.tell_late_deletes(tree));
+        let Some(job) = self.compactor.pick() else {
+            self.report_late_deletes();
             return Ok(false);
         };
-        match self.compact(&tree, &compaction, pass) {
-            // The tables are left alone from now on, and the tree says why; the rest goes on.
+        match self.compactor.run(job) {
+            // The tree has recorded the damage and does not pick these tables again.
             Err(Error::Corruption(_)) => Ok(true),
             other => other.map(|()| true),
         }
     }
 
-    /// Whether another thread is carrying out a job.
-    pub(crate) fn is_working(&self) -> bool {
-        self.trees().values().any(|tree| {
-            let jobs = tree.jobs();
-            jobs.is_flushing || !jobs.compactions.is_empty() || !jobs.dropping.is_empty()
-        })
+    /// Whether a job is running, in any thread.
+    pub(crate) fn is_running(&self) -> bool {
+        self.catalog.trees().values().any(|tree| tree.jobs().is_busy())
     }
 
-    /// Waits, or works where background work is inline, until `is_done`.
+    /// Waits until `is_done`, and runs jobs meanwhile if background work is inline.
     ///
     /// # Errors
-    /// There was no room on the disk for work of these kinds, since the wait began.
-    pub(crate) fn work_until(
-        &self,
-        kinds: &[JobKind],
-        is_done: impl Fn() -> Result<bool>,
-    ) -> Result<()> {
-        let before = self.health.failures();
+    /// [`Error::DiskFull`] if a job of these kinds failed by it since the wait began.
+    fn wait_until(&self, kinds: &[JobKind], is_done: impl Fn() -> Result<bool>) -> Result<()> {
+        let health = &self.context.health;
+        let before = health.failures();
         while !is_done()? {
-            self.health.check_writable()?;
-            let mut troubles = kinds.iter().filter_map(|kind| self.health.trouble(*kind));
-            let full = troubles.find_map(|trouble| match trouble {
-                Trouble { error: error @ Error::DiskFull(_), number } if number > before => {
+            health.check_writable()?;
+            let mut failures = kinds.iter().filter_map(|kind| health.failure_of(*kind));
+            let full = failures.find_map(|failure| match failure {
+                BackgroundFailure { error: error @ Error::DiskFull(_), number }
+                    if number > before =>
+                {
                     Some(error)
                 }
                 _ => None,
@@ -71,51 +72,115 @@ impl Engine {
             if let Some(error) = full {
                 return Err(error);
             }
-            self.work_a_little()?;
+            self.wait_or_work()?;
         }
         Ok(())
     }
 
-    /// Waits for a job to be done, or does one.
-    pub(crate) fn work_a_little(&self) -> Result<()> {
-        if self.is_inline() {
+    /// Waits for a job to end, or runs one.
+    fn wait_or_work(&self) -> Result<()> {
+        if self.context.is_inline() {
             self.run_one_job()?;
         } else {
-            self.work.wake();
-            self.work.rest();
+            self.context.signals.wake();
+            self.context.signals.rest();
         }
         Ok(())
     }
 
-    /// Returns once there is nothing left to flush, to drop or to compact.
+    /// Flushes the memtables of trees. Returns when all their present entries are in tables.
+    pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+        self.context.health.check_writable()?;
+        let mut targets = Vec::new();
+        {
+            let mut writer = self.pipeline.lock();
+            for tree in trees {
+                if !tree.state().active.memtable.is_empty() {
+                    self.pipeline.rotate(&mut writer, tree, FlushReason::Requested);
+                }
+                let newest = tree.state().immutables.first().map(|newest| newest.last_seq);
+                targets.extend(newest.map(|last_seq| (Arc::clone(tree), last_seq)));
+            }
+        }
+        let is_flushed = || {
+            Ok(targets.iter().all(|(tree, last_seq)| {
+                let is_left = tree.state().immutables.iter().any(|one| one.last_seq <= *last_seq);
+                tree.is_dropped() || !is_left
+            }))
+        };
+        self.wait_until(&[JobKind::Flush], is_flushed)
+    }
+
+    /// Compacts all entries in `range` into the last level that has any of them.
+    pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+        self.flush(std::slice::from_ref(tree))?;
+        let mut level = 0;
+        loop {
+            self.context.health.check_writable()?;
+            let (job, is_last) = {
+                let mut jobs = tree.jobs();
+                let state = tree.state();
+                let shape = state.version.shape();
+                let last = shape.last_level();
+                if level > last || tree.is_dropped() {
+                    return Ok(());
+                }
+                let design = tree.design();
+                let context = self.picker.pick_context(&state.version, &jobs, &design);
+                let input = context.input(shape, &design, &jobs.cursors);
+                let job = manual(&input, level, range);
+                let alone = PickInput { in_progress: &[], ..input };
+                if job.is_none() && manual(&alone, level, range).is_none() {
+                    level += 1;
+                    continue;
+                }
+                // A job that conflicts will end; an unreadable table stays.
+                let ending = jobs.ending(shape);
+                let alone = PickInput { in_progress: &ending, ..input };
+                let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
+                if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
+                    return Err(error);
+                }
+                let job = job.map(|job| self.compactor.begin(&mut jobs, job));
+                (job, level == last && level > 0)
+            };
+            match job {
+                Some((id, compaction)) => {
+                    match self.compactor.run_in_caller(tree, id, compaction) {
+                        Err(Error::Closed) if tree.is_dropped() => return Ok(()),
+                        other => other?,
+                    }
+                    if is_last {
+                        return Ok(());
+                    }
+                    level += 1;
+                }
+                // The conflicting job is already running and will finish.
+                None => self.wait_or_work()?,
+            }
+        }
+    }
+
+    /// Returns when no flush, drop or compaction is due or running.
     ///
     /// # Errors
-    /// What is left cannot be done, as a table cannot be read.
+    /// [`Error::Corruption`] if a compaction is due but cannot run because a table is unreadable.
     pub(crate) fn wait_for_compactions(&self) -> Result<()> {
-        self.work_until(&[JobKind::Flush, JobKind::Drop, JobKind::Compaction], || {
-            let trees = self.trees();
+        self.wait_until(&[JobKind::Flush, JobKind::Drop, JobKind::Compaction], || {
+            let trees = self.catalog.trees();
             let mut damage = None;
             for tree in trees.values() {
-                let jobs = self.lock_jobs_with_covered(tree);
-                if !self.is_quiet(tree, &jobs)
-                    || self.has_aged(tree)
-                    || self.next_compaction(tree, &jobs).is_some()
+                let jobs = tree.jobs_with_covered();
+                if !self.picker.is_quiet(tree, &jobs)
+                    || self.has_aged_memtable(tree)
+                    || self.picker.next_compaction(tree, &jobs).is_some()
                 {
                     return Ok(false);
                 }
-                let wanted = self.wanted_compaction(tree, &jobs);
+                let wanted = self.picker.wanted_compaction(tree, &jobs);
                 damage = damage.or_else(|| jobs.damage_to(&wanted?));
             }
             damage.map_or(Ok(true), Err)
         })
-    }
-
-    /// Whether there is nothing to be flushed or dropped in a tree, and no job goes on.
-    pub(crate) fn is_quiet(&self, tree: &Tree, jobs: &TreeJobs) -> bool {
-        tree.state().full.is_empty()
-            && !jobs.is_flushing
-            && jobs.dropping.is_empty()
-            && self.due_drop(jobs).is_empty()
-            && jobs.compactions.is_empty()
     }
 }

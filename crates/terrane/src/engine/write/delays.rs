@@ -1,26 +1,26 @@
-//! What writers are to sleep because trees fall behind, kept to on the whole: single sleeps are too
-//! short to be slept, and those that are slept take longer than they should.
+//! The sleep that delayed writers owe, settled on average: the sleep of a single write is too short for
+//! the system, and a sleep takes longer than requested.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Sleeps shorter than this take far longer than they say; they are saved up.
-pub(crate) const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+/// Shorter sleeps take far longer than requested, so they are accumulated.
+pub(super) const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
-/// By how much writers that slept longer than they should may be faster afterwards. Who waits for
-/// a processor for longer than that is slowed down by this already.
+/// The largest oversleep that writers may make up for. A longer one means that processors are scarce,
+/// which slows writers down already.
 const OVERSLEPT_MAX: Duration = Duration::from_millis(10);
 
-/// What is owed, in nanoseconds; below zero after writers have slept longer.
+/// The sleep that is owed, in nanoseconds; negative after an oversleep.
 #[derive(Debug, Default)]
-pub(crate) struct Delays {
+pub(super) struct Delays {
     owed_nanos: AtomicI64,
 }
 
 impl Delays {
-    /// Adds what a write owes. Answers what to sleep now, if that is long enough.
-    // Relaxed: the number stands for itself.
-    pub(crate) fn owe(&self, nanos: f64) -> Duration {
+    /// Adds the sleep that a write owes. Returns the time to sleep now; zero while it is too short.
+    // Relaxed: the number publishes no other memory.
+    pub(super) fn owe(&self, nanos: f64) -> Duration {
         let nanos = nanos as i64;
         let owed = self.owed_nanos.fetch_add(nanos, Ordering::Relaxed).saturating_add(nanos);
         let owed = Duration::from_nanos(u64::try_from(owed).unwrap_or(0));
@@ -31,8 +31,8 @@ impl Delays {
         owed
     }
 
-    /// Instead of what was to be slept, so much was.
-    pub(crate) fn slept(&self, owed: Duration, took: Duration) {
+    /// Records that a sleep of `owed` took `took`.
+    pub(super) fn slept(&self, owed: Duration, took: Duration) {
         let overslept = took.saturating_sub(owed).min(OVERSLEPT_MAX);
         self.take(overslept);
     }
@@ -54,16 +54,16 @@ mod tests {
     }
 
     #[test]
-    fn short_sleeps_are_saved_up() {
+    fn short_sleeps_accumulate() {
         let delays = Delays::default();
         assert_eq!([40.0, 40.0].map(|time| delays.owe(time * MICRO)), [Duration::ZERO; 2]);
         assert_eq!(delays.owe(40.0 * MICRO), micros(120));
         assert_eq!(delays.owe(40.0 * MICRO), Duration::ZERO);
     }
 
-    /// Sleeps of 100 microseconds take 155: writers were slower by half than a design says.
+    /// A sleep of 100 microseconds takes 155: writers were slower by half than the design says.
     #[test]
-    fn what_was_overslept_is_made_up_for() {
+    fn oversleeps_are_made_up_for() {
         let delays = Delays::default();
         let mut slept = Duration::ZERO;
         for _ in 0..1000 {

@@ -1,0 +1,205 @@
+//! Wakes the threads of a database, and stops them.
+//!
+//! A worker reads [`Signals::changes`], looks for work, and sleeps if it finds none. A change between
+//! the look and the sleep is not lost: [`Signals::wake`] counts it under the lock under which a worker
+//! compares the count before it sleeps.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a thread rests after a failure before it retries.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// A drain thread that sleeps looks for work at least this often.
+const DRAIN_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// The condition variables and flags that the parts of the engine share.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// Incremented whenever there may be new work.
+    changes: Mutex<u64>,
+    /// There may be work for the flush thread and the first `compaction_threads` compaction threads.
+    work: Condvar,
+    /// There may be work for the compaction threads above `compaction_threads`.
+    spare_work: Condvar,
+    /// A job has ended.
+    done: Condvar,
+    /// Threads that are running a compaction.
+    compacting: AtomicUsize,
+    is_stopping: AtomicBool,
+    /// Callers that do background work in their own threads.
+    callers: Mutex<usize>,
+    /// `callers` has reached zero.
+    no_callers: Condvar,
+    /// Wakes the drain threads of FloDB memtables.
+    pub(crate) drains: DrainSignal,
+}
+
+impl Signals {
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_callers(&self) -> MutexGuard<'_, usize> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of changes so far. To be read before looking for work.
+    pub(crate) fn changes(&self) -> u64 {
+        *self.lock()
+    }
+
+    /// Wakes the workers: there may be new work.
+    pub(crate) fn wake(&self) {
+        *self.lock() += 1;
+        self.work.notify_all();
+        // Relaxed: a hint. A spare thread that this misses is woken by the next job that begins or
+        // ends.
+        if self.compacting.load(Ordering::Relaxed) > 0 {
+            self.spare_work.notify_all();
+        }
+    }
+
+    /// Wakes the workers and everyone who waits for a job: one has ended.
+    pub(crate) fn notify_done(&self) {
+        drop(self.lock());
+        self.done.notify_all();
+        self.wake();
+    }
+
+    /// Sleeps until there is a change after `seen`, but at most for `timeout`.
+    pub(crate) fn wait_for_work(&self, seen: u64, timeout: Option<Duration>) {
+        self.wait_on(&self.work, seen, timeout);
+    }
+
+    /// Sleeps until a spare compaction thread may have work.
+    pub(crate) fn wait_for_spare_work(&self, seen: u64) {
+        self.wait_on(&self.spare_work, seen, None);
+    }
+
+    fn wait_on(&self, condition: &Condvar, seen: u64, timeout: Option<Duration>) {
+        let guard = self.lock();
+        if *guard != seen || self.is_stopping() {
+            return;
+        }
+        match timeout {
+            None => drop(condition.wait(guard).unwrap_or_else(PoisonError::into_inner)),
+            Some(timeout) => {
+                let waited = condition.wait_timeout(guard, timeout);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Waits for a job to end, or for the time after which a failed one is retried; returns at once
+    /// if the database is stopping.
+    pub(crate) fn rest(&self) {
+        let guard = self.lock();
+        if !self.is_stopping() {
+            let waited = self.done.wait_timeout(guard, RETRY_AFTER);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Returns the number of threads that are running a compaction.
+    pub(crate) fn compacting(&self) -> usize {
+        self.compacting.load(Ordering::Relaxed)
+    }
+
+    /// Counts a thread that begins a compaction, and wakes the spare threads: another compaction may
+    /// run concurrently.
+    pub(crate) fn begin_compaction(&self) {
+        self.compacting.fetch_add(1, Ordering::Relaxed);
+        self.spare_work.notify_all();
+    }
+
+    /// Counts a thread that has ended its compaction.
+    pub(crate) fn end_compaction(&self) {
+        self.compacting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Acquire pairs with the release in `stop` and `resume`.
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Makes threads and jobs stop as soon as they check [`Self::is_stopping`].
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.wake();
+        self.notify_done();
+        self.spare_work.notify_all();
+    }
+
+    /// Allows jobs again, in threads of callers.
+    pub(crate) fn resume(&self) {
+        self.is_stopping.store(false, Ordering::Release);
+    }
+
+    /// Registers the caller as working on the files of the database until it drops the guard. The
+    /// caller checks afterwards whether the database is still open.
+    pub(crate) fn enter_caller(&self) -> CallerGuard<'_> {
+        *self.lock_callers() += 1;
+        CallerGuard { signals: self }
+    }
+
+    /// Waits until no caller is registered.
+    pub(crate) fn wait_for_callers(&self) {
+        let mut callers = self.lock_callers();
+        while *callers > 0 {
+            callers = self.no_callers.wait(callers).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A caller that does work of the database itself. Closing waits for it, because the files that it
+/// creates or removes may belong to the next opening afterwards.
+pub(crate) struct CallerGuard<'a> {
+    signals: &'a Signals,
+}
+
+impl Drop for CallerGuard<'_> {
+    fn drop(&mut self) {
+        *self.signals.lock_callers() -= 1;
+        self.signals.no_callers.notify_all();
+    }
+}
+
+/// Wakes the threads that drain FloDB memtables.
+#[derive(Debug, Default)]
+pub(crate) struct DrainSignal {
+    asleep: AtomicUsize,
+    mutex: Mutex<()>,
+    work: Condvar,
+}
+
+impl DrainSignal {
+    /// Wakes a thread: a memtable wants to be drained. Called by every write that finds one so.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        // Sequentially consistent with the increment in `wait`: either the sleeper is seen here, or
+        // it sees the memtable that wants to be drained.
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+            self.work.notify_one();
+        }
+    }
+
+    /// Wakes all threads.
+    pub(crate) fn wake_all(&self) {
+        drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        self.work.notify_all();
+    }
+
+    /// Sleeps until there may be work, unless `has_work` holds.
+    pub(crate) fn wait(&self, has_work: impl Fn() -> bool) {
+        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        if !has_work() {
+            let waited = self.work.wait_timeout(guard, DRAIN_WAIT_MAX);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}

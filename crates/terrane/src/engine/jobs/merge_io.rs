@@ -1,0 +1,150 @@
+//! The inputs and the outputs of merges.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_memtable::{Fragment, RangeTombstones};
+use terrane_policy::{Compaction, Design, TableId, TableInfo};
+
+use crate::engine::catalog::Catalog;
+use crate::engine::context::Context;
+use crate::engine::tree::Tree;
+use crate::error::Result;
+use crate::merge::{OutputConfig, covered};
+use crate::stats::Counter;
+use crate::table::{FinishedTable, Table, TableConfig, TableFileId};
+use crate::types::SeqNo;
+use crate::version::{OpenRun, Version};
+
+/// The size of reads from a run: the maximum, and the minimum when memory is scarce.
+const CHUNK_BYTES_MAX: usize = 512 << 10;
+const CHUNK_BYTES_MIN: usize = 16 << 10;
+
+/// What flushes and compactions need to read and write tables.
+#[derive(Debug, Clone)]
+pub(super) struct MergeIo {
+    context: Arc<Context>,
+    catalog: Arc<Catalog>,
+}
+
+impl MergeIo {
+    pub(super) fn new(context: &Arc<Context>, catalog: &Arc<Catalog>) -> Self {
+        Self { context: Arc::clone(context), catalog: Arc::clone(catalog) }
+    }
+
+    /// Assigns a number and a path to a new table.
+    pub(super) fn next_table(&self) -> (TableFileId, PathBuf) {
+        self.catalog.next_table()
+    }
+
+    /// Returns the configuration for writing tables of a level.
+    pub(super) fn output_config<'a>(
+        &'a self,
+        tree: &Tree,
+        level: usize,
+        grandparents: Vec<Arc<TableInfo>>,
+        oldest_tombstone_micros: Option<u64>,
+        next_table: &'a mut dyn FnMut() -> (TableFileId, PathBuf),
+    ) -> OutputConfig<'a> {
+        let Context { storage, settings, clock, .. } = &*self.context;
+        let design = tree.design();
+        OutputConfig {
+            storage: &**storage,
+            table: TableConfig {
+                block_bytes: design.block_bytes as usize,
+                filter_bits: design
+                    .filter_bits_at(level, tree.state().version.shape().last_level()),
+                compression: design.compression.get(level),
+                keyspace: tree.id.0,
+                sync_bytes: settings.sync_bytes(),
+                access: settings.write_mode.access(),
+            },
+            warmer: None,
+            table_bytes: design.table_bytes,
+            grandparents,
+            next_table,
+            now_micros: clock.now_micros(),
+            oldest_tombstone_micros,
+        }
+    }
+
+    /// Counts tables for which the storage refused direct writes.
+    pub(super) fn count_refused(&self, tables: &[FinishedTable]) {
+        let refused = tables.iter().filter(|table| table.direct_refused);
+        self.context.counters.add(Counter::DirectRefused, refused.count() as u64);
+    }
+
+    /// Returns the tables that must be read: all but those that newer range tombstones cover entirely,
+    /// for every reader that could see any of their entries.
+    pub(super) fn uncovered_tables(
+        &self,
+        tables: &[Arc<TableInfo>],
+        fragments: &[Fragment],
+        snapshots: &[SeqNo],
+    ) -> Vec<TableId> {
+        let set = [fragments.iter().collect()];
+        let is_covered = |table: &&Arc<TableInfo>| {
+            covered(&set, table).is_some_and(|covered| covered.is_unseen(snapshots))
+        };
+        let (covered, read): (Vec<_>, Vec<_>) = tables.iter().partition(is_covered);
+        self.context.counters.add(Counter::TablesDropped, covered.len() as u64);
+        read.iter().map(|table| table.id).collect()
+    }
+}
+
+/// Returns the range tombstones of tables, combined.
+pub(super) fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Result<Vec<Fragment>> {
+    let all = RangeTombstones::new();
+    for info in tables.iter().filter(|info| info.range_tombstones > 0) {
+        let Some(table) = version.tables().get(&info.id) else { continue };
+        table.fragments()?.iter().for_each(|fragment| all.add(fragment));
+    }
+    Ok(all.fragments())
+}
+
+/// Returns the chosen tables as runs, one for each run that has any of them.
+pub(super) fn chosen_runs(
+    version: &Version,
+    compaction: &Compaction,
+    chosen: &[TableId],
+) -> Vec<Arc<OpenRun>> {
+    let mut runs = Vec::new();
+    for input in &compaction.inputs {
+        let tables: Vec<Arc<Table>> = input
+            .tables
+            .iter()
+            .filter(|info| chosen.contains(&info.id))
+            .filter_map(|info| version.tables().get(&info.id))
+            .cloned()
+            .collect();
+        if !tables.is_empty() {
+            let run = Arc::new(OpenRun::of_tables(tables));
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+/// Returns the size of a read from each of `runs`. Larger chunks hardly cost less per byte, and those
+/// of all runs together must leave most of the memory to others.
+pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
+    let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
+    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+}
+
+/// Returns the memory for the chunks that a merge of `runs` holds at a time.
+pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize) -> usize {
+    runs.iter().map(|run| chunk_bytes.min(largest_table_bytes(run))).sum()
+}
+
+fn largest_table_bytes(run: &OpenRun) -> usize {
+    let sizes = run.tables().iter().map(|table| table.info().size_bytes);
+    sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+}
+
+/// Returns the memory that a job needs in addition to its input: buffers of the table writer, and
+/// hashes for the filter.
+pub(super) fn output_bytes(design: &Design) -> usize {
+    let entries_guess = design.table_bytes / 100;
+    (512 << 10) + usize::try_from(entries_guess * 8).unwrap_or(0)
+}

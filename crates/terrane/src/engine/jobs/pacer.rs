@@ -1,0 +1,81 @@
+//! The progress of a compaction, and whether it may continue.
+
+use std::sync::Arc;
+
+use terrane_policy::forecast::Cost;
+use terrane_policy::{Compaction, TableInfo, TreeShape};
+
+use super::gate::{Pass, Progress, Stopped};
+use super::picking::Picker;
+use crate::engine::context::Context;
+use crate::engine::tree::Tree;
+use crate::error::{Error, Result};
+use crate::merge::Chunk;
+
+/// How often a compaction looks how far its level is refilled: after this number of bytes, and at
+/// least [`LOOKS_MIN`] times.
+const LOOK_EVERY_BYTES: u64 = 4 << 20;
+const LOOKS_MIN: u64 = 16;
+
+/// Tells the gate how far a compaction has come, and waits there when others go first.
+pub(super) struct JobPacer<'a> {
+    context: &'a Context,
+    picker: &'a Picker,
+    pub(super) tree: &'a Tree,
+    pub(super) compaction: &'a Compaction,
+    pass: &'a Pass<'a>,
+    total_bytes: u64,
+    total_entries: u64,
+    entries: u64,
+    /// Whether the scheduler uses how far the level is refilled.
+    looks_at_level: bool,
+    refilled: f64,
+    /// The remaining input when `refilled` was last updated.
+    looked_at_bytes: u64,
+}
+
+impl<'a> JobPacer<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        picker: &'a Picker,
+        tree: &'a Tree,
+        (compaction, shape): (&'a Compaction, &TreeShape),
+        pass: &'a Pass<'a>,
+    ) -> Self {
+        let entries = |table: &Arc<TableInfo>| table.entries;
+        Self {
+            context,
+            picker,
+            tree,
+            compaction,
+            pass,
+            total_bytes: Cost::of(compaction, shape).bytes_rewritten,
+            total_entries: compaction.tables().map(entries).sum(),
+            entries: 0,
+            looks_at_level: tree.design().scheduler.info().looks_at_levels,
+            refilled: 0.0,
+            looked_at_bytes: u64::MAX,
+        }
+    }
+
+    /// Reports a chunk, and returns when the compaction may continue.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the database is being closed or the tree was dropped.
+    pub(super) fn proceed(&mut self, chunk: Chunk) -> Result<()> {
+        self.entries += chunk.entries;
+        let done = self.entries as f64 / self.total_entries.max(1) as f64;
+        let left = (1.0 - done).clamp(0.0, 1.0) * self.total_bytes as f64;
+        let remaining_bytes = left as u64;
+        let look_every = LOOK_EVERY_BYTES.min(self.total_bytes / LOOKS_MIN);
+        if self.looks_at_level && self.looked_at_bytes.saturating_sub(remaining_bytes) >= look_every
+        {
+            self.refilled = self.picker.refilled(self.tree, &self.tree.jobs(), self.compaction);
+            self.looked_at_bytes = remaining_bytes;
+        }
+        let (refilled, written_bytes) = (self.refilled, chunk.written_bytes);
+        let progress = Progress { remaining_bytes, refilled, written_bytes };
+        let should_stop = || self.context.signals.is_stopping() || self.tree.is_dropped();
+        self.pass.proceed(progress, &should_stop).map_err(|Stopped| Error::Closed)
+    }
+}

@@ -1,0 +1,43 @@
+//! The compaction threads.
+
+use super::Jobs;
+use super::priority::lower_priority;
+use crate::engine::context::JobKind;
+use crate::engine::jobs::late_deletes::report_late_deletes;
+
+impl Jobs {
+    /// Runs compactions. `compaction_threads` threads look for them; a spare one joins only while all
+    /// before it are busy, because a large merge may be paused for a smaller one.
+    pub(super) fn run_compaction_thread(&self, number: usize) {
+        lower_priority();
+        let signals = &self.context.signals;
+        let is_spare = number >= self.context.settings.compaction_threads;
+        let mut failures = 0;
+        while !signals.is_stopping() {
+            let seen = signals.changes();
+            if is_spare && signals.compacting() < number {
+                signals.wait_for_spare_work(seen);
+                continue;
+            }
+            match self.compactor.pick() {
+                Some(job) => {
+                    signals.begin_compaction();
+                    let result = self.compactor.run(job);
+                    signals.end_compaction();
+                    self.handle_outcome(JobKind::Compaction, result, &mut failures);
+                }
+                None if is_spare => signals.wait_for_spare_work(seen),
+                None => {
+                    self.context.health.clear_failure(JobKind::Compaction);
+                    self.report_late_deletes();
+                    signals.wait_for_work(seen, self.picker.time_to_due());
+                }
+            }
+        }
+    }
+
+    pub(super) fn report_late_deletes(&self) {
+        let trees = self.catalog.trees();
+        trees.values().for_each(|tree| report_late_deletes(&self.context, tree));
+    }
+}

@@ -1,0 +1,74 @@
+//! The threads that drain FloDB memtables.
+//!
+//! A write whose Membuffer bucket is full goes to the lower level, which takes longer. Drain threads
+//! move entries from the Membuffer to the lower level meanwhile, as many threads as the designs ask
+//! for. They are optional: flushes and scans drain the memtables that they need.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use terrane_policy::MemtableKind;
+
+use super::Jobs;
+use crate::error::Result;
+use crate::stats::Counter;
+
+/// How long a thread rests that found only hot entries, which it does not move.
+const REST: Duration = Duration::from_millis(1);
+
+impl Jobs {
+    /// Starts the drain threads that the designs ask for and that do not run yet.
+    pub(crate) fn start_drain_threads(self: &Arc<Self>) -> Result<()> {
+        if self.context.is_inline() {
+            return Ok(());
+        }
+        let trees = self.catalog.trees();
+        let wanted = trees.values().map(|tree| match tree.design().memtable {
+            MemtableKind::FloDb(flodb) => usize::from(flodb.drain_threads),
+            _ => 0,
+        });
+        let wanted = wanted.max().unwrap_or(0);
+        let mut threads = self.drain_threads.lock().unwrap_or_else(PoisonError::into_inner);
+        while *threads < wanted {
+            self.start_thread(format!("terrane-drain-{threads}"), Self::run_drain_thread)?;
+            *threads += 1;
+        }
+        Ok(())
+    }
+
+    fn run_drain_thread(&self) {
+        let signals = &self.context.signals;
+        while !signals.is_stopping() {
+            if self.drain_once() > 0 {
+                continue;
+            }
+            if self.wants_drain() {
+                std::thread::sleep(REST);
+                continue;
+            }
+            signals.drains.wait(|| self.wants_drain() || signals.is_stopping());
+        }
+    }
+
+    fn wants_drain(&self) -> bool {
+        let trees = self.catalog.trees();
+        trees.values().any(|tree| tree.state().active.memtable.wants_drain())
+    }
+
+    /// Drains the active memtables. Returns the number of versions moved.
+    fn drain_once(&self) -> usize {
+        let start = Instant::now();
+        let mut moved = 0;
+        for tree in self.catalog.trees().values() {
+            // Only the memtable is kept, and not the state of the tree.
+            let memtable = Arc::clone(&tree.state().active.memtable);
+            moved += memtable.drain();
+        }
+        if moved > 0 {
+            let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.context.counters.add(Counter::DrainMicros, micros);
+            self.context.counters.add(Counter::Drained, moved as u64);
+        }
+        moved
+    }
+}

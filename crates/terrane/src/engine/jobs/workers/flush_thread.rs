@@ -1,0 +1,81 @@
+//! The flush thread, which also does other short work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_policy::TableId;
+
+use super::Jobs;
+use crate::engine::catalog::VersionEdit;
+use crate::engine::context::JobKind;
+use crate::engine::tree::Tree;
+use crate::error::Result;
+use crate::event::Event;
+use crate::stats::Counter;
+
+/// How often the thread checks replaced states that are still in use.
+const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How often the thread retries to remove files.
+const REMOVE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Jobs {
+    pub(super) fn run_flush_thread(&self) {
+        let mut failures = 0;
+        while !self.context.signals.is_stopping() {
+            let seen = self.context.signals.changes();
+            self.pipeline.make_spare();
+            self.rotate_aged_memtables();
+            match self.flusher.pick() {
+                Some(tree) => {
+                    let result = self.flusher.run(&tree);
+                    self.handle_outcome(JobKind::Flush, result, &mut failures);
+                    self.catalog.drop_retired();
+                }
+                None => {
+                    self.context.health.clear_failure(JobKind::Flush);
+                    let retired = self.catalog.drop_retired().then_some(RETIRED_INTERVAL);
+                    self.do_short_work(seen, retired, &mut failures);
+                }
+            }
+        }
+    }
+
+    /// Does one piece of short work, which should not wait for a long compaction; or sleeps, at most
+    /// for `timeout`.
+    fn do_short_work(&self, seen: u64, timeout: Option<Duration>, failures: &mut u32) {
+        if let Some((tree, tables)) = self.picker.next_drop() {
+            let result = self.drop_tables(&tree, &tables);
+            return self.handle_outcome(JobKind::Drop, result, failures);
+        }
+        self.context.health.clear_failure(JobKind::Drop);
+        match self.catalog.next_unneeded() {
+            Some(path) => self.catalog.remove_files(vec![path]),
+            None => {
+                self.catalog.retry_removals();
+                let remove = self.catalog.has_failed_removals().then_some(REMOVE_INTERVAL);
+                let timeouts = [self.time_to_aged(), timeout, remove];
+                let timeout = timeouts.into_iter().flatten().min();
+                self.context.signals.wait_for_work(seen, timeout);
+            }
+        }
+    }
+
+    /// Drops tables that range tombstones cover entirely, by an edit alone; see
+    /// [`crate::merge::covered`] for why that is sound. They are entered in the jobs of the tree, so no
+    /// compaction takes them. A running compaction may keep tombstones for them, which is harmless.
+    pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {
+        let dropped = self.catalog.install(tree, |_| {
+            let mut edit = VersionEdit::default();
+            tables.iter().for_each(|table| edit.remove(tree.id, *table));
+            Ok(edit)
+        });
+        tree.jobs().dropping.retain(|table| !tables.contains(table));
+        dropped?;
+        self.context.counters.add(Counter::TablesDropped, tables.len() as u64);
+        let (keyspace, tables) = (tree.name.to_string(), tables.len() as u64);
+        self.context.events.emit(Event::TablesDropped { keyspace, tables });
+        self.catalog.notify_stalled_writers();
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! The parts of a database, assembled from its manifest and its options.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use terrane_memtable::Pool;
+use terrane_policy::TableId;
+
+use crate::cache::BlockCache;
+use crate::engine::catalog::{Catalog, Trees, discard_table};
+use crate::engine::context::{Context, Health, Signals};
+use crate::engine::jobs::Jobs;
+use crate::engine::pipeline::Pipeline;
+use crate::engine::read::Reader;
+use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
+use crate::engine::write::Writer;
+use crate::error::Result;
+use crate::event::EventLog;
+use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord};
+use crate::memory::MemoryLedger;
+use crate::options::{Options, ReadMode, Settings};
+use crate::stats::Counters;
+use crate::storage::{Access, Lock};
+use crate::table::{ReadPath, Table, TableEnvironment};
+use crate::types::KeyspaceId;
+use crate::version::Version;
+
+/// The number of databases that this process has opened.
+static OPENINGS: AtomicU64 = AtomicU64::new(0);
+
+/// What opening a database found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// Whether the database was created by this opening.
+    pub(crate) is_new: bool,
+    /// The number of writes that were replayed from the log.
+    pub(crate) replayed_batches: u64,
+    /// The number of log records that survived a power failure and were dropped, because earlier ones
+    /// did not survive.
+    pub(crate) dropped_records: u64,
+    /// The number of damaged places of the manifest that were repaired from their copies.
+    pub(crate) healed: u64,
+}
+
+/// The parts of a database.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) context: Arc<Context>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) reader: Reader,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) writer: Writer,
+    /// The lock of the directory, until the database is closed.
+    pub(super) lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+impl Parts {
+    /// Assembles a database that accepts no writes yet and has no threads other than those of readers.
+    pub(super) fn assemble(
+        options: &Options,
+        settings: Settings,
+        dir: &Path,
+        state: &ManifestState,
+        manifest: Option<Manifest>,
+        lock: Option<Box<dyn Lock>>,
+    ) -> Result<Self> {
+        let context = Arc::new(context(options, settings, dir));
+        let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
+            (*id, open_tree(*id, keyspace, &context))
+        };
+        let trees: Trees = state.keyspaces.iter().map(open).collect();
+        let pipeline = Arc::new(Pipeline::new(&context, state.last_seq));
+        let catalog = Arc::new(Catalog::new(&context, &pipeline, trees, state, manifest));
+        let reader = Reader::new(&context, &pipeline)?;
+        let jobs = Jobs::new(&context, &pipeline, &catalog);
+        let writer = Writer::new(&context, &pipeline, &catalog, &jobs);
+        Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock: Mutex::new(lock) })
+    }
+}
+
+fn context(options: &Options, settings: Settings, dir: &Path) -> Context {
+    let components = options.components.clone();
+    let counters = Arc::new(Counters::default());
+    let events = Arc::new(EventLog::new(Arc::clone(&components.clock), components.listener));
+    let ledger = Arc::new(MemoryLedger::default());
+    let budget = settings.memory_budget_bytes();
+    let tables = Arc::new(TableEnvironment {
+        storage: Arc::clone(&components.storage),
+        read_path: read_path(settings.read_mode),
+        cache: BlockCache::new(budget / 2),
+        ledger: Arc::clone(&ledger),
+        counters: Arc::clone(&counters),
+        clock: Arc::clone(&components.clock),
+        counts_accesses: AtomicBool::new(false),
+        discard: discard_table,
+        not_removed: Mutex::default(),
+    });
+    Context {
+        // Relaxed: only the uniqueness of the number matters.
+        number: OPENINGS.fetch_add(1, Ordering::Relaxed),
+        dir: dir.to_owned(),
+        background: components.background,
+        storage: components.storage,
+        clock: components.clock,
+        counters,
+        ledger,
+        tables,
+        health: Health::new(Arc::clone(&events)),
+        events,
+        pool: Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX)),
+        signals: Signals::default(),
+        settings,
+    }
+}
+
+fn read_path(mode: ReadMode) -> ReadPath {
+    match mode {
+        ReadMode::Mapped => ReadPath::Mapped,
+        ReadMode::Cached => ReadPath::Cached(Access::Buffered),
+        ReadMode::Direct => ReadPath::Cached(Access::Direct),
+    }
+}
+
+fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Arc<Tree> {
+    let open = |record: &TableRecord| {
+        Table::new(record.file, Arc::clone(&record.info), &context.dir, &context.tables)
+    };
+    let tables: BTreeMap<TableId, Arc<Table>> =
+        keyspace.tables.iter().map(|(id, record)| (*id, open(record))).collect();
+    let version = Version::new(keyspace.shape.clone(), &tables);
+    let design = keyspace.design.clone();
+    let memtable = new_memtable(&design, &context.pool, None);
+    let active = ActiveMemtable::new(memtable, keyspace.flushed);
+    let tree = Tree::new(id, &keyspace.name, design, version, active);
+    tree.set_design_before(keyspace.design_before.clone());
+    tree
+}

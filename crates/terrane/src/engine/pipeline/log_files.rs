@@ -1,0 +1,156 @@
+//! Segments of the log that are created, cleaned and ended, and syncs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{LogTask, Pipeline};
+use crate::error::Result;
+use crate::types::{Lsn, SeqNo};
+use crate::wal::{HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare};
+
+impl Pipeline {
+    /// Begins to accept writes, with sequence numbers from `next_seq`.
+    pub(crate) fn start(&self, log: LogWriter, next_seq: SeqNo) {
+        let mut state = self.lock();
+        state.next_seq = next_seq;
+        state.log = Some(log);
+    }
+
+    /// The state of syncs, for the log.
+    pub(crate) fn log_sync(&self) -> std::sync::Arc<LogSync> {
+        std::sync::Arc::clone(&self.log_sync)
+    }
+
+    /// The end of the log.
+    pub(crate) fn log_end(&self) -> Lsn {
+        self.lock().log.as_ref().map_or(Lsn(0), LogWriter::end)
+    }
+
+    /// The files of the log.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.lock().log.as_ref().map(LogWriter::files).unwrap_or_default()
+    }
+
+    /// Keeps all segments while `is_pinned`.
+    pub(crate) fn pin_log(&self, is_pinned: bool) {
+        if let Some(log) = &mut self.lock().log {
+            log.pin(is_pinned);
+        }
+    }
+
+    /// Makes the log durable up to `end`. Syncs are shared among writers.
+    pub(crate) fn sync_to(&self, end: Lsn) -> Result<()> {
+        self.log_sync.sync(end)
+    }
+
+    /// Makes the whole log durable. A failure is final for the database.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        let synced = self.log_sync.sync(self.log_sync.written());
+        synced.inspect_err(|error| self.context.health.fail(error.clone()))
+    }
+
+    /// Fails the database if the append that just failed did so in a sync: then no more writes are
+    /// accepted.
+    #[cold]
+    pub(crate) fn check_log(&self) {
+        if let Some(error) = self.log_sync.failure() {
+            self.context.health.fail(error);
+        }
+    }
+
+    /// Requests a spare segment from the flush thread.
+    pub(crate) fn request_spare(&self, spare: WantedSpare) {
+        self.tasks.request_spare(spare);
+        self.context.signals.wake();
+    }
+
+    /// Requests the preparations for the next writes to a segment from the log thread.
+    pub(crate) fn prepare(&self, ahead: SegmentRequests) {
+        self.tasks.prepare(ahead);
+    }
+
+    /// Requests a sync of the log within `interval`.
+    #[inline]
+    pub(crate) fn sync_within(&self, interval: Duration) {
+        self.tasks.sync_within(interval);
+    }
+
+    /// Creates the spare segment that was requested, if any.
+    pub(crate) fn make_spare(&self) {
+        if let Some(spare) = self.tasks.take_spare() {
+            self.provide_spare(spare);
+        }
+    }
+
+    fn provide_spare(&self, spare: WantedSpare) {
+        let made = spare.make(&*self.context.storage, &self.context.dir).ok();
+        if let Some(log) = &mut self.lock().log {
+            log.give_spare(made);
+        }
+    }
+
+    /// Cleans freed segments, or leaves that to the log thread if there is one.
+    pub(crate) fn clean_segments(&self, segments: Vec<WantedClean>) {
+        if self.context.is_inline() {
+            segments.into_iter().for_each(|segment| self.clean_segment(segment));
+        } else {
+            self.tasks.clean(segments);
+        }
+    }
+
+    /// Cleans a segment, so that the log can reuse it.
+    fn clean_segment(&self, segment: WantedClean) {
+        let cleaned = segment.make(&*self.context.storage).ok();
+        if let Some(log) = &mut self.lock().log {
+            log.give_cleaned(cleaned);
+        }
+    }
+
+    /// Ends the current segment if `is_due` holds for it. A failure is retried by a later call.
+    pub(crate) fn end_segment_if(&self, is_due: impl Fn(&LogWriter) -> bool) {
+        let wanted = match &mut self.lock().log {
+            Some(log) if is_due(log) => log.wanted_to_end(),
+            _ => return,
+        };
+        // Created without the lock, which would stall writers.
+        if let Some(spare) = wanted {
+            self.provide_spare(spare);
+        }
+        let ended = match &mut self.lock().log {
+            Some(log) if is_due(log) => log.end_segment(),
+            _ => return,
+        };
+        match ended {
+            Ok(None) => {}
+            Ok(Some(header)) => self.sync_header(&header),
+            Err(_) => self.check_log(),
+        }
+    }
+
+    fn sync_header(&self, header: &HeaderSync) {
+        if let Err(error) = self.log_sync.sync_header(header) {
+            self.context.health.fail(error);
+        }
+    }
+
+    /// The log thread: syncs the log when that is due, prepares the pages that writers fill next, and
+    /// cleans segments for reuse.
+    pub(crate) fn run_log_thread(&self) {
+        while let Some(task) = self.tasks.next(&self.context.signals) {
+            match task {
+                LogTask::PreparePages(pages) => {
+                    pages.make();
+                    self.context.pool.prepare();
+                }
+                LogTask::SyncHeader(header) => self.sync_header(&header),
+                LogTask::Clean(segment) => self.clean_segment(segment),
+                // A failure fails the database, where writers find it.
+                LogTask::Sync => drop(self.sync_log()),
+            }
+        }
+        // This thread is the only one that would do it in time.
+        if self.tasks.take_sync() {
+            drop(self.sync_log());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The work of the log thread: syncs that are due, and preparations before writers need them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::engine::context::Signals;
+use crate::wal::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
+
+/// Work that writers leave to the log thread and the flush thread.
+#[derive(Debug, Default)]
+pub(super) struct LogTasks {
+    queue: Mutex<Queue>,
+    /// There may be a task for the log thread.
+    changed: Condvar,
+    /// `Queue::sync_due` is set, or about to be.
+    is_sync_due: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// A spare segment to be created, by the flush thread.
+    spare: Option<WantedSpare>,
+    /// Pages of the log that writers will soon fill.
+    pages: Option<WantedPages>,
+    /// The header of the current segment.
+    header: Option<Arc<HeaderSync>>,
+    /// Segments to be cleaned, so that the log can reuse them.
+    unclean: Vec<WantedClean>,
+    /// When the log must be synced next.
+    sync_due: Option<Instant>,
+}
+
+/// A task of the log thread.
+pub(crate) enum LogTask {
+    PreparePages(WantedPages),
+    SyncHeader(Arc<HeaderSync>),
+    Clean(WantedClean),
+    Sync,
+}
+
+impl LogTasks {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the log thread.
+    pub(super) fn wake(&self) {
+        // Taken so that the thread is not between its check and its wait.
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Requests a spare segment.
+    pub(super) fn request_spare(&self, spare: WantedSpare) {
+        self.lock().spare = Some(spare);
+    }
+
+    pub(super) fn take_spare(&self) -> Option<WantedSpare> {
+        self.lock().spare.take()
+    }
+
+    /// Requests the preparations for the next writes to a segment. Without a log thread, a writer
+    /// does them when it has to.
+    pub(super) fn prepare(&self, ahead: SegmentRequests) {
+        let mut queue = self.lock();
+        queue.pages = ahead.pages;
+        if ahead.header.is_some() {
+            queue.header = ahead.header;
+        }
+        drop(queue);
+        self.changed.notify_all();
+    }
+
+    /// Requests that segments be cleaned.
+    pub(super) fn clean(&self, segments: Vec<WantedClean>) {
+        if !segments.is_empty() {
+            self.lock().unclean.extend(segments);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Requests a sync of the log within `interval`.
+    #[inline]
+    pub(super) fn sync_within(&self, interval: Duration) {
+        // Acquire pairs with the release in `next`: a writer that finds a sync due wrote before the
+        // log thread began it.
+        if !self.is_sync_due.swap(true, Ordering::AcqRel) {
+            self.lock().sync_due = Some(Instant::now() + interval);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Returns whether a sync was due, which no longer is.
+    pub(super) fn take_sync(&self) -> bool {
+        self.lock().sync_due.take().is_some()
+    }
+
+    /// Waits for the next task of the log thread; `None` if the database is stopping.
+    pub(super) fn next(&self, signals: &Signals) -> Option<LogTask> {
+        while !signals.is_stopping() {
+            let mut queue = self.lock();
+            if let Some(pages) = queue.pages.take() {
+                return Some(LogTask::PreparePages(pages));
+            }
+            if let Some(header) = queue.header.take() {
+                return Some(LogTask::SyncHeader(header));
+            }
+            let is_due = queue.sync_due.is_some_and(|due| due <= Instant::now());
+            if !is_due && let Some(segment) = queue.unclean.pop() {
+                return Some(LogTask::Clean(segment));
+            }
+            let left = queue.sync_due.map(|due| due.saturating_duration_since(Instant::now()));
+            match left {
+                // Checked again with the lock, which `wake` takes after the flag is set: otherwise
+                // its notification could be missed.
+                _ if signals.is_stopping() => {}
+                None => {
+                    let waited = self.changed.wait(queue);
+                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                }
+                Some(Duration::ZERO) => {
+                    queue.sync_due = None;
+                    drop(queue);
+                    // Release pairs with the exchange in `sync_within`.
+                    self.is_sync_due.store(false, Ordering::Release);
+                    return Some(LogTask::Sync);
+                }
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(queue, left);
+                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                }
+            }
+        }
+        None
+    }
+}

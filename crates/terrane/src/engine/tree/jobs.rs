@@ -1,0 +1,108 @@
+//! The background jobs of one tree, and the tables that no job may take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_policy::compaction::Input;
+use terrane_policy::{Compaction, Cursors, Output, Placement, Reason, TableId, TreeShape};
+
+use super::covered::CoveredTables;
+use crate::error::Error;
+use crate::table::TableFileId;
+
+/// Identifies a compaction from the moment it is picked until it ends; also the id by which the
+/// scheduler knows it. Ids are given in the order in which jobs are picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct JobId(pub(crate) u64);
+
+/// A compaction that was picked and has not ended.
+#[derive(Debug)]
+pub(crate) struct RunningCompaction {
+    pub(crate) id: JobId,
+    pub(crate) compaction: Arc<Compaction>,
+}
+
+/// The jobs of a tree that are in progress.
+#[derive(Debug, Default)]
+pub(crate) struct TreeJobs {
+    pub(crate) is_flushing: bool,
+    /// The merge of the flush in progress, if it merges.
+    pub(crate) flushing: Option<Compaction>,
+    pub(crate) compactions: Vec<RunningCompaction>,
+    pub(crate) cursors: Cursors,
+    /// Tables that could not be read, with the errors. No job takes them.
+    pub(crate) unreadable: BTreeMap<TableId, Error>,
+    /// Tables that are being dropped because range tombstones cover them.
+    pub(crate) dropping: Vec<TableId>,
+    pub(crate) covered: CoveredTables,
+    /// A late-delete event was emitted and is still current.
+    pub(crate) are_deletes_late: bool,
+}
+
+impl TreeJobs {
+    /// Enters a compaction that was picked.
+    pub(crate) fn begin(&mut self, id: JobId, compaction: &Arc<Compaction>) {
+        self.compactions.push(RunningCompaction { id, compaction: Arc::clone(compaction) });
+    }
+
+    /// Removes a compaction that has ended.
+    pub(crate) fn end(&mut self, id: JobId) {
+        self.compactions.retain(|running| running.id != id);
+    }
+
+    /// The compactions in progress, and the merge of a flush.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &Compaction> {
+        self.compactions.iter().map(|running| &*running.compaction).chain(&self.flushing)
+    }
+
+    /// Whether any job is in progress.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_flushing || !self.compactions.is_empty() || !self.dropping.is_empty()
+    }
+
+    /// Records the damage by which a compaction failed. No job takes the damaged table from now on.
+    pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
+        let Error::Corruption(place) = error else { return };
+        let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        let damaged = TableFileId::of_file_name(name).map(|file| TableId(file.number));
+        let tables: Vec<_> = match damaged.filter(|table| compaction.takes(*table)) {
+            Some(table) => vec![table],
+            // The error does not name an input. All of them are recorded, so that the same compaction
+            // is not picked again.
+            None => compaction.tables().map(|table| table.id).collect(),
+        };
+        for table in tables {
+            self.unreadable.entry(table).or_insert_with(|| error.clone());
+        }
+    }
+
+    /// The damage that prevents a compaction: that of one of its inputs, or else that of any table.
+    pub(crate) fn damage_to(&self, compaction: &Compaction) -> Option<Error> {
+        let mut taken = self.unreadable.iter().filter(|(table, _)| compaction.takes(**table));
+        taken.next().or_else(|| self.unreadable.iter().next()).map(|(_, error)| error.clone())
+    }
+
+    /// Everything that a new compaction must not conflict with: running jobs, tables that are being
+    /// dropped, and unreadable tables.
+    pub(crate) fn busy(&self, shape: &TreeShape) -> Vec<Compaction> {
+        self.claims(shape, |id| self.unreadable.contains_key(id) || self.dropping.contains(id))
+    }
+
+    /// Of [`Self::busy`], the jobs that will end: all but unreadable tables.
+    pub(crate) fn ending(&self, shape: &TreeShape) -> Vec<Compaction> {
+        self.claims(shape, |id| self.dropping.contains(id))
+    }
+
+    /// The running jobs, and for each table that `is_claimed` a compaction that takes it alone.
+    fn claims(&self, shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compaction> {
+        let mut all: Vec<Compaction> = self.running().cloned().collect();
+        for place in shape.places().filter(|place| is_claimed(&place.table.id)) {
+            let input =
+                Input { level: place.level, run: place.run, tables: vec![Arc::clone(place.table)] };
+            let output = Output { level: place.level, placement: Placement::Join(place.run) };
+            let reason = Reason::Manual { level: place.level };
+            all.push(Compaction { inputs: vec![input], output, reason });
+        }
+        all
+    }
+}

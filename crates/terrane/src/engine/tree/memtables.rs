@@ -1,0 +1,180 @@
+//! The configuration of a memtable of each kind, and the choice of a kind by use.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use terrane_memtable::{
+    Config, DrainInsert, FloDbConfig, HashView, LowerLevel, Memtable, Pool, Update, VectorQuery,
+};
+use terrane_policy::flodb::{self, FloDb};
+use terrane_policy::memtable_choice::{self, Choice, Mix, choose};
+use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
+
+/// The size of a bucket of the Membuffer, and its capacity in keys.
+const BUCKET_BYTES: u64 = 64;
+const BUCKET_KEYS: u64 = 6;
+
+/// The assumed size of an entry before there are any.
+const ENTRY_BYTES_GUESS: u64 = 200;
+
+/// Buckets fill unevenly: the Membuffer gets space for three keys for every two that it should hold.
+const SPARE: (u64, u64) = (3, 2);
+
+/// The kind that was chosen for the memtables of a tree whose design leaves it open.
+#[derive(Debug, Default)]
+pub(super) struct MemtableChoice {
+    last: Mutex<Option<LastChoice>>,
+}
+
+#[derive(Debug)]
+struct LastChoice {
+    choice: Choice,
+    /// It differs from the choice before, and has not been reported yet.
+    is_news: bool,
+    /// Operations that were too few to choose by, counted for the next choice.
+    left_over: Mix,
+}
+
+impl MemtableChoice {
+    fn lock(&self) -> MutexGuard<'_, Option<LastChoice>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Creates the memtable that follows `active`. `operations` returns the operations of the tree
+    /// since the last rotation.
+    pub(super) fn next_memtable(
+        &self,
+        design: &Design,
+        active: &Memtable,
+        pool: &Arc<Pool>,
+        operations: impl FnOnce() -> Mix,
+    ) -> Arc<Memtable> {
+        let mut last = self.lock();
+        if design.memtable != MemtableKind::Auto {
+            *last = None;
+            return new_memtable(design, pool, Some(active));
+        }
+        let before = last.take();
+        let present = before.as_ref().map(|before| before.choice.kind);
+        let left_over = before.as_ref().map(|before| before.left_over).unwrap_or_default();
+        let recent = operations().and(&left_over);
+        let next = choose(&recent, present, design.buffer_bytes);
+        let is_too_little = recent.total() < memtable_choice::OPERATIONS_MIN;
+        let chosen = last.insert(LastChoice {
+            is_news: before.is_some_and(|before| before.is_news) || present != Some(next.kind),
+            left_over: if is_too_little { recent } else { Mix::default() },
+            choice: next,
+        });
+        memtable_of(chosen.choice.kind, design.buffer_bytes, pool, Some(active))
+    }
+
+    /// Returns the last choice if it differs from the one before and has not been returned yet.
+    pub(super) fn take_news(&self) -> Option<Choice> {
+        let mut last = self.lock();
+        let last = last.as_mut().filter(|last| last.is_news)?;
+        last.is_news = false;
+        Some(last.choice.clone())
+    }
+
+    /// Returns the last choice.
+    pub(super) fn last(&self) -> Option<Choice> {
+        self.lock().as_ref().map(|last| last.choice.clone())
+    }
+}
+
+/// Creates an empty memtable for a design, to replace `before`.
+pub(crate) fn new_memtable(
+    design: &Design,
+    pool: &Arc<Pool>,
+    before: Option<&Memtable>,
+) -> Arc<Memtable> {
+    memtable_of(design.memtable, design.buffer_bytes, pool, before)
+}
+
+fn memtable_of(
+    kind: MemtableKind,
+    buffer_bytes: u64,
+    pool: &Arc<Pool>,
+    before: Option<&Memtable>,
+) -> Arc<Memtable> {
+    let config = memtable_config(kind, buffer_bytes, before);
+    match before {
+        Some(before) => Memtable::new_after(before, config, pool),
+        None => Memtable::new_to_learn(config, pool),
+    }
+}
+
+/// Returns the configuration of a memtable of a kind. A kind that is left open is the default kind
+/// until there are operations to choose by.
+pub(crate) fn memtable_config(
+    kind: MemtableKind,
+    buffer_bytes: u64,
+    before: Option<&Memtable>,
+) -> Config {
+    let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let hash_view = |view| match view {
+        OrderedView::Kept => HashView::Kept,
+        OrderedView::Copy => HashView::Copy,
+    };
+    match kind {
+        MemtableKind::Auto | MemtableKind::BTree => Config::BTree,
+        MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
+        MemtableKind::Vector { prealloc_bytes, query } => Config::Vector {
+            prealloc_bytes: in_memory(prealloc_bytes),
+            query: match query {
+                policy::VectorQuery::Resort => VectorQuery::Resort,
+                policy::VectorQuery::Copy => VectorQuery::Copy,
+                policy::VectorQuery::Scan => VectorQuery::Scan,
+            },
+        },
+        MemtableKind::HashSkipList { prefix, buckets, height, view } => Config::HashSkipList {
+            prefix: prefix.into(),
+            buckets: buckets as usize,
+            height,
+            view: hash_view(view),
+        },
+        MemtableKind::HashLinkedList { prefix, buckets, threshold, view } => {
+            Config::HashLinkedList {
+                prefix: prefix.into(),
+                buckets: buckets as usize,
+                threshold: threshold as usize,
+                view: hash_view(view),
+            }
+        }
+        MemtableKind::HashVector { prefix, buckets, view } => Config::HashVector {
+            prefix: prefix.into(),
+            buckets: buckets as usize,
+            view: hash_view(view),
+        },
+        MemtableKind::FloDb(flodb) => Config::FloDb(flodb_config(flodb, buffer_bytes, before)),
+    }
+}
+
+/// Returns the configuration of a FloDB memtable. The Membuffer is sized by the entries of the
+/// memtable before it.
+fn flodb_config(flodb: FloDb, buffer_bytes: u64, before: Option<&Memtable>) -> FloDbConfig {
+    let seen = before.filter(|before| before.len() > 100);
+    let entry_bytes = seen
+        .map_or(ENTRY_BYTES_GUESS, |before| (before.filled_bytes() / before.len()).max(1) as u64);
+    let front_bytes = buffer_bytes / 100 * u64::from(flodb.membuffer_percent);
+    let keys = front_bytes / entry_bytes * SPARE.0 / SPARE.1;
+    // With small entries, the hash table itself takes at most half.
+    let most = front_bytes / 2 / BUCKET_BYTES;
+    let buckets =
+        if flodb.membuffer_percent == 0 { 0 } else { (keys / BUCKET_KEYS).min(most).max(1) };
+    FloDbConfig {
+        buckets: usize::try_from(buckets).unwrap_or(usize::MAX),
+        partition_bits: flodb.partition_bits,
+        lower: match flodb.lower {
+            flodb::LowerLevel::BTree => LowerLevel::BTree,
+            flodb::LowerLevel::SkipList => LowerLevel::SkipList,
+        },
+        insert: match flodb.insert {
+            flodb::DrainInsert::Single => DrainInsert::Single,
+            flodb::DrainInsert::Multi => DrainInsert::Multi,
+        },
+        update: match flodb.update {
+            flodb::Update::InPlace => Update::InPlace,
+            flodb::Update::Versions => Update::Versions,
+        },
+    }
+}

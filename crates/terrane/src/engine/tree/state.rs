@@ -1,0 +1,159 @@
+//! The state of a tree that readers see, and the memtables in it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use terrane_memtable::{Memtable, Padded};
+use terrane_policy::{Admission, Pressure};
+
+use super::usage::Usage;
+use crate::event::FlushReason;
+use crate::types::{Lsn, SeqNo};
+use crate::version::Version;
+
+/// The memtable that is written to, and the part of the log that it covers.
+#[derive(Debug)]
+pub(crate) struct ActiveMemtable {
+    pub(crate) memtable: Arc<Memtable>,
+    /// All its entries are at or after this position of the log.
+    pub(crate) begins: Lsn,
+    /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
+    since_micros: AtomicU64,
+    /// Bytes that can be written before it must be measured again; accessed under the writer lock.
+    /// Padded because every write changes it, while all threads read the neighbouring fields.
+    space: Padded<AtomicU64>,
+}
+
+impl ActiveMemtable {
+    pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
+        Self { memtable, begins, since_micros: AtomicU64::new(0), space: Padded::default() }
+    }
+
+    /// Reserves `bytes` of the last measured free space; false if it does not suffice and the memtable
+    /// must be measured again.
+    #[inline]
+    pub(crate) fn reserve(&self, bytes: u64) -> bool {
+        // Relaxed, and no exchange: the writer lock admits one thread at a time.
+        let space = self.space.load(Ordering::Relaxed).checked_sub(bytes);
+        space.is_some_and(|space| {
+            self.space.store(space, Ordering::Relaxed);
+            true
+        })
+    }
+
+    /// Sets the free space after a measurement.
+    pub(crate) fn set_space(&self, bytes: u64) {
+        self.space.store(bytes, Ordering::Relaxed);
+    }
+
+    /// When its first entry was written; `None` while that is unknown.
+    pub(crate) fn since_micros(&self) -> Option<u64> {
+        // Relaxed: a stale value only delays a flush, until the next look.
+        Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
+    }
+
+    /// Records that it has an entry by now. Returns true if that was not recorded before.
+    pub(crate) fn record_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
+        let is_first = self.since_micros.load(Ordering::Relaxed) == 0;
+        if is_first {
+            self.since_micros.store(now_micros().max(1), Ordering::Relaxed);
+        }
+        is_first
+    }
+}
+
+/// A memtable that accepts no more writes and waits to be flushed.
+#[derive(Debug)]
+pub(crate) struct ImmutableMemtable {
+    pub(crate) memtable: Arc<Memtable>,
+    /// All its entries are before this position of the log.
+    pub(crate) ends: Lsn,
+    /// Its largest sequence number. Once that is visible, all its entries are inserted.
+    pub(crate) last_seq: SeqNo,
+    /// When its first entry was written, in microseconds since the Unix epoch, if that is recorded.
+    pub(crate) since_micros: Option<u64>,
+    /// Why it is flushed.
+    pub(crate) reason: FlushReason,
+}
+
+impl ImmutableMemtable {
+    /// Makes the active memtable immutable; the log is at `ends`, the sequence numbers at `last_seq`.
+    pub(crate) fn new(
+        active: &ActiveMemtable,
+        ends: Lsn,
+        last_seq: SeqNo,
+        reason: FlushReason,
+    ) -> Self {
+        let (memtable, since_micros) = (Arc::clone(&active.memtable), active.since_micros());
+        Self { memtable, ends, last_seq, since_micros, reason }
+    }
+}
+
+/// What readers see of a tree. Never changed, only replaced.
+#[derive(Debug)]
+pub(crate) struct TreeState {
+    pub(crate) active: Arc<ActiveMemtable>,
+    /// Memtables that wait to be flushed, newest first.
+    pub(crate) immutables: Vec<Arc<ImmutableMemtable>>,
+    pub(crate) version: Arc<Version>,
+    /// Whether writers may continue.
+    pub(crate) admission: Admission,
+    /// When the present cause of stalls began, if writers are stalled or delayed.
+    pub(crate) stalled_since: Option<Instant>,
+    /// The time per operation at the maximum rate of the design; 0 without one.
+    pub(crate) nanos_per_write: u64,
+    /// How the memtables are used, for designs that leave their kind open.
+    pub(crate) usage: Arc<Usage>,
+    /// The number of states before this one.
+    pub(super) number: u64,
+}
+
+/// The parts of a state that a change may replace.
+#[derive(Debug)]
+pub(crate) struct NextState {
+    pub(crate) active: Arc<ActiveMemtable>,
+    pub(crate) immutables: Vec<Arc<ImmutableMemtable>>,
+    pub(crate) version: Arc<Version>,
+}
+
+impl TreeState {
+    /// All memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        let immutables = self.immutables.iter().map(|immutable| &immutable.memtable);
+        std::iter::once(&self.active.memtable).chain(immutables)
+    }
+
+    /// Whether a memtable reclaims versions that no reader needs. If so, a reader that reads more than
+    /// once at one sequence number must hold that number.
+    pub(crate) fn forgets(&self) -> bool {
+        self.memtables().any(|memtable| memtable.forgets())
+    }
+
+    /// Bytes that the memtables have taken from the allocator.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.memtables().map(|memtable| memtable.memory().total_bytes()).sum()
+    }
+
+    /// The oldest log position that the active memtable needs; `None` if it is empty, or if there are
+    /// immutable memtables.
+    pub(crate) fn log_begins(&self) -> Option<Lsn> {
+        // The oldest immutable memtable begins where the tables end, a position that only the
+        // manifest knows.
+        let is_oldest = self.immutables.is_empty() && !self.active.memtable.is_empty();
+        is_oldest.then_some(self.active.begins)
+    }
+
+    /// Whether all memtables are empty.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.immutables.is_empty() && self.active.memtable.is_empty()
+    }
+}
+
+/// The pressure that delays or stops writers, if any.
+pub(crate) fn pressure_of(admission: &Admission) -> Option<Pressure> {
+    match admission {
+        Admission::Proceed => None,
+        Admission::Delay(pressure) | Admission::Stop(pressure) => Some(*pressure),
+    }
+}

@@ -1,0 +1,85 @@
+//! Inserts operations into memtables.
+
+use terrane_memtable::{Entry, InsertOutcome, Memtable};
+
+use crate::batch::Op;
+use crate::engine::tree::Tree;
+use crate::types::{EntryKind, SeqNo};
+
+/// The number of operations of a batch that are inserted together.
+const GROUP: usize = 24;
+
+/// Operations of a batch that are inserted into a memtable together, if that is cheaper. Their order
+/// does not matter, because a batch becomes visible as a whole.
+pub(super) struct InsertGroup<'a> {
+    memtable: Option<&'a Memtable>,
+    entries: [Entry<'a>; GROUP],
+    len: usize,
+}
+
+impl Default for InsertGroup<'_> {
+    fn default() -> Self {
+        let none = Entry { key: &[], seq: 0, kind: EntryKind::Tombstone, value: &[] };
+        Self { memtable: None, entries: [none; GROUP], len: 0 }
+    }
+}
+
+impl<'a> InsertGroup<'a> {
+    /// Adds an operation; false if it must be inserted alone.
+    pub(super) fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
+        let (key, kind, value) = match *op {
+            Op::Put { key, value } => (key, EntryKind::Value, value),
+            Op::Delete { key } => (key, EntryKind::Tombstone, &[][..]),
+            Op::DeleteRange { .. } => return false,
+        };
+        if !memtable.takes_groups() {
+            return false;
+        }
+        let is_same = self.memtable.is_some_and(|one| std::ptr::eq(one, memtable));
+        if !is_same || self.len == GROUP {
+            self.insert();
+            self.memtable = Some(memtable);
+        }
+        self.entries[self.len] = Entry { key, seq, kind, value };
+        self.len += 1;
+        true
+    }
+
+    /// Inserts the operations of the group.
+    pub(super) fn insert(&mut self) {
+        if let Some(memtable) = self.memtable {
+            memtable.insert_all(&self.entries[..self.len]);
+        }
+        self.len = 0;
+    }
+}
+
+/// Removes the range around a key that is about to be written from the ranges in which scans found
+/// nothing, and counts the write.
+#[inline]
+pub(super) fn record_put(tree: &Tree, op: &Op<'_>) {
+    if let Op::Put { key, .. } = op {
+        tree.dead().before_put(key);
+        tree.usage().write(key);
+    }
+}
+
+/// Inserts one operation, of a batch that began at `first`, into a memtable; see [`Memtable::update`]
+/// for the horizon.
+#[inline]
+pub(crate) fn insert_one(
+    memtable: &Memtable,
+    op: &Op<'_>,
+    seq: SeqNo,
+    first: SeqNo,
+    horizon: impl FnOnce() -> SeqNo,
+) -> InsertOutcome {
+    match *op {
+        Op::Put { key, value } => memtable.update(key, seq, EntryKind::Value, value, horizon),
+        Op::Delete { key } => memtable.update(key, seq, EntryKind::Tombstone, &[], horizon),
+        Op::DeleteRange { start, end } => {
+            memtable.insert_range_tombstone(start, end, seq, first);
+            InsertOutcome::default()
+        }
+    }
+}
