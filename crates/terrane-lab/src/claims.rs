@@ -21,8 +21,6 @@
 //! | [`phases`] | `memtable=auto` on a workload that changes |
 //! | [`guide`] | the paper's questions, answered |
 //! | [`flodb`] | another paper: two levels in memory |
-//! | [`stability`] | another: write stalls and merge schedulers |
-//! | [`simulated`] | the same at the paper's scale, in the simulator |
 
 mod dent;
 mod flodb;
@@ -39,8 +37,6 @@ mod phases;
 mod range;
 mod report;
 mod setting;
-pub mod simulated;
-mod stability;
 mod sweeps;
 
 use std::path::PathBuf;
@@ -98,12 +94,24 @@ pub fn document(paper: Paper, options: &ClaimsOptions) -> Result<String> {
     match paper {
         Paper::Memtables => memtables(options, &scratch, &machine),
         Paper::Compaction => measured("compaction", options),
-        Paper::Stability => stability::document(scale, rounds, seed, scratch.path(), &machine),
+        Paper::Stability => measured("stability", options),
         Paper::Flodb | Paper::Dent => {
             let sizes = flodb::Sizes { scale, rounds, seed, threads: threads.clone() };
             flodb::document(sizes, scratch.path(), &machine)
         }
     }
+}
+
+/// Simulates the claims on stability at the paper's scale, and returns the document, in Markdown:
+/// phases of `hours` of virtual time on trees of `records` records.
+///
+/// # Errors
+///
+/// If a design cannot be parsed.
+pub fn simulated(hours: f64, records: u64) -> Result<String> {
+    let options = ExperimentOptions { phase_hours: hours, records, ..ExperimentOptions::default() };
+    let experiment = experiments::find("stability-simulated").context("no such experiment")?;
+    experiments::document(&experiment.run(&options)?)
 }
 
 /// The document of an experiment whose claims are data.

@@ -6,8 +6,10 @@
 //! | module | one line |
 //! |---|---|
 //! | [`compaction`] | compaction strategies, by counts |
+//! | [`stability`] | write stalls and merge schedulers, on files and simulated |
 
 mod compaction;
+mod stability;
 
 use std::path::PathBuf;
 
@@ -86,7 +88,7 @@ impl Experiment {
 }
 
 /// All experiments.
-pub const ALL: &[Experiment] = &[compaction::EXPERIMENT];
+pub const ALL: &[Experiment] = &[compaction::EXPERIMENT, stability::MEASURED, stability::SIMULATED];
 
 /// Finds an experiment by its name.
 #[must_use]

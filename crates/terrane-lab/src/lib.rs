@@ -19,7 +19,7 @@
 //! | [`replay`] | files of operations, replayed |
 //! | [`cs265`] | the command language of CS 265 |
 //! | [`entries`], [`literal`] | keys and values: in files, as people write them |
-//! | [`document`] | claims and tables as Markdown |
+//! | [`document`] | tables in Markdown |
 //! | [`spec`], [`named_design`] | designs as users write them, with a name for results |
 //! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
 //! | [`json`] | conventions of all JSON output |

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::claims::ClaimFile;
 use super::expression::Expression;
 use super::verdict::{ClaimOutcome, ClaimVerdict};
+use crate::document;
 use crate::results::{Results, Table};
 
 /// A line of a section that a table with this title replaces: `[table: TITLE]`.
@@ -59,14 +60,8 @@ fn with_tables(text: &str, results: &Results) -> String {
 }
 
 fn write_table(text: &mut String, table: &Table) {
-    let _ = write!(text, "| {} |\n|", table.headers.join(" | "));
-    for (index, _) in table.headers.iter().enumerate() {
-        text.push_str(if index == 0 { "---|" } else { "---:|" });
-    }
-    text.push('\n');
-    for row in &table.rows {
-        let _ = writeln!(text, "| {} |", row.join(" | "));
-    }
+    let headers: Vec<&str> = table.headers.iter().map(String::as_str).collect();
+    text.push_str(&document::table(&headers, &table.rows));
 }
 
 fn write_claims(text: &mut String, verdicts: &[ClaimVerdict]) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use terrane_lab::claims::simulated;
+use terrane_lab::claims;
 
 use crate::exit::Exit;
 use crate::output::write_document;
@@ -29,7 +29,7 @@ pub(super) struct ClaimsArgs {
 impl ClaimsArgs {
     /// Plays everything, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
-        let text = simulated::document(self.hours, self.records)?;
+        let text = claims::simulated(self.hours, self.records)?;
         write_document(self.output.as_deref(), &text)?;
         Ok(Exit::Done)
     }

@@ -1,0 +1,117 @@
+//! Stability on this engine, with files.
+//!
+//! Everything is smaller than in the paper by one factor, including the budget of flushes and merges,
+//! which is the only scarce resource. Therefore many databases run side by side, each in a phase of
+//! its own, without slowing each other down, and other load on the machine hardly shows.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`sizes`] | sizes, times and designs |
+//! | [`database`] | a database before, during and after its phase |
+//! | [`stage`] | phases that run at the same time |
+//! | [`simulator`] | the same sizes in the simulator |
+//! | [`queries`] | queries of a reader next to the writers (Fig. 13, 14) |
+//! | [`indexes`] | secondary indexes, of the extended version |
+//! | [`defaults`] | the scheduler and the limit of the default design |
+
+mod database;
+mod defaults;
+mod indexes;
+mod queries;
+mod simulator;
+mod sizes;
+mod stage;
+
+use anyhow::Result;
+
+use super::figures::{self, StabilityScale};
+use super::phase;
+use super::plan::play;
+use crate::experiments::{Experiment, ExperimentOptions};
+use crate::machine::Machine;
+use crate::progress;
+use crate::results::{Metric, Results};
+use crate::scratch::Scratch;
+use sizes::{PAPER_MEMTABLES, StabilitySizes};
+use stage::SideBySide;
+
+pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {
+    name: "stability",
+    paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
+    about: "write stalls and merge schedulers: two-phase evaluation on files",
+    figures: &["Fig. 1", "Fig. 6 to 18"],
+    metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
+    claims: include_str!("../../../claims/stability.toml"),
+    run,
+};
+
+const METRICS: &[Metric] = &[
+    Metric { name: "machine", about: "the machine, as text" },
+    Metric { name: "scale", about: "the factor by which sizes and times are scaled" },
+    Metric { name: "rounds", about: "rounds of the default design" },
+    Metric { name: "budget", about: "bytes a second of flushes and merges" },
+    Metric { name: "buffer_bytes", about: "bytes of a memtable" },
+    Metric { name: "records", about: "records of a tree" },
+    Metric { name: "seconds", about: "length of a phase" },
+    Metric { name: "memtables", about: "memtables that the budget can write in a phase" },
+    Metric { name: "paper_memtables", about: "the same, of the paper" },
+    Metric {
+        name: "speed_up",
+        about: "how many times faster than in the paper a memtable is written",
+    },
+    Metric { name: "short", about: "latencies above this come from stalls, seconds" },
+    Metric { name: "phases", about: "phases that were played" },
+    Metric { name: "eager_cause", about: "the longest stall cause with eager indexes, as text" },
+    Metric { name: "lazy_cause", about: "the longest stall cause with lazy indexes, as text" },
+    Metric { name: "default_p99", about: "p99 of the default design, seconds, by arrivals" },
+    Metric { name: "default_p99_9", about: "p99.9 of the default design, seconds, by arrivals" },
+    Metric {
+        name: "default_slowest",
+        about: "share of the slowest second of the default design, by arrivals",
+    },
+    Metric {
+        name: "default_name",
+        about: "scheduler, limit and violation of the default design, as text",
+    },
+    Metric {
+        name: "winners",
+        about: "schedulers and limits that beat those of the default design",
+    },
+    Metric { name: "winner_names", about: "their names, as text" },
+];
+
+fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+    let sizes = StabilitySizes { scale: options.scale, rounds: options.rounds, seed: options.seed };
+    let scratch = Scratch::temporary("terrane-claims-")?;
+    results.record_text("machine", Machine::here(scratch.path()).to_string());
+    let buffer_bytes = sizes.buffer_bytes() as f64;
+    for (metric, value) in [
+        ("scale", sizes.scale),
+        ("rounds", sizes.rounds as f64),
+        ("budget", sizes.budget() as f64),
+        ("buffer_bytes", buffer_bytes),
+        ("records", sizes.records() as f64),
+        ("seconds", sizes.seconds()),
+        ("memtables", sizes.seconds() * sizes.budget() as f64 / buffer_bytes),
+        ("paper_memtables", PAPER_MEMTABLES),
+        ("speed_up", sizes.speed_up()),
+        ("short", sizes.short()),
+    ] {
+        results.record(metric, &[], value);
+    }
+    let mut plan = figures::plan(&sizes);
+    plan.extend(queries::plan(&sizes));
+    plan.extend(indexes::plan(&sizes));
+    plan.extend(defaults::plan(&sizes)?);
+    let spinner = progress::spinner("stability claims");
+    let mut player = SideBySide::new(&sizes, scratch.path(), &spinner);
+    let played = play(&plan, &mut player)?;
+    spinner.set_message("the simulator");
+    results.record("phases", &[], played.count as f64);
+    figures::record(&sizes, &played, results)?;
+    queries::table(&played, results)?;
+    indexes::record(&played, results)?;
+    defaults::record(&sizes, &played, results)?;
+    spinner.finish_and_clear();
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Phases, and how the arrivals of one depend on the rates of others.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use terrane_workload::Indexes;
+use terrane_workload::stability::Query;
+
+use super::phase::PhaseMeasurement;
+
+/// Phases of a stage may run side by side; a stage begins when the one before has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Writers go as fast as the tree takes writes.
+    Testing,
+    /// Writes arrive at a share of the rates of testing phases.
+    Running,
+    /// The same with readers, which occupy all processors.
+    Queries,
+    /// Repetitions of running phases.
+    Round(usize),
+}
+
+/// How writes arrive; shares are of the rate of a testing phase, by its subject.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PlannedArrival {
+    /// As fast as the tree takes them.
+    Closed,
+    /// At a constant share of a rate.
+    Share { of: String, share: f64 },
+    /// At two shares in turns, each for a share of the length of a full phase.
+    Burst { of: String, low: f64, low_length: f64, high: f64, high_length: f64 },
+}
+
+/// A phase of one design.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PhasePlan {
+    /// The first key of its measurements: the design, in a word or two.
+    pub(super) subject: String,
+    /// The second key: `testing`, `running`, or what varies.
+    pub(super) phase: String,
+    pub(super) stage: Stage,
+    /// The design as text.
+    pub(super) design: String,
+    pub(super) arrival: PlannedArrival,
+    /// The greatest rate that writers may have, as a share of the rate of a testing phase.
+    pub(super) max_rate: Option<(String, f64)>,
+    pub(super) writers: u32,
+    pub(super) is_skewed: bool,
+    pub(super) query: Option<Query>,
+    pub(super) indexes: Option<Indexes>,
+    /// The length as a share of a full phase.
+    pub(super) length: f64,
+    /// Whether the first sixth is left out of the rate.
+    pub(super) has_warm_up: bool,
+}
+
+impl PhasePlan {
+    /// The testing phase of a design.
+    pub(super) fn testing(subject: impl Into<String>, design: impl Into<String>) -> Self {
+        Self {
+            subject: subject.into(),
+            phase: "testing".to_owned(),
+            stage: Stage::Testing,
+            design: design.into(),
+            arrival: PlannedArrival::Closed,
+            max_rate: None,
+            writers: 1,
+            is_skewed: false,
+            query: None,
+            indexes: None,
+            length: 1.0,
+            has_warm_up: true,
+        }
+    }
+
+    /// A running phase at 95 % of the rate of the testing phase of `of`.
+    pub(super) fn running(
+        subject: impl Into<String>,
+        design: impl Into<String>,
+        of: impl Into<String>,
+    ) -> Self {
+        let arrival = PlannedArrival::Share { of: of.into(), share: super::figures::UTILIZATION };
+        Self {
+            phase: "running".to_owned(),
+            stage: Stage::Running,
+            arrival,
+            has_warm_up: false,
+            ..Self::testing(subject, design)
+        }
+    }
+}
+
+/// How writes arrive, in writes a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Arrivals {
+    /// As fast as the tree takes them.
+    Closed,
+    /// At a constant rate.
+    Constant(f64),
+    /// At two rates in turns, each for a share of the length of a full phase.
+    Burst { low: f64, low_length: f64, high: f64, high_length: f64 },
+}
+
+/// A phase whose arrivals are known.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ResolvedPhase {
+    pub(super) design: String,
+    pub(super) arrivals: Arrivals,
+    pub(super) writers: u32,
+    pub(super) is_skewed: bool,
+    pub(super) query: Option<Query>,
+    pub(super) indexes: Option<Indexes>,
+    pub(super) length: f64,
+    pub(super) has_warm_up: bool,
+}
+
+/// Plays phases.
+pub(super) trait PhasePlayer {
+    /// Plays the phases of a stage; returns a measurement for each.
+    fn play(&mut self, stage: Stage, phases: &[ResolvedPhase]) -> Result<Vec<PhaseMeasurement>>;
+}
+
+/// The measurements of all phases, by subject and phase, in the order of the plan.
+#[derive(Debug, Default)]
+pub(super) struct PlayedPhases {
+    by_name: BTreeMap<(String, String), PhaseMeasurement>,
+    names: Vec<(String, String)>,
+    /// Phases that were played; equal ones are played once.
+    pub(super) count: usize,
+}
+
+impl PlayedPhases {
+    /// The measurement of a phase.
+    pub(super) fn get(&self, subject: &str, phase: &str) -> Result<&PhaseMeasurement> {
+        let found = self.by_name.get(&(subject.to_owned(), phase.to_owned()));
+        found.with_context(|| format!("the phase '{subject}, {phase}' was not played"))
+    }
+
+    /// Writes a second in the testing phase of a subject.
+    pub(super) fn greatest_rate(&self, subject: &str) -> Result<f64> {
+        Ok(self.get(subject, "testing")?.rate)
+    }
+
+    /// All measurements with subject and phase, in the order of the plan.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str, &PhaseMeasurement)> {
+        self.names.iter().filter_map(|name| {
+            let measurement = self.by_name.get(name)?;
+            Some((name.0.as_str(), name.1.as_str(), measurement))
+        })
+    }
+
+    fn resolve(&self, plan: &PhasePlan) -> Result<ResolvedPhase> {
+        let arrivals = match &plan.arrival {
+            PlannedArrival::Closed => Arrivals::Closed,
+            PlannedArrival::Share { of, share } => {
+                Arrivals::Constant((share * self.greatest_rate(of)?).max(1.0))
+            }
+            PlannedArrival::Burst { of, low, low_length, high, high_length } => {
+                let rate = self.greatest_rate(of)?;
+                let (low_length, high_length) = (*low_length, *high_length);
+                Arrivals::Burst { low: low * rate, low_length, high: high * rate, high_length }
+            }
+        };
+        let mut design = plan.design.clone();
+        if let Some((of, share)) = &plan.max_rate {
+            let most = (share * self.greatest_rate(of)?) as u32;
+            design = format!("{design}; max-rate={}", most.max(1));
+        }
+        Ok(ResolvedPhase {
+            design,
+            arrivals,
+            writers: plan.writers,
+            is_skewed: plan.is_skewed,
+            query: plan.query,
+            indexes: plan.indexes,
+            length: plan.length,
+            has_warm_up: plan.has_warm_up,
+        })
+    }
+}
+
+/// Plays a plan stage by stage. Equal phases of a stage are played once.
+pub(super) fn play(plan: &[PhasePlan], player: &mut dyn PhasePlayer) -> Result<PlayedPhases> {
+    let mut played = PlayedPhases::default();
+    let mut stages: Vec<Stage> = plan.iter().map(|phase| phase.stage).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    for stage in stages {
+        let mut phases: Vec<ResolvedPhase> = Vec::new();
+        let mut at = Vec::new();
+        let planned = || plan.iter().filter(|phase| phase.stage == stage);
+        for plan in planned() {
+            let phase = played.resolve(plan)?;
+            let found = phases.iter().position(|other| *other == phase);
+            at.push(found.unwrap_or(phases.len()));
+            if found.is_none() {
+                phases.push(phase);
+            }
+        }
+        let measurements = player.play(stage, &phases)?;
+        played.count += phases.len();
+        for (plan, at) in planned().zip(at) {
+            let measurement = measurements.get(at).context("a phase was not measured")?.clone();
+            let name = (plan.subject.clone(), plan.phase.clone());
+            played.names.push(name.clone());
+            played.by_name.insert(name, measurement);
+        }
+    }
+    Ok(played)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Closed phases have a rate of 1000, others that of their arrivals.
+    struct Echo(Vec<usize>);
+
+    impl PhasePlayer for Echo {
+        fn play(&mut self, _: Stage, phases: &[ResolvedPhase]) -> Result<Vec<PhaseMeasurement>> {
+            self.0.push(phases.len());
+            let rate = |phase: &ResolvedPhase| match phase.arrivals {
+                Arrivals::Closed => 1000.0,
+                Arrivals::Constant(rate) => rate,
+                Arrivals::Burst { high, .. } => high,
+            };
+            let measured = phases
+                .iter()
+                .map(|phase| PhaseMeasurement { rate: rate(phase), ..PhaseMeasurement::default() });
+            Ok(measured.collect())
+        }
+    }
+
+    #[test]
+    fn running_phases_arrive_at_shares_of_the_testing_phases() {
+        let burst = PlannedArrival::Burst {
+            of: "a".to_owned(),
+            low: 0.5,
+            low_length: 0.1,
+            high: 2.0,
+            high_length: 0.1,
+        };
+        let plan = [
+            PhasePlan::running("a", "x", "a"),
+            PhasePlan { arrival: burst, ..PhasePlan::running("a burst", "x", "a") },
+            PhasePlan::testing("a", "x"),
+            PhasePlan::testing("b", "x"),
+        ];
+        let mut player = Echo(Vec::new());
+        let played = play(&plan, &mut player).unwrap();
+        assert_eq!(player.0, [1, 2]);
+        assert_eq!(played.count, 3);
+        assert_eq!(played.greatest_rate("b").unwrap(), 1000.0);
+        assert_eq!(played.get("a", "running").unwrap().rate, 950.0);
+        assert_eq!(played.get("a burst", "running").unwrap().rate, 2000.0);
+        assert!(played.get("b", "running").is_err());
+        let missing = [PhasePlan::running("a", "x", "c")];
+        assert!(play(&missing, &mut player).is_err());
+    }
+}
