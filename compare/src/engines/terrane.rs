@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use terrane::policy::design::PerLevel;
+use terrane::policy::PerLevel;
 use terrane::{Design, Durability, IoBudget, Options};
 use terrane_workload::{Store, StoreError, TerraneStore};
 
@@ -41,10 +41,10 @@ fn design(settings: &Settings) -> Result<Design, StoreError> {
     design.block_bytes = settings.block_bytes;
     // As many in every level, as the other engines have them.
     design.filter_bits = PerLevel::all(f64::from(settings.filter_bits_per_key));
-    design.filter_allocation = terrane::policy::design::FilterAllocation::Given;
+    design.filter_allocation = terrane::policy::FilterAllocation::Given;
     design.compression = PerLevel::all(match settings.compression {
-        Compression::None => terrane::policy::design::Compression::None,
-        Compression::Lz4 => terrane::policy::design::Compression::Lz4,
+        Compression::None => terrane::policy::Compression::None,
+        Compression::Lz4 => terrane::policy::Compression::Lz4,
     });
     Ok(design)
 }

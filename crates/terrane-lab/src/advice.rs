@@ -4,7 +4,7 @@
 //! The compaction paper ends with three questions (§1, §6): how to avoid the worst choices, how to
 //! adapt when the workload changes, and how to find strategies that no system has. The simulator,
 //! which runs the engine's own policy, plays every design of the catalogue and designs near the best
-//! of them; [`terrane::policy::advice`] ranks the costs.
+//! of them; [`terrane_policy::advice`] ranks the costs.
 //!
 //! | module | one line |
 //! |---|---|

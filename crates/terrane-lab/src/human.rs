@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use terrane::policy::units::short_bytes as bytes;
+pub use terrane_policy::units::short_bytes as bytes;
 
 /// Digits after the point that make three in all.
 fn digits(value: f64) -> usize {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use terrane::memtable::{self, EntryKind, MAX_SEQ, MemoryUse, Memtable, Pool};
-use terrane::policy::MemtableKind;
+use terrane_policy::MemtableKind;
 
 /// What is inserted.
 pub struct Load {

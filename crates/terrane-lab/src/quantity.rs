@@ -14,7 +14,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use terrane::policy::units;
+use terrane_policy::units;
 use terrane_workload::ValueSize;
 
 use crate::error::usage;

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
-use terrane::policy::{ParseError, catalogue};
+use terrane_policy::{ParseError, catalogue};
 use toml::{Table, Value};
 
 use crate::error::usage;

@@ -19,27 +19,22 @@ use crate::shape::TreeShape;
 /// What a writer may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Go on.
+    /// Write at full speed.
     Proceed,
-    /// Go on slowly.
+    /// Write at a limited rate.
     Delay(Pressure),
     /// Wait until the pressure is gone.
     Stop(Pressure),
 }
 
-/// What writers of a tree may do, by its shape, its number of full write buffers and its design.
-pub fn admit(shape: &TreeShape, full_buffers: usize, design: &Design) -> Admission {
+/// Decides what writers of a tree may do, from its shape, its number of immutable memtables and its
+/// design.
+pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> Admission {
     let limits = &design.constraint;
-    let buffers = count(full_buffers);
+    let buffers = count(immutable_memtables);
     if buffers >= limits.stop_buffers {
-        return Admission::Stop(Pressure {
-            cause: StallCause::ImmutableMemtables,
-            level: None,
-            measured: buffers,
-            threshold: limits.stop_buffers,
-            stop_at: limits.stop_buffers,
-            newest_percent: None,
-        });
+        let (cause, stop_at) = (StallCause::ImmutableMemtables, limits.stop_buffers);
+        return Admission::Stop(Pressure::new(cause, None, buffers, stop_at, stop_at));
     }
     let answer = match (limits.violation, admit_by_runs(shape, design)) {
         (Violation::None, _) | (Violation::Stop, Admission::Delay(_)) => Admission::Proceed,
@@ -48,14 +43,8 @@ pub fn admit(shape: &TreeShape, full_buffers: usize, design: &Design) -> Admissi
     if limits.stall == Stall::Full && !matches!(answer, Admission::Stop(_)) {
         let due = due_by_shape(&PickInput::new(shape, design));
         if let Some(level) = due {
-            return Admission::Stop(Pressure {
-                cause: StallCause::CompactionsDue,
-                level: Some(level),
-                measured: 0,
-                threshold: 0,
-                stop_at: 0,
-                newest_percent: None,
-            });
+            let cause = StallCause::CompactionsDue;
+            return Admission::Stop(Pressure::new(cause, Some(level), 0, 0, 0));
         }
     }
     answer

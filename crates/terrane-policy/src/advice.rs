@@ -4,7 +4,7 @@
 //! The compaction paper asks how strategies are to be chosen, how a tree adapts when the workload
 //! does, and what lies beyond the strategies that systems have (§1, §6). Here is the part of the
 //! answer that needs no tree: whoever predicts or measures fills in [`Costs`] for each
-//! [`Candidate`], and [`rank`] does the rest. The same costs give the same ranking.
+//! [`DesignCandidate`], and [`rank`] does the rest. The same costs give the same ranking.
 //!
 //! | module | one line |
 //! |---|---|
@@ -29,7 +29,7 @@ pub use words::{brief, difference};
 
 /// A design, and what it is expected to cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct DesignCandidate {
     /// What it is called: a name of the catalogue, or its text.
     pub name: String,
     /// The design.
@@ -40,9 +40,9 @@ pub struct Candidate {
 
 /// A candidate in its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
+pub struct RankedDesign {
     /// The candidate.
-    pub candidate: Candidate,
+    pub candidate: DesignCandidate,
     /// What an operation of the workload takes by the objective, in seconds; less is better.
     pub score: f64,
     /// Limits that it exceeds; it stands after all that exceed none.
@@ -51,7 +51,7 @@ pub struct Ranked {
 
 /// What is asked of candidates.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct AdviceQuestion {
     /// What operations there are.
     pub shares: Shares,
     /// Bytes of a key and its value.
@@ -64,7 +64,7 @@ pub struct Question {
     pub limits: Limits,
 }
 
-impl Question {
+impl AdviceQuestion {
     /// What an operation takes on average by the objective, in seconds.
     pub fn score(&self, costs: &Costs) -> f64 {
         let times = Times::of(costs, &self.shares, self.record_bytes, &self.prices);
@@ -72,17 +72,17 @@ impl Question {
     }
 
     /// A candidate with its score and the limits that it exceeds.
-    pub fn judge(&self, candidate: Candidate) -> Ranked {
+    pub fn judge(&self, candidate: DesignCandidate) -> RankedDesign {
         let score = self.score(&candidate.costs);
         let exceeds = self.limits.exceeded(&candidate.costs, &self.shares);
-        Ranked { candidate, score, exceeds }
+        RankedDesign { candidate, score, exceeds }
     }
 }
 
 /// Candidates in order: those within all limits first, and of each kind the best first. What is
 /// alike is ordered by name, so that the order never depends on that of the candidates.
-pub fn rank(question: &Question, candidates: Vec<Candidate>) -> Vec<Ranked> {
-    let mut ranked: Vec<Ranked> =
+pub fn rank(question: &AdviceQuestion, candidates: Vec<DesignCandidate>) -> Vec<RankedDesign> {
+    let mut ranked: Vec<RankedDesign> =
         candidates.into_iter().map(|candidate| question.judge(candidate)).collect();
     ranked.sort_by(|a, b| {
         let by_limits = a.exceeds.is_empty().cmp(&b.exceeds.is_empty()).reverse();

@@ -66,7 +66,7 @@ pub struct Compaction {
 
 /// Inputs of a compaction that overlap, directly or through others, and so belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Group {
+pub enum InputGroup {
     /// One table that overlaps no other input and already is where the result goes: it stays.
     Keep(TableId),
     /// One table that overlaps no other input: it moves to the output place without being read.
@@ -111,7 +111,7 @@ impl Compaction {
     ///
     /// A table on its own moves as it is, unless it holds tombstones and nothing older than the
     /// output can hold what they delete: then it is rewritten to be rid of them.
-    pub fn groups(&self, shape: &TreeShape) -> Vec<Group> {
+    pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
             let in_place = input.level == self.output.level
@@ -137,17 +137,17 @@ impl Compaction {
         groups
     }
 
-    fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> Group {
+    fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> InputGroup {
         if let [(table, in_place)] = tables {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
             if *in_place && !(purges && self.reason.purges()) {
-                return Group::Keep(table.id);
+                return InputGroup::Keep(table.id);
             }
             if !purges {
-                return Group::Move(Arc::clone(table));
+                return InputGroup::Move(Arc::clone(table));
             }
         }
-        Group::Merge(tables.iter().map(|(table, _)| Arc::clone(table)).collect())
+        InputGroup::Merge(tables.iter().map(|(table, _)| Arc::clone(table)).collect())
     }
 
     /// Whether no table that is older than the output can hold keys of `range`, so that
@@ -249,9 +249,9 @@ mod tests {
         let text: Vec<String> = groups
             .iter()
             .map(|group| match group {
-                Group::Keep(id) => format!("keep {id}"),
-                Group::Move(table) => format!("move {}", table.id),
-                Group::Merge(tables) => {
+                InputGroup::Keep(id) => format!("keep {id}"),
+                InputGroup::Move(table) => format!("move {}", table.id),
+                InputGroup::Merge(tables) => {
                     tables.iter().fold("merge".into(), |text, table| format!("{text} {}", table.id))
                 }
             })
@@ -268,8 +268,8 @@ mod tests {
         let output = Output { level: 1, placement: Placement::NewRun };
         let job = compaction(&shape, &[1, 2], output);
         let groups = job.groups(&shape);
-        assert!(matches!(&groups[0], Group::Move(table) if table.id.0 == 1));
-        assert!(matches!(&groups[1], Group::Merge(tables) if tables[0].id.0 == 2));
+        assert!(matches!(&groups[0], InputGroup::Move(table) if table.id.0 == 1));
+        assert!(matches!(&groups[1], InputGroup::Merge(tables) if tables[0].id.0 == 2));
     }
 
     #[test]

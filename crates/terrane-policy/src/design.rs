@@ -76,6 +76,7 @@ pub enum Compression {
 ///
 /// What differs by level is a list with `,`; its last value holds for all deeper levels.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Design {
     /// How the tree is kept in shape.
     pub strategy: Strategy,

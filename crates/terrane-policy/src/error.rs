@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A text that could not be parsed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParseError {
     /// What was being read, for example `design` or `size`.
     pub what: &'static str,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::compaction::{Compaction, MEMTABLE, Output, Placement, Reason};
 use crate::design::FlushMode;
-use crate::forecast::Played;
+use crate::forecast::SimulatedTree;
 use crate::key_range::KeyRange;
 use crate::pick::{PickInput, closed_under_overlap, is_free, pick};
 use crate::shape::{Run, RunId, TableInfo, TreeShape};
@@ -30,7 +30,7 @@ use crate::units::format_bytes;
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPlan {
     /// It makes a new run.
-    NewRun(Apart),
+    NewRun(NewRunReason),
     /// It merges the memtable, the first input, with tables of level 0, or only puts its tables
     /// beside them where no key is shared.
     Merge(Compaction),
@@ -38,7 +38,7 @@ pub enum FlushPlan {
 
 /// Why a flush makes a new run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Apart {
+pub enum NewRunReason {
     /// The design says so.
     Design,
     /// Level 0 has nothing to merge with.
@@ -56,14 +56,14 @@ pub enum Apart {
     Due(Reason),
 }
 
-impl Apart {
+impl NewRunReason {
     /// Whether the design would rather have had it merged.
     pub fn is_fallback(&self) -> bool {
         !matches!(self, Self::Design | Self::Empty)
     }
 }
 
-impl fmt::Display for Apart {
+impl fmt::Display for NewRunReason {
     /// What follows "a run of its own, as".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -83,7 +83,7 @@ impl fmt::Display for Apart {
 /// `range`, and that makes about `bytes` of tables.
 pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
     if input.design.flush == FlushMode::New {
-        return FlushPlan::NewRun(Apart::Design);
+        return FlushPlan::NewRun(NewRunReason::Design);
     }
     let mut memtable = TableInfo::new(MEMTABLE.0, range.clone(), bytes);
     memtable.created_micros = input.now_micros;
@@ -97,12 +97,12 @@ pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
         next.conflicts_with(&merge).then_some(next.reason)
     };
     let reason = due(input.shape).or_else(|| due(&merged(input, &merge)?));
-    reason.map_or(FlushPlan::Merge(merge), |reason| FlushPlan::NewRun(Apart::Due(reason)))
+    reason.map_or(FlushPlan::Merge(merge), |reason| FlushPlan::NewRun(NewRunReason::Due(reason)))
 }
 
 /// The tree as a flush would leave it.
 fn merged(input: &PickInput<'_>, merge: &Compaction) -> Option<TreeShape> {
-    let mut played = Played::of(with_memtable(input.shape, merge), input.design.table_bytes);
+    let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design.table_bytes);
     played.now_micros = input.now_micros;
     played.oldest_snapshot = input.oldest_snapshot;
     played.carry_out(merge).ok()?;
@@ -124,12 +124,12 @@ pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
 }
 
 /// The memtable with what shares keys with it in as many of the newest runs as the rules allow.
-fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, Apart> {
+fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, NewRunReason> {
     let level0 = &input.shape.level(0).runs;
-    let newest = level0.first().ok_or(Apart::Empty)?;
+    let newest = level0.first().ok_or(NewRunReason::Empty)?;
     let limit = input.design.capacity_bytes(0, input.shape.last_level());
     let mut runs = vec![Run { id: RunId(newest.id.0 + 1), tables: vec![Arc::clone(memtable)] }];
-    let mut found = Err(Apart::Empty);
+    let mut found = Err(NewRunReason::Empty);
     for run in level0 {
         runs.push(run.clone());
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
@@ -140,7 +140,7 @@ fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction,
         let joined = run.tables.iter().filter(|table| !merge.takes(table.id));
         let bytes = merge.input_bytes() + joined.map(|table| table.size_bytes).sum::<u64>();
         let apart = if bytes > limit {
-            Apart::TooLarge { bytes, limit }
+            NewRunReason::TooLarge { bytes, limit }
         } else if is_free(input, &merge) {
             // An older run is only worth joining for what of it is merged.
             let takes_more = |less: &Compaction| merge.tables().count() > less.tables().count();
@@ -149,7 +149,7 @@ fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction,
             }
             continue;
         } else {
-            Apart::Busy
+            NewRunReason::Busy
         };
         return found.map_err(|_| apart);
     }

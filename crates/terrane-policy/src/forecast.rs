@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::compaction::{Compaction, Group, Placement};
+use crate::compaction::{Compaction, InputGroup, Placement};
 use crate::design::Design;
 use crate::key_range::KeyRange;
 use crate::pick::{PickInput, pick};
@@ -19,6 +19,7 @@ const JOBS_MAX: u64 = 100_000;
 
 /// What it takes until a tree satisfies a design.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Forecast {
     /// Compactions.
     pub jobs: u64,
@@ -41,6 +42,7 @@ pub struct Forecast {
 
 /// What the shape of a tree costs reads and space.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Amplification {
     /// Sorted runs, each of which a short scan has to ask.
     pub runs: u64,
@@ -78,7 +80,7 @@ impl Amplification {
 /// Plays what `input.design` will do to `input.shape`, which followed the design `now` so far, where
 /// `at_once` compactions may go on at a time.
 pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast {
-    let mut tree = Played::of(input.shape.clone(), input.design.table_bytes);
+    let mut tree = SimulatedTree::of(input.shape.clone(), input.design.table_bytes);
     tree.now_micros = input.now_micros;
     tree.oldest_snapshot = input.oldest_snapshot;
     let mut cursors = input.cursors.clone();
@@ -118,7 +120,7 @@ pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast
 
 /// What one compaction does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct JobCost {
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
     /// Tables that only change place.
@@ -127,15 +129,15 @@ pub struct Cost {
     pub bytes_rewritten: u64,
 }
 
-impl Cost {
+impl JobCost {
     /// What `job` will do to `shape`.
     pub fn of(job: &Compaction, shape: &TreeShape) -> Self {
         let mut cost = Self::default();
         for group in job.groups(shape) {
             match group {
-                Group::Keep(_) => {}
-                Group::Move(_) => cost.tables_moved += 1,
-                Group::Merge(tables) => {
+                InputGroup::Keep(_) => {}
+                InputGroup::Move(_) => cost.tables_moved += 1,
+                InputGroup::Merge(tables) => {
                     cost.tables_rewritten += tables.len() as u64;
                     cost.bytes_rewritten +=
                         tables.iter().map(|table| table.size_bytes).sum::<u64>();
@@ -148,7 +150,7 @@ impl Cost {
 
 /// A tree on which compactions are carried out without data.
 #[derive(Debug, Clone)]
-pub struct Played {
+pub struct SimulatedTree {
     /// The tree.
     pub shape: TreeShape,
     /// When new tables are made.
@@ -159,7 +161,7 @@ pub struct Played {
     next: u64,
 }
 
-impl Played {
+impl SimulatedTree {
     /// A tree that writes tables of at most `table_bytes`, as far as keys are known to cut at.
     pub fn of(shape: TreeShape, table_bytes: u64) -> Self {
         let tables = shape.places().map(|place| place.table.id.0.max(place.run.0));
@@ -177,8 +179,8 @@ impl Played {
     ///
     /// # Errors
     /// The result is no tree: the compaction is not sound.
-    pub fn carry_out(&mut self, job: &Compaction) -> Result<Cost, ShapeError> {
-        let cost = Cost::of(job, &self.shape);
+    pub fn carry_out(&mut self, job: &Compaction) -> Result<JobCost, ShapeError> {
+        let cost = JobCost::of(job, &self.shape);
         let run = match job.output.placement {
             Placement::Join(run) => run,
             Placement::NewRun => RunId(self.number()),
@@ -187,12 +189,12 @@ impl Played {
         let level = job.output.level;
         for group in job.groups(&self.shape) {
             match group {
-                Group::Keep(_) => {}
-                Group::Move(table) => {
+                InputGroup::Keep(_) => {}
+                InputGroup::Move(table) => {
                     edit.removed.push(table.id);
                     edit.added.push(AddedTable { level, run, table });
                 }
-                Group::Merge(tables) => {
+                InputGroup::Merge(tables) => {
                     edit.removed.extend(tables.iter().map(|table| table.id));
                     let made = self.merged(job, &tables);
                     edit.added.extend(made.into_iter().map(|table| AddedTable {
@@ -303,7 +305,7 @@ mod tests {
         let runs = format!("{}\n{}", run(40, 'm', 'l'), run(20, 'a', 'z'));
         let shape: TreeShape = runs.parse().unwrap();
         let design: Design = "leveling; base=1GiB; table=60MiB; granularity=level".parse().unwrap();
-        let mut played = Played::of(shape.clone(), design.table_bytes);
+        let mut played = SimulatedTree::of(shape.clone(), design.table_bytes);
         let job = pick(&PickInput::new(&shape, &design)).unwrap();
         played.carry_out(&job).unwrap();
         let made: Vec<_> = played.shape.tables().map(|table| table.range.clone()).collect();

@@ -61,7 +61,7 @@ pub use design::{
     VectorQuery, Violation, flodb,
 };
 pub use error::ParseError;
-pub use flush::{Apart, FlushPlan};
+pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Cursors, PickInput, manual, next_due_micros, pick, refilled};

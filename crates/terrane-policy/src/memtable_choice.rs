@@ -30,7 +30,7 @@ use costs::Costs;
 
 /// The operations of a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mix {
+pub struct MemtableOperations {
     /// Puts and deletes.
     pub writes: u64,
     /// Of the writes, those of a key after the one before.
@@ -49,7 +49,8 @@ pub struct Mix {
 
 /// A kind, and why.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+#[non_exhaustive]
+pub struct MemtableSelection {
     /// One that is not `auto`.
     pub kind: MemtableKind,
     /// Why, in a sentence.
@@ -66,14 +67,14 @@ const WORTH_CHANGING: f64 = 0.9;
 /// within 16 of it.
 const METADATA_BYTES: f64 = 40.0;
 
-impl Mix {
+impl MemtableOperations {
     /// All operations.
     pub fn total(&self) -> u64 {
         self.writes.saturating_add(self.lookups).saturating_add(self.scans)
     }
 
     /// These and others.
-    pub fn and(&self, other: &Mix) -> Self {
+    pub fn and(&self, other: &MemtableOperations) -> Self {
         Self {
             writes: self.writes.saturating_add(other.writes),
             ascending: self.ascending.saturating_add(other.ascending),
@@ -102,7 +103,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-impl fmt::Display for Mix {
+impl fmt::Display for MemtableOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |part: u64| share(part, self.total()) * 100.0;
         let order = if self.sortedness() > 0.5 { " in order" } else { "" };
@@ -124,13 +125,13 @@ impl fmt::Display for Mix {
 }
 
 /// What all operations of a mix cost in a memtable of a size.
-struct Expected<'a> {
-    mix: &'a Mix,
+struct CostModel<'a> {
+    mix: &'a MemtableOperations,
     /// Entries of a full memtable.
     entries: f64,
 }
 
-impl Expected<'_> {
+impl CostModel<'_> {
     fn inserts(&self, costs: &Costs) -> f64 {
         let sortedness = self.mix.sortedness();
         let random = costs::at(&costs.insert, self.entries);
@@ -148,7 +149,7 @@ impl Expected<'_> {
 
     /// Scans; and where `reads` ask for an order of what was written, that.
     fn ordered(&self, costs: &Costs, reads: u64) -> f64 {
-        let Mix { writes, scans, scanned, .. } = *self.mix;
+        let MemtableOperations { writes, scans, scanned, .. } = *self.mix;
         let half = self.half();
         let seek = costs::at(&costs.seek, half);
         let mut nanos = scans as f64 * seek + scanned as f64 * costs::at(&costs.step, half);
@@ -195,9 +196,9 @@ impl Expected<'_> {
 }
 
 /// The kinds that are chosen from, and what a mix costs with each.
-fn candidates(mix: &Mix, buffer_bytes: u64) -> Vec<(MemtableKind, f64)> {
+fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind, f64)> {
     let entries = mix.entries_of(buffer_bytes);
-    let expected = Expected { mix, entries };
+    let expected = CostModel { mix, entries };
     let scanned = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
     // A power of two, so that a little more or less of a thing is no other kind.
     let most = (buffer_bytes / 64).clamp(1, 1 << 24);
@@ -219,11 +220,15 @@ fn are_alike(one: MemtableKind, other: MemtableKind) -> bool {
 }
 
 /// The kind that is expected to cost least in this mix; the present one if it is nearly as good.
-pub fn choose(mix: &Mix, present: Option<MemtableKind>, buffer_bytes: u64) -> Choice {
+pub fn choose(
+    mix: &MemtableOperations,
+    present: Option<MemtableKind>,
+    buffer_bytes: u64,
+) -> MemtableSelection {
     let present = present.unwrap_or(MemtableKind::BTree);
     if mix.total() < OPERATIONS_MIN {
         let reason = format!("{present} as before: only {} operations to go by", mix.total());
-        return Choice { kind: present, reason };
+        return MemtableSelection { kind: present, reason };
     }
     let mut candidates = candidates(mix, buffer_bytes);
     candidates.sort_by(|(_, one), (_, other)| one.total_cmp(other));
@@ -237,7 +242,7 @@ pub fn choose(mix: &Mix, present: Option<MemtableKind>, buffer_bytes: u64) -> Ch
     let list: Vec<String> =
         candidates.iter().map(|(kind, cost)| format!("{kind} {:.0} ns", each(*cost))).collect();
     let reason = format!("of {mix}, expected for each: {}", list.join(", "));
-    Choice { kind, reason }
+    MemtableSelection { kind, reason }
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ pub struct TreeShape {
 
 /// Where a table stands in a shape.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct TablePosition<'a> {
     /// Index of the level.
     pub level: usize,
     /// The run the table is part of.
@@ -184,10 +184,14 @@ impl TreeShape {
     }
 
     /// All tables with their places, newest data first.
-    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    pub fn places(&self) -> impl Iterator<Item = TablePosition<'_>> {
         self.levels.iter().enumerate().flat_map(|(index, level)| {
             level.runs.iter().flat_map(move |run| {
-                run.tables.iter().map(move |table| Place { level: index, run: run.id, table })
+                run.tables.iter().map(move |table| TablePosition {
+                    level: index,
+                    run: run.id,
+                    table,
+                })
             })
         })
     }

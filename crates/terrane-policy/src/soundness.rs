@@ -10,7 +10,7 @@ use std::fmt;
 use crate::compaction::Compaction;
 use crate::key_range::KeyRange;
 use crate::recency::{Recency, output_recency, recency};
-use crate::shape::{Place, TableId, TreeShape};
+use crate::shape::{TableId, TablePosition, TreeShape};
 
 /// Why a compaction must not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn check(shape: &TreeShape, compaction: &Compaction) -> Result<(), Unsound> 
             input.tables.iter().map(move |table| (recency, &table.range, table.id))
         })
         .collect();
-    for Place { level, run, table } in shape.places() {
+    for TablePosition { level, run, table } in shape.places() {
         if !table.range.overlaps(&hull) || compaction.takes(table.id) {
             continue;
         }

@@ -36,6 +36,7 @@ use trigger::{LevelSaturation, RunCount};
 
 /// When to compact, into what layout, how much at once, and which data.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Strategy {
     /// How many runs each level may hold.
     pub eagerness: Eagerness,

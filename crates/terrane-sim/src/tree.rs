@@ -9,7 +9,7 @@ mod cut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_policy::compaction::Group;
+use terrane_policy::compaction::InputGroup;
 use terrane_policy::shape::ShapeError;
 use terrane_policy::strategy::Scope;
 use terrane_policy::{
@@ -196,9 +196,9 @@ impl SimulatedTree {
         let level = begun.compaction.output.level;
         for group in begun.compaction.groups(&self.shape) {
             match group {
-                Group::Keep(_) => {}
-                Group::Move(table) => begun.moved.push(table),
-                Group::Merge(tables) => {
+                InputGroup::Keep(_) => {}
+                InputGroup::Move(table) => begun.moved.push(table),
+                InputGroup::Merge(tables) => {
                     let pieces = self.merged(&tables, level);
                     let seqs = (
                         tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0),

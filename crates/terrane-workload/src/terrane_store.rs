@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use crate::error::StoreError;
 use crate::store::{Direction, Glance, StallTime, Store, StoreCounters};
-use terrane::policy::strategy::Intake;
+use terrane::policy::Intake;
 use terrane::policy::{Scheduler, StallCause};
 use terrane::{Db, Design, Durability, WriteBatch, WriteOptions};
 

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use terrane::policy::Design;
 use terrane::{Db, Options};
+use terrane_policy::Design;
 use terrane_testkit::Rng;
 
 const VALUE: [u8; 256] = [1; 256];

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_policy::flodb::Scan;
+use terrane_policy::flodb::ScanMode;
 use terrane_policy::{Design, Forecast, KeyRange, MemtableKind};
 
 use crate::batch::Op;
@@ -222,7 +222,7 @@ impl Keyspace {
 
     /// Whether scans use FloDB's protocol (`scan=restart`).
     fn restarts(&self) -> bool {
-        matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == Scan::Restart)
+        matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == ScanMode::Restart)
     }
 
     /// Flushes the memtables of the keyspace, and returns when that is done.

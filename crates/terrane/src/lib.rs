@@ -100,13 +100,38 @@ pub use stats::{
     MetricUnit, OperationCounts, StallStats, Stats, Times,
 };
 pub use table::CacheWarming;
-pub use terrane_policy as policy;
 pub use terrane_policy::Design;
 pub use tree_view::TreeView;
 pub use types::{MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use value::{Key, Value};
 pub use write_batch::WriteBatch;
 pub use write_options::WriteOptions;
+
+/// Designs, and the values in which the engine reports their trees and decisions.
+///
+/// This list is the part of `terrane-policy` that follows the versions of this crate. Other items of
+/// `terrane-policy`, such as picking and cost models, may change in any release.
+pub mod policy {
+    pub use terrane_policy::admission::{Admission, Pressure, StallCause};
+    pub use terrane_policy::catalogue;
+    pub use terrane_policy::design::{
+        Bound, Compression, Constraint, Design, FilterAllocation, FlushMode, Limit, MemtableKind,
+        OrderedView, PerLevel, Stall, VectorQuery, Violation, flodb,
+    };
+    pub use terrane_policy::error::ParseError;
+    pub use terrane_policy::forecast::{Amplification, Forecast};
+    pub use terrane_policy::key_range::KeyRange;
+    pub use terrane_policy::memtable_choice::MemtableSelection;
+    pub use terrane_policy::scheduler::{Scheduler, SchedulerInfo};
+    pub use terrane_policy::shape::{
+        AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, ShapeError, TableId, TableInfo,
+        TablePosition, TreeShape,
+    };
+    pub use terrane_policy::strategy::{
+        Eagerness, Granularity, Growth, Intake, Movement, MovementInfo, RunLimit, Runs, SizeRatio,
+        SizeTiered, SizedRun, Strategy, trigger,
+    };
+}
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use terrane_policy::memtable_choice::Choice;
+use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{Admission, Design, TreeShape};
 
 use crate::engine::{Engine, Tree};
@@ -17,7 +17,7 @@ pub struct TreeView {
     /// The design.
     pub design: Design,
     /// With `memtable=auto`, the kind chosen for the active memtable and the reason.
-    pub memtable_choice: Option<Choice>,
+    pub memtable_choice: Option<MemtableSelection>,
     /// Bytes of data and metadata in the active memtable.
     pub memtable_bytes: u64,
     /// Entries in the active memtable.
@@ -89,7 +89,7 @@ impl fmt::Display for TreeView {
             human(buffer),
             self.memtable_entries
         )?;
-        if let Some(Choice { kind, reason }) = &self.memtable_choice {
+        if let Some(MemtableSelection { kind, reason, .. }) = &self.memtable_choice {
             writeln!(f, "     {kind}: {reason}")?;
         }
         for (index, level) in self.shape.levels.iter().enumerate() {

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane::policy::catalogue;
 use terrane::storage::MemoryStorage;
 use terrane::{
     Db, Design, Durability, KeyspaceOptions, Options, ReadMode, WriteBatch, WriteOptions,
 };
+use terrane_policy::catalogue;
 use terrane_testkit::{Rng, seed_from_env};
 
 fn small() -> Db {

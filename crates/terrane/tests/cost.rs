@@ -9,9 +9,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::policy::cost::{Costs, Data, costs};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Options};
+use terrane_policy::cost::{Costs, Data, costs};
 
 const RECORDS: u64 = 200_000;
 const VALUE_BYTES: usize = 92;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use terrane::policy::catalogue;
 use terrane::{Db, Design, Durability, Options};
 use terrane_lab::cs265::{Cs265Session, FixedDepth, PAGE_ENTRIES};
 use terrane_lab::passing_storage::PassingStorage;
 use terrane_lab::quantity::{count_in, number_in};
 use terrane_lab::scratch::Scratch;
+use terrane_policy::catalogue;
 
 use crate::exit::{self, Exit};
 use crate::open;
@@ -141,7 +141,7 @@ impl Cs265Args {
             limits.stop_runs = limits.stop_runs.max(4 * fanout);
         }
         if let Some(bits) = self.bits {
-            design.filter_bits = terrane::policy::design::PerLevel::all(bits);
+            design.filter_bits = terrane_policy::design::PerLevel::all(bits);
         }
         design.validate().map_err(|error| exit::usage(error.to_string()))?;
         Ok(design)

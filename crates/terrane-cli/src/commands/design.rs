@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use terrane::policy::FlushMode;
-use terrane::policy::catalogue::Row;
-use terrane::policy::catalogue::{self, Entry};
 use terrane::{Db, Design};
+use terrane_policy::FlushMode;
+use terrane_policy::catalogue::Row;
+use terrane_policy::catalogue::{self, Entry};
 
 use self::costs::{CostArgs, JsonCosts};
 use crate::exit::Exit;
@@ -203,7 +203,7 @@ impl DesignArgs {
         }
         if let Some(entry) = context.entry {
             writeln!(out, "{}: {}\n{}", paint.bold(entry.name), entry.about, entry.source)?;
-            if let Some(Row { eagerness, triggers, granularity, movement }) = entry.row {
+            if let Some(Row { eagerness, triggers, granularity, movement, .. }) = entry.row {
                 let row = format!("{eagerness} | {triggers} | {granularity} | {movement}");
                 writeln!(out, "Table 1 of the compaction paper: {row}")?;
             }

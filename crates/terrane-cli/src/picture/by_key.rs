@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use terrane::TreeView;
-use terrane::policy::{KeyRange, Run, TableInfo};
+use terrane_policy::{KeyRange, Run, TableInfo};
 
 use crate::terminal::Paint;
 use terrane_lab::literal;

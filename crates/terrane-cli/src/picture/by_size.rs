@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use terrane::policy::{Admission, Level};
 use terrane::{Stats, TreeView};
+use terrane_policy::{Admission, Level};
 
 use crate::terminal::Paint;
 use terrane_lab::human::{bytes, count, counted};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use terrane::TreeView;
-use terrane::policy::{Admission, Level, Run, TableInfo};
+use terrane_policy::{Admission, Level, Run, TableInfo};
 
 use terrane_lab::json::{JsonBytes, SCHEMA};
 

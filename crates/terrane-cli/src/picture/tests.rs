@@ -1,5 +1,5 @@
-use terrane::policy::TreeShape;
 use terrane::{Design, TreeView};
+use terrane_policy::TreeShape;
 
 use super::*;
 use crate::terminal::Paint;

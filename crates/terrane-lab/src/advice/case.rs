@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use terrane::Design;
-use terrane::policy::advice::{Limits, Objective, Question};
+use terrane_policy::advice::{AdviceQuestion, Limits, Objective};
 use terrane_sim::MachineModel;
 
 use super::predict::Scenario;
@@ -37,8 +37,8 @@ pub struct AdviceCase {
 
 impl AdviceCase {
     /// Returns the question that designs are ranked by.
-    pub fn question(&self) -> Question {
-        Question {
+    pub fn question(&self) -> AdviceQuestion {
+        AdviceQuestion {
             shares: self.operations.shares,
             record_bytes: self.records.bytes,
             prices: prices(&self.machine, &self.now, self.records, self.memory),

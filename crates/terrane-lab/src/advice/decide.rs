@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use terrane::policy::advice::{Ranked, brief, payback_operations};
-use terrane::policy::{Forecast, advice};
 use terrane::{Design, Keyspace};
+use terrane_policy::advice::{RankedDesign, brief, payback_operations};
+use terrane_policy::{Forecast, advice};
 
 use super::case::AdviceCase;
 use super::search::SearchResult;
@@ -75,8 +75,8 @@ impl ChangeDecision {
 }
 
 fn judge(
-    now: &Ranked,
-    best: &Ranked,
+    now: &RankedDesign,
+    best: &RankedDesign,
     (gain, seconds, payback_seconds): (f64, f64, Option<f64>),
     terms: ChangeTerms,
 ) -> (bool, String) {
@@ -113,7 +113,7 @@ fn judge(
 }
 
 /// What two designs differ in, in words.
-pub fn difference(case: &AdviceCase, one: &Ranked, other: &Ranked) -> String {
+pub fn difference(case: &AdviceCase, one: &RankedDesign, other: &RankedDesign) -> String {
     advice::difference(&one.candidate.costs, &other.candidate.costs, &case.operations.shares)
 }
 
@@ -126,14 +126,14 @@ mod tests {
     fn a_change_is_made_if_it_gains_enough_and_pays_in_time() {
         let terms = ChangeTerms { gain: 0.1, within: Duration::from_secs(60) };
         let (now, best) = (ranked("leveling", 1.0), ranked("tiering", 0.5));
-        let is_worth = |best: &Ranked, figures| judge(&now, best, figures, terms).0;
+        let is_worth = |best: &RankedDesign, figures| judge(&now, best, figures, terms).0;
         assert!(is_worth(&best, (0.5, 10.0, Some(20.0))));
         assert!(is_worth(&best, (0.5, 0.0, None)));
         assert!(!is_worth(&best, (0.05, 10.0, Some(20.0))));
         assert!(!is_worth(&best, (0.5, 10.0, Some(61.0))));
         assert!(!is_worth(&best, (0.5, 10.0, None)));
         assert!(!is_worth(&now, (0.0, 0.0, None)));
-        let over = Ranked { exceeds: vec!["space".into()], ..now.clone() };
+        let over = RankedDesign { exceeds: vec!["space".into()], ..now.clone() };
         assert!(judge(&over, &best, (0.0, 10.0, None), terms).0);
     }
 }

@@ -1,8 +1,8 @@
 //! LiveAdvice for a database that is open, by what it has counted.
 
 use anyhow::{Result, anyhow};
-use terrane::policy::advice::{Limits, Objective};
 use terrane::{Db, Keyspace, OperationCounts};
+use terrane_policy::advice::{Limits, Objective};
 use terrane_sim::MachineModel;
 
 use super::case::{AdviceCase, filter_bits_of};

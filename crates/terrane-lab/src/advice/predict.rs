@@ -5,7 +5,7 @@
 //! rate. The same world gives the same costs.
 
 use terrane::Design;
-use terrane::policy::advice::Costs;
+use terrane_policy::advice::Costs;
 use terrane_sim::{
     Arrival, Device, InitialTree, MachineModel, Population, SimulatedTree, Simulation,
     SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,

@@ -1,10 +1,10 @@
 //! What there is to do, from a mix of operations or from what a database has counted.
 
 use std::time::Duration;
+use terrane_policy::TreeShape;
+use terrane_policy::advice::{Prices, Shares};
 
 use anyhow::{Result, anyhow};
-use terrane::policy::TreeShape;
-use terrane::policy::advice::{Prices, Shares};
 use terrane::{Design, OperationCounts};
 use terrane_sim::{MachineModel, Skew};
 use terrane_workload::{Distribution, OperationKind, OperationMix};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use terrane::policy::advice::{Ranked, brief};
+use terrane_policy::advice::{RankedDesign, brief};
 
 use super::case::AdviceCase;
 use super::decide::{ChangeDecision, difference};
@@ -107,7 +107,7 @@ impl AdviceReport<'_> {
     pub fn json(&self) -> JsonAdvice<'_> {
         let Self { case, found, .. } = self;
         let shares = &case.operations.shares;
-        let all = |ranked: &[Ranked], count: usize| -> Vec<JsonRanked> {
+        let all = |ranked: &[RankedDesign], count: usize| -> Vec<JsonRanked> {
             ranked.iter().take(count).map(|one| self.json_ranked(one)).collect()
         };
         let change = self.decision.map(|decision| JsonChange {
@@ -151,7 +151,7 @@ impl AdviceReport<'_> {
         }
     }
 
-    fn json_ranked(&self, ranked: &Ranked) -> JsonRanked {
+    fn json_ranked(&self, ranked: &RankedDesign) -> JsonRanked {
         let costs = &ranked.candidate.costs;
         JsonRanked {
             name: ranked.candidate.name.clone(),

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrane::Design;
-use terrane::policy::advice::{self, Candidate, Question, Ranked, neighbours};
+use terrane_policy::advice::{self, AdviceQuestion, DesignCandidate, RankedDesign, neighbours};
 
 use super::predict::{self, PlayedDesign, Scenario};
 
@@ -28,11 +28,11 @@ const PART_OF_GREATEST: f64 = 0.8;
 #[derive(Debug, Clone)]
 pub struct SearchResult {
     /// The design that there is.
-    pub now: Ranked,
+    pub now: RankedDesign,
     /// The best, in order; `now` is among them if it is one of them.
-    pub best: Vec<Ranked>,
+    pub best: Vec<RankedDesign>,
     /// The worst, the worst one first.
-    pub worst: Vec<Ranked>,
+    pub worst: Vec<RankedDesign>,
     /// Designs that were played.
     pub tried: usize,
     /// Writes a second at which it was looked at who is held up; `None` if nothing is written.
@@ -43,7 +43,7 @@ pub struct SearchResult {
 #[derive(Debug, Clone, Copy)]
 pub struct DesignSearch<'a> {
     /// The question that designs are ranked by.
-    pub question: &'a Question,
+    pub question: &'a AdviceQuestion,
     /// The workload and the machine.
     pub world: &'a Scenario,
     /// Filter bits a key, on average.
@@ -56,7 +56,7 @@ pub struct DesignSearch<'a> {
 
 /// A candidate with the tree that it was played on.
 struct PlayedCandidate {
-    candidate: Candidate,
+    candidate: DesignCandidate,
     played: PlayedDesign,
 }
 
@@ -128,22 +128,22 @@ impl DesignSearch<'_> {
         for ((name, design), (_, played)) in designs.into_iter().zip(done) {
             seen.push(design.clone());
             if let Some(played) = played {
-                let candidate = Candidate { name, design, costs: played.costs };
+                let candidate = DesignCandidate { name, design, costs: played.costs };
                 tried.push(PlayedCandidate { candidate, played });
             }
         }
     }
 
-    fn order(&self, tried: &[PlayedCandidate]) -> Vec<Ranked> {
+    fn order(&self, tried: &[PlayedCandidate]) -> Vec<RankedDesign> {
         advice::rank(self.question, tried.iter().map(|one| one.candidate.clone()).collect())
     }
 
     /// The best ones, with who is held up.
     fn finish(&self, now: &Design, tried: &[PlayedCandidate], count: usize) -> SearchResult {
         let order = self.order(tried);
-        let mut short: Vec<Ranked> = Vec::new();
+        let mut short: Vec<RankedDesign> = Vec::new();
         for one in &order {
-            let layout = |ranked: &Ranked| {
+            let layout = |ranked: &RankedDesign| {
                 let strategy = &ranked.candidate.design.strategy;
                 (strategy.eagerness.clone(), strategy.granularity.clone())
             };
@@ -179,7 +179,7 @@ impl DesignSearch<'_> {
         let best =
             advice::rank(self.question, short.into_iter().map(|one| one.candidate).collect());
         let now = best.iter().find(|one| one.candidate.design == *now).or(best.first());
-        let mut worst: Vec<Ranked> = Vec::new();
+        let mut worst: Vec<RankedDesign> = Vec::new();
         for one in order.iter().rev() {
             if worst.len() < WORST && worst.iter().all(|known| known.score != one.score) {
                 worst.push(one.clone());

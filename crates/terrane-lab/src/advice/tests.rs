@@ -2,8 +2,10 @@
 //! blocks that lookups look into.
 
 use std::sync::Arc;
+use terrane_policy::advice::{
+    Costs, DesignCandidate, Limits, Objective, RankedDesign, Shares, Times,
+};
 
-use terrane::policy::advice::{Candidate, Costs, Limits, Objective, Ranked, Shares, Times};
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Durability, Options};
 use terrane_sim::MachineModel;
@@ -140,7 +142,7 @@ fn check(mix: &str) {
 }
 
 /// A design that is called by its text, with costs that are all alike.
-pub(super) fn ranked(design: &str, score: f64) -> Ranked {
+pub(super) fn ranked(design: &str, score: f64) -> RankedDesign {
     let costs = Costs {
         written: 1.0,
         merged: 0.0,
@@ -151,8 +153,8 @@ pub(super) fn ranked(design: &str, score: f64) -> Ranked {
         stalled: None,
         p99_seconds: None,
     };
-    let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
-    Ranked { candidate, score, exceeds: Vec::new() }
+    let candidate = DesignCandidate { name: design.into(), design: design.parse().unwrap(), costs };
+    RankedDesign { candidate, score, exceeds: Vec::new() }
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
 /// that a larger database would have. For data that is large enough it is the default design.
 fn fitted(run: &RunOptions) -> Result<NamedDesign> {
     const SMALLEST_BUFFER: u64 = 256 << 10;
-    let name = terrane::policy::catalogue::DEFAULT;
+    let name = terrane_policy::catalogue::DEFAULT;
     let mut design: Design = name.parse().map_err(terrane::Error::from)?;
     let wanted = (data_bytes(run) / BUFFERS_WANTED).max(SMALLEST_BUFFER);
     let mut divisor = 1;

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane::policy::FlushMode;
 use terrane::{Background, Design, Durability, Options};
+use terrane_policy::FlushMode;
 
 use super::report::{Claim, Report, times};
 use super::setting::{ENTRY_BYTES, Kind, Mode, PREFIX, Setting, hash_skip_list};

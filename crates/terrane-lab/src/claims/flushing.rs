@@ -97,7 +97,7 @@ pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Res
 fn run(
     setting: &Setting,
     load: &Load,
-    memtable: terrane::policy::MemtableKind,
+    memtable: terrane_policy::MemtableKind,
     dir: &Path,
 ) -> Result<Work> {
     let mut design: Design = "leveling T=4; block=4KiB".parse()?;

@@ -1,6 +1,6 @@
 //! Memory of many entries by X and H: Fig. 3.
 
-use terrane::policy::MemtableKind;
+use terrane_policy::MemtableKind;
 
 use super::report::{Claim, Report, times};
 use super::setting::{ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use terrane::policy::MemtableKind;
 use terrane::{Design, Durability, Options};
+use terrane_policy::MemtableKind;
 
 use super::report::{Claim, Report, nanos};
 use super::setting::{ENTRY_BYTES, Kind, Mode, Setting};

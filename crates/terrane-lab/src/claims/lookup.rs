@@ -1,6 +1,6 @@
 //! Lookups between inserts: Fig. 1a, 2b, 4, and how they follow X and H.
 
-use terrane::policy::MemtableKind;
+use terrane_policy::MemtableKind;
 
 use super::report::{Claim, Report, if_ours, nanos, times};
 use super::setting::{Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, of, plain, query};

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use terrane::memtable::{EntryKind, MAX_SEQ, Pool, new};
-use terrane::policy::{MemtableKind, VectorQuery};
+use terrane_policy::{MemtableKind, VectorQuery};
 
 use super::others::{Other, PlainSkipList, SortedVector};
 use super::report::{Report, nanos};

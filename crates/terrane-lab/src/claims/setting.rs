@@ -1,6 +1,6 @@
 //! Sizes, and the memtables of both programs.
 
-use terrane::policy::{MemtableKind, OrderedView, VectorQuery};
+use terrane_policy::{MemtableKind, OrderedView, VectorQuery};
 
 use crate::memtable::Load;
 

@@ -1,7 +1,7 @@
 //! What the authors' later program varies: threads, the size of the buffer and of entries, what keys
 //! have in common, and how much of the keys a range takes.
 
-use terrane::policy::{MemtableKind, OrderedView, VectorQuery};
+use terrane_policy::{MemtableKind, OrderedView, VectorQuery};
 
 use super::report::{Report, nanos};
 use super::setting::{

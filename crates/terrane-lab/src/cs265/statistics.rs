@@ -18,8 +18,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use terrane::policy::{Level, TableId};
 use terrane::{Db, inspect};
+use terrane_policy::{Level, TableId};
 
 use super::number;
 

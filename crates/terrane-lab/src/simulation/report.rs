@@ -1,7 +1,7 @@
 //! The result of a simulation as JSON.
 
 use serde::Serialize;
-use terrane::policy::StallCause;
+use terrane_policy::StallCause;
 use terrane_sim::{
     Arrival, InitialTree, Latencies, RateVerdict, SimulatedTree, SimulationOutcome,
     SimulationSetup, SimulationWindow, TwoPhases,

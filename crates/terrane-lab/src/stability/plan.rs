@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use terrane::policy::catalogue;
 use terrane::{IoBudget, Options};
+use terrane_policy::catalogue;
 use terrane_workload::stability::{Criteria, Query, TwoPhaseOptions};
 use terrane_workload::{Indexes, Workload};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use terrane_policy::advice::Costs;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use terrane::policy::advice::Costs;
 use terrane::{Design, Options};
 use terrane_sim::MachineModel;
 use terrane_workload::{OperationMix, RunOptions, Workload};
@@ -107,8 +107,7 @@ impl SweepExperiment {
                 return Err(unknown(name, &known));
             }
         }
-        let name =
-            parameters.get("design").map_or(terrane::policy::catalogue::DEFAULT, |name| name);
+        let name = parameters.get("design").map_or(terrane_policy::catalogue::DEFAULT, |name| name);
         let design = design_of(name, &settings)?;
         let run = run_options(&parameters)?;
         let work = match player {

@@ -53,6 +53,7 @@ impl fmt::Display for StallCause {
 
 /// A cause with the number that was found and the limit that it met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pressure {
     /// What is behind.
     pub cause: StallCause,
@@ -71,6 +72,17 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// A pressure without a partly filled run.
+    pub fn new(
+        cause: StallCause,
+        level: Option<usize>,
+        measured: u32,
+        threshold: u32,
+        stop_at: u32,
+    ) -> Self {
+        Self { cause, level, measured, threshold, stop_at, newest_percent: None }
+    }
+
     /// What ends it, in words: `level 0 holds fewer than 12 runs`.
     pub fn until(&self) -> String {
         let Self { cause, level, threshold, .. } = self;
@@ -150,14 +162,13 @@ impl fmt::Display for Pressure {
 pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     let limits = &design.constraint;
     match limits.limit {
-        Limit::Level0 => Pressure {
-            cause: StallCause::Level0Runs,
-            level: Some(0),
-            measured: count(runs_that_merge(shape, design)),
-            threshold: limits.delay_runs,
-            stop_at: limits.stop_runs,
-            newest_percent: None,
-        },
+        Limit::Level0 => Pressure::new(
+            StallCause::Level0Runs,
+            Some(0),
+            count(runs_that_merge(shape, design)),
+            limits.delay_runs,
+            limits.stop_runs,
+        ),
         Limit::Local(bound) => {
             let deeper = (1..shape.levels.len()).map(|level| local(shape, design, level, bound));
             deeper.fold(local(shape, design, 0, bound), |worst, other| {
@@ -230,7 +241,7 @@ fn bounded(
     stop_at: u32,
 ) -> Pressure {
     let threshold = (expected.saturating_add(stop_at) / 2).saturating_add(1).min(stop_at);
-    Pressure { cause, level, measured, threshold, stop_at, newest_percent: None }
+    Pressure::new(cause, level, measured, threshold, stop_at)
 }
 
 pub(super) fn count(number: usize) -> u32 {

@@ -15,8 +15,8 @@ const COSTS: Costs = Costs {
 const PRICES: Prices =
     Prices { write: 1e-6, merge_entry: 1e-6, byte: 4e-9, block: 1e-4, run: 1e-7, scan_entry: 1e-7 };
 
-fn question(shares: [f64; 4]) -> Question {
-    Question {
+fn question(shares: [f64; 4]) -> AdviceQuestion {
+    AdviceQuestion {
         shares: Shares::new(shares, 16.0).unwrap(),
         record_bytes: 100.0,
         prices: PRICES,
@@ -25,8 +25,8 @@ fn question(shares: [f64; 4]) -> Question {
     }
 }
 
-fn candidate(name: &str, costs: Costs) -> Candidate {
-    Candidate { name: name.into(), design: "leveling".parse().unwrap(), costs }
+fn candidate(name: &str, costs: Costs) -> DesignCandidate {
+    DesignCandidate { name: name.into(), design: "leveling".parse().unwrap(), costs }
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_exceeds_a_limit_stands_behind_all_that_does_not() {
 
 #[test]
 fn the_order_of_candidates_makes_no_difference() {
-    let all: Vec<Candidate> = ["c", "a", "b"].map(|name| candidate(name, COSTS)).to_vec();
+    let all: Vec<DesignCandidate> = ["c", "a", "b"].map(|name| candidate(name, COSTS)).to_vec();
     let mut turned = all.clone();
     turned.reverse();
     let question = question([1.0, 1.0, 1.0, 1.0]);

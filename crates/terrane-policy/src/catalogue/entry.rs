@@ -5,6 +5,7 @@ use crate::strategy::Eagerness;
 
 /// A design with a name.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Entry {
     /// The name, as typed after `--design`.
     pub name: &'static str,
@@ -23,6 +24,7 @@ pub struct Entry {
 /// A row of Table 1 of the compaction paper: every value of a primitive that a system is said to
 /// have, by the names of text forms and with spaces between. `none` is the table's N/A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// Eagerness.
     pub eagerness: &'static str,

@@ -58,7 +58,7 @@ impl LevelCosts {
 
 /// What a level gives up.
 #[derive(Debug, Clone, Copy)]
-struct Chunk {
+struct DataChunk {
     /// All of it.
     arriving: f64,
     /// Bytes that are spread over all keys at a time: what rewrites a whole run below.
@@ -70,14 +70,14 @@ struct Chunk {
 }
 
 /// What a level is like, and what leaves it.
-struct Filled {
+struct LevelFlow {
     bytes: f64,
     bytes_max: f64,
     runs: f64,
     runs_max: f64,
     written: f64,
     merge_max: f64,
-    leaves: Option<Chunk>,
+    leaves: Option<DataChunk>,
 }
 
 /// The levels of a tree that all data was written to.
@@ -148,10 +148,10 @@ fn attempt(design: &Design, data: &Data, last: usize) -> (Vec<LevelCosts>, bool)
     let in_memtable = data.record_bytes + data.memtable_entry_bytes;
     let flush = design.buffer_bytes as f64 * stored / in_memtable.max(1.0);
     let flush = flush.min(all).max(1.0);
-    let mut chunk = Chunk { arriving: all, bytes: flush, is_partial: false, is_single: true };
+    let mut chunk = DataChunk { arriving: all, bytes: flush, is_partial: false, is_single: true };
     let mut levels = Vec::with_capacity(last + 1);
     for level in 0..=last {
-        let at = Place { design, level, last };
+        let at = LevelModel { design, level, last };
         let filled = if level == 0 { at.level0(chunk) } else { at.fill(chunk) };
         levels.push(LevelCosts {
             level,
@@ -174,13 +174,13 @@ fn attempt(design: &Design, data: &Data, last: usize) -> (Vec<LevelCosts>, bool)
 }
 
 /// A level of a design.
-struct Place<'a> {
+struct LevelModel<'a> {
     design: &'a Design,
     level: usize,
     last: usize,
 }
 
-impl Place<'_> {
+impl LevelModel<'_> {
     fn capacity(&self) -> f64 {
         self.design.capacity_bytes(self.level, self.last) as f64
     }
@@ -196,17 +196,17 @@ impl Place<'_> {
             .any(|one| one.has_scope(Scope::LevelRuns))
     }
 
-    fn level0(&self, from: Chunk) -> Filled {
+    fn level0(&self, from: DataChunk) -> LevelFlow {
         if self.design.flush == FlushMode::Merge {
             return flushed_together(from, self.capacity());
         }
         let by_runs = f64::from(self.design.strategy.level0_runs.max(1));
         let gathers =
             if self.goes_by_size() { (self.capacity() / from.bytes).ceil() } else { by_runs };
-        Filled { written: 0.0, merge_max: 0.0, ..gathered(from, gathers.max(1.0)) }
+        LevelFlow { written: 0.0, merge_max: 0.0, ..gathered(from, gathers.max(1.0)) }
     }
 
-    fn fill(&self, from: Chunk) -> Filled {
+    fn fill(&self, from: DataChunk) -> LevelFlow {
         let strategy = &self.design.strategy;
         let allowed = f64::from(strategy.runs_allowed(self.level, self.last).max(1));
         let is_partial = strategy.granularity.at(self.level).tables().is_some();
@@ -222,7 +222,7 @@ impl Place<'_> {
     }
 
     /// One run, which files leave one by one.
-    fn one_full_run(&self, from: Chunk, room: f64) -> Filled {
+    fn one_full_run(&self, from: DataChunk, room: f64) -> LevelFlow {
         let stays = from.arriving.min(room);
         let spread = from.bytes.max(1.0);
         // As it grows, half of it is in the way on average.
@@ -235,14 +235,14 @@ impl Place<'_> {
         let arriving = from.arriving - stays;
         let table = self.design.table_bytes as f64;
         let piece = if from.is_partial { table } else { from.bytes };
-        Filled {
+        LevelFlow {
             bytes: stays,
             bytes_max: room.min(from.arriving),
             runs: f64::from(u8::from(stays > 0.0)),
             runs_max: 1.0,
             written: growing + full,
             merge_max: (piece * (1.0 + stays / spread)).min(stays + piece),
-            leaves: (arriving > 0.0).then_some(Chunk {
+            leaves: (arriving > 0.0).then_some(DataChunk {
                 arriving,
                 bytes: stays,
                 is_partial: true,
@@ -253,23 +253,23 @@ impl Place<'_> {
 }
 
 /// What need not be written of what comes into an empty place: the first chunk moves.
-fn moved(from: Chunk, room: f64) -> f64 {
+fn moved(from: DataChunk, room: f64) -> f64 {
     let is_moved = from.is_single && !from.is_partial;
     if is_moved { from.bytes.min(room).min(from.arriving) } else { 0.0 }
 }
 
 /// Bytes written where chunks are merged into one run until that has `room`.
-fn merged(from: Chunk, bytes: f64) -> f64 {
+fn merged(from: DataChunk, bytes: f64) -> f64 {
     let chunks = bytes / from.bytes.max(1.0);
     (bytes * (chunks + 1.0) / 2.0 - moved(from, bytes)).max(0.0)
 }
 
 /// One run, all of which leaves when it has grown beyond its room.
-fn one_run(from: Chunk, room: f64) -> Filled {
+fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     let whole = ((room / from.bytes).floor() + 1.0).max(1.0) * from.bytes;
     if from.arriving <= room {
         let bytes = from.arriving;
-        return Filled {
+        return LevelFlow {
             bytes,
             bytes_max: bytes,
             runs: f64::from(u8::from(bytes > 0.0)),
@@ -281,14 +281,14 @@ fn one_run(from: Chunk, room: f64) -> Filled {
     }
     let chunks = whole / from.bytes;
     let bytes = ((whole - from.bytes) / 2.0).min(from.arriving);
-    Filled {
+    LevelFlow {
         bytes,
         bytes_max: whole - from.bytes,
         runs: 1.0 - 1.0 / chunks,
         runs_max: 1.0,
         written: merged(from, whole) * from.arriving / whole,
         merge_max: whole,
-        leaves: Some(Chunk {
+        leaves: Some(DataChunk {
             arriving: from.arriving - bytes,
             bytes: whole,
             is_partial: false,
@@ -298,14 +298,14 @@ fn one_run(from: Chunk, room: f64) -> Filled {
 }
 
 /// One run that flushes merge with as long as it has room, and one more when it has not.
-fn flushed_together(from: Chunk, room: f64) -> Filled {
+fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
     let all = (fit + 1.0) * from.bytes;
     // Beside its own bytes, which count as flushed, each of `chunks` writes those before it.
     let rewritten = |chunks: f64| from.bytes * (chunks * (chunks - 1.0) / 2.0).max(0.0);
     if from.arriving < all {
         let chunks = from.arriving / from.bytes;
-        return Filled {
+        return LevelFlow {
             bytes: from.arriving,
             bytes_max: from.arriving,
             runs: chunks.min(1.0),
@@ -316,14 +316,14 @@ fn flushed_together(from: Chunk, room: f64) -> Filled {
         };
     }
     let bytes = fit / 2.0 * from.bytes;
-    Filled {
+    LevelFlow {
         bytes,
         bytes_max: fit * from.bytes,
         runs: fit / (fit + 1.0),
         runs_max: 1.0,
         written: rewritten(fit) * from.arriving / all,
         merge_max: fit * from.bytes,
-        leaves: Some(Chunk {
+        leaves: Some(DataChunk {
             arriving: from.arriving - bytes,
             bytes: all,
             is_partial: false,
@@ -333,7 +333,7 @@ fn flushed_together(from: Chunk, room: f64) -> Filled {
 }
 
 /// Runs, a chunk each, all of which leave when there are `most`.
-fn gathered(from: Chunk, most: f64) -> Filled {
+fn gathered(from: DataChunk, most: f64) -> LevelFlow {
     let written = if from.is_single { 0.0 } else { from.arriving };
     let all = most * from.bytes;
     let is_last = from.arriving < all;
@@ -343,14 +343,14 @@ fn gathered(from: Chunk, most: f64) -> Filled {
         let runs = (most - 1.0) / 2.0;
         (runs * from.bytes, runs)
     };
-    Filled {
+    LevelFlow {
         bytes,
         bytes_max: (all - from.bytes).max(bytes),
         runs,
         runs_max: if is_last { runs.ceil() } else { most - 1.0 },
         written,
         merge_max: if from.is_single { 0.0 } else { from.bytes },
-        leaves: (!is_last).then_some(Chunk {
+        leaves: (!is_last).then_some(DataChunk {
             arriving: from.arriving - bytes,
             bytes: all,
             is_partial: false,
@@ -360,20 +360,20 @@ fn gathered(from: Chunk, most: f64) -> Filled {
 }
 
 /// Runs with room for several chunks each.
-fn filling(from: Chunk, room: f64, allowed: f64) -> Filled {
+fn filling(from: DataChunk, room: f64, allowed: f64) -> LevelFlow {
     let run = ((room / allowed / from.bytes).floor()).max(1.0) * from.bytes;
     let all = run * allowed + from.bytes;
     let is_last = from.arriving < all;
     let bytes = if is_last { from.arriving } else { all / 2.0 };
     let runs = (bytes / run).min(allowed);
-    Filled {
+    LevelFlow {
         bytes,
         bytes_max: all.min(from.arriving),
         runs,
         runs_max: if is_last { runs.ceil() } else { allowed },
         written: merged(from, run) * (from.arriving / run),
         merge_max: run,
-        leaves: (!is_last).then_some(Chunk {
+        leaves: (!is_last).then_some(DataChunk {
             arriving: from.arriving - bytes,
             bytes: all,
             is_partial: false,

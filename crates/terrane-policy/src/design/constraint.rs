@@ -13,6 +13,7 @@ pub const NEVER: u32 = u32::MAX;
 
 /// The limits of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Constraint {
     /// Which runs are counted.
     pub limit: Limit,
@@ -34,6 +35,7 @@ pub struct Constraint {
 
 /// What else writers wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Stall {
     /// Only runs and buffers, as production systems do.
     Runs,
@@ -65,6 +67,7 @@ impl FromStr for Stall {
 
 /// Which runs are counted, and against what: the component constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Limit {
     /// Those of level 0, against numbers of their own, as LevelDB and RocksDB do.
     Level0,
@@ -76,6 +79,7 @@ pub enum Limit {
 
 /// How many runs are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Bound {
     /// So many times as many as the design has at most when no merge is behind. The paper's bound
     /// is 2: 2L runs for leveling, 2TL for tiering.
@@ -96,6 +100,7 @@ impl Bound {
 
 /// What happens to writers when there are too many runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Violation {
     /// They are slowed down more and more on the way there, and stopped at the end.
     SlowDown,

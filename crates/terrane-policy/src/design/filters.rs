@@ -9,6 +9,7 @@ use crate::text::call;
 
 /// How filter bits come to levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FilterAllocation {
     /// Each level has the bits that are given for it.
     Given,

@@ -30,11 +30,11 @@ pub struct FloDb {
     /// How they are put there.
     pub insert: DrainInsert,
     /// What becomes of a version that no one asks for any more.
-    pub update: Update,
+    pub update: UpdateMode,
     /// How scans of a range see one moment.
-    pub scan: Scan,
+    pub scan: ScanMode,
     /// What becomes of a full memtable.
-    pub flush: Flush,
+    pub flush: FlushTarget,
 }
 
 /// What the Membuffer is drained into, and scans walk.
@@ -57,7 +57,7 @@ pub enum DrainInsert {
 
 /// What becomes of a version that no one asks for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Update {
+pub enum UpdateMode {
     /// Its place is used for the next one.
     InPlace,
     /// It stays until the memtable is flushed.
@@ -66,7 +66,7 @@ pub enum Update {
 
 /// How scans of a range see one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scan {
+pub enum ScanMode {
     /// What they need is kept for them: they never restart, and never stop a writer.
     Versioned,
     /// As FloDB does it (§4.4), for comparison: everything is drained; a scan that meets something
@@ -77,7 +77,7 @@ pub enum Scan {
 
 /// What becomes of a full memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Flush {
+pub enum FlushTarget {
     /// It is written to tables.
     Tables,
     /// It is thrown away, with what was written: to measure memory alone. Only for a database that
@@ -99,9 +99,9 @@ impl FloDb {
         drain_threads: 1,
         lower: LowerLevel::BTree,
         insert: DrainInsert::Multi,
-        update: Update::InPlace,
-        scan: Scan::Versioned,
-        flush: Flush::Tables,
+        update: UpdateMode::InPlace,
+        scan: ScanMode::Versioned,
+        flush: FlushTarget::Tables,
     };
 
     /// Reads what stands between the parentheses.
@@ -161,22 +161,22 @@ impl FloDb {
             }
             "update" => {
                 self.update = match value {
-                    "in-place" => Update::InPlace,
-                    "versions" => Update::Versions,
+                    "in-place" => UpdateMode::InPlace,
+                    "versions" => UpdateMode::Versions,
                     _ => return None,
                 }
             }
             "scan" => {
                 self.scan = match value {
-                    "versioned" => Scan::Versioned,
-                    "restart" => Scan::Restart,
+                    "versioned" => ScanMode::Versioned,
+                    "restart" => ScanMode::Restart,
                     _ => return None,
                 }
             }
             "flush" => {
                 self.flush = match value {
-                    "tables" => Flush::Tables,
-                    "discard" => Flush::Discard,
+                    "tables" => FlushTarget::Tables,
+                    "discard" => FlushTarget::Discard,
                     _ => return None,
                 }
             }
@@ -201,13 +201,13 @@ impl Display for FloDb {
         if self.insert == DrainInsert::Single {
             f.write_str(",insert=single")?;
         }
-        if self.update == Update::Versions {
+        if self.update == UpdateMode::Versions {
             f.write_str(",update=versions")?;
         }
-        if self.scan == Scan::Restart {
+        if self.scan == ScanMode::Restart {
             f.write_str(",scan=restart")?;
         }
-        if self.flush == Flush::Discard {
+        if self.flush == FlushTarget::Discard {
             f.write_str(",flush=discard")?;
         }
         f.write_str(")")

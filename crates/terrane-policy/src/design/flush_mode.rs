@@ -7,6 +7,7 @@ use crate::error::ParseError;
 
 /// What flushes do with the runs of level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FlushMode {
     /// Leave them: each flush makes a new run.
     New,

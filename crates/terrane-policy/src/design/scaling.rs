@@ -14,7 +14,7 @@ use crate::error::ParseError;
 use crate::strategy::{Eagerness, Growth, RunLimit, Runs, Strategy};
 
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct ScalingWord {
     fanout: u32,
     /// Runs at which a level is merged.
     threshold: u32,
@@ -23,9 +23,9 @@ struct Word {
 /// Sets runs, growth and level 0 of a strategy by `text`, a word for level 0, 1 and so on.
 pub(super) fn apply(strategy: &mut Strategy, text: &str) -> Result<(), ParseError> {
     let words = text.split(',').map(|word| parse(word.trim()));
-    let words = words.collect::<Result<Vec<Word>, ParseError>>()?;
+    let words = words.collect::<Result<Vec<ScalingWord>, ParseError>>()?;
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return Ok(()) };
-    let runs_of = |word: &Word| RunLimit::Fixed(word.threshold.saturating_sub(1).max(1));
+    let runs_of = |word: &ScalingWord| RunLimit::Fixed(word.threshold.saturating_sub(1).max(1));
     let deeper = words.get(1).unwrap_or(last);
     strategy.eagerness =
         Eagerness::Hybrid(Runs::new(runs_of(deeper), words.iter().skip(2).map(runs_of), None));
@@ -35,17 +35,17 @@ pub(super) fn apply(strategy: &mut Strategy, text: &str) -> Result<(), ParseErro
     Ok(())
 }
 
-fn parse(word: &str) -> Result<Word, ParseError> {
+fn parse(word: &str) -> Result<ScalingWord, ParseError> {
     if word == "N" {
-        return Ok(Word { fanout: 2, threshold: 2 });
+        return Ok(ScalingWord { fanout: 2, threshold: 2 });
     }
     let bad = || ParseError::new("scaling", word, "words such as T4, L10 and N, of 2 to 1000");
     let kind = word.chars().next().ok_or_else(bad)?;
     let fanout = word.get(kind.len_utf8()..).and_then(|digits| digits.parse().ok());
     let fanout = fanout.filter(|fanout| (2..=1000).contains(fanout)).ok_or_else(bad)?;
     match kind {
-        'L' => Ok(Word { fanout, threshold: 2 }),
-        'T' => Ok(Word { fanout, threshold: fanout }),
+        'L' => Ok(ScalingWord { fanout, threshold: 2 }),
+        'T' => Ok(ScalingWord { fanout, threshold: fanout }),
         _ => Err(bad()),
     }
 }

@@ -3,8 +3,8 @@ use super::*;
 const BUFFER: u64 = 64 << 20;
 
 /// Writes of 100 bytes in no order, lookups of which half are found, scans of ten entries.
-fn mix(writes: u64, lookups: u64, scans: u64) -> Mix {
-    let mut mix = Mix { writes, lookups, scans, ..Mix::default() };
+fn mix(writes: u64, lookups: u64, scans: u64) -> MemtableOperations {
+    let mut mix = MemtableOperations { writes, lookups, scans, ..MemtableOperations::default() };
     mix.ascending = writes / 2;
     mix.written_bytes = writes * 100;
     mix.found = lookups / 2;
@@ -17,7 +17,7 @@ fn name(kind: MemtableKind) -> String {
     text.split_once("(buckets").map_or(text.clone(), |(name, _)| name.to_owned())
 }
 
-fn chosen(mix: &Mix) -> String {
+fn chosen(mix: &MemtableOperations) -> String {
     name(choose(mix, None, BUFFER).kind)
 }
 

@@ -12,7 +12,7 @@ use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind};
 
 /// The contents of a level that no running job takes away from it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct LevelLoadTotals {
     runs: u64,
     tables: u64,
     bytes: u64,
@@ -135,12 +135,12 @@ pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candida
         && all.iter().any(is_full)
 }
 
-fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> Load {
+fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> LevelLoadTotals {
     let leaves = |table: &TableInfo| {
         let mut jobs = input.in_progress.iter();
         jobs.any(|job| job.output.level != index && job.takes(table.id))
     };
-    let mut totals = Load::default();
+    let mut totals = LevelLoadTotals::default();
     for run in &level.runs {
         let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
         let (count, bytes) = stay.fold((0, 0), |sum, table| (sum.0 + 1, sum.1 + table.size_bytes));

@@ -11,7 +11,7 @@ use crate::strategy::{Scope, TableContext, Trigger};
 
 /// A table that a trigger marks, with the value that was measured and the threshold.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(super) struct MarkedTable {
     pub(super) table: Arc<TableInfo>,
     pub(super) measure: (u64, u64),
     /// Nothing below the table shares keys with it.
@@ -43,10 +43,10 @@ fn of_trigger(
         return;
     }
     let mut marks = marks(input, level, trigger, &|measured, threshold| measured >= threshold);
-    let score = |mark: &Mark| mark.measure.0 as f64 / mark.measure.1.max(1) as f64;
+    let score = |mark: &MarkedTable| mark.measure.0 as f64 / mark.measure.1.max(1) as f64;
     marks.sort_by(|a, b| score(b).total_cmp(&score(a)));
     let is_last = level == input.last_level();
-    let (stay, move_on): (Vec<Mark>, Vec<Mark>) =
+    let (stay, move_on): (Vec<MarkedTable>, Vec<MarkedTable>) =
         marks.into_iter().partition(|mark| is_last || mark.is_lowest);
     for (marks, is_in_place) in [(stay, true), (move_on, false)] {
         let Some(worst) = marks.first().map(|mark| mark.measure) else { continue };
@@ -63,7 +63,7 @@ pub(super) fn marks(
     level: usize,
     trigger: &Trigger,
     enough: &dyn Fn(u64, u64) -> bool,
-) -> Vec<Mark> {
+) -> Vec<MarkedTable> {
     let strategy = &input.design.strategy;
     let deadlines = |times| strategy.tombstone_deadlines(times, input.last_level());
     let tombstone_deadline =
@@ -84,7 +84,7 @@ pub(super) fn marks(
             }
             let is_lowest = is_lowest(input.shape, level, run.id, table);
             if can_act(input, trigger, table, is_lowest) {
-                found.push(Mark { table: Arc::clone(table), measure, is_lowest });
+                found.push(MarkedTable { table: Arc::clone(table), measure, is_lowest });
             }
         }
     }

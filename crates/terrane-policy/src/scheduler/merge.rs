@@ -17,6 +17,7 @@ pub(crate) struct MergeDemand {
 
 /// The properties of a scheduler. Each has a file, and a line in the list of [`super::Scheduler`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SchedulerInfo {
     /// The name in text forms.
     pub name: &'static str,

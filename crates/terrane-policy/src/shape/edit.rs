@@ -31,6 +31,7 @@ pub struct ShapeEdit {
 
 /// Why an edit does not fit a shape, or a shape breaks its invariants.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// An edit removes a table that the shape does not have.
     Unknown(TableId),

@@ -10,6 +10,7 @@ use crate::error::ParseError;
 
 /// The data layout that compactions keep up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Eagerness {
     /// One run in every level; a flush is merged into level 1 at once.
     Leveling,

@@ -8,6 +8,7 @@ use crate::text::call;
 
 /// The amount of data that a compaction takes from a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Granularity {
     /// All of the level, with all that it overlaps of the next one.
     Level,

@@ -20,6 +20,7 @@ const RATIO_MAX: u64 = 1 << 16;
 
 /// The rule by which capacities grow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Growth {
     /// By the size ratio T at every level.
     Fixed,

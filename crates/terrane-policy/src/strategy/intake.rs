@@ -7,6 +7,7 @@ use crate::error::ParseError;
 
 /// How many runs a level gives up when it acts because of their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Intake {
     /// All that are there: more where merging is behind, which absorbs bursts of writes. A rate
     /// that is measured so cannot be held, as the tree loses its shape (performance-stability

@@ -14,6 +14,7 @@ use crate::error::ParseError;
 
 /// The number of runs that a level may hold at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RunLimit {
     /// This many; at least 1.
     Fixed(u32),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use terrane_policy::forecast::Cost;
+use terrane_policy::forecast::JobCost;
 use terrane_policy::refilled;
 use terrane_policy::{
     Accesses, Compaction, Merge, PickInput, Scheduler, TreeShape, allocate, pick, soundness,
@@ -54,7 +54,7 @@ impl Simulation<'_> {
                 return;
             }
             let Some((compaction, refilled)) = self.pick() else { return };
-            let input_bytes = Cost::of(&compaction, self.tree.shape()).bytes_rewritten;
+            let input_bytes = JobCost::of(&compaction, self.tree.shape()).bytes_rewritten;
             let level = source(&compaction);
             if input_bytes > 0 && !self.takes(input_bytes, level, refilled) {
                 return;

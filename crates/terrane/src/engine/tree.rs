@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use terrane_memtable::{Memtable, Pool};
-use terrane_policy::memtable_choice::{Choice, Mix};
+use terrane_policy::memtable_choice::{MemtableOperations, MemtableSelection};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit};
 
 use crate::event::{StallEffect, WriteStall};
@@ -127,7 +127,7 @@ impl Tree {
     }
 
     /// Returns the operations of the tree since it has this memtable, and resets their counts.
-    fn take_operations(&self, active: &Memtable) -> Mix {
+    fn take_operations(&self, active: &Memtable) -> MemtableOperations {
         let state = self.state();
         let levels = &state.version.shape().levels;
         let tables = levels.iter().flat_map(|level| &level.runs).flat_map(|run| &run.tables);
@@ -144,12 +144,12 @@ impl Tree {
     }
 
     /// Returns the last choice of memtable if it is new and was not returned by this before.
-    pub(crate) fn take_new_choice(&self) -> Option<Choice> {
+    pub(crate) fn take_new_choice(&self) -> Option<MemtableSelection> {
         self.choice.take_news()
     }
 
     /// Returns the choice at the last rotation, if the design leaves the kind open.
-    pub(crate) fn memtable_choice(&self) -> Option<Choice> {
+    pub(crate) fn memtable_choice(&self) -> Option<MemtableSelection> {
         self.choice.last()
     }
 

@@ -18,14 +18,7 @@ fn report() -> Stats {
     }
     counters.add_get_block(2);
     counters.compaction_times.add(2_500_000);
-    let pressure = Pressure {
-        cause: StallCause::Level0Runs,
-        level: Some(0),
-        measured: 4,
-        threshold: 4,
-        stop_at: 8,
-        newest_percent: None,
-    };
+    let pressure = Pressure::new(StallCause::Level0Runs, Some(0), 4, 4, 8);
     let keyspace = Arc::from("odd \"name\"");
     let now =
         vec![CurrentStall { keyspace, stops: true, pressure, since: Duration::from_millis(1500) }];

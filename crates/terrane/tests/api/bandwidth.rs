@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use terrane::policy::StallCause;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};
 use terrane::{Db, Design, ErrorKind, Event, IoBudget, Options, StallEffect};
+use terrane_policy::StallCause;
 use terrane_testkit::{run_guarded, wait_until};
 
 use crate::support::DIR;

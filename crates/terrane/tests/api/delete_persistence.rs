@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::policy::catalogue;
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, ManualClock, Options};
+use terrane_policy::catalogue;
 use terrane_testkit::wait_until;
 
 use crate::support::{DIR, tiny};

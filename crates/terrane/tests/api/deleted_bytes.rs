@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::policy::catalogue;
 use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Storage, Survival};
 use terrane::{Background, Clock, Db, Design, Durability, KeyspaceOptions, ManualClock, Options};
+use terrane_policy::catalogue;
 use terrane_testkit::wait_until;
 
 use crate::support::{DIR, tiny};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane::policy::catalogue;
 use terrane::storage::{Crash, Survival};
 use terrane::{Background, Db, Design, ErrorKind, Event, KeyspaceOptions, TreeView};
+use terrane_policy::catalogue;
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design, tiny};
 
@@ -327,7 +327,7 @@ fn the_example_of_dents_report_ends_like_its_figure() {
     }
     let levels: Vec<Vec<u64>> = (db.tree().shape.levels.iter())
         .map(|level| {
-            let entries = |run: &terrane::policy::Run| {
+            let entries = |run: &terrane_policy::Run| {
                 run.tables.iter().map(|table| table.entries).sum::<u64>()
             };
             level.runs.iter().map(entries).collect()

@@ -6,8 +6,8 @@
 //! by a few. If keys are overwritten and deleted, the forecast cannot know what compactions drop:
 //! they read less, down to half, or slightly more if the drops lead to other picks.
 
-use terrane::policy::catalogue;
 use terrane::{Db, Event};
+use terrane_policy::catalogue;
 use terrane_testkit::{Rng, seed_from_env};
 
 use crate::support::{DIR, in_memory, tiny};
@@ -32,7 +32,7 @@ fn change(
     from: &str,
     to: &str,
     fill: impl FnOnce(&Db),
-) -> (terrane::policy::Forecast, MeasuredChange) {
+) -> (terrane_policy::Forecast, MeasuredChange) {
     let db = in_memory().0.design(tiny(from)).open(DIR).unwrap();
     fill(&db);
     db.flush().unwrap();

@@ -23,8 +23,8 @@ fn bytes_of_tables_are_those_of_the_tree_and_of_the_files() {
     db.wait_for_compactions().unwrap();
     let stats = db.stats();
     let shapes = [db.tree().shape, other.tree().shape];
-    let sum = |of: fn(&terrane::policy::TableInfo) -> u64| -> u64 {
-        shapes.iter().flat_map(terrane::policy::TreeShape::tables).map(|table| of(table)).sum()
+    let sum = |of: fn(&terrane_policy::TableInfo) -> u64| -> u64 {
+        shapes.iter().flat_map(terrane_policy::TreeShape::tables).map(|table| of(table)).sum()
     };
     assert_eq!(stats.table_bytes, sum(|table| table.size_bytes));
     assert_eq!(stats.table_entries, sum(|table| table.entries));

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use terrane::policy::Admission;
-use terrane::policy::shape::{Run, TableInfo};
 use terrane::{Event, TreeView, inspect};
+use terrane_policy::Admission;
+use terrane_policy::shape::{Run, TableInfo};
 
 use crate::session::Session;
 

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::policy::design::FilterAllocation;
-use terrane::policy::strategy::{Eagerness, Granularity, Trigger};
-use terrane::policy::{FlushMode, Stall, catalogue};
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
 use terrane::{
     Background, CacheWarming, Clock, Db, Design, Durability, IoBudget, ManualClock, Options,
     ReadMode, WriteMode, WritePath,
 };
+use terrane_policy::design::FilterAllocation;
+use terrane_policy::strategy::{Eagerness, Granularity, Trigger};
+use terrane_policy::{FlushMode, Stall, catalogue};
 use terrane_testkit::Rng;
 
 #[derive(Debug, Clone)]
@@ -132,7 +132,8 @@ fn any_small_design(rng: &mut Rng) -> Design {
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
     // Only where level 0 has more than one run to merge with, and no policy of its own.
-    let merging = Design { flush: FlushMode::Merge, ..design.clone() };
+    let mut merging = design.clone();
+    merging.flush = FlushMode::Merge;
     if rng.percent(40) && merging.validate().is_ok() {
         return merging;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use terrane::Design;
-use terrane::policy::advice::{Limits, Objective};
+use terrane_policy::advice::{Limits, Objective};
 use terrane_sim::MachineModel;
 use terrane_workload::OperationMix;
 
@@ -144,7 +144,7 @@ const RECORD_BYTES: f64 = 128.0;
 
 impl AdviseArgs {
     pub(super) fn design(&self) -> Result<Design> {
-        spec::parse(self.design.as_deref().unwrap_or(terrane::policy::catalogue::DEFAULT))
+        spec::parse(self.design.as_deref().unwrap_or(terrane_policy::catalogue::DEFAULT))
     }
 
     pub(super) fn machine(&self) -> Result<MachineModel> {

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use terrane::policy::advice::{Ranked, brief};
 use terrane_lab::advice::decide::{ChangeDecision, difference};
 use terrane_lab::advice::report::{AdviceReport, WorkloadSource};
+use terrane_policy::advice::{RankedDesign, brief};
 
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
@@ -70,7 +70,7 @@ fn costs_table(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()>
     let mut table = table(&headers);
     let best = shown(report);
     let places = (1..=best.len()).map(|place| place.to_string());
-    let mut rows: Vec<(String, &Ranked)> = places.zip(best).collect();
+    let mut rows: Vec<(String, &RankedDesign)> = places.zip(best).collect();
     if best.iter().all(|one| one.candidate.design != report.case.now) {
         rows.push(("now".to_owned(), &report.found.now));
     }
@@ -85,7 +85,7 @@ fn costs_table(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()>
     Ok(())
 }
 
-fn shown<'a>(report: &AdviceReport<'a>) -> &'a [Ranked] {
+fn shown<'a>(report: &AdviceReport<'a>) -> &'a [RankedDesign] {
     let best = &report.found.best;
     best.get(..report.top.min(best.len())).unwrap_or_default()
 }
@@ -157,7 +157,7 @@ fn cost(decision: &ChangeDecision) -> String {
 }
 
 /// A name, or what tells designs without one apart most.
-fn label(ranked: &Ranked) -> String {
+fn label(ranked: &RankedDesign) -> String {
     let strategy = &ranked.candidate.design.strategy;
     match ranked.candidate.name.contains(' ') {
         true => format!("{} T={}", strategy.eagerness, strategy.size_ratio),
@@ -166,11 +166,11 @@ fn label(ranked: &Ranked) -> String {
 }
 
 /// A label for each; those of which two would be the same go on with what tells them apart.
-fn labels(all: &[&Ranked]) -> Vec<String> {
-    let settings = |ranked: &Ranked| ranked.candidate.design.settings();
-    let unique = |one: &&Ranked| {
+fn labels(all: &[&RankedDesign]) -> Vec<String> {
+    let settings = |ranked: &RankedDesign| ranked.candidate.design.settings();
+    let unique = |one: &&RankedDesign| {
         let name = label(one);
-        let is_other = |other: &&&Ranked| other.candidate.design != one.candidate.design;
+        let is_other = |other: &&&RankedDesign| other.candidate.design != one.candidate.design;
         let same: Vec<_> = all
             .iter()
             .filter(|other| label(other) == name)
@@ -185,7 +185,7 @@ fn labels(all: &[&Ranked]) -> Vec<String> {
     all.iter().map(unique).collect()
 }
 
-fn cells(place: &str, name: String, ranked: &Ranked) -> [String; 10] {
+fn cells(place: &str, name: String, ranked: &RankedDesign) -> [String; 10] {
     let costs = &ranked.candidate.costs;
     let seconds = |time: f64| human::duration(Duration::from_secs_f64(time.clamp(0.0, 1e9)));
     [
@@ -204,12 +204,12 @@ fn cells(place: &str, name: String, ranked: &Ranked) -> [String; 10] {
 
 #[cfg(test)]
 mod tests {
-    use terrane::policy::advice::{Candidate, Costs};
+    use terrane_policy::advice::{Costs, DesignCandidate};
 
     use super::*;
 
     /// A design named after its text, with the same costs as every other.
-    fn ranked(design: &str, score: f64) -> Ranked {
+    fn ranked(design: &str, score: f64) -> RankedDesign {
         let costs = Costs {
             written: 1.0,
             merged: 0.0,
@@ -220,8 +220,9 @@ mod tests {
             stalled: None,
             p99_seconds: None,
         };
-        let candidate = Candidate { name: design.into(), design: design.parse().unwrap(), costs };
-        Ranked { candidate, score, exceeds: Vec::new() }
+        let candidate =
+            DesignCandidate { name: design.into(), design: design.parse().unwrap(), costs };
+        RankedDesign { candidate, score, exceeds: Vec::new() }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use terrane::policy::MemtableKind;
 use terrane_lab::bench::BenchOptions;
+use terrane_policy::MemtableKind;
 use terrane_workload::{Distribution, OperationMix, RunOptions, ValueSize};
 
 use super::claims::ClaimsArgs;

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use terrane::memtable::MemoryUse;
-use terrane::policy::MemtableKind;
 use terrane_lab::memtable::{Load, Queries, Series, mean, percentile};
+use terrane_policy::MemtableKind;
 
 use super::BenchArgs;
 use crate::exit::{Exit, usage};

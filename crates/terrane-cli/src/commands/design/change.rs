@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
-use terrane::policy::{Amplification, Forecast};
 use terrane::{Db, Design, Keyspace, inspect};
+use terrane_policy::{Amplification, Forecast};
 
 use crate::exit::Exit;
 use crate::open;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 use terrane::Design;
-use terrane::policy::cost::{Costs, Data, LevelCosts, costs};
+use terrane_policy::cost::{Costs, Data, LevelCosts, costs};
 
 use crate::table::{Align, lines, table};
 use terrane_lab::human;

@@ -97,7 +97,7 @@ impl Overhead {
 
 /// Bytes of a memtable without entries and without a table of its own.
 fn fixed_of_none() -> usize {
-    let vector = terrane::policy::MemtableKind::VECTOR;
+    let vector = terrane_policy::MemtableKind::VECTOR;
     memtable::new(vector, 1, &Pool::new(0)).memory().used_bytes()
 }
 

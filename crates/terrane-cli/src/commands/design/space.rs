@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane::policy::{Strategy, space};
+use terrane_policy::{Strategy, space};
 
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};

@@ -121,7 +121,7 @@ pub(super) enum SimulateCommand {
 impl SimulateArgs {
     pub(super) fn designs(&self) -> Result<Vec<Design>> {
         let given = self.design.iter().map(String::as_str);
-        let default = terrane::policy::catalogue::DEFAULT;
+        let default = terrane_policy::catalogue::DEFAULT;
         let texts: Vec<&str> = if self.design.is_empty() { vec![default] } else { given.collect() };
         texts.into_iter().map(spec::parse).collect()
     }

@@ -185,8 +185,8 @@ mod tests {
     use terrane_lab::stability::StabilityPlan;
 
     use super::*;
-    use terrane::policy::Scheduler;
-    use terrane::policy::strategy::Intake;
+    use terrane_policy::Scheduler;
+    use terrane_policy::strategy::Intake;
 
     #[derive(Parser)]
     struct Command {

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use terrane::memtable::{self, EntryKind, MAX_SEQ, Memtable};
-use terrane::policy::MemtableKind;
+use terrane_policy::MemtableKind;
 
 use super::setting::{Random, Setting, VALUE_BYTES, spread};
 

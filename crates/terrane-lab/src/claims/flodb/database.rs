@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use terrane::policy::MemtableKind;
 use terrane::{Db, Design, Durability, Options};
+use terrane_policy::MemtableKind;
 
 use super::setting::{Random, Setting, VALUE_BYTES, spread};
 

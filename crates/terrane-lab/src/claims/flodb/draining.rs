@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use terrane::memtable::{self, EntryKind};
-use terrane::policy::MemtableKind;
-use terrane::policy::flodb::{DrainInsert, FloDb};
+use terrane_policy::MemtableKind;
+use terrane_policy::flodb::{DrainInsert, FloDb};
 
 use super::Report;
 use super::setting::{Kind, Random, Setting, two_levels};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use terrane::policy::MemtableKind;
-use terrane::policy::flodb::Scan;
+use terrane_policy::MemtableKind;
+use terrane_policy::flodb::ScanMode;
 
 use super::Report;
 use super::database::{Mix, load, open, run};
@@ -22,12 +22,12 @@ const SHOWN: usize = 4;
 const FIGURES: usize = 6;
 
 pub(super) fn measure(setting: &Setting, dir: &Path, report: &mut Report) -> Result<()> {
-    let versioned = |mode| scanning(mode, Scan::Versioned);
+    let versioned = |mode| scanning(mode, ScanMode::Versioned);
     let kinds = [
         Kind { name: LIST, kind: MemtableKind::SKIP_LIST },
         Kind { name: "B-link tree", kind: MemtableKind::BTree },
-        Kind { name: "restarting, published", kind: scanning(Mode::Published, Scan::Restart) },
-        Kind { name: "restarting, ours", kind: scanning(Mode::Ours, Scan::Restart) },
+        Kind { name: "restarting, published", kind: scanning(Mode::Published, ScanMode::Restart) },
+        Kind { name: "restarting, ours", kind: scanning(Mode::Ours, ScanMode::Restart) },
         Kind { name: "versioned, published", kind: versioned(Mode::Published) },
         Kind { name: "versioned, ours", kind: versioned(Mode::Ours) },
     ];

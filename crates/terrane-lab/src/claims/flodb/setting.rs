@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::memtable::Pool;
-use terrane::policy::MemtableKind;
-use terrane::policy::flodb::{DrainInsert, FloDb, LowerLevel, Scan};
+use terrane_policy::MemtableKind;
+use terrane_policy::flodb::{DrainInsert, FloDb, LowerLevel, ScanMode};
 
 use crate::claims::setting::Mode;
 
@@ -146,7 +146,7 @@ pub(super) fn hash_table() -> MemtableKind {
 }
 
 /// The paper's scans, beside ours.
-pub(super) fn scanning(mode: Mode, scan: Scan) -> MemtableKind {
+pub(super) fn scanning(mode: Mode, scan: ScanMode) -> MemtableKind {
     MemtableKind::FloDb(FloDb { scan, ..two_levels(mode) })
 }
 

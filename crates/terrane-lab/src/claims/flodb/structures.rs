@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use terrane::memtable::{self, EntryKind, MAX_SEQ};
-use terrane::policy::MemtableKind;
+use terrane_policy::MemtableKind;
 
 use super::setting::{Kind, LIST, Setting, VALUE_BYTES, hash_table, mib, of, spread};
 use super::{Report, alone};

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use terrane::policy::{TableId, TreeShape};
 use terrane::storage::{MemoryStorage, Storage};
 use terrane::{Background, CacheWarming, Db, Design, Durability, ManualClock, Options, ReadMode};
+use terrane_policy::{TableId, TreeShape};
 use terrane_workload::distribution::IndexChooser;
 use terrane_workload::{Distribution, Latency};
 

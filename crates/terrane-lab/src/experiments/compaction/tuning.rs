@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
-use terrane::policy::design::PerLevel;
+use terrane_policy::design::PerLevel;
 use terrane_workload::Distribution;
 
 use super::recording::record;

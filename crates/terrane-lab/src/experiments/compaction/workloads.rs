@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use terrane::Design;
-use terrane::policy::design::PerLevel;
-use terrane::policy::strategy::trigger::{LevelSaturation, TombstoneDensity, TombstoneTtl};
+use terrane_policy::design::PerLevel;
+use terrane_policy::strategy::trigger::{LevelSaturation, TombstoneDensity, TombstoneTtl};
 use terrane_workload::Distribution;
 
 use super::loading::pages_after;

@@ -75,11 +75,11 @@ impl Display for MemtableKind {
 }
 
 /// The settings of a text form, which are taken out one by one.
-struct Settings<'t> {
+struct SettingList<'t> {
     left: Vec<(&'t str, &'t str)>,
 }
 
-impl<'t> Settings<'t> {
+impl<'t> SettingList<'t> {
     fn parse(text: &'t str) -> Result<Self, ParseError> {
         let mut left: Vec<(&str, &str)> = Vec::new();
         for setting in text.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
@@ -152,7 +152,7 @@ impl FromStr for MemtableKind {
             Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(bad)?),
             None => (text, ""),
         };
-        let mut settings = Settings::parse(arguments)?;
+        let mut settings = SettingList::parse(arguments)?;
         const PREFIX: &str =
             "how many of the first bytes of a key choose its bucket, 0 to 255, as in 'prefix=6'";
         let kind = match name.trim() {

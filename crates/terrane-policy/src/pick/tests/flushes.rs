@@ -10,7 +10,7 @@ use super::simulate::Simulation;
 use crate::admission::{Admission, admit};
 use crate::compaction::Compaction;
 use crate::design::FlushMode;
-use crate::flush::{Apart, FlushPlan};
+use crate::flush::{FlushPlan, NewRunReason};
 use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo, TreeShape};
 use crate::soundness;
@@ -120,7 +120,7 @@ fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
                     merged += 1;
                 }
                 FlushPlan::NewRun(apart) => {
-                    busy += u32::from(apart == Apart::Busy);
+                    busy += u32::from(apart == NewRunReason::Busy);
                     tree.flush(range, bytes);
                 }
             }

@@ -6,7 +6,7 @@ use crate::access::Accesses;
 use crate::compaction::{Compaction, MEMTABLE};
 use crate::design::Design;
 use crate::flush::{self, FlushPlan};
-use crate::forecast::Played;
+use crate::forecast::SimulatedTree;
 use crate::key_range::KeyRange;
 use crate::pick::{Cursors, PickInput, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
@@ -22,13 +22,13 @@ pub(super) struct Simulation {
     pub(super) now_micros: u64,
     pub(super) oldest_snapshot: Option<SeqNo>,
     pub(super) delete_persistence_micros: Option<u64>,
-    played: Played,
+    played: SimulatedTree,
 }
 
 impl Simulation {
     pub(super) fn new(shape: TreeShape, design: Design) -> Self {
         Self {
-            played: Played::of(shape.clone(), design.table_bytes),
+            played: SimulatedTree::of(shape.clone(), design.table_bytes),
             shape,
             design,
             cursors: Cursors::default(),

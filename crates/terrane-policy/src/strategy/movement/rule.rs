@@ -27,6 +27,7 @@ pub(crate) struct MovementContext<'a> {
 
 /// The properties of a rule. Each has a file, and a line in the list of [`super::Movement`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct MovementInfo {
     /// The name in text forms.
     pub name: &'static str,

@@ -7,6 +7,7 @@ use crate::strategy::size_tiered::SizeTiered;
 
 /// What a trigger looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scope {
     /// The bytes or tables of one level.
     LevelSize,
@@ -24,6 +25,7 @@ pub enum Scope {
 
 /// What a trigger found when it fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The level that acts.
     pub level: usize,
@@ -35,6 +37,7 @@ pub struct Finding {
 
 /// The properties of a kind of trigger.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TriggerInfo {
     /// The name in text forms.
     pub name: &'static str,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_policy::flodb::Flush;
+use terrane_policy::flodb::FlushTarget;
 use terrane_policy::{Design, MemtableKind};
 
 use super::Catalog;
@@ -165,5 +165,5 @@ fn check_discard(tree: &Tree, design: &Design) -> Result<()> {
 
 /// Whether a design discards memtables instead of flushing them.
 pub(crate) fn discards(design: &Design) -> bool {
-    matches!(design.memtable, MemtableKind::FloDb(flodb) if flodb.flush == Flush::Discard)
+    matches!(design.memtable, MemtableKind::FloDb(flodb) if flodb.flush == FlushTarget::Discard)
 }

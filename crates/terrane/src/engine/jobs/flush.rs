@@ -11,8 +11,8 @@ mod target;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_policy::forecast::Cost;
-use terrane_policy::memtable_choice::Choice;
+use terrane_policy::forecast::JobCost;
+use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{RunId, TableInfo};
 
 use super::gate::Gate;
@@ -105,7 +105,7 @@ impl Flusher {
     /// Flushes the oldest immutable memtable of a tree. Only one flush of a tree may run at a time.
     pub(crate) fn flush_oldest(&self, tree: &Arc<Tree>) -> Result<()> {
         let Some(immutable) = tree.state().immutables.last().cloned() else { return Ok(()) };
-        if let Some(Choice { kind, reason }) = tree.take_new_choice() {
+        if let Some(MemtableSelection { kind, reason, .. }) = tree.take_new_choice() {
             let (keyspace, kind) = (tree.name.to_string(), kind.to_string());
             self.context.events.emit(Event::MemtableChosen { keyspace, kind, reason });
         }
@@ -205,7 +205,7 @@ impl Flusher {
         start: Instant,
     ) -> Option<JobRecord> {
         let merge = target.merge().filter(|_| !replaced.is_empty())?;
-        let cost = Cost {
+        let cost = JobCost {
             tables_rewritten: replaced.len() as u64,
             tables_moved: 0,
             bytes_rewritten: merge.input_bytes(),

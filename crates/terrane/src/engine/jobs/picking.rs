@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_policy::forecast::Cost;
+use terrane_policy::forecast::JobCost;
 use terrane_policy::refilled;
 use terrane_policy::{
     Accesses, Compaction, Cursors, Design, Forecast, Merge, PickInput, TableId, TreeShape,
@@ -155,7 +155,7 @@ impl Picker {
             id: 0,
             tree: tree.id.0,
             scheduler: tree.design().scheduler,
-            remaining_bytes: Cost::of(compaction, state.version.shape()).bytes_rewritten,
+            remaining_bytes: JobCost::of(compaction, state.version.shape()).bytes_rewritten,
             refilled: self.refilled(tree, jobs, compaction),
             is_running: false,
         }

@@ -6,7 +6,7 @@ use terrane_memtable::{
     Config, DrainInsert, FloDbConfig, HashView, LowerLevel, Memtable, Pool, Update, VectorQuery,
 };
 use terrane_policy::flodb::{self, FloDb};
-use terrane_policy::memtable_choice::{self, Choice, Mix, choose};
+use terrane_policy::memtable_choice::{self, MemtableOperations, MemtableSelection, choose};
 use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
 
 /// The size of a bucket of the Membuffer, and its capacity in keys.
@@ -27,11 +27,11 @@ pub(super) struct MemtableChoice {
 
 #[derive(Debug)]
 struct LastChoice {
-    choice: Choice,
+    choice: MemtableSelection,
     /// It differs from the choice before, and has not been reported yet.
     is_news: bool,
     /// Operations that were too few to choose by, counted for the next choice.
-    left_over: Mix,
+    left_over: MemtableOperations,
 }
 
 impl MemtableChoice {
@@ -46,7 +46,7 @@ impl MemtableChoice {
         design: &Design,
         active: &Memtable,
         pool: &Arc<Pool>,
-        operations: impl FnOnce() -> Mix,
+        operations: impl FnOnce() -> MemtableOperations,
     ) -> Arc<Memtable> {
         let mut last = self.lock();
         if design.memtable != MemtableKind::Auto {
@@ -61,14 +61,14 @@ impl MemtableChoice {
         let is_too_little = recent.total() < memtable_choice::OPERATIONS_MIN;
         let chosen = last.insert(LastChoice {
             is_news: before.is_some_and(|before| before.is_news) || present != Some(next.kind),
-            left_over: if is_too_little { recent } else { Mix::default() },
+            left_over: if is_too_little { recent } else { MemtableOperations::default() },
             choice: next,
         });
         memtable_of(chosen.choice.kind, design.buffer_bytes, pool, Some(active))
     }
 
     /// Returns the last choice if it differs from the one before and has not been returned yet.
-    pub(super) fn take_news(&self) -> Option<Choice> {
+    pub(super) fn take_news(&self) -> Option<MemtableSelection> {
         let mut last = self.lock();
         let last = last.as_mut().filter(|last| last.is_news)?;
         last.is_news = false;
@@ -76,7 +76,7 @@ impl MemtableChoice {
     }
 
     /// Returns the last choice.
-    pub(super) fn last(&self) -> Option<Choice> {
+    pub(super) fn last(&self) -> Option<MemtableSelection> {
         self.lock().as_ref().map(|last| last.choice.clone())
     }
 }
@@ -173,8 +173,8 @@ fn flodb_config(flodb: FloDb, buffer_bytes: u64, before: Option<&Memtable>) -> F
             flodb::DrainInsert::Multi => DrainInsert::Multi,
         },
         update: match flodb.update {
-            flodb::Update::InPlace => Update::InPlace,
-            flodb::Update::Versions => Update::Versions,
+            flodb::UpdateMode::InPlace => Update::InPlace,
+            flodb::UpdateMode::Versions => Update::Versions,
         },
     }
 }

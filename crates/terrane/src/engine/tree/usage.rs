@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_memtable::head_of;
-use terrane_policy::memtable_choice::Mix;
+use terrane_policy::memtable_choice::MemtableOperations;
 
 use crate::stats::stripe_of_thread;
 
@@ -79,11 +79,16 @@ impl Usage {
 
     /// Returns the counts and resets them. The caller knows the number and size of the writes, and the
     /// share of scanned entries that was in memtables.
-    pub(crate) fn take(&self, writes: u64, written_bytes: u64, in_memory: f64) -> Mix {
+    pub(crate) fn take(
+        &self,
+        writes: u64,
+        written_bytes: u64,
+        in_memory: f64,
+    ) -> MemtableOperations {
         let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
             self.stripes.iter().map(|stripe| field(stripe).swap(0, Ordering::Relaxed)).sum()
         };
-        Mix {
+        MemtableOperations {
             writes,
             ascending: sum(|stripe| &stripe.ascending),
             written_bytes,
@@ -128,7 +133,7 @@ mod tests {
     fn counts_are_taken_once() {
         let usage = Usage::default();
         usage.lookup(true);
-        assert_eq!(usage.take(0, 0, 1.0), Mix::default());
+        assert_eq!(usage.take(0, 0, 1.0), MemtableOperations::default());
         usage.count(true);
         for key in ["b", "c", "a", "d"] {
             usage.write(key.as_bytes());
@@ -136,7 +141,7 @@ mod tests {
         usage.lookup(true);
         usage.lookup(false);
         usage.scan(40);
-        let mix = Mix {
+        let mix = MemtableOperations {
             writes: 4,
             ascending: 3,
             written_bytes: 4,
@@ -146,6 +151,6 @@ mod tests {
             scanned: 10,
         };
         assert_eq!(usage.take(4, 4, 0.25), mix);
-        assert_eq!(usage.take(0, 0, 1.0), Mix::default());
+        assert_eq!(usage.take(0, 0, 1.0), MemtableOperations::default());
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use terrane::policy::strategy::Intake;
-use terrane::policy::{Eagerness, Limit, Scheduler, Violation};
 use terrane::{Db, Design, IoBudget, Options};
+use terrane_policy::strategy::Intake;
+use terrane_policy::{Eagerness, Limit, Scheduler, Violation};
 use terrane_workload::stability::{
     Clock, Load, PhaseOptions, PhaseReport, Query, ReaderReport, Schedule, Watch, Window, run_phase,
 };

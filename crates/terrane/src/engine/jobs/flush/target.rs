@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_policy::flush::{plan, with_memtable};
 use terrane_policy::{
-    Apart, Compaction, FlushPlan, KeyRange, Placement, RunId, TableInfo, soundness,
+    Compaction, FlushPlan, KeyRange, NewRunReason, Placement, RunId, TableInfo, soundness,
 };
 
 use super::Flusher;
@@ -78,7 +78,7 @@ impl FlushTarget<'_> {
         jobs.flushing = None;
         drop(jobs);
         self.failed = Some(format!("merging it failed: {error}"));
-        self.plan = FlushPlan::NewRun(Apart::Busy);
+        self.plan = FlushPlan::NewRun(NewRunReason::Busy);
     }
 
     /// Whether the memtable gets a new run although the design merges.
@@ -106,15 +106,13 @@ impl Flusher {
     ) -> Result<FlushTarget<'a>> {
         let design = tree.design();
         // The key range matters only for a merge.
-        let range = match design.flush {
-            terrane_policy::FlushMode::New => None,
-            terrane_policy::FlushMode::Merge => range_of(immutable)?,
-        };
+        let merges = design.flush == terrane_policy::FlushMode::Merge;
+        let range = if merges { range_of(immutable)? } else { None };
         let mut jobs = tree.jobs();
         let version = Arc::clone(&tree.state().version);
         let shape = version.shape();
         let plan = match range {
-            None => FlushPlan::NewRun(Apart::Design),
+            None => FlushPlan::NewRun(NewRunReason::Design),
             Some(range) => {
                 let context = self.picker.pick_context(&version, &jobs, &design);
                 let bytes = immutable.memtable.memory().data_bytes as u64;
