@@ -1,7 +1,7 @@
-//! Which index is chosen next.
+//! Distributions of the choice of indexes.
 //!
-//! [`Distribution`] is the choice as a value with a text form; [`IndexChooser`] carries it out for
-//! one client thread.
+//! [`Distribution`] is a value with a text form; [`IndexChooser`] draws from it for one client
+//! thread.
 
 mod chooser;
 
@@ -12,44 +12,43 @@ use crate::error::ParseError;
 
 pub use chooser::IndexChooser;
 
-/// The exponent of YCSB, for texts that leave it out.
+/// The default exponent, which is YCSB's.
 pub const THETA_DEFAULT: f64 = 0.99;
 
-/// The standard deviation of the compaction paper (§5), as a share of what is chosen from.
+/// The standard deviation of the compaction paper (§5), as a fraction of the number of indexes.
 pub const DEVIATION_DEFAULT: f64 = 0.34;
 
-/// How indexes are chosen.
+/// The distribution of the choice of indexes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// All with equal chances: `uniform`.
+    /// Uniform: `uniform`.
     Uniform,
-    /// The exact Zipf distribution, its ranks scattered over the indexes: `zipf:THETA`.
+    /// The exact Zipf distribution, with ranks scattered over the indexes: `zipf:THETA`.
     Zipf {
         /// The exponent, above 0.
         theta: f64,
     },
-    /// What YCSB draws, bit for bit: `ycsb-zipf:THETA`.
+    /// YCSB's choice, bit for bit: `ycsb-zipf:THETA`.
     YcsbZipf {
         /// The exponent, between 0 and 1.
         theta: f64,
     },
-    /// The exact Zipf distribution over age, the newest the most likely: `latest:THETA`.
+    /// The exact Zipf distribution over age, with the newest index the most likely: `latest:THETA`.
     Latest {
         /// The exponent, above 0.
         theta: f64,
     },
-    /// About the middle of the indexes, with a deviation that is a share of their number:
-    /// `normal:DEVIATION`.
+    /// Normal around the middle index: `normal:DEVIATION`.
     Normal {
-        /// The standard deviation, as a share of the number of indexes, above 0.
+        /// The standard deviation, as a fraction of the number of indexes, above 0.
         deviation: f64,
     },
-    /// One after the other, from a start that differs by thread: `sequential`.
+    /// In order, from a different start for each thread: `sequential`.
     Sequential,
 }
 
 impl Distribution {
-    /// The texts that are understood, for messages and help.
+    /// The accepted texts, for messages and help.
     pub const SYNTAX: &str =
         "uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential";
 }
@@ -94,7 +93,7 @@ impl FromStr for Distribution {
             _ => return Err(bad(Self::SYNTAX)),
         };
         if name == "ycsb-zipf" && !(theta > 0.0 && theta < 1.0) {
-            return Err(bad("an exponent between 0 and 1: the formula has no others"));
+            return Err(bad("an exponent between 0 and 1, as YCSB's formula requires"));
         }
         // Beyond 100 every draw is rank 0, and powers overflow.
         if !(theta > 0.0 && theta <= 100.0) {
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_without_sense_are_refused() {
+    fn invalid_distributions_are_rejected() {
         for text in [
             "",
             "zip",

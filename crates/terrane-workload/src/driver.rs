@@ -1,12 +1,12 @@
-//! Runs a workload on a store: client threads in a closed loop.
+//! Runs a workload on a store with client threads in a closed loop.
 //!
-//! Every client has its own keys, values, random numbers and histogram, so that clients share
-//! nothing but the store. They start together; the calling thread reports progress and waits.
-//! A client's next operation begins when its last one ended, at the same reading of the clock. Its
-//! time therefore includes the reading, the histogram, making the key and checking the value: 25 ns
-//! in all, and up to 30 ns more for a skewed choice.
+//! Every client has its own keys, values, random numbers and histogram, so clients share only the
+//! store. They start together, while the calling thread reports progress. One reading of the clock
+//! ends an operation and begins the next, so the time of an operation includes the clock, the
+//! histogram, generating the key and checking the value: 25 ns, and up to 30 ns more for a skewed
+//! choice.
 //!
-//! The first error of any client stops all of them and is the answer.
+//! The first error of a client stops all clients, and the run returns it.
 
 mod client;
 mod mixed;
@@ -27,27 +27,27 @@ use std::time::{Duration, Instant};
 
 use crate::error::{RunError, StoreError};
 use crate::latency::Latency;
-use crate::operation_mix::Part;
+use crate::operation_mix::MixPart;
 use crate::options::RunOptions;
 use crate::progress::Progress;
 use crate::report::{KindReport, Report, WriterReport};
 use crate::store::{Direction, Store};
 use crate::workload::Workload;
-use client::{Client, Outcome, Tally};
+use client::{Client, ClientResult, Tally};
 use part::part;
 use recorder::slowest_second_share;
 use shared::Shared;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs `workload` on `store` and reports what came out.
+/// Runs `workload` on `store` and returns a report.
 ///
-/// Data that the workload needs ([`Workload::loaded_by`]) must be there already, loaded with the
-/// same options; what it writes is left to [settle](Workload::Settle) afterwards. `progress` is
-/// told ten times a second how far the run is.
+/// The data that the workload needs ([`Workload::loaded_by`]) must have been loaded with the same
+/// options. Background work caused by its writes is left to [settle](Workload::Settle). `progress`
+/// receives reports ten times a second.
 ///
 /// # Errors
-/// Options that make no sense, or the first error of the store.
+/// Invalid options, or the first error of the store.
 ///
 /// # Panics
 /// When the store panics.
@@ -68,9 +68,9 @@ pub fn run(
             .map(|thread| {
                 let finished = finished.clone();
                 spawn(scope, new_client(thread), &shared, move |client| {
-                    let outcome = work(client, workload);
+                    let result = work(client, workload);
                     drop(finished);
-                    outcome
+                    result
                 })
             })
             .collect();
@@ -93,9 +93,9 @@ pub fn run(
     Ok(report)
 }
 
-type Joining<'scope> = ScopedJoinHandle<'scope, Result<Outcome, StoreError>>;
+type Joining<'scope> = ScopedJoinHandle<'scope, Result<ClientResult, StoreError>>;
 
-/// Does this client's part of the workload.
+/// Executes this client's share of the workload.
 fn work(client: &mut Client<'_>, workload: Workload) -> Result<(), StoreError> {
     let total = workload.operations(client.options);
     let part = part(total, client.thread, client.options.threads);
@@ -114,12 +114,12 @@ fn work(client: &mut Client<'_>, workload: Workload) -> Result<(), StoreError> {
         Workload::SeekRandom { entries } => scans::seek_random(client, count, entries),
         Workload::Ycsb(mix) => ycsb::run_mix(client, mix, count),
         Workload::Mix => mixed::run(client, count),
-        // One client settles the store; for the others nothing is left to do.
+        // The total is one, so only one client settles the store.
         Workload::Settle => client.repeat(count, |client| client.store.settle()),
     }
 }
 
-/// A thread that makes its `client` ready, waits for the others and then does `work`.
+/// Spawns a thread that waits for the other clients and then executes `work`.
 fn spawn<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     mut client: Client<'scope>,
@@ -129,29 +129,29 @@ fn spawn<'scope, 'env: 'scope>(
     scope.spawn(move || {
         shared.start.wait();
         client.recorder.begin();
-        let outcome = work(&mut client);
-        if outcome.is_err() {
+        let result = work(&mut client);
+        if result.is_err() {
             shared.stop();
         }
-        outcome.map(|()| client.finish())
+        result.map(|()| client.finish())
     })
 }
 
-fn joined(handle: Joining<'_>) -> Result<Outcome, StoreError> {
+fn joined(handle: Joining<'_>) -> Result<ClientResult, StoreError> {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn report(
     workload: Workload,
     options: &RunOptions,
-    clients: &[Outcome],
-    writer: Option<Outcome>,
+    clients: &[ClientResult],
+    writer: Option<ClientResult>,
 ) -> Report {
     let mut latency = Latency::new();
     let mut tally = Tally::default();
-    for outcome in clients {
-        latency.add(&outcome.recording.latency);
-        tally.add(&outcome.tally);
+    for result in clients {
+        latency.add(&result.recording.latency);
+        tally.add(&result.tally);
     }
     let operations = clients.iter().map(|client| client.recording.operations).sum();
     let begin = clients.iter().map(|client| client.recording.begin).min();
@@ -189,12 +189,12 @@ fn report(
     }
 }
 
-/// The kinds of a mix, those of all clients together.
-fn kinds(workload: Workload, options: &RunOptions, clients: &[Outcome]) -> Vec<KindReport> {
+/// The kinds of a mix, merged over all clients.
+fn kinds(workload: Workload, options: &RunOptions, clients: &[ClientResult]) -> Vec<KindReport> {
     if workload != Workload::Mix {
         return Vec::new();
     }
-    let report = |(number, part): (usize, &Part)| {
+    let report = |(number, part): (usize, &MixPart)| {
         let mut latency = Latency::new();
         clients.iter().filter_map(|client| client.kinds.get(number)).for_each(|of_client| {
             latency.add(of_client);

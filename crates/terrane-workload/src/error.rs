@@ -1,24 +1,24 @@
-//! What goes wrong: a text that names nothing, options without sense, an engine that failed.
+//! Errors: unknown names, invalid options, failures of the engine.
 
 use std::error::Error;
 use std::fmt;
 
-/// An error of the engine under test, and what it was asked to do.
+/// An error of the engine under test, with the operation that failed.
 #[derive(Debug)]
 pub struct StoreError {
-    /// What was asked of the engine, for example `put`.
+    /// The operation, for example `put`.
     pub operation: &'static str,
     /// The engine's own error.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
 impl StoreError {
-    /// An error of the engine while it carried out `operation`.
+    /// Returns an error of `operation`.
     pub fn new(operation: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { operation, source: source.into() }
     }
 
-    /// For `map_err`: turns an engine's error into one that says what it was asked to do.
+    /// Returns a function for `map_err` that adds the operation to an engine's error.
     pub fn during<E: Into<Box<dyn Error + Send + Sync>>>(
         operation: &'static str,
     ) -> impl FnOnce(E) -> Self {
@@ -38,19 +38,19 @@ impl Error for StoreError {
     }
 }
 
-/// A text that could not be parsed, and why.
+/// A text that cannot be parsed, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// What was being read, for example `workload`.
+    /// The kind of value, for example `workload`.
     pub what: &'static str,
-    /// The text that was not understood.
+    /// The rejected text.
     pub found: String,
-    /// What would have been accepted.
+    /// The accepted texts.
     pub expected: String,
 }
 
 impl ParseError {
-    /// An error about `found` where `expected` was wanted.
+    /// Returns an error about `found`, where one of `expected` was required.
     pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { what, found: found.into(), expected: expected.into() }
     }
@@ -64,17 +64,17 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
-/// An option whose value makes no sense, alone or beside the others.
+/// An option whose value is invalid by itself or in combination with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionsError {
     /// The option, for example `key_size_bytes`.
     pub option: &'static str,
-    /// What is wrong with it, and what would be right.
+    /// The problem, and the accepted values.
     pub reason: String,
 }
 
 impl OptionsError {
-    /// An error about `option`.
+    /// Returns an error about `option`.
     pub fn new(option: &'static str, reason: impl Into<String>) -> Self {
         Self { option, reason: reason.into() }
     }
@@ -88,13 +88,13 @@ impl fmt::Display for OptionsError {
 
 impl Error for OptionsError {}
 
-/// Why a run ended without a report.
+/// The reason why a run has no report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The options make no sense; nothing was done.
+    /// The options are invalid; no operation was executed.
     Options(OptionsError),
-    /// The engine failed; the run was stopped.
+    /// The engine failed, which stopped the run.
     Store(StoreError),
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn store_errors_say_what_was_asked_and_what_happened() {
+    fn store_errors_name_the_operation_and_the_cause() {
         let failed: Result<(), &str> = Err("no space left");
         let error = failed.map_err(StoreError::during("put")).unwrap_err();
         assert_eq!(error.to_string(), "the engine failed to put: no space left");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn parse_errors_say_what_would_have_been_right() {
+    fn parse_errors_list_the_accepted_texts() {
         let error = ParseError::new("workload", "fill", "one of fillseq, fillrandom");
         let text = "bad workload: found 'fill', expected one of fillseq, fillrandom";
         assert_eq!(error.to_string(), text);

@@ -1,14 +1,14 @@
-//! A Terrane database whose records have secondary keys, each kind of them in a keyspace of its own.
+//! A Terrane database with secondary indexes, each in its own keyspace.
 //!
 //! | module | one line |
 //! |---|---|
-//! | `maintenance` | how stale entries are dealt with, as a value with a text form |
+//! | `maintenance` | the treatment of stale entries, as a value with a text form |
 //! | `entry` | secondary keys of a record, and index entries |
 //!
-//! The record is in the default keyspace. All keyspaces share the budget and the scheduler, and a
-//! write is one batch over all of them, so writers wait for whichever tree is behind, as in AsterixDB.
-//! There a dataset's indexes also share their memory, and are flushed together; here the buffer of
-//! an index is as much smaller than that of the records as its entries are.
+//! Records are in the default keyspace. All keyspaces share the budget and the scheduler, and a write
+//! is one batch over all of them, so a stall of any tree stalls writers, as in AsterixDB. There, the
+//! indexes of a dataset also share memory and are flushed together; here, the memtable of an index is
+//! smaller than that of the records in proportion to its entries.
 
 mod entry;
 mod maintenance;
@@ -27,10 +27,10 @@ use crate::terrane_store::TerraneStore;
 use entry::{entry_key, primary_of, secondary_of};
 pub use maintenance::{Indexes, Maintenance};
 
-/// Writers of the same record take turns where the old one is read first; those of others mostly
-/// do not.
+/// The number of locks, chosen by a hash of the key: eager maintenance reads the old record before it
+/// writes, and must exclude other writers of the same record meanwhile.
 const STRIPES: usize = 64;
-/// The least buffer that an index has.
+/// The minimum memtable size of an index.
 const BUFFER_BYTES_MIN: u64 = 4 << 10;
 
 /// A database with secondary indexes.
@@ -43,8 +43,8 @@ pub struct IndexedStore {
 }
 
 impl IndexedStore {
-    /// The indexes of a database; those that are not there are made, empty. Records have
-    /// `record_bytes`, of which `key_bytes` are the key.
+    /// Opens the indexes of a database, and creates missing ones empty. Records have `record_bytes`, of
+    /// which `key_bytes` are the key.
     ///
     /// # Errors
     /// The engine failed.
@@ -61,19 +61,19 @@ impl IndexedStore {
         };
         let spaces = (1..=indexes.count).map(keyspace).collect::<terrane::Result<_>>();
         Ok(Self {
-            indexes: spaces.map_err(StoreError::during("make an index"))?,
+            indexes: spaces.map_err(StoreError::during("create an index"))?,
             records: TerraneStore { db },
             maintenance: indexes.maintenance,
             stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
         })
     }
 
-    /// The database.
+    /// Returns the database.
     pub fn db(&self) -> &Db {
         &self.records.db
     }
 
-    /// Gives records and indexes another design.
+    /// Changes the design of records and indexes.
     ///
     /// # Errors
     /// The engine failed.
@@ -82,7 +82,7 @@ impl IndexedStore {
         design: &Design,
         (record_bytes, key_bytes): (usize, usize),
     ) -> Result<(), StoreError> {
-        let failed = || StoreError::during("change its design");
+        let failed = || StoreError::during("change the design");
         self.db().set_design(design.clone()).map_err(failed())?;
         for index in &self.indexes {
             let design = index_design(design, record_bytes, key_bytes);
@@ -91,21 +91,21 @@ impl IndexedStore {
         Ok(())
     }
 
-    /// Only eager writers depend on what is there.
+    /// Locks the stripe of a key. Only eager maintenance reads before it writes.
     fn lock(&self, key: &[u8]) -> Option<MutexGuard<'_, ()>> {
         let stripe = self.stripes.get(secondary_of(key, 0) as usize % STRIPES)?;
         let is_eager = self.maintenance == Maintenance::Eager;
         is_eager.then(|| stripe.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Every stripe, in order, so that two of these do not wait for each other.
+    /// Locks every stripe, in ascending order so that two callers cannot deadlock.
     fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
         let is_eager = self.maintenance == Maintenance::Eager;
         let stripes = self.stripes.iter().filter(|_| is_eager);
         stripes.map(|stripe| stripe.lock().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// Adds to a batch what makes `new` the record of `key`, of which `old` is there.
+    /// Adds the operations to a batch that replace the record `old` of `key` by `new`.
     fn add(&self, batch: &mut WriteBatch, key: &[u8], new: Option<&[u8]>, old: Option<&[u8]>) {
         for (number, index) in (1..).zip(&self.indexes) {
             let of = |value: &[u8]| secondary_of(value, number);
@@ -156,8 +156,8 @@ impl IndexedStore {
         self.db().write(&batch)
     }
 
-    /// Records by an index, as of one moment, from a secondary key on. An entry of a lazy index may
-    /// be stale, so the record has the last word.
+    /// Reads records in index order from a secondary key on, in one snapshot. An entry of a lazy index
+    /// may be stale, so each record is checked.
     fn look_up(
         &self,
         from: u64,
@@ -183,7 +183,7 @@ impl IndexedStore {
     }
 }
 
-/// The design of an index beside records of a design: it is flushed when they are.
+/// The design of an index for records of a design; its memtable size makes both flush equally often.
 fn index_design(design: &Design, record_bytes: usize, key_bytes: usize) -> Design {
     let mut design = design.clone();
     let entry_bytes = entry::SECONDARY_BYTES + key_bytes;

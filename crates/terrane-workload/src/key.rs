@@ -1,19 +1,19 @@
 //! Keys from indexes.
 //!
-//! All keys of a run have one size. Index `i` owns two slots, `2i` for its key and `2i + 1` for a
-//! key that is never written; a slot becomes the first eight bytes of a key, or all of them in
-//! shorter keys, by one of two rules:
+//! All keys of a run have the same size. Index `i` owns two slots, `2i` for its key and `2i + 1` for
+//! a key that is never written. A slot determines the first eight bytes of a key, or all bytes of a
+//! shorter key, by one of three rules:
 //!
 //! - [`KeyOrder::Hashed`]: a [bijection](crate::mix) of the slot, as raw big-endian bytes. Writing
 //!   indexes in order writes keys in random order, and the keys are uniform over all byte strings.
-//!   What follows the first eight bytes is derived from them.
+//!   The remaining bytes are derived from the first eight.
 //! - [`KeyOrder::Ordered`]: the slot itself, big-endian, then zeros. Index order is key order.
-//! - [`KeyOrder::Skewed`]: the first two bytes lie where a distribution over all keys puts them, the
-//!   next six are a bijection of the slot. So keys are crowded as asked, and still told apart; the
-//!   compaction paper's generator does the same with the first two characters.
+//! - [`KeyOrder::Skewed`]: the first two bytes follow a distribution over the key space, and the next
+//!   six are a bijection of the slot, so keys are clustered and still distinct. The compaction
+//!   paper's generator treats the first two characters this way.
 //!
-//! All are injective, so distinct indexes have distinct keys and missing keys are missing. Keys
-//! do not depend on the seed: data that one run loaded is there for the next.
+//! All rules are injective, so distinct indexes have distinct keys, and missing keys are never
+//! written. Keys do not depend on the seed, so a later run can use the data of an earlier one.
 
 mod placement;
 
@@ -22,25 +22,25 @@ use crate::mix::Mix;
 
 pub use placement::Placement;
 
-/// Bytes of a key that are decided by its slot.
+/// The bytes of a key that its slot determines.
 const SLOT_BYTES: usize = 8;
-/// Those of them that say where a [skewed](KeyOrder::Skewed) key lies.
+/// The first of these bytes, which hold the position of a [skewed](KeyOrder::Skewed) key.
 const PLACE_BYTES: usize = 2;
 
-/// How the keys of neighbouring indexes lie to each other.
+/// The relation between index order and key order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum KeyOrder {
-    /// Far apart: keys are a uniform hash of the index.
+    /// Keys are a uniform hash of the index.
     #[default]
     Hashed,
-    /// Next to each other: keys ascend with the index.
+    /// Keys ascend with the index.
     Ordered,
-    /// Far apart, and crowded in places.
+    /// Keys are a hash of the index, clustered by a distribution.
     Skewed(Placement),
 }
 
 impl KeyOrder {
-    /// Bytes of a key that its slot does not decide.
+    /// The bytes of a key that do not hold its position.
     fn place_bytes(self) -> usize {
         match self {
             Self::Hashed | Self::Ordered => 0,
@@ -59,24 +59,24 @@ pub struct KeySpace {
 }
 
 impl KeySpace {
-    /// The keys of `count` indexes, each of `key_size_bytes`.
+    /// Returns the keys of `count` indexes, each of `key_size_bytes`.
     ///
     /// # Errors
-    /// Keys of no bytes, or too few bytes to tell the keys and as many missing keys apart.
+    /// The keys have no bytes, or too few for `count` distinct keys and as many missing keys.
     pub fn new(order: KeyOrder, key_size_bytes: usize, count: u64) -> Result<Self, OptionsError> {
         if key_size_bytes == 0 {
             return Err(OptionsError::new("key_size_bytes", "keys need at least one byte"));
         }
         let place_bytes = order.place_bytes();
         if key_size_bytes <= place_bytes {
-            let reason = "keys that are crowded need three bytes at least";
+            let reason = "skewed keys need at least three bytes";
             return Err(OptionsError::new("key_size_bytes", reason));
         }
         let slot_bits = 8 * (key_size_bytes.min(SLOT_BYTES) - place_bytes) as u32;
         let space = Self { order, key_size_bytes, count, mix: Mix::new(slot_bits) };
         if count > space.capacity() {
             let reason = format!(
-                "{key_size_bytes} bytes tell at most {} keys apart, {count} are wanted",
+                "{key_size_bytes} bytes hold at most {} distinct keys; {count} are required",
                 space.capacity()
             );
             return Err(OptionsError::new("key_size_bytes", reason));
@@ -84,17 +84,17 @@ impl KeySpace {
         Ok(space)
     }
 
-    /// The number of indexes that the run loads.
+    /// Returns the number of indexes that the run loads.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The number of indexes that have a key of their own; those from `count` on are for inserts.
+    /// Returns the number of indexes with distinct keys; those from `count` on are for inserts.
     pub fn capacity(&self) -> u64 {
         self.mix.mask() / 2 + 1
     }
 
-    /// Bytes of every key.
+    /// Returns the size of every key, in bytes.
     pub fn key_size_bytes(&self) -> usize {
         self.key_size_bytes
     }
@@ -106,8 +106,8 @@ impl KeySpace {
         self.write_slot(2 * index, key);
     }
 
-    /// Writes a key to `key` that no index has and that lies among those that they have. Distinct
-    /// indexes give distinct missing keys.
+    /// Writes a missing key to `key`: no index has it, and it lies between keys of indexes. Distinct
+    /// indexes have distinct missing keys.
     #[inline]
     pub fn write_missing_key(&self, index: u64, key: &mut [u8]) {
         debug_assert!(index < self.capacity());
@@ -138,14 +138,14 @@ impl KeySpace {
         }
     }
 
-    /// The key of `index`, in memory of its own.
+    /// Returns the key of `index`.
     pub fn key(&self, index: u64) -> Vec<u8> {
         let mut key = vec![0; self.key_size_bytes];
         self.write_key(index, &mut key);
         key
     }
 
-    /// The missing key of `index`, in memory of its own.
+    /// Returns the missing key of `index`.
     pub fn missing_key(&self, index: u64) -> Vec<u8> {
         let mut key = vec![0; self.key_size_bytes];
         self.write_missing_key(index, &mut key);
@@ -153,7 +153,7 @@ impl KeySpace {
     }
 }
 
-/// Fills what follows the slot with bytes that look random, at one multiplication per eight.
+/// Fills the bytes after the slot with pseudo-random bytes, at one multiplication per eight.
 #[inline]
 fn write_tail(head: u64, rest: &mut [u8]) {
     // Knuth's multiplier for 64-bit linear congruential generators.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_too_short_for_their_number_are_refused() {
+    fn keys_too_short_for_their_number_are_rejected() {
         assert!(KeySpace::new(KeyOrder::Hashed, 0, 1).is_err());
         assert!(KeySpace::new(KeyOrder::Hashed, 1, 128).is_ok());
         let error = KeySpace::new(KeyOrder::Hashed, 1, 129).unwrap_err();

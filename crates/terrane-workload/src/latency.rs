@@ -1,32 +1,32 @@
-//! How long operations took.
+//! Latencies of operations.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 const LOWEST_NANOS: u64 = 1;
-/// A day, as a queue that grows for hours is waited in for hours; what takes longer counts as that.
+/// A day, because waits in a growing queue may last hours; longer latencies are recorded as a day.
 const HIGHEST_NANOS: u64 = 86_400_000_000_000;
-/// Percentiles are right to one part in a thousand.
+/// Percentiles are accurate to one part in a thousand.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const NANOS_PER_MICRO: f64 = 1000.0;
 
-/// The times of operations, in a histogram with three significant digits.
+/// A histogram of latencies with three significant digits.
 #[derive(Debug, Clone)]
 pub struct Latency {
     histogram: Histogram<u64>,
 }
 
 impl Latency {
-    /// No times yet.
+    /// Returns an empty histogram.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(LOWEST_NANOS, HIGHEST_NANOS, SIGNIFICANT_DIGITS)
-            // The bounds are constants that satisfy its rules, so this is not reached.
+            // Not reached, because the constant bounds are valid.
             .unwrap_or_else(|_| unreachable!());
         Self { histogram }
     }
 
-    /// Adds one time.
+    /// Adds one latency.
     #[inline]
     pub fn record(&mut self, time: Duration) {
         self.record_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -37,39 +37,39 @@ impl Latency {
         self.histogram.saturating_record(nanos);
     }
 
-    /// Adds the same time `count` times.
+    /// Adds a latency `count` times.
     pub(crate) fn record_many(&mut self, nanos: u64, count: u64) {
         self.histogram.saturating_record_n(nanos, count);
     }
 
-    /// Adds all times of `other`.
+    /// Adds all latencies of `other`.
     pub fn add(&mut self, other: &Self) {
-        // Both have the same bounds, so there is nothing that would not fit.
+        // Cannot fail, because both histograms have the same bounds.
         let fitted = self.histogram.add(&other.histogram);
         debug_assert!(fitted.is_ok());
     }
 
-    /// The number of times.
+    /// Returns the number of recorded latencies.
     pub fn samples(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The time that `percent` of the operations did not exceed, in microseconds.
+    /// Returns the latency that `percent` of the operations did not exceed, in microseconds.
     pub fn percentile_micros(&self, percent: f64) -> f64 {
         self.histogram.value_at_percentile(percent) as f64 / NANOS_PER_MICRO
     }
 
-    /// The mean, in microseconds.
+    /// Returns the mean in microseconds.
     pub fn mean_micros(&self) -> f64 {
         self.histogram.mean() / NANOS_PER_MICRO
     }
 
-    /// The longest time, in microseconds.
+    /// Returns the maximum in microseconds.
     pub fn max_micros(&self) -> f64 {
         self.histogram.max() as f64 / NANOS_PER_MICRO
     }
 
-    /// The usual percentiles.
+    /// Returns the mean, common percentiles and the maximum.
     pub fn summary(&self) -> LatencyMicros {
         LatencyMicros {
             mean: self.mean_micros(),
@@ -93,15 +93,15 @@ impl Default for Latency {
 pub struct LatencyMicros {
     /// The mean.
     pub mean: f64,
-    /// Half of the operations took no longer.
+    /// The median.
     pub p50: f64,
-    /// 90 % took no longer.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99 % took no longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 99.9 % took no longer.
+    /// The 99.9th percentile.
     pub p99_9: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_right_to_three_digits() {
+    fn percentiles_are_accurate_to_three_digits() {
         let summary = latency(1..=1000).summary();
         assert!(is_near(summary.mean, 500.5), "{summary:?}");
         assert!(is_near(summary.p50, 500.0), "{summary:?}");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn times_beyond_the_bounds_are_kept_at_the_bound() {
+    fn latencies_beyond_the_bounds_are_recorded_as_the_bound() {
         let latency = latency([0, u64::MAX / 1_000]);
         assert_eq!(latency.samples(), 2);
         assert!(is_near(latency.max_micros(), 86_400e6), "{}", latency.max_micros());

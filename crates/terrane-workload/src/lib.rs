@@ -1,9 +1,9 @@
-//! Key-value workloads: what a storage engine is asked to do, and how well it did.
+//! Key-value workloads: operations for storage engines, and reports on how an engine performed.
 //!
-//! Called by the `terrane bench` command and by the comparison with other engines, so that every
-//! engine runs literally the same code. An engine is anything that implements [`Store`]; a
-//! [`Workload`] goes by the name that db_bench or YCSB gave it; [`run`] carries it out with client
-//! threads in a closed loop and answers with a [`Report`].
+//! The `terrane bench` command and the comparison with other engines both use this crate, so every
+//! engine runs the same code. An engine implements [`Store`]; a [`Workload`] has its name from
+//! db_bench or YCSB; [`run`] executes it with client threads in a closed loop and returns a
+//! [`Report`].
 //!
 //! ```
 //! use terrane_workload::{MemStore, RunOptions, Silent, Workload, run};
@@ -19,35 +19,35 @@
 //!
 //! # Invariants
 //!
-//! 1. Every key, value and choice follows from the options and the seed. Threads take parts that
-//!    do not depend on how they are scheduled.
+//! 1. Every key, value and choice depends only on the options and the seed: the share of a thread
+//!    does not depend on scheduling.
 //! 2. Distinct indexes have distinct keys, and a missing key is never the key of an index
 //!    ([`KeySpace`]).
-//! 3. The first bytes of a value follow from its key, and every value read is checked against
-//!    that: an engine that answers with another key's value is found out ([`value`]).
-//! 4. Nothing is allocated, and one clock is read, per operation.
+//! 3. The first bytes of a value are derived from its key, and every value read is checked, which
+//!    detects an engine that returns the value of another key ([`value`]).
+//! 4. An operation allocates nothing and reads one clock once.
 //!
 //! # Modules
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`store`] | the engine under test, and the counters that it may keep |
-//! | [`mem_store`] | an ordered map as an engine: what the machine and the harness cost |
+//! | [`store`] | the engine under test, and its optional counters |
+//! | [`mem_store`] | an ordered map as an engine: the overhead of machine and harness |
 //! | `terrane_store` | a Terrane database as an engine; with the feature `terrane` |
 //! | `indexed_store` | the same with secondary indexes; with the feature `terrane` |
 //! | [`mix`] | bijections that scatter integers |
 //! | [`key`] | keys from indexes |
-//! | [`value`] | values that name their key and compress as asked |
-//! | [`zipf`], [`ycsb_zipf`] | the exact Zipf distribution, and the one that YCSB draws |
-//! | [`distribution`] | which index is chosen next |
+//! | [`value`] | values that identify their key and have a given compressibility |
+//! | [`zipf`], [`ycsb_zipf`] | the exact Zipf distribution, and YCSB's approximation |
+//! | [`distribution`] | the choice of indexes |
 //! | [`workload`] | the workloads by name |
 //! | [`operation_mix`] | operations of several kinds in proportions |
 //! | [`options`] | sizes, counts, threads, seed |
 //! | [`driver`] | runs a workload |
-//! | [`stability`] | the two-phase evaluation of write stalls: arrivals that do not wait |
-//! | [`progress`] | says how far a run is |
-//! | [`latency`], [`report`] | what came out |
-//! | [`error`] | what goes wrong |
+//! | [`stability`] | the two-phase evaluation of write stalls, with an open-loop driver |
+//! | [`progress`] | progress of a run |
+//! | [`latency`], [`report`] | results |
+//! | [`error`] | errors |
 //!
 //! Left out on purpose: traces and workload files.
 #![forbid(unsafe_code)]

@@ -1,9 +1,9 @@
-//! An ordered map in memory behind the interface of an engine.
+//! An in-memory ordered map with the interface of an engine.
 //!
-//! The calibration engine: it has no log, no background work and no files, so what its results
-//! vary by is the machine's noise, and what it costs beyond the map is the harness. A tail latency
-//! that this store does not reach on a machine cannot be asked of an engine there. One lock over
-//! one `BTreeMap`: it is meant to be plain, not fast.
+//! The calibration engine. It has no log, background work or files, so variation of its results is
+//! noise of the machine, and its cost beyond the map is the harness. No engine can be expected to
+//! reach a tail latency on a machine where this store does not. It is a `BTreeMap` under one lock:
+//! simple rather than fast.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ use crate::store::{Direction, Store, StoreCounters};
 
 type Map = BTreeMap<Box<[u8]>, Box<[u8]>>;
 
-/// A [`Store`] that keeps everything in a `BTreeMap` and promises nothing after its death.
+/// A [`Store`] in a `BTreeMap`, without durability.
 #[derive(Debug, Default)]
 pub struct MemStore {
     map: RwLock<Map>,
@@ -23,22 +23,22 @@ pub struct MemStore {
 }
 
 impl MemStore {
-    /// An empty store.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.read().len()
     }
 
-    /// Whether there are no keys.
+    /// Returns whether the store has no keys.
     pub fn is_empty(&self) -> bool {
         self.read().is_empty()
     }
 
-    // A panic of a visitor leaves the map as it was, so a poisoned lock means nothing here.
+    // A panicking visitor cannot have changed the map, so a poisoned lock is still usable.
     fn read(&self) -> RwLockReadGuard<'_, Map> {
         self.map.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl MemStore {
     }
 
     fn count_written(&self, bytes: usize) {
-        // Relaxed: a sum that orders nothing.
+        // Relaxed: a sum that orders no other memory access.
         self.user_bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

@@ -1,13 +1,13 @@
 //! Bijections that scatter integers.
 //!
-//! Keys must look random and yet be distinct, so they are not drawn but permuted: every step of
-//! the mix (xor with the upper half, multiplication by an odd number) can be undone modulo a power
-//! of two. The 64-bit constant is Pelle Evensen's and degski's; it is cut to the width in use.
+//! Keys must look random and be distinct, so they are permuted instead of drawn: every step of the
+//! mix (xor with the upper half, multiplication by an odd number) is invertible modulo a power of
+//! two. The 64-bit constant is from Pelle Evensen and degski, truncated to the width in use.
 
-/// Odd, with about half of its bits set in every byte, so that it serves at every width.
+/// Odd, with about half of the bits of each byte set, so that every truncation mixes well.
 const MULTIPLIER: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// A bijection on the integers of a number of bits.
+/// A bijection on the integers of a given bit width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
     shift: u32,
@@ -15,13 +15,13 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A bijection on the integers below two to the power of `bits`, which is 1 to 64.
+    /// Returns a bijection on the integers below `2^bits`, for 1 to 64 `bits`.
     pub const fn new(bits: u32) -> Self {
         let half = if bits < 2 { 1 } else { bits / 2 };
         Self { shift: half, mask: u64::MAX >> (64 - bits) }
     }
 
-    /// Where `value` goes; a value that is too large for the width loses its upper bits first.
+    /// Returns the image of `value`, which is truncated to the width first.
     #[inline]
     pub const fn apply(self, value: u64) -> u64 {
         let mut mixed = value & self.mask;
@@ -32,16 +32,16 @@ impl Mix {
         mixed ^ (mixed >> self.shift)
     }
 
-    /// The largest integer of the width.
+    /// Returns the largest integer of the width.
     pub const fn mask(self) -> u64 {
         self.mask
     }
 }
 
-/// A bijection on the integers below a count that need not be a power of two.
+/// A bijection on the integers below any count.
 ///
-/// Steps through them by the golden section, which keeps any number of neighbours about as far
-/// apart as can be. Used to spread the popular ranks of a skewed distribution over all indexes.
+/// Successive ranks are a golden-section step apart, which spreads any number of them almost
+/// evenly. Used to scatter the popular ranks of a skewed distribution over all indexes.
 #[derive(Debug, Clone, Copy)]
 pub struct Scatter {
     step: u64,
@@ -49,9 +49,9 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// A bijection on the integers below `count`, which is not zero.
+    /// Returns a bijection on the integers below `count`, which is not zero.
     pub fn new(count: u64) -> Self {
-        // 2^64 over the golden ratio, and the same part of the count.
+        // The constant is 2^64 divided by the golden ratio.
         let golden = (u128::from(count) * 0x9e37_79b9_7f4a_7c15) >> 64;
         let mut step = (golden as u64).max(1);
         while greatest_common_divisor(step, count) != 1 {
@@ -60,13 +60,13 @@ impl Scatter {
         Self { step, count }
     }
 
-    /// Where `rank` goes, which must be below the count.
+    /// Returns the image of `rank`, which must be below the count.
     #[inline]
     pub const fn apply(&self, rank: u64) -> u64 {
         debug_assert!(rank < self.count);
         match (rank + 1).checked_mul(self.step) {
             Some(place) => place % self.count,
-            // Only for counts above 2^32: a division of 128 bits costs 20 ns more.
+            // The 128-bit division costs 20 ns more, and is needed only for counts above 2^32.
             None => ((rank + 1) as u128 * self.step as u128 % self.count as u128) as u64,
         }
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn scatter_is_a_bijection_for_counts_that_are_no_power_of_two() {
+    fn scatter_is_a_bijection_for_any_count() {
         for count in [1, 2, 3, 4, 6, 7, 64, 65, 1000, 4097, 30_030] {
             let scatter = Scatter::new(count);
             let mut places: Vec<u64> = (0..count).map(|rank| scatter.apply(rank)).collect();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn scatter_keeps_popular_ranks_apart_also_where_products_overflow() {
+    fn scatter_keeps_popular_ranks_apart_even_if_products_overflow() {
         for count in [1_000_000, 1 << 40, u64::MAX / 2] {
             let scatter = Scatter::new(count);
             let mut places: Vec<u64> = (0..100).map(|rank| scatter.apply(rank)).collect();

@@ -1,10 +1,10 @@
 //! Operations in proportions: the workload `mix`.
 //!
-//! The text form names each kind of operation with its share, and where keys are chosen how:
+//! The text form has each kind of operation with its share, and optionally its distribution:
 //! `insert=50,update=10@zipf:0.99,get=30,missing=5,scan:16=4,scan:1%=1`. Shares are proportions and
 //! need not add up to a hundred. The kinds are those of the compaction paper's generator (§4.3.1):
-//! inserts, updates, lookups of keys that are there and that are not, ranges by their length or by
-//! their share of the keys (selectivity), and deletes of keys that are there.
+//! inserts, updates, lookups of existing and of missing keys, range scans of a given length or
+//! selectivity, and deletes of existing keys.
 
 mod text;
 
@@ -16,29 +16,29 @@ use crate::key::KeyOrder;
 pub enum OperationKind {
     /// Puts a new key: `insert`.
     Insert,
-    /// Puts a key that is there: `update`.
+    /// Puts an existing key: `update`.
     Update,
-    /// Gets a key that is there: `get`.
+    /// Gets an existing key: `get`.
     Get,
-    /// Gets a key that is not there, as it never was or was deleted: `missing`.
+    /// Gets a deleted or never written key: `missing`.
     Missing,
-    /// Reads entries from a key on that is there: `scan:N`, or `scan:P%` of the loaded keys.
+    /// Reads entries starting at an existing key: `scan:N`, or `scan:P%` of the loaded keys.
     Scan(ScanLength),
-    /// Deletes a key that is there: `delete`.
+    /// Deletes an existing key: `delete`.
     Delete,
 }
 
-/// How much a scan reads.
+/// The length of a scan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ScanLength {
-    /// So many entries.
+    /// A number of entries.
     Entries(u32),
-    /// So many entries of a hundred that were loaded: the selectivity, in percent.
+    /// The selectivity: a percentage of the loaded entries.
     Percent(f64),
 }
 
 impl ScanLength {
-    /// The number of entries, where `loaded` keys were loaded; at least one.
+    /// Returns the number of entries if `loaded` keys were loaded; at least one.
     pub fn entries(self, loaded: u64) -> u64 {
         match self {
             Self::Entries(entries) => entries.into(),
@@ -47,21 +47,21 @@ impl ScanLength {
     }
 }
 
-/// A kind of operation, and how much of it.
+/// A kind of operation with its share.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
-    /// What is done.
+pub struct MixPart {
+    /// The kind.
     pub kind: OperationKind,
-    /// Its proportion to the others, above 0.
+    /// The share relative to the other kinds, above 0.
     pub share: f64,
-    /// How keys are chosen; `None` for how the run chooses them.
+    /// The distribution of key choices; `None` for that of the run.
     pub distribution: Option<Distribution>,
 }
 
-/// How operations of different kinds follow each other.
+/// The order of operations of different kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MixOrder {
-    /// In random order, in their proportions at every time.
+    /// Random, with constant proportions throughout the run.
     #[default]
     Interleaved,
     /// All of one kind before the next, in the order of the text.
@@ -71,17 +71,17 @@ pub enum MixOrder {
 /// Operations in proportions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationMix {
-    parts: Vec<Part>,
-    /// Where new keys fall.
+    parts: Vec<MixPart>,
+    /// The placement of inserted keys.
     placement: KeyOrder,
-    /// How the kinds follow each other.
+    /// The order of operations of different kinds.
     pub order: MixOrder,
 }
 
 impl Default for OperationMix {
-    /// Half writes, half reads, a bit of everything.
+    /// Returns half writes, half reads, with some of every kind.
     fn default() -> Self {
-        let part = |kind, share| Part { kind, share, distribution: None };
+        let part = |kind, share| MixPart { kind, share, distribution: None };
         Self {
             parts: vec![
                 part(OperationKind::Insert, 25.0),
@@ -98,30 +98,30 @@ impl Default for OperationMix {
 }
 
 impl OperationMix {
-    /// The kinds with their shares, in the order of the text.
-    pub fn parts(&self) -> &[Part] {
+    /// Returns the kinds with their shares, in the order of the text.
+    pub fn parts(&self) -> &[MixPart] {
         &self.parts
     }
 
-    /// Where inserts put new keys among all possible ones. Those that the mix works on must have
-    /// been put there too, or in order.
+    /// Returns the placement of inserted keys in the key space. The loaded keys must have the same
+    /// placement, or be ordered.
     pub fn placement(&self) -> KeyOrder {
         self.placement
     }
 
-    /// Whether there are operations of a kind.
+    /// Returns whether the mix has operations of a kind.
     pub fn has(&self, kind: OperationKind) -> bool {
         self.parts.iter().any(|part| part.kind == kind)
     }
 
-    /// Whether anything is written.
+    /// Returns whether the mix writes.
     pub fn writes(&self) -> bool {
         [OperationKind::Insert, OperationKind::Update, OperationKind::Delete]
             .into_iter()
             .any(|kind| self.has(kind))
     }
 
-    /// How `total` operations divide into the parts: exact to one operation, and all of them.
+    /// Divides `total` operations among the kinds, exact to one operation and without a remainder.
     pub fn counts(&self, total: u64) -> Vec<u64> {
         let sum: f64 = self.parts.iter().map(|part| part.share).sum();
         let mut so_far = 0.0;

@@ -5,29 +5,29 @@ use crate::key::KeyOrder;
 use crate::operation_mix::OperationMix;
 use crate::value::ValueSize;
 
-/// How a workload is run. The default is the setting of the published comparisons.
+/// The parameters of a run. The defaults are those of the published comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Keys that are loaded. Default 2,000,000.
+    /// The number of loaded keys. Default 2,000,000.
     pub num: u64,
-    /// Operations of a workload that reads, all threads together; `None` for as many as `num`.
+    /// The operations of a workload that reads, over all threads; `None` means `num`.
     pub reads: Option<u64>,
     /// Bytes of every key. Default 16.
     pub key_size_bytes: usize,
     /// Bytes of values. Default 100.
     pub value_size: ValueSize,
-    /// The share of a value's bytes that repeats earlier ones, 0 to 1. Default 0.5.
+    /// The fraction of a value's bytes that repeat earlier ones, 0 to 1. Default 0.5.
     pub compressibility: f64,
-    /// How the keys of neighbouring indexes lie to each other; `fillseq` is always ordered.
+    /// The relation between index order and key order; `fillseq` always has ordered keys.
     pub key_order: KeyOrder,
-    /// How keys are chosen; `None` for what the workload is known for.
+    /// The distribution of key choices; `None` for the default of the workload.
     pub distribution: Option<Distribution>,
-    /// What the workload `mix` does. Keys must have been loaded where it [puts new
-    /// ones](OperationMix::placement), which [`key_order`](Self::key_order) says.
+    /// The operations of the workload `mix`. The loaded keys must have the placement of [its
+    /// inserts](OperationMix::placement), stated by [`key_order`](Self::key_order).
     pub mix: OperationMix,
-    /// Client threads, which share the operations. Default 1.
+    /// The number of client threads, which share the operations. Default 1.
     pub threads: u32,
-    /// Where all choices come from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Operations of a workload that reads.
+    /// Returns the number of operations of a workload that reads.
     pub fn operations(&self) -> u64 {
         self.reads.unwrap_or(self.num)
     }

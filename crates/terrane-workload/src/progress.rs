@@ -1,16 +1,16 @@
-//! Says how far a run is.
+//! Progress of a run.
 
 use std::time::Duration;
 
-/// Told how far a run is, about ten times a second, by the thread that called
-/// [`run`](crate::run), while the clients work on others.
+/// Receives the progress of a run. The thread that called [`run`](crate::run) reports it about ten
+/// times a second, while clients run on other threads.
 pub trait Progress {
-    /// `done` of `total` operations were done after `elapsed`. `done` may end below `total` where
-    /// a scan finds fewer entries than were loaded.
+    /// Reports `done` of `total` operations after `elapsed`. The last `done` is below `total` if a scan
+    /// finds fewer entries than were loaded.
     fn update(&self, done: u64, total: u64, elapsed: Duration);
 }
 
-/// A [`Progress`] that says nothing.
+/// A [`Progress`] that ignores all reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

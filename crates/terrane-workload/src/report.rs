@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The report of a run.
 
 use std::fmt;
 
@@ -11,100 +11,99 @@ use crate::workload::Workload;
 const BYTES_PER_MEBIBYTE: f64 = 1_048_576.0;
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// What came out of a run of one workload.
+/// The results of one run of a workload.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was run.
+    /// The workload.
     pub workload: Workload,
-    /// How keys were chosen; `None` where they were not chosen.
+    /// The distribution of key choices; `None` if the workload does not choose keys.
     pub distribution: Option<Distribution>,
     /// Client threads, without the writer of `readwhilewriting`.
     pub threads: u32,
-    /// Operations of all clients, counted as [`Workload::operations`] says.
+    /// The operations of all clients, as defined by [`Workload::operations`].
     pub operations: u64,
-    /// From the first client's start to the last one's end.
+    /// The time from the first client's start to the last one's end, in seconds.
     pub seconds: f64,
-    /// How long samples took.
+    /// The latencies of samples.
     pub latency: Latency,
-    /// Operations that a latency sample covers: 1 unless the workload is one of batches or scans.
+    /// The number of operations per latency sample: 1 except for batches and full scans.
     pub operations_per_sample: u32,
-    /// Keys that were asked for and were there, and entries of scans.
+    /// Lookups that found their key, and entries of scans.
     pub found: u64,
-    /// Keys that were asked for because they never existed, and did not.
+    /// Lookups of keys known to be absent that found nothing, as expected.
     pub missing: u64,
-    /// Keys and entries that the run assumes to be there and that were not: a wrong engine, or a
-    /// store that was not loaded in full or deleted from.
+    /// Expected keys and entries that were missing: the engine is wrong, or the store was not fully
+    /// loaded, or keys were deleted from it.
     pub not_found: u64,
-    /// Keys that never existed and were found.
+    /// Lookups of keys known to be absent that found a value.
     pub phantoms: u64,
-    /// Values that do not belong to their key.
+    /// Values with the tag of another key.
     pub wrong_values: u64,
-    /// Entries of scans that did not come after the one before.
+    /// Entries of scans that are out of key order.
     pub out_of_order: u64,
-    /// Bytes of keys and values that the clients wrote, the writer of `readwhilewriting` included.
+    /// Bytes of keys and values written, including the writer of `readwhilewriting`.
     pub user_bytes_written: u64,
-    /// Bytes of keys and values that the clients were shown.
+    /// Bytes of keys and values read.
     pub user_bytes_read: u64,
-    /// Operations of the slowest full second over those of the mean second; `None` for runs of
-    /// less than two seconds.
+    /// The throughput of the slowest full second relative to the mean; `None` for runs of less than
+    /// two seconds.
     pub slowest_second_share: Option<f64>,
-    /// Each kind of operation of `mix`, in the order of its text; empty for other workloads.
+    /// The kinds of operation of `mix`, in the order of its text; empty for other workloads.
     pub kinds: Vec<KindReport>,
-    /// The thread that writes beside the clients of `readwhilewriting`.
+    /// The writer thread of `readwhilewriting`.
     pub writer: Option<WriterReport>,
-    /// What the engine counted during the run. Background work that the run left is not in it.
+    /// The engine's counters over the run, without background work left at its end.
     pub counters: StoreCounters,
 }
 
-/// What became of one kind of operation of `mix`.
+/// The results of one kind of operation of `mix`.
 #[derive(Debug, Clone)]
 pub struct KindReport {
     /// The kind, as in the text of the mix.
     pub kind: OperationKind,
-    /// How many there were.
+    /// The number of operations.
     pub operations: u64,
-    /// How long they took.
+    /// Their latencies.
     pub latency: Latency,
 }
 
-/// What the writer of `readwhilewriting` did while the clients read.
+/// The results of the writer of `readwhilewriting`.
 #[derive(Debug, Clone)]
 pub struct WriterReport {
-    /// Keys overwritten.
+    /// The number of overwritten keys.
     pub operations: u64,
-    /// How long it wrote.
+    /// The time that it ran, in seconds.
     pub seconds: f64,
-    /// How long writes took.
+    /// The latencies of its writes.
     pub latency: Latency,
 }
 
 impl WriterReport {
-    /// Writes per second.
+    /// Returns the writes per second.
     pub fn operations_per_second(&self) -> f64 {
         per_second(self.operations as f64, self.seconds)
     }
 }
 
 impl Report {
-    /// Operations per second of all clients.
+    /// Returns the operations per second of all clients together.
     pub fn operations_per_second(&self) -> f64 {
         per_second(self.operations as f64, self.seconds)
     }
 
-    /// How long a client took for an operation, in microseconds.
+    /// Returns the mean time of an operation of one client, in microseconds.
     pub fn micros_per_operation(&self) -> f64 {
         let client_micros = self.seconds * MICROS_PER_SECOND * f64::from(self.threads);
         client_micros / self.operations.max(1) as f64
     }
 
-    /// Bytes of keys and values written and read, in MiB per second.
+    /// Returns the bytes of keys and values written and read, in MiB per second.
     pub fn mebibytes_per_second(&self) -> f64 {
         let bytes = self.user_bytes_written + self.user_bytes_read;
         per_second(bytes as f64 / BYTES_PER_MEBIBYTE, self.seconds)
     }
 
-    /// How often the engine's answer was not the right one, given a store that was loaded in full
-    /// and not deleted from.
+    /// Returns the number of wrong answers, for a store that was fully loaded and without deletes.
     pub fn failures(&self) -> u64 {
         self.not_found + self.phantoms + self.wrong_values + self.out_of_order
     }
@@ -115,7 +114,7 @@ fn per_second(count: f64, seconds: f64) -> f64 {
 }
 
 impl fmt::Display for Report {
-    /// The result line of db_bench, for the scripts that read it; what is wrong follows it.
+    /// Formats the result line of db_bench, for scripts that parse it, followed by counts of wrong answers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -135,7 +134,7 @@ impl fmt::Display for Report {
         }
         for (count, what) in [
             (self.not_found, "not found"),
-            (self.phantoms, "found that never existed"),
+            (self.phantoms, "found but never written"),
             (self.wrong_values, "with another's value"),
             (self.out_of_order, "out of order"),
         ] {
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_follow_from_operations_seconds_and_threads() {
+    fn rates_are_computed_from_operations_seconds_and_threads() {
         let report = report();
         assert_eq!(report.operations_per_second(), 500_000.0);
         assert_eq!(report.micros_per_operation(), 4.0);

@@ -1,24 +1,24 @@
-//! The two-phase evaluation of write stalls (performance-stability §3.2): how many writes a second
-//! an engine can take, and whether it takes nearly as many with a small latency.
+//! The two-phase evaluation of write stalls (performance-stability §3.2): the maximum write rate of an
+//! engine, and its latencies at nearly that rate.
 //!
-//! Called by `terrane stability` and by the comparison with other engines; generic over [`Store`].
-//! In the *testing* phase, a closed system, clients write as fast as they can, which gives the
-//! maximum. In the *running* phase, an open system, writes arrive by a [`Schedule`] at a share of
-//! that maximum, whether or not the engine is done with those before them.
+//! Used by `terrane stability` and by the comparison with other engines; generic over [`Store`]. In
+//! the *testing* phase, a closed system, clients write as fast as they can, which measures the
+//! maximum. In the *running* phase, an open system, writes arrive by a [`Schedule`] at a fraction of
+//! that maximum, independently of the completion of earlier writes.
 //!
-//! | figure | from | to |
+//! | measurement | from | to |
 //! |---|---|---|
-//! | write latency | the moment a write arrives, by the schedule | its end |
-//! | processing latency | the moment a client gives it to the engine | its end |
-//! | the driver's error | the moment an idle client should begin | when it does |
+//! | write latency | the scheduled arrival of a write | its end |
+//! | processing latency | the call of the engine | its end |
+//! | driver error | the scheduled start of an idle client | its actual start |
 //!
 //! # Invariants
 //!
-//! 1. Arrivals are taken in order, each by one client, and none is left out: one that the end of
-//!    the phase finds waiting counts with the time that it has waited.
+//! 1. Clients take arrivals in order, each by one client, and every arrival counts: one that is still
+//!    waiting at the end of the phase counts with its waiting time.
 //! 2. A write latency is never shorter than the processing latency of the same write.
-//! 3. Memory is bounded by the length of the phase, whatever the rate and however far the engine
-//!    falls behind: histograms, ticks, and one index for the queue.
+//! 3. Memory is bounded by the length of the phase, for any rate and any backlog: histograms, ticks,
+//!    and one index for the queue.
 //! 4. All time comes from the [`Clock`].
 //!
 //! [`Store`]: crate::Store

@@ -1,9 +1,8 @@
 //! The engine under test.
 //!
-//! Implemented once for each engine; called by the [driver](crate::driver) through `&dyn Store`
-//! from all client threads at once. Values are lent to a visitor rather than returned, so that an
-//! engine that can show its own memory need not copy, and one that cannot copies on its side,
-//! where the copy counts.
+//! Each engine implements [`Store`]; the [driver](crate::driver) calls it through `&dyn Store` from
+//! all client threads concurrently. A visitor borrows values instead of receiving them, so an engine
+//! that can expose its own memory need not copy, and the copies of other engines are measured.
 
 mod counters;
 mod glance;
@@ -13,7 +12,7 @@ use crate::error::StoreError;
 pub use counters::{StallTime, StoreCounters};
 pub use glance::Glance;
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Towards larger keys.
@@ -24,8 +23,8 @@ pub enum Direction {
 
 /// An ordered key-value store whose keys are compared byte by byte.
 ///
-/// What a write promises unless it says otherwise is that it survives the death of the process;
-/// an engine that promises less must say so where its results are shown.
+/// Unless stated otherwise, a completed write survives the death of the process. Results of an engine
+/// that guarantees less must say so.
 pub trait Store: Send + Sync {
     /// Sets the value of `key`.
     ///
@@ -33,32 +32,32 @@ pub trait Store: Send + Sync {
     /// The engine failed.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Sets the value of `key`, which survives the loss of power when this returns.
+    /// Sets the value of `key`, so that it survives a power failure once this returns.
     ///
     /// # Errors
     /// The engine failed.
     fn put_synced(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Sets the values of several keys: all of them or, if the process dies, none.
+    /// Sets the values of several keys atomically, also if the process dies.
     ///
     /// # Errors
     /// The engine failed.
     fn write_batch(&self, puts: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StoreError>;
 
-    /// Removes `key`, if it is there.
+    /// Removes `key` if it exists.
     ///
     /// # Errors
     /// The engine failed.
     fn delete(&self, key: &[u8]) -> Result<(), StoreError>;
 
-    /// Shows the value of `key` to `visit` and answers whether there was one.
+    /// Passes the value of `key` to `visit`, and returns whether the key exists.
     ///
     /// # Errors
     /// The engine failed.
     fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, StoreError>;
 
-    /// Shows the values of those of `keys` that are there to `visit`, each with the position of
-    /// its key in `keys`, in any order; answers how many there were.
+    /// Passes the values of the existing `keys` to `visit`, in any order, each with the position of its
+    /// key in `keys`; returns their number.
     ///
     /// # Errors
     /// The engine failed.
@@ -74,13 +73,13 @@ pub trait Store: Send + Sync {
         Ok(found)
     }
 
-    /// Shows at most `limit` entries to `visit` in key order and answers how many there were.
+    /// Passes at most `limit` entries to `visit` in key order, and returns their number.
     ///
-    /// Forward begins at the first key that is `start` or above, backward at the last key that is
-    /// `start` or below; without `start`, at the end of the store that `direction` comes from.
+    /// A forward scan begins at the first key >= `start`, a backward scan at the last key <= `start`;
+    /// without `start` they begin at the first and at the last key.
     ///
     /// # Errors
-    /// The engine failed. A scan that could not go on is an error, never a short answer.
+    /// The engine failed. An interrupted scan is an error, never a short result.
     fn scan(
         &self,
         start: Option<&[u8]>,
@@ -89,8 +88,8 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, StoreError>;
 
-    /// What follows is the testing phase of the two-phase evaluation, if `is_on`, and otherwise it is
-    /// over: an engine that can show a greater rate than it can hold must not do so meanwhile.
+    /// Starts or ends the testing phase of the two-phase evaluation. During it, an engine must not
+    /// reach a rate by deferring work, because it could not sustain that rate.
     ///
     /// # Errors
     /// The engine failed.
@@ -99,8 +98,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Shows at most `limit` records to `visit` by the first secondary index, from a secondary key on,
-    /// and answers how many there were.
+    /// Passes at most `limit` records to `visit` in the order of the first secondary index, from the
+    /// secondary key `from` on, and returns their number.
     ///
     /// # Errors
     /// The engine failed, or there is no index.
@@ -111,21 +110,21 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, StoreError> {
         let _ = (from, limit, visit);
-        Err(StoreError::new("scan an index", "records have no secondary keys here"))
+        Err(StoreError::new("scan an index", "this store has no secondary indexes"))
     }
 
-    /// Writes buffers out and waits until no background work is left to do.
+    /// Flushes memtables, and waits until no background work is due.
     ///
     /// # Errors
     /// The engine failed.
     fn settle(&self) -> Result<(), StoreError>;
 
-    /// What the engine counted since it was opened. May be slow; not called while a run is timed.
+    /// Returns the engine's counters since it was opened. May be slow; not called during a timed run.
     fn counters(&self) -> StoreCounters {
         StoreCounters::default()
     }
 
-    /// What the engine can tell at a glance. Called several times a second while a run is timed.
+    /// Returns cheap gauges of the engine. Called several times a second during a timed run.
     fn glance(&self) -> Glance {
         Glance::default()
     }

@@ -1,4 +1,4 @@
-//! A Terrane database as an engine: what the benchmark command and the comparison measure.
+//! A Terrane database as an engine, for the benchmark command and the comparison.
 
 use std::ops::Bound;
 
@@ -11,7 +11,7 @@ use terrane::{Db, Design, Durability, WriteBatch, WriteOptions};
 /// A database under test.
 #[derive(Debug, Clone)]
 pub struct TerraneStore {
-    /// The database. What it counts beyond [`StoreCounters`] is in [`Db::stats`].
+    /// The database. [`Db::stats`] has more counters than [`StoreCounters`].
     pub db: Db,
 }
 

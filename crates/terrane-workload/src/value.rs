@@ -1,12 +1,12 @@
-//! Values that name their key and compress as asked.
+//! Values that identify their key and have a given compressibility.
 //!
-//! A value is a slice of a pool that was filled before the run, so that making one costs the same
-//! for 100 bytes and for 16 KiB. Its first eight bytes, or all of it if it is shorter, are the
-//! [tag](tag_of) of its key, by which a reader sees whether the engine answered with the right
-//! value. The tag is written into the pool itself and taken back before the next value is made.
+//! A value is a slice of a pool filled before the run, so a value of 16 KiB costs as much to generate
+//! as one of 100 bytes. Its first eight bytes, or all of a shorter value, are the [tag](tag_of) of its
+//! key, by which a reader verifies that the engine returned the right value. The tag is written into
+//! the pool, and restored before the next value is generated.
 //!
-//! The pool is made of pieces of 100 bytes: random ones, then those again. A codec finds the
-//! repetition in every piece, so blocks of values compress like their pieces.
+//! The pool consists of chunks of 100 bytes: random bytes, followed by a repetition of them. A codec
+//! finds the repetition in every chunk, so blocks of values compress like single chunks.
 
 mod size;
 
@@ -15,7 +15,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub use size::ValueSize;
 
-/// Small beside a second-level cache, so that making values does not push the engine's data out.
+/// Small relative to a second-level cache, so that values do not evict the engine's data from it.
 const POOL_BYTES_MIN: usize = 256 << 10;
 const PIECE_BYTES: usize = 100;
 const TAG_BYTES: usize = 8;
@@ -31,26 +31,26 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// What the value of `key` begins with. Not the prefix itself: an engine that shows keys for
-/// values must not pass.
+/// The first bytes of the value of `key`. Not the key's own prefix, so that an engine that returns keys
+/// as values fails the check.
 #[inline]
 pub fn tag_of(key: &[u8]) -> [u8; TAG_BYTES] {
     (key_prefix(key) ^ 0x5bf0_3635_b9a1_7c49).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
 }
 
-/// Tells right values from wrong ones.
+/// Checks values against their keys.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueCheck {
     size: ValueSize,
 }
 
 impl ValueCheck {
-    /// A check for values of sizes in `size`.
+    /// Returns a check for values of sizes in `size`.
     pub fn new(size: ValueSize) -> Self {
         Self { size }
     }
 
-    /// Whether `value` has a right size and begins with the tag of `key`.
+    /// Returns whether `value` has a valid size and begins with the tag of `key`.
     #[inline]
     pub fn accepts(self, key: &[u8], value: &[u8]) -> bool {
         let tag = tag_of(key);
@@ -62,19 +62,19 @@ impl ValueCheck {
     }
 }
 
-/// Makes values, one at a time, without allocating.
+/// Generates values one at a time, without allocating.
 #[derive(Debug)]
 pub struct Values {
     pool: Vec<u8>,
     size: ValueSize,
     next: usize,
-    /// What the tag of the latest value covered, and where.
+    /// The bytes that the tag of the latest value overwrote, and their position.
     covered: (usize, [u8; TAG_BYTES]),
 }
 
 impl Values {
-    /// A source of values of sizes in `size`, of whose bytes the share `compressibility`, 0 to 1,
-    /// repeats earlier ones.
+    /// Returns a source of values with sizes in `size`; the fraction `compressibility` of their bytes, 0
+    /// to 1, repeats earlier ones.
     pub fn new(size: ValueSize, compressibility: f64, seed: u64) -> Self {
         let bytes = POOL_BYTES_MIN.max(4 * size.max_bytes()).max(TAG_BYTES);
         let pool = pool(bytes, compressibility, seed);
@@ -82,7 +82,7 @@ impl Values {
         Self { pool, size, next: 0, covered }
     }
 
-    /// A value for `key`, of a size drawn from `rng`.
+    /// Returns a value for `key`, with a size drawn from `rng`.
     #[inline]
     pub fn value_for(&mut self, key: &[u8], rng: &mut Xoshiro256PlusPlus) -> &[u8] {
         let size = self.size.draw(rng);
@@ -105,7 +105,7 @@ fn first_tag_bytes(bytes: &[u8]) -> [u8; TAG_BYTES] {
     bytes.first_chunk().copied().unwrap_or_default()
 }
 
-/// `bytes` of pieces whose share `compressibility` repeats the rest of the piece.
+/// A pool of `bytes` bytes; the fraction `compressibility` of each chunk repeats its other bytes.
 fn pool(bytes: usize, compressibility: f64, seed: u64) -> Vec<u8> {
     let fresh = ((1.0 - compressibility.clamp(0.0, 1.0)) * PIECE_BYTES as f64).round() as usize;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_their_size_and_pass_the_check_of_their_key_alone() {
+    fn values_have_their_size_and_pass_only_the_check_of_their_key() {
         let mut rng = rng();
         for size in [1, 4, 7, 8, 9, 100, 16 << 10, 1 << 20] {
             let size = ValueSize::fixed(size);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(values.pool, before);
     }
 
-    /// Bytes that do not repeat the byte at the distance of the repetition.
+    /// The number of bytes that differ from the byte at the distance of the repetition.
     fn fresh_share(compressibility: f64) -> f64 {
         let fresh = ((1.0 - compressibility) * 100.0) as usize;
         let pool = pool(100_000, compressibility, 3);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pool_repeats_the_share_that_was_asked_for() {
+    fn the_pool_repeats_the_given_fraction() {
         assert!((fresh_share(0.5) - 0.5).abs() < 1e-9);
         assert!((fresh_share(0.25) - 0.75).abs() < 1e-9);
         let random = pool(100_000, 0.0, 3);

@@ -1,13 +1,14 @@
 //! The workloads by name.
 //!
-//! Names are those of db_bench and YCSB, because people know them. A workload says what it needs
-//! and how much it does; the [driver](crate::driver) carries it out. What differs from db_bench:
+//! Names are those of db_bench and YCSB, because users know them. A workload states the data that it
+//! needs and its number of operations; the [driver](crate::driver) executes it. Differences from
+//! db_bench:
 //!
-//! - `fillrandom` writes every key once, in random order, so that afterwards every key is there
-//!   and a read that finds nothing is a failure; db_bench draws keys with replacement.
+//! - `fillrandom` writes every key once, in random order, so that every key exists afterwards and a
+//!   read that finds nothing is a failure; db_bench draws keys with replacement.
 //! - `fillseq` writes [ordered keys](crate::key::KeyOrder::Ordered), other workloads hashed ones
 //!   unless the options say otherwise: see [`Workload::key_order_loaded`].
-//! - `seekrandom:N` reads N entries a seek, the one it lands on included.
+//! - `seekrandom:N` reads N entries per seek, including the entry at its position.
 
 mod fit;
 mod text;
@@ -19,63 +20,63 @@ use crate::options::RunOptions;
 
 pub use ycsb::{Shares, YcsbMix};
 
-/// Entries of a batch of `fillbatch`, as in db_bench's and the peers' bulk loads.
+/// Entries per batch of `fillbatch`, as in the bulk loads of db_bench and other engines.
 const BATCH_ENTRIES_DEFAULT: u32 = 100;
 const MULTI_GET_KEYS_DEFAULT: u32 = 32;
 const SEEK_ENTRIES_DEFAULT: u32 = 10;
-/// A synced write is a thousand times slower than a plain one; a hundredth of them is enough.
+/// `fillsync` writes a hundredth of the keys, because a synced write is a thousand times slower.
 const SYNCED_SHARE: u64 = 100;
 
-/// What a store is asked to do. Its text form is the name, `:N` after it where it has a number.
+/// A sequence of operations on a store. The text form is the name, with `:N` if it has a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Workload {
     /// Writes every key once, in key order.
     FillSeq,
     /// Writes every key once, in random order.
     FillRandom,
-    /// Writes every key once, in random order, several in an atomic batch.
+    /// Writes every key once, in random order, in atomic batches.
     FillBatch {
         /// Entries of a batch.
         entries: u32,
     },
     /// Writes a hundredth of the keys, each synced to storage.
     FillSync,
-    /// Writes keys that are there already.
+    /// Overwrites existing keys.
     Overwrite,
     /// Deletes keys, some of them more than once.
     DeleteRandom,
-    /// Reads keys that are there.
+    /// Reads existing keys.
     ReadRandom,
-    /// Reads keys that are not there.
+    /// Reads missing keys.
     ReadMissing,
     /// Reads all entries in key order.
     ReadSeq,
-    /// Reads all entries against key order.
+    /// Reads all entries in reverse key order.
     ReadReverse,
-    /// Reads entries from a random key on.
+    /// Reads entries starting at a random key.
     SeekRandom {
-        /// Entries read at each seek.
+        /// Entries per seek.
         entries: u32,
     },
-    /// Reads keys that are there, several at a time.
+    /// Reads existing keys, several per call.
     MultiReadRandom {
-        /// Keys asked for at a time.
+        /// Keys per call.
         keys: u32,
     },
-    /// Reads keys that are there while one more thread overwrites.
+    /// Reads existing keys while another thread overwrites keys.
     ReadWhileWriting,
-    /// Writes the records that YCSB works on.
+    /// Loads the records of YCSB.
     YcsbLoad,
     /// One of YCSB's core workloads.
     Ycsb(YcsbMix),
     /// The operations of [`RunOptions::mix`], in their proportions.
     Mix,
-    /// Waits until the store has no background work left.
+    /// Waits until the store has no background work to do.
     Settle,
 }
 
 impl Workload {
-    /// All workloads, those with a number at its default.
+    /// All workloads, with default numbers.
     pub const ALL: [Self; 22] = [
         Self::FillSeq,
         Self::FillRandom,
@@ -101,7 +102,7 @@ impl Workload {
         Self::Settle,
     ];
 
-    /// The workload that loads the data this one works on; `None` if it works on an empty store.
+    /// Returns the workload that loads the data for this one; `None` if this one needs an empty store.
     pub const fn loaded_by(self) -> Option<Self> {
         match self {
             Self::FillSeq
@@ -115,8 +116,8 @@ impl Workload {
         }
     }
 
-    /// The order of the keys that this workload loads; `None` if it loads nothing. What runs on
-    /// the data afterwards needs the same order in its [options](RunOptions::key_order).
+    /// Returns the key order of the data that this workload loads; `None` if it loads nothing. Workloads
+    /// on that data need the same order in their [options](RunOptions::key_order).
     pub const fn key_order_loaded(self, options: &RunOptions) -> Option<KeyOrder> {
         match self {
             Self::FillSeq => Some(KeyOrder::Ordered),
@@ -127,8 +128,8 @@ impl Workload {
         }
     }
 
-    /// Whether the workload writes, so that the store has to settle before it is measured further;
-    /// of `mix`, whether it may.
+    /// Returns whether the workload writes, or for `mix` may write, so that the store has to settle
+    /// before the next measurement.
     pub const fn writes(self) -> bool {
         match self {
             Self::Ycsb(mix) => mix.shares().read + mix.shares().scan < 100,
@@ -143,9 +144,9 @@ impl Workload {
         }
     }
 
-    /// The number of operations of all threads together: entries for scans of everything and
-    /// batches, keys for multi-gets, seeks for seeks. The writer of `readwhilewriting` is not
-    /// counted; a store with fewer entries than were loaded ends a scan early.
+    /// Returns the number of operations of all threads: entries for full scans and batches, keys for
+    /// multi-gets, seeks for seeks. The writer of `readwhilewriting` does not count; a scan of a store
+    /// with fewer entries than were loaded ends early.
     pub fn operations(self, options: &RunOptions) -> u64 {
         match self {
             Self::FillSeq | Self::FillRandom | Self::FillBatch { .. } | Self::YcsbLoad => {
@@ -167,7 +168,7 @@ impl Workload {
         }
     }
 
-    /// How keys are chosen unless the options say otherwise; `None` where they are not chosen.
+    /// The default distribution of key choices; `None` if the workload does not choose keys.
     pub const fn distribution_default(self) -> Option<Distribution> {
         match self {
             Self::Overwrite
@@ -184,8 +185,8 @@ impl Workload {
         }
     }
 
-    /// Operations that one latency sample covers. Scans of everything are timed every 256 entries,
-    /// because a clock reading costs as much as an entry.
+    /// Returns the number of operations per latency sample. Full scans are timed every 256 entries,
+    /// because reading the clock costs as much as an entry.
     pub const fn operations_per_sample(self) -> u32 {
         match self {
             Self::FillBatch { entries } => entries,

@@ -1,40 +1,39 @@
-//! The skewed choice of YCSB, bit for bit.
+//! YCSB's skewed choice of records, bit for bit.
 //!
 //! `ScrambledZipfianGenerator` of YCSB draws a rank out of 10,000,000,001 by the formula of J. Gray
 //! et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994, hashes the rank
-//! with FNV and takes the remainder by the number of records. That is an approximation, and a
-//! flatter one than its exponent says: the formula makes rank 3 a fifth too likely, and the
-//! remainder folds a universe of ten billion onto the records. It is here for results that can be
-//! held against others' YCSB results; [`Zipf`](crate::zipf::Zipf) is the distribution itself.
+//! with FNV and takes the remainder by the number of records. This approximation is flatter than its
+//! exponent says: the formula makes rank 3 a fifth too likely, and the remainder folds ten billion
+//! ranks onto the records. It makes results comparable with published YCSB results;
+//! [`Zipf`](crate::zipf::Zipf) is the exact distribution.
 //!
-//! The same uniform number gives the same record as YCSB's Java code for the exponent 0.99, whose
-//! normalising sum YCSB carries as a constant. For other exponents YCSB adds up ten billion terms
-//! for minutes; here the sum comes from the Euler-Maclaurin formula and differs by the rounding
-//! errors that YCSB accumulates.
+//! For the exponent 0.99, whose normalising sum is a constant in YCSB, the same uniform number gives
+//! the same record as YCSB's Java code. For other exponents YCSB adds up ten billion terms, which
+//! takes minutes; here the Euler-Maclaurin formula gives the sum, without YCSB's rounding errors.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::random::unit;
 
-/// Ranks, as `ITEM_COUNT` and one more: YCSB takes both ends of the range for included.
+/// The number of ranks: YCSB's `ITEM_COUNT` plus one, because YCSB includes both ends of the range.
 const RANKS: f64 = 10_000_000_001.0;
 const YCSB_THETA: f64 = 0.99;
 /// YCSB's `ZETAN`.
 const YCSB_ZETA: f64 = 26.46902820178302;
 
-/// Draws record numbers as YCSB's `ScrambledZipfianGenerator` does.
+/// Draws record numbers like YCSB's `ScrambledZipfianGenerator`.
 #[derive(Debug, Clone, Copy)]
 pub struct YcsbZipf {
     count: u64,
     zeta: f64,
-    /// Where rank 1 ends: `1 + 0.5^theta`.
+    /// The upper end of rank 1: `1 + 0.5^theta`.
     two_ranks: f64,
     eta: f64,
     alpha: f64,
 }
 
 impl YcsbZipf {
-    /// A choice among `count` records, at least one, with an exponent between 0 and 1.
+    /// Returns a choice among `count` records, at least one, with an exponent between 0 and 1.
     pub fn new(count: u64, theta: f64) -> Self {
         let is_default = theta == YCSB_THETA;
         let zeta = if is_default { YCSB_ZETA } else { zeta(RANKS, theta) };
@@ -44,13 +43,13 @@ impl YcsbZipf {
         Self { count: count.max(1), zeta, two_ranks, eta, alpha: 1.0 / (1.0 - theta) }
     }
 
-    /// A record.
+    /// Draws a record.
     #[inline]
     pub fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         self.record_at(unit(rng))
     }
 
-    /// The record that YCSB chooses for a number from 0 to 1, exclusive.
+    /// The record that YCSB chooses for a number in [0, 1).
     #[inline]
     fn record_at(&self, uniform: f64) -> u64 {
         fnv_hash(self.rank_at(uniform)) % self.count
@@ -69,7 +68,7 @@ impl YcsbZipf {
     }
 }
 
-/// YCSB's `fnvhash64`: FNV-1a over eight bytes, lowest first, without the sign.
+/// YCSB's `fnvhash64`: FNV-1a over eight bytes, lowest first, with the sign removed.
 #[inline]
 fn fnv_hash(value: u64) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -100,7 +99,7 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
 
     #[test]
-    fn records_are_those_of_the_java_code() {
+    fn records_equal_those_of_the_java_code() {
         // Printed by ScrambledZipfianGenerator(0, 999999, 0.99) of YCSB, master of 2026, with its
         // random source replaced by these numbers.
         let records = [
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_those_of_the_java_code() {
+    fn hashes_equal_those_of_the_java_code() {
         for (value, hash) in [
             (0, 6_284_781_860_667_377_211),
             (1, 8_517_097_267_634_966_620),
@@ -138,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_agrees_with_the_constant_of_ycsb_and_with_adding_up() {
-        // YCSB's constant is the sum over 10^10 terms, one less than it uses it for.
+    fn the_sum_agrees_with_ycsbs_constant_and_with_direct_summation() {
+        // YCSB's constant is the sum over 10^10 terms, one fewer than the ranks it is used for.
         assert!((zeta(1e10, 0.99) - YCSB_ZETA).abs() < 1e-6);
         let added: f64 = (1..=1_000_000).map(|i| f64::from(i).powf(-0.7)).sum();
         assert!((zeta(1e6, 0.7) - added).abs() < 1e-6);

@@ -1,18 +1,17 @@
 //! The Zipf distribution, exactly.
 //!
 //! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates
-//! from monotone discrete distributions", ACM TOMACS 6(3), 1996. A hat of the density is inverted,
-//! the result rounded to a rank, and the rank accepted with the probability that corrects the
-//! rounding; nearly always the squeeze accepts it without a second evaluation. No tables: set up
-//! in constant time for any count, one logarithm and one exponential for each draw, 25 ns
-//! with the rest.
+//! from monotone discrete distributions", ACM TOMACS 6(3), 1996. The method inverts a hat function of
+//! the density, rounds to a rank, and accepts the rank with a probability that corrects the rounding;
+//! the squeeze nearly always accepts without a second evaluation. It needs no tables: setup takes
+//! constant time for any count, and a draw one logarithm and one exponential, 25 ns in total.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::random::unit;
 
-/// Exponents this near to 1 are taken for 1: below 1e9 ranks no probability moves by 1e-5 of
-/// itself, and the general formulas would lose as much to cancellation.
+/// Exponents within this distance of 1 are treated as 1. Below 1e9 ranks this changes no probability
+/// by a relative 1e-5, and the general formulas would lose as much to cancellation.
 const NEAR_ONE: f64 = 1e-7;
 
 /// Draws ranks from 0 to `count - 1`, where rank `r` has a probability proportional to
@@ -27,7 +26,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// A distribution over `count` ranks, at least one, with exponent `theta`, above zero.
+    /// Returns a distribution over `count` ranks, at least one, with exponent `theta` above zero.
     pub fn new(count: u64, theta: f64) -> Self {
         let hat = Hat::new(theta);
         let squeeze = 2.0 - hat.inverse_integral(hat.integral(2.5) - hat.density(2.0));
@@ -36,25 +35,25 @@ impl Zipf {
         zipf
     }
 
-    /// Makes the distribution one over `count` ranks, at least one.
+    /// Changes the number of ranks to `count`, at least one.
     pub fn set_count(&mut self, count: u64) {
         self.count = count.max(1);
         self.area.1 = self.hat.integral(self.count as f64 + 0.5);
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// A rank.
+    /// Draws a rank.
     #[inline]
     pub fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         let (low, high) = self.area;
         loop {
             let area = high + unit(rng) * (low - high);
             let x = self.hat.inverse_integral(area);
-            // The cast rounds down, which `floor` would do by a call on older processors.
+            // The cast rounds down; `floor` would be a function call on older processors.
             let whole = ((x + 0.5) as u64).clamp(1, self.count);
             let rank = whole as f64;
             let within_squeeze = rank - x <= self.squeeze;
@@ -69,9 +68,9 @@ impl Zipf {
 #[derive(Debug, Clone, Copy)]
 struct Hat {
     theta: f64,
-    /// Zero stands for the logarithm's case.
+    /// `1 - theta`; zero selects the logarithm.
     one_minus_theta: f64,
-    /// One over it, because a division on the way to every draw costs 5 ns.
+    /// The reciprocal, because a division per draw costs 5 ns.
     inverse: f64,
 }
 
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn exponents_next_to_one_continue_those_beside_them() {
+    fn exponents_near_one_are_continuous_with_their_neighbours() {
         let at = counts(100, 1.0);
         let beside = counts(100, 1.0 + 1e-6);
         let differing: u64 = at.iter().zip(&beside).map(|(a, b)| a.abs_diff(*b)).sum();

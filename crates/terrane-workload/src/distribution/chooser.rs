@@ -1,4 +1,4 @@
-//! Chooses indexes for one client thread.
+//! The choice of indexes by one client thread.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -11,11 +11,11 @@ use crate::zipf::Zipf;
 /// Chooses indexes below a count by a [`Distribution`].
 #[derive(Debug, Clone)]
 pub struct IndexChooser {
-    kind: Kind,
+    kind: ChooserKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum ChooserKind {
     Uniform { count: u64 },
     Zipf { zipf: Zipf, scatter: Scatter },
     YcsbZipf(YcsbZipf),
@@ -25,41 +25,41 @@ enum Kind {
 }
 
 impl IndexChooser {
-    /// A chooser among the indexes below `count`, at least one; `start` is where a sequential one
-    /// begins.
+    /// Returns a chooser among the indexes below `count`, at least one; `start` is the first index of
+    /// a sequential one.
     pub fn new(distribution: Distribution, count: u64, start: u64) -> Self {
         let count = count.max(1);
         let kind = match distribution {
-            Distribution::Uniform => Kind::Uniform { count },
+            Distribution::Uniform => ChooserKind::Uniform { count },
             Distribution::Zipf { theta } => {
-                Kind::Zipf { zipf: Zipf::new(count, theta), scatter: Scatter::new(count) }
+                ChooserKind::Zipf { zipf: Zipf::new(count, theta), scatter: Scatter::new(count) }
             }
-            Distribution::YcsbZipf { theta } => Kind::YcsbZipf(YcsbZipf::new(count, theta)),
-            Distribution::Latest { theta } => Kind::Latest(Zipf::new(count, theta)),
-            Distribution::Normal { deviation } => Kind::Normal { deviation, count },
-            Distribution::Sequential => Kind::Sequential { next: start % count, count },
+            Distribution::YcsbZipf { theta } => ChooserKind::YcsbZipf(YcsbZipf::new(count, theta)),
+            Distribution::Latest { theta } => ChooserKind::Latest(Zipf::new(count, theta)),
+            Distribution::Normal { deviation } => ChooserKind::Normal { deviation, count },
+            Distribution::Sequential => ChooserKind::Sequential { next: start % count, count },
         };
         Self { kind }
     }
 
-    /// The next index.
+    /// Draws the next index.
     #[inline]
     pub fn choose(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         match &mut self.kind {
-            Kind::Uniform { count } => below(rng, *count),
-            Kind::Zipf { zipf, scatter } => scatter.apply(zipf.draw(rng)),
-            Kind::YcsbZipf(zipf) => zipf.draw(rng),
-            Kind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
-            Kind::Normal { deviation, count } => {
+            ChooserKind::Uniform { count } => below(rng, *count),
+            ChooserKind::Zipf { zipf, scatter } => scatter.apply(zipf.draw(rng)),
+            ChooserKind::YcsbZipf(zipf) => zipf.draw(rng),
+            ChooserKind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
+            ChooserKind::Normal { deviation, count } => {
                 let place = 0.5 + *deviation * standard_normal(rng);
-                // What falls outside is chosen evenly: the tails have little to give.
+                // A draw outside the range becomes uniform; the tails are small.
                 if (0.0..1.0).contains(&place) {
                     ((place * *count as f64) as u64).min(*count - 1)
                 } else {
                     below(rng, *count)
                 }
             }
-            Kind::Sequential { next, count } => {
+            ChooserKind::Sequential { next, count } => {
                 let index = *next;
                 *next = if index + 1 == *count { 0 } else { index + 1 };
                 index
@@ -67,22 +67,22 @@ impl IndexChooser {
         }
     }
 
-    /// Adds the next index to those chosen from. Zipfian choices stay among the first ones: their
-    /// popular indexes would change places.
+    /// Adds one index to the range. Zipf distributions keep their range, because a larger one would
+    /// make other indexes popular.
     pub fn grow(&mut self) {
         match &mut self.kind {
-            Kind::Uniform { count }
-            | Kind::Normal { count, .. }
-            | Kind::Sequential { count, .. } => *count += 1,
-            Kind::Latest(zipf) => zipf.set_count(zipf.count() + 1),
-            Kind::Zipf { .. } | Kind::YcsbZipf(_) => {}
+            ChooserKind::Uniform { count }
+            | ChooserKind::Normal { count, .. }
+            | ChooserKind::Sequential { count, .. } => *count += 1,
+            ChooserKind::Latest(zipf) => zipf.set_count(zipf.count() + 1),
+            ChooserKind::Zipf { .. } | ChooserKind::YcsbZipf(_) => {}
         }
     }
 }
 
-/// A number of the standard normal distribution: half of what Box and Muller's method gives.
+/// Draws from the standard normal distribution: one of the two numbers of the Box-Muller method.
 fn standard_normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    // Above 0, as its logarithm is taken.
+    // Above 0, because its logarithm is taken.
     let (first, second) = (1.0 - unit(rng), unit(rng));
     (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_choices_fill_all_cells_alike() {
+    fn uniform_choices_fill_all_cells_evenly() {
         let counts = counts(&mut IndexChooser::new(Distribution::Uniform, 100, 0), 100);
         let chi_square: f64 =
             counts.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_prefers_the_newest_also_after_growth() {
+    fn latest_prefers_the_newest_even_after_growth() {
         let mut chooser = IndexChooser::new(Distribution::Latest { theta: 0.99 }, 999, 0);
         chooser.grow();
         let counts = counts(&mut chooser, 1000);
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn normal_choices_lie_about_the_middle() {
+    fn normal_choices_center_on_the_middle() {
         let deviation = 0.1;
         let counts =
             counts(&mut IndexChooser::new(Distribution::Normal { deviation }, 1000, 0), 1000);
         let within: u32 = counts[400..600].iter().sum();
         let share = f64::from(within) / f64::from(DRAWS);
         assert!((share - 0.683).abs() < 0.01, "{share} within a deviation");
-        // A wide one still chooses everywhere.
+        // A wide distribution still covers the whole range.
         let wide = Distribution::Normal { deviation: 10.0 };
         let counts = self::counts(&mut IndexChooser::new(wide, 10, 0), 10);
         assert!(counts.iter().all(|count| *count > DRAWS / 20), "{counts:?}");

@@ -1,4 +1,4 @@
-//! One client thread: what it works with, and what it saw.
+//! One client thread: its state and its results.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::value::{ValueCheck, Values};
 use crate::workload::Workload;
 
-/// What a client saw; the fields are those of the [report](crate::Report).
+/// Counts of one client, with the fields of the [report](crate::Report).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) found: u64,
@@ -31,7 +31,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds what another client saw.
+    /// Adds the counts of another client.
     pub(super) fn add(&mut self, other: &Self) {
         self.found += other.found;
         self.missing += other.missing;
@@ -43,8 +43,8 @@ impl Tally {
         self.bytes_read += other.bytes_read;
     }
 
-    /// Looks at an entry that the store showed: its first and last byte are read, and the value
-    /// must belong to the key.
+    /// Counts an entry from the store: reads the first and last bytes of the value, and checks that it
+    /// belongs to the key.
     #[inline]
     pub(super) fn look_at(&mut self, check: ValueCheck, key: &[u8], value: &[u8]) {
         black_box(value.last());
@@ -53,12 +53,12 @@ impl Tally {
     }
 }
 
-/// What a client did, once it has finished.
+/// The results of a finished client.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct ClientResult {
     pub(super) recording: Recording,
     pub(super) tally: Tally,
-    /// The times of each kind of operation of a mix.
+    /// The latencies of each kind of operation of a mix.
     pub(super) kinds: Vec<Latency>,
 }
 
@@ -77,12 +77,12 @@ pub(super) struct Client<'a> {
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) tally: Tally,
     pub(super) recorder: Recorder<'a>,
-    /// The times of each kind of operation of a mix.
+    /// The latencies of each kind of operation of a mix.
     pub(super) kinds: Vec<Latency>,
 }
 
 impl<'a> Client<'a> {
-    /// The client of `thread`, which counts from zero.
+    /// Returns the client of `thread`, numbered from zero.
     pub(super) fn new(
         store: &'a dyn Store,
         workload: Workload,
@@ -92,7 +92,7 @@ impl<'a> Client<'a> {
         shared: &'a Shared,
     ) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
-        // Streams that are 2^128 numbers apart, rather than seeds that might be related.
+        // Streams 2^128 numbers apart are independent; related seeds might not be.
         (0..thread).for_each(|_| rng.jump());
         let pool_seed = options.seed ^ (u64::from(thread) << 32);
         Self {
@@ -112,7 +112,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Does `operation` `count` times, unless another client failed meanwhile.
+    /// Executes `operation` `count` times, or until another client fails.
     #[inline]
     pub(super) fn repeat(
         &mut self,
@@ -134,7 +134,7 @@ impl<'a> Client<'a> {
         self.shared.is_stopped()
     }
 
-    /// A chooser among the loaded indexes by the distribution of the run.
+    /// Returns a chooser among the loaded indexes, with the distribution of the run.
     pub(super) fn chooser(&self) -> IndexChooser {
         let distribution = self.workload.distribution(self.options);
         let clients = self.shared.done.len() as u32;
@@ -151,14 +151,14 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Gets the current key, and answers whether it was there.
+    /// Gets the current key, and returns whether it exists.
     #[inline]
     pub(super) fn get(&mut self) -> Result<bool, StoreError> {
         let Self { store, key, tally, check, .. } = self;
         store.get(key, &mut |value| tally.look_at(*check, key, value))
     }
 
-    /// Gets the current key, which was loaded.
+    /// Gets the current key, which must exist.
     #[inline]
     pub(super) fn get_loaded(&mut self) -> Result<(), StoreError> {
         let found = self.get()?;
@@ -167,7 +167,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Outcome {
-        Outcome { recording: self.recorder.finish(), tally: self.tally, kinds: self.kinds }
+    pub(super) fn finish(self) -> ClientResult {
+        ClientResult { recording: self.recorder.finish(), tally: self.tally, kinds: self.kinds }
     }
 }

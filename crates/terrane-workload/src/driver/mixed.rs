@@ -1,13 +1,13 @@
 //! Operations of several kinds in proportions.
 //!
-//! The keys are shared out: each client reads and writes its own part of those that were loaded, and
-//! inserts into a stripe of its own. So it knows which of its keys are there, deletes or not, and
-//! every answer is checked: a key that is there must be found, one that was deleted or never written
-//! must not. What scans show of other clients' keys may change under them; their order and values
-//! are checked.
+//! Clients own disjoint keys: each reads and writes its own part of the loaded keys, and inserts into
+//! its own stripe. A client therefore knows which of its keys exist, and every answer is checked: an
+//! existing key must be found, and a deleted or never written key must not. Scans also return keys
+//! of other clients, which may change concurrently; only their order and values are checked.
 //!
-//! Each kind is done exactly as often as its share says. Interleaved, the next one is drawn by what
-//! is left of each kind, so that the proportions hold at every time.
+//! Each kind is executed exactly as often as its share requires. In interleaved order, the next kind
+//! is drawn in proportion to the remaining operations of each kind, so the proportions hold
+//! throughout the run.
 
 use super::client::Client;
 use super::part::part;
@@ -15,13 +15,13 @@ use super::scans::scan_from_loaded;
 use crate::distribution::{Distribution, IndexChooser};
 use crate::error::StoreError;
 use crate::latency::Latency;
-use crate::operation_mix::{MixOrder, OperationKind, Part};
+use crate::operation_mix::{MixOrder, MixPart, OperationKind};
 use crate::random::below;
 
-/// Draws of a key that was deleted, before the next one that is there is taken.
+/// The number of draws of deleted keys after which the next existing key is taken.
 const DRAWS_MAX: u32 = 32;
 
-/// Does `count` operations of the mix of the options.
+/// Executes `count` operations of the mix of the options.
 pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mix = client.options.mix.clone();
     let mut left = mix.counts(count);
@@ -50,7 +50,7 @@ pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The kind that the `dice`-th of all that is left belongs to.
+/// The kind of the `dice`-th remaining operation.
 fn drawn(left: &[u64], mut dice: u64) -> Option<usize> {
     left.iter().position(|&left| {
         let is_it = dice < left;
@@ -59,26 +59,26 @@ fn drawn(left: &[u64], mut dice: u64) -> Option<usize> {
     })
 }
 
-fn chooser(client: &Client<'_>, part: &Part, keys: &OwnKeys) -> IndexChooser {
+fn chooser(client: &Client<'_>, part: &MixPart, keys: &OwnKeys) -> IndexChooser {
     let chosen = part.distribution.or(client.options.distribution);
     IndexChooser::new(chosen.unwrap_or(Distribution::Uniform), keys.known(), 0)
 }
 
-/// Does one operation. Answers whether it made a new key.
+/// Executes one operation. Returns whether it inserted a new key.
 fn operate(
     client: &mut Client<'_>,
-    part: Part,
+    part: MixPart,
     keys: &mut OwnKeys,
     chooser: &mut IndexChooser,
 ) -> Result<bool, StoreError> {
-    // Without a key that is there, what needs one makes one.
+    // If no key exists, an operation that needs one inserts one.
     if part.kind == OperationKind::Insert || (needs_key(part.kind) && keys.live == 0) {
         client.keys.write_key(keys.insert(), &mut client.key);
         return client.put().map(|()| true);
     }
     let mut number = chooser.choose(&mut client.rng);
     if part.kind == OperationKind::Missing {
-        // A key that was deleted is as good as one that never was.
+        // A deleted key serves as a missing key.
         match keys.is_deleted(number) {
             true => client.keys.write_key(keys.index(number), &mut client.key),
             false => client.keys.write_missing_key(keys.index(number), &mut client.key),
@@ -115,7 +115,7 @@ fn needs_key(kind: OperationKind) -> bool {
     !matches!(kind, OperationKind::Insert | OperationKind::Missing)
 }
 
-/// Gets the current key, which is not there.
+/// Gets the current key, which must not exist.
 fn get_missing(client: &mut Client<'_>) -> Result<(), StoreError> {
     let found = client.get()?;
     client.tally.phantoms += u64::from(found);
@@ -123,7 +123,7 @@ fn get_missing(client: &mut Client<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The keys of one client: a part of those that were loaded, then those that it inserted.
+/// The keys of one client: its part of the loaded keys, then its inserted keys.
 #[derive(Debug)]
 struct OwnKeys {
     first_loaded: u64,
@@ -133,9 +133,9 @@ struct OwnKeys {
     threads: u64,
     /// The first index of inserts.
     total: u64,
-    /// A bit for each key that was deleted.
+    /// A bit for each deleted key.
     deleted: Vec<u64>,
-    /// Keys that are there.
+    /// The number of existing keys.
     live: u64,
 }
 
@@ -155,7 +155,7 @@ impl OwnKeys {
         }
     }
 
-    /// Keys that there are or were.
+    /// The number of keys, deleted ones included.
     fn known(&self) -> u64 {
         self.loaded + self.inserted
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_own_a_part_of_what_was_loaded_and_stripes_beyond() {
+    fn clients_own_a_part_of_the_loaded_keys_and_stripes_beyond() {
         let own = |thread, first_loaded| OwnKeys {
             first_loaded,
             loaded: 5,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dice_falls_on_what_is_left() {
+    fn draws_are_in_proportion_to_the_remaining_operations() {
         let fallen: Vec<_> = (0..5).map(|dice| drawn(&[2, 0, 3], dice)).collect();
         assert_eq!(fallen, [Some(0), Some(0), Some(2), Some(2), Some(2)]);
         assert_eq!(drawn(&[0, 0], 0), None);

@@ -1,11 +1,11 @@
-//! The part of a run that falls to one thread.
+//! The share of one thread in a run.
 
 use std::ops::Range;
 
-/// The `thread`-th of `threads` parts of `0..total`, which differ by at most one in length.
+/// The `thread`-th of `threads` parts of `0..total`, whose lengths differ by at most one.
 pub(super) fn part(total: u64, thread: u32, threads: u32) -> Range<u64> {
     let bound = |thread: u32| {
-        // 128 bits: the product of two large counts would not fit.
+        // The product of two large counts needs 128 bits.
         (u128::from(total) * u128::from(thread) / u128::from(threads)) as u64
     };
     bound(thread)..bound(thread + 1)

@@ -3,7 +3,7 @@
 use super::client::Client;
 use crate::error::StoreError;
 
-/// Gets `count` keys that are there.
+/// Gets `count` existing keys.
 pub(super) fn read_random(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mut chooser = client.chooser();
     client.repeat(count, |client| {
@@ -12,7 +12,7 @@ pub(super) fn read_random(client: &mut Client<'_>, count: u64) -> Result<(), Sto
     })
 }
 
-/// Gets `count` keys that never existed.
+/// Gets `count` keys that were never written.
 pub(super) fn read_missing(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mut chooser = client.chooser();
     client.repeat(count, |client| {
@@ -24,7 +24,7 @@ pub(super) fn read_missing(client: &mut Client<'_>, count: u64) -> Result<(), St
     })
 }
 
-/// Gets `count` keys that are there, `keys` of them at a time.
+/// Gets `count` existing keys, `keys` per call.
 pub(super) fn multi_read(client: &mut Client<'_>, count: u64, keys: u32) -> Result<(), StoreError> {
     let mut chooser = client.chooser();
     let mut batch = vec![vec![0; client.keys.key_size_bytes()]; keys as usize];
@@ -47,7 +47,7 @@ pub(super) fn multi_read(client: &mut Client<'_>, count: u64, keys: u32) -> Resu
         })? as u64;
         tally.found += found;
         tally.not_found += length.saturating_sub(found);
-        // A store that answers without showing, or shows a key twice, did not do the work.
+        // A wrong store might return a count without passing values, or pass a key twice.
         tally.wrong_values += found.abs_diff(shown);
         client.recorder.sample(length);
     }

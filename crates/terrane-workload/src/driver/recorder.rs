@@ -7,33 +7,34 @@ use quanta::{Clock, Instant};
 use crate::latency::Latency;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Longer runs make room on the way: 18 hours.
+/// The preallocated seconds of a run: 18 hours. Longer runs reallocate.
 const SECONDS_EXPECTED_MAX: usize = 1 << 16;
 
-/// Operations of a client so far, on a cache line of its own (two, as lines are fetched in pairs).
+/// The number of completed operations of a client. Aligned to two cache lines, because processors
+/// fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Done(AtomicU64);
 
 impl Done {
     pub(super) fn get(&self) -> u64 {
-        // Relaxed: a number to show, which orders nothing.
+        // Relaxed: a progress count that orders no other memory access.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What a client's operations took, once it has finished.
+/// The measurements of a finished client.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) operations: u64,
     pub(super) begin: Instant,
     pub(super) end: Instant,
     pub(super) latency: Latency,
-    /// Operations that ended in each second since the beginning.
+    /// The number of operations that ended in each second of the run.
     pub(super) per_second: Vec<u64>,
 }
 
-/// Times operations by one clock reading each: the end of one is the start of the next.
+/// Times operations with one clock reading each: the end of one is the start of the next.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     clock: Clock,
@@ -41,13 +42,13 @@ pub(super) struct Recorder<'a> {
     operations: u64,
     begin: u64,
     last: u64,
-    /// When the current second ends, in readings of the clock like the two above.
+    /// The end of the current second, in clock ticks like `begin` and `last`.
     second_end: u64,
     ticks_per_second: u64,
     latency: Latency,
-    /// Operations of the seconds that ended.
+    /// The operations of each completed second.
     per_second: Vec<u64>,
-    /// Operations that had been done when the last of them ended.
+    /// The number of operations completed before the current second.
     before_second: u64,
 }
 
@@ -70,14 +71,14 @@ impl<'a> Recorder<'a> {
         recorder
     }
 
-    /// The first operation begins now.
+    /// Starts the first operation.
     pub(super) fn begin(&mut self) {
         self.begin = self.clock.raw();
         self.last = self.begin;
         self.second_end = self.begin + self.ticks_per_second;
     }
 
-    /// `operations` ended now, which count as one sample. Answers how long it took, in nanoseconds.
+    /// Records the end of `operations` as one sample, and returns its time in nanoseconds.
     #[inline]
     pub(super) fn sample(&mut self, operations: u64) -> u64 {
         let now = self.clock.raw();
@@ -87,7 +88,7 @@ impl<'a> Recorder<'a> {
         nanos
     }
 
-    /// `operations` ended now that are too few for a sample.
+    /// Counts operations that are too few for a sample.
     pub(super) fn rest(&mut self, operations: u64) {
         self.count(operations, self.clock.raw());
     }
@@ -99,11 +100,11 @@ impl<'a> Recorder<'a> {
         }
         self.last = now;
         self.operations += operations;
-        // Relaxed, and a store for an addition: this thread alone writes it.
+        // Relaxed, and a store instead of an addition, because only this thread writes it.
         self.done.0.store(self.operations, Ordering::Relaxed);
     }
 
-    /// Operations count for the second they end in, so those that end now come after.
+    /// Closes the current second. Operations count in the second in which they end.
     #[cold]
     fn end_second(&mut self) {
         self.per_second.push(self.operations - self.before_second);
@@ -123,20 +124,20 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Readings that the clock advances by in a second.
+/// The number of clock ticks per second.
 fn ticks_per_second(clock: &Clock) -> u64 {
     const TICKS: u64 = 1 << 40;
     let nanos = u128::from(clock.delta_as_nanos(0, TICKS).max(1));
     (u128::from(TICKS) * u128::from(NANOS_PER_SECOND) / nanos) as u64
 }
 
-/// The slowest full second of all clients together over the mean second of the run; `None` for a
-/// run of less than two seconds.
+/// The throughput of all clients in the slowest full second relative to the mean of the run; `None`
+/// for a run of less than two seconds.
 pub(super) fn slowest_second_share<'a>(
     clients: impl Iterator<Item = &'a [u64]>,
     seconds: f64,
 ) -> Option<f64> {
-    // The last second is cut short by the end of the run.
+    // The last second is incomplete.
     let full_seconds = seconds.floor() as usize;
     if full_seconds < 2 {
         return None;
@@ -159,7 +160,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn samples_end_where_the_next_begin() {
+    fn the_end_of_a_sample_begins_the_next() {
         let done = Done::default();
         let (clock, time) = Clock::mock();
         let mut recorder = Recorder::new(&done);
@@ -201,8 +202,8 @@ mod tests {
     fn ticks_are_those_of_wall_clock_seconds() {
         let clock = Clock::new();
         let wall = std::time::Instant::now;
-        // Wall clock readings on both sides of each reading of the ticks, as the scheduler may stop
-        // this thread between any two.
+        // Read the wall clock before and after each reading of the ticks, because the scheduler may
+        // suspend this thread in between.
         let (outer_begin, begin, inner_begin) = (wall(), clock.raw(), wall());
         std::thread::sleep(Duration::from_millis(100));
         let (inner_end, end, outer_end) = (wall(), clock.raw(), wall());
@@ -213,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_second_is_that_of_all_clients_together() {
+    fn the_slowest_second_sums_over_all_clients() {
         let share =
             |clients: &[&[u64]], seconds| slowest_second_share(clients.iter().copied(), seconds);
         assert_eq!(share(&[&[100, 50, 100, 10]], 3.2), Some(50.0 / (260.0 / 3.2)));
-        // One client's bad second is the other's good one.
+        // A slow second of one client is a fast one of the other.
         assert_eq!(share(&[&[10, 30], &[30, 10]], 2.0), Some(1.0));
-        // A client that did nothing in a second has nothing there, or ended before.
+        // A second without operations of a client, or after its end, counts as zero.
         assert_eq!(share(&[&[10, 0, 10]], 3.0), Some(0.0));
         assert_eq!(share(&[&[20]], 2.0), Some(0.0));
         assert_eq!(share(&[&[100, 7]], 1.9), None);

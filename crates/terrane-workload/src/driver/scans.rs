@@ -6,10 +6,10 @@ use crate::store::Direction;
 use crate::value::{ValueCheck, key_prefix};
 use crate::workload::Workload;
 
-/// Looks at the entries of one scan, which all have keys of the same size.
+/// Checks the entries of one scan, whose keys all have the same size.
 ///
-/// The order of keys is judged by their first eight bytes, which no two keys share: comparing and
-/// keeping whole keys would cost as much as the scan.
+/// Compares keys by their first eight bytes, which differ for any two keys; comparing and copying
+/// whole keys would cost as much as the scan.
 pub(super) struct ScanCheck {
     direction: Direction,
     check: ValueCheck,
@@ -21,7 +21,7 @@ impl ScanCheck {
         Self { direction, check, previous: None }
     }
 
-    /// Looks at the next entry.
+    /// Checks the next entry.
     #[inline]
     pub(super) fn look_at(&mut self, tally: &mut Tally, key: &[u8], value: &[u8]) {
         let prefix = key_prefix(key);
@@ -61,7 +61,7 @@ pub(super) fn read_all(
     Ok(())
 }
 
-/// Seeks to `count` keys that are there and reads up to `entries` entries from each on.
+/// Seeks to `count` existing keys, and reads up to `entries` entries from each.
 pub(super) fn seek_random(
     client: &mut Client<'_>,
     count: u64,
@@ -74,7 +74,7 @@ pub(super) fn seek_random(
     })
 }
 
-/// Reads up to `entries` entries from the current key on, which was loaded.
+/// Reads up to `entries` entries from the current key, which must exist.
 #[inline]
 pub(super) fn scan_from_loaded(client: &mut Client<'_>, entries: u32) -> Result<(), StoreError> {
     let Client { store, key, tally, check, .. } = client;

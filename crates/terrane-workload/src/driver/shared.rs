@@ -1,4 +1,4 @@
-//! What the threads of a run share.
+//! State shared by the threads of a run.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,13 @@ use super::recorder::Done;
 use crate::options::RunOptions;
 use crate::workload::Workload;
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 pub(super) struct Shared {
-    /// Passed by all clients, the writer and the caller at once.
+    /// Released when all clients, the writer and the caller have arrived.
     pub(super) start: Barrier,
-    /// Set on the first error, and for the writer when the clients have finished.
+    /// Set by the first error, and to stop the writer when the clients have finished.
     stopped: AtomicBool,
-    /// Operations of each client, then of the writer.
+    /// The completed operations of each client, then of the writer.
     pub(super) done: Vec<Done>,
 }
 
@@ -33,7 +33,8 @@ impl Shared {
     }
 
     pub(super) fn stop(&self) {
-        // Relaxed: it orders nothing, and whoever sees it late does a few operations more.
+        // Relaxed: the flag orders no other memory access, and a client that sees it late only
+        // executes a few more operations.
         self.stopped.store(true, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! The driver on an engine that is right, and on engines that are wrong in one way each.
+//! The driver on a correct engine, and on engines with one fault each.
 
 mod mixed;
 mod spy;
@@ -21,7 +21,7 @@ fn options() -> RunOptions {
     RunOptions { num: NUM, ..RunOptions::default() }
 }
 
-/// A store with the data that `workload` needs.
+/// Returns a store with the data that `workload` needs.
 fn loaded(workload: Workload, options: &RunOptions) -> MemStore {
     let store = MemStore::new();
     if let Some(load) = workload.loaded_by() {
@@ -43,7 +43,7 @@ fn content(store: &MemStore) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-fn every_workload_does_its_operations_on_a_right_engine_without_failures() {
+fn every_workload_runs_without_failures_on_a_correct_engine() {
     for threads in [1, 3] {
         for key_size_bytes in [4, 16] {
             let options = RunOptions { threads, key_size_bytes, ..options() };
@@ -113,7 +113,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 }
 
 #[test]
-fn calls_are_those_that_the_workload_is_named_for() {
+fn each_workload_makes_the_calls_of_its_name() {
     let none = Calls::default();
     for (workload, expected) in [
         ("fillrandom", Calls { puts: NUM, ..none }),
@@ -168,7 +168,7 @@ fn inserts_add_records_and_updates_do_not() {
 }
 
 #[test]
-fn wrong_engines_are_found_out() {
+fn faulty_engines_are_detected() {
     for (fault, workload, failures) in [
         (Fault::LosesEveryTenth, "readrandom", NUM / 10),
         (Fault::LosesEveryTenth, "multireadrandom", NUM / 10),
@@ -180,7 +180,7 @@ fn wrong_engines_are_found_out() {
         (Fault::SkipsEveryTenth, "readseq", NUM / 10),
         (Fault::SkipsEveryTenth, "readreverse", NUM / 10),
         (Fault::RepeatsEntries, "readseq", NUM / 2),
-        // The next entry is shown instead, which is asked for too: one seek of nine.
+        // The store returns the next entry instead, which is also requested: one seek of nine.
         (Fault::SkipsEveryTenth, "seekrandom:1", NUM / 9),
     ] {
         let workload: Workload = workload.parse().unwrap();
@@ -217,7 +217,7 @@ fn the_first_error_stops_all_clients() {
 }
 
 #[test]
-fn bad_options_are_refused_before_anything_is_done() {
+fn bad_options_are_rejected_before_any_operation() {
     let spy = Spy::over(MemStore::new(), Fault::None);
     let error =
         run(&spy, Workload::FillRandom, &RunOptions { num: 0, ..options() }, &Silent).unwrap_err();
@@ -249,7 +249,7 @@ fn values_of_a_range_of_sizes_are_read_back() {
     assert!((mean - 150.5).abs() < 10.0, "{mean}");
 }
 
-/// Records all updates, and counts them in the store that waits for one.
+/// Records all updates, and counts them in the store, which waits for one.
 struct Updates<'a>(Mutex<Vec<(u64, u64, Duration)>>, &'a Spy);
 
 impl Progress for Updates<'_> {

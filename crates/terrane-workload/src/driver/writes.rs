@@ -15,7 +15,7 @@ pub(super) fn fill(client: &mut Client<'_>, part: Range<u64>) -> Result<(), Stor
     })
 }
 
-/// Puts the key of every index of `part` and waits until it survives the loss of power.
+/// Puts the key of every index of `part`, each synced to storage.
 pub(super) fn fill_synced(client: &mut Client<'_>, part: Range<u64>) -> Result<(), StoreError> {
     let mut index = part.start;
     client.repeat(part.end - part.start, |client| {
@@ -28,7 +28,7 @@ pub(super) fn fill_synced(client: &mut Client<'_>, part: Range<u64>) -> Result<(
     })
 }
 
-/// Puts the key of every index of `part`, `entries` of them in an atomic batch.
+/// Puts the key of every index of `part` in atomic batches of `entries`.
 pub(super) fn fill_batches(
     client: &mut Client<'_>,
     part: Range<u64>,
@@ -54,7 +54,7 @@ pub(super) fn fill_batches(
     Ok(())
 }
 
-/// Puts `count` keys that are there.
+/// Overwrites `count` existing keys.
 pub(super) fn overwrite(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mut chooser = client.chooser();
     client.repeat(count, |client| {

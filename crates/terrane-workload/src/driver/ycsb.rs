@@ -1,9 +1,8 @@
 //! The mixes of YCSB.
 //!
-//! A client numbers the records that it knows: first those that were loaded, then those that it
-//! inserted itself. Clients insert into stripes of their own, so that what a client asks for is
-//! there and its choices do not depend on how clients are scheduled; with one client this is what
-//! YCSB does.
+//! A client numbers the records that it knows: first the loaded ones, then its own inserts. Clients
+//! insert into disjoint stripes, so the records that a client chooses exist, and its choices do not
+//! depend on scheduling. With one client this is YCSB's behaviour.
 
 use super::client::Client;
 use super::scans::scan_from_loaded;
@@ -14,7 +13,7 @@ use crate::workload::{Shares, YcsbMix};
 /// YCSB's `maxscanlength` in workload E; the mean is 50.5.
 const SCAN_ENTRIES_MAX: u64 = 100;
 
-/// Does `count` operations of `mix`.
+/// Executes `count` operations of `mix`.
 pub(super) fn run_mix(client: &mut Client<'_>, mix: YcsbMix, count: u64) -> Result<(), StoreError> {
     let Shares { read, update, insert, scan, .. } = mix.shares();
     let mut records = Records::of(client);
@@ -24,7 +23,7 @@ pub(super) fn run_mix(client: &mut Client<'_>, mix: YcsbMix, count: u64) -> Resu
         if (read + update + scan..read + update + scan + insert).contains(&dice) {
             client.keys.write_key(records.insert(), &mut client.key);
             client.put()?;
-            // Chosen from only once it is there.
+            // Only choose the record once it exists.
             chooser.grow();
             return Ok(());
         }

@@ -1,34 +1,34 @@
-//! How indexes are kept, as a value with a text form: `eager(3)`, `lazy`.
+//! The maintenance of indexes, as a value with a text form: `eager(3)`, `lazy`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ParseError;
 
-/// More indexes than this make no sense to measure.
+/// The maximum number of indexes.
 const COUNT_MAX: u32 = 16;
 
-/// What becomes of entries that a write made stale.
+/// The treatment of entries that a write made stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maintenance {
-    /// A write reads the old record first, and removes the entries that it had.
+    /// A write reads the old record first, and deletes its entries.
     Eager,
-    /// A write only adds entries; queries look whether the record still has the secondary key. Stale
-    /// entries stay.
+    /// A write only adds entries; queries check that the record still has the secondary key. Stale
+    /// entries remain.
     Lazy,
 }
 
 /// Secondary indexes of the records of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indexes {
-    /// How they are kept.
+    /// The maintenance of the indexes.
     pub maintenance: Maintenance,
-    /// How many there are.
+    /// The number of indexes.
     pub count: u32,
 }
 
 impl Indexes {
-    /// The texts that are understood, for messages and help.
+    /// The accepted texts, for messages and help.
     pub const SYNTAX: &str =
         "eager or lazy, with a number of indexes from 1 to 16 such as eager(3)";
 }

@@ -79,7 +79,7 @@ fn queries_by_an_index_find_every_record_once_in_its_order() {
 }
 
 #[test]
-fn eager_indexes_hold_what_there_is_and_lazy_ones_what_there_was_too() {
+fn eager_indexes_hold_live_entries_and_lazy_ones_also_stale_ones() {
     let eager = store("eager(2)");
     let model = play(&eager, 500);
     assert_eq!(entries(&eager), [model.len(), model.len()]);

@@ -1,7 +1,7 @@
-//! Where keys lie among all possible ones, if not evenly.
+//! Non-uniform placement of keys in the key space.
 //!
-//! A place is one of 65,536 equal parts of the key space, which a key's first two bytes name. It
-//! follows from the key's slot alone, by a hash that stands for the random numbers of a draw.
+//! A position is one of 65,536 equal parts of the key space, named by the first two bytes of a key.
+//! It depends only on the key's slot: a hash of the slot replaces the random numbers of a draw.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,22 +11,22 @@ use crate::distribution::DEVIATION_DEFAULT;
 use crate::error::ParseError;
 
 const PLACES: f64 = 65_536.0;
-/// Draws that may fall outside before one is put anywhere.
+/// The number of draws outside the key space after which a uniform position is taken.
 const DRAWS_MAX: u64 = 16;
 /// The exponent of the compaction paper (§5).
 const THETA_DEFAULT: f64 = 1.0;
 
-/// Where keys are crowded.
+/// The distribution of keys over the key space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Placement {
-    /// Nowhere: `uniform`.
+    /// Uniform: `uniform`.
     Uniform,
-    /// In the middle: `normal:DEVIATION`.
+    /// Clustered in the middle: `normal:DEVIATION`.
     Normal {
-        /// The standard deviation, as a share of the key space.
+        /// The standard deviation, as a fraction of the key space.
         deviation: f64,
     },
-    /// At the beginning, by Zipf's law over the places: `zipf:THETA`.
+    /// Clustered at the beginning, by Zipf's law over positions: `zipf:THETA`.
     Zipf {
         /// The exponent.
         theta: f64,
@@ -34,7 +34,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// The order of keys that are placed so.
+    /// Returns the key order with this placement.
     pub fn key_order(self) -> KeyOrder {
         match self {
             Self::Uniform => KeyOrder::Hashed,
@@ -42,19 +42,19 @@ impl Placement {
         }
     }
 
-    /// The place of the key of a slot.
+    /// The position of the key of a slot.
     pub(super) fn place_of(self, slot: u64) -> u16 {
         let share = match self {
             Self::Uniform => unit(slot, 0),
             Self::Normal { deviation } => normal(slot, deviation),
             Self::Zipf { theta } => zipf(unit(slot, 0), theta),
         };
-        // Saturating: a share of nearly 1 is the last place.
+        // Saturating: a fraction of nearly 1 is the last position.
         (share * PLACES) as u16
     }
 }
 
-/// A number from 0 to 1, exclusive, that follows from a slot; `draw` tells several apart.
+/// The `draw`-th number in [0, 1) derived from a slot.
 fn unit(slot: u64, draw: u64) -> f64 {
     // The finalizer of SplitMix64.
     let mut hash = slot.wrapping_add((draw + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -75,7 +75,7 @@ fn normal(slot: u64, deviation: f64) -> f64 {
     unit(slot, 2 * DRAWS_MAX)
 }
 
-/// The share of the key space below the place of a rank, from the inverse of the continuous form
+/// The fraction of the key space below the position of a rank, by the inverse of the continuous form
 /// of the distribution.
 fn zipf(unit: f64, theta: f64) -> f64 {
     let last = PLACES + 1.0;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_places_have_their_mean_and_deviation() {
+    fn normal_positions_have_their_mean_and_deviation() {
         let shares = shares(Placement::Normal { deviation: 0.1 });
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let square = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>();
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn zipf_places_follow_their_law() {
-        // With an exponent of 1 every doubling of the rank takes the same share of the keys.
+    fn zipf_positions_follow_their_law() {
+        // With an exponent of 1, every doubling of the rank has the same share of the keys.
         let shares = shares(Placement::Zipf { theta: 1.0 });
         for octave in 0..15 {
             let (from, to) = (f64::from(1u32 << octave), f64::from(2u32 << octave));

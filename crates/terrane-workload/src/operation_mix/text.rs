@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{MixOrder, OperationKind, OperationMix, Part, ScanLength};
+use super::{MixOrder, MixPart, OperationKind, OperationMix, ScanLength};
 use crate::distribution::Distribution;
 use crate::error::ParseError;
 use crate::key::{KeyOrder, Placement};
 
-/// Entries that a scan reads if the text does not say.
+/// The default length of a scan.
 const SCAN_ENTRIES_DEFAULT: u32 = 16;
 
 const KINDS: &str = "insert, update, get, missing, scan, scan:ENTRIES, scan:PERCENT% or delete";
@@ -81,7 +81,7 @@ impl FromStr for OperationMix {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<MixPart> = Vec::new();
         let mut placement = KeyOrder::Hashed;
         for word in text.split(',').map(str::trim) {
             let bad = |expected: &str| ParseError::new("mix", word, expected);
@@ -108,7 +108,7 @@ impl FromStr for OperationMix {
                 Some(chosen) => distribution = Some(chosen.parse::<Distribution>()?),
                 None => {}
             }
-            parts.push(Part { kind, share, distribution });
+            parts.push(MixPart { kind, share, distribution });
         }
         parts.retain(|part| part.share > 0.0);
         if parts.is_empty() {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn mixes_without_sense_are_refused_with_what_would_have_sense() {
+    fn invalid_mixes_are_rejected_with_the_accepted_texts() {
         for (text, hint) in [
             ("", "KIND=SHARE"),
             ("insert", "KIND=SHARE"),

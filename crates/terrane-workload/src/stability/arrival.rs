@@ -1,7 +1,7 @@
-//! How writes arrive, as a value with a text form.
+//! Arrivals of writes, as a value with a text form.
 //!
-//! Rates of bursts are writes a second, or percent of the maximum that the testing phase measures:
-//! the paper's example is `burst(2000,25m,8000,5m)` (§5.2.3).
+//! Rates of bursts are writes per second, or a percentage of the maximum measured by the testing phase.
+//! The paper's example is `burst(2000,25m,8000,5m)` (§5.2.3).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,26 +9,26 @@ use std::str::FromStr;
 use super::schedule::Schedule;
 use crate::error::ParseError;
 
-/// How writes arrive in the running phase.
+/// The arrival process of the running phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrival {
-    /// Evenly, at the utilization of the run: `constant`.
+    /// Evenly spaced, at the utilization of the run: `constant`.
     Constant,
     /// In bursts: `burst(LOW,SECONDS,HIGH,SECONDS)`.
     Burst {
-        /// The rate between bursts, and for how many seconds.
+        /// The rate between bursts, and its duration in seconds.
         low: (Rate, f64),
-        /// The rate of a burst, and for how many seconds.
+        /// The rate of a burst, and its duration in seconds.
         high: (Rate, f64),
     },
 }
 
-/// A rate of arrivals.
+/// An arrival rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// Writes a second: `2000`.
+    /// Writes per second: `2000`.
     PerSecond(f64),
-    /// Percent of the maximum: `80%`.
+    /// A percentage of the maximum: `80%`.
     OfMaximum(f64),
 }
 
@@ -42,12 +42,12 @@ impl Rate {
 }
 
 impl Arrival {
-    /// The texts that are understood, for messages and help.
+    /// The accepted texts, for messages and help.
     pub const SYNTAX: &str = "constant, or burst(LOW,SECONDS,HIGH,SECONDS) with rates in writes a \
                               second or percent of the maximum, such as burst(50%,25,200%,5)";
 
-    /// The schedule where an engine can do at most `maximum` writes a second, of which constant
-    /// arrivals use the share `utilization`.
+    /// Returns the schedule for an engine with a maximum of `maximum` writes per second; constant
+    /// arrivals use the fraction `utilization` of it.
     pub fn schedule(&self, maximum: f64, utilization: f64) -> Schedule {
         match *self {
             Self::Constant => Schedule::constant(maximum * utilization),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_without_sense_are_refused() {
+    fn invalid_arrivals_are_rejected() {
         for text in [
             "",
             "poisson",

@@ -1,4 +1,4 @@
-//! A client thread of a phase: a writer or a reader, with keys and a random source of its own.
+//! A client thread of a phase: a writer or a reader, with its own keys and random numbers.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,19 +16,19 @@ use crate::key::KeySpace;
 use crate::store::{Direction, Store};
 use crate::value::{ValueCheck, Values};
 
-/// Nobody waits longer than this without looking whether the phase was stopped.
+/// The interval at which waiting clients check whether the phase was stopped.
 const LOOK_NANOS: u64 = 100_000_000;
 
-/// What the threads of a phase share.
+/// State shared by the threads of a phase.
 pub(super) struct Shared<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) clock: &'a dyn Clock,
     pub(super) options: &'a PhaseOptions,
     pub(super) keys: KeySpace,
-    /// When the phase begins and ends, by the clock.
+    /// The start and end of the phase, by the clock.
     pub(super) begin: u64,
     pub(super) end: u64,
-    /// The index of the next arrival that no client has taken.
+    /// The index of the next arrival to be taken.
     pub(super) next: AtomicU64,
     /// Set on the first error.
     pub(super) stopped: AtomicBool,
@@ -36,7 +36,7 @@ pub(super) struct Shared<'a> {
 
 impl Shared<'_> {
     pub(super) fn is_stopped(&self) -> bool {
-        // Relaxed: whoever sees it late does a few operations more.
+        // Relaxed: a client that sees the flag late only executes a few more operations.
         self.stopped.load(Ordering::Relaxed)
     }
 
@@ -58,16 +58,16 @@ pub(super) struct Client<'a> {
     rng: Xoshiro256PlusPlus,
     pub(super) recorder: Recorder,
     pub(super) bytes_written: u64,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub(super) wrong_answers: u64,
 }
 
 impl<'a> Client<'a> {
-    /// The client of `number`; writers come first, then readers.
+    /// Returns the client `number`; writers come before readers.
     pub(super) fn new(shared: &'a Shared<'a>, number: u32) -> Self {
         let options = shared.options;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.run.seed);
-        // Streams that are 2^128 numbers apart, and others than those that loaded the keys.
+        // Streams 2^128 numbers apart, distinct from those that loaded the keys.
         rng.long_jump();
         (0..number).for_each(|_| rng.jump());
         let distribution = options.run.distribution.unwrap_or(Distribution::Uniform);
@@ -101,7 +101,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The next write begins when the last one ended (Fig. 5a).
+    /// Closed system: the end of a write starts the next one (Fig. 5a).
     fn write_closed(&mut self, values: &mut Values) -> Result<(), StoreError> {
         let shared = self.shared;
         let mut start = shared.clock.now();
@@ -115,7 +115,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Writes begin when they arrive, or as soon after it as those before them are done (Fig. 5b).
+    /// Open system: a write starts at its arrival, or when a client becomes idle later (Fig. 5b).
     fn write_open(
         &mut self,
         values: &mut Values,
@@ -124,13 +124,14 @@ impl<'a> Client<'a> {
         let shared = self.shared;
         let mut now = shared.clock.now();
         loop {
-            // Relaxed: each index is taken once, and nothing else depends on it.
+            // Relaxed: `fetch_add` hands out each index once, and no other memory access
+            // depends on it.
             let due = time_of(shared.next.fetch_add(1, Ordering::Relaxed));
             if due >= shared.end - shared.begin || shared.is_stopped() {
                 return Ok(());
             }
             if now >= shared.end {
-                // It was taken, so no one else will count it among those that still waited.
+                // This client took the arrival, so the final count of waiting arrivals excludes it.
                 self.recorder.unfinished(shared.end - shared.begin - due);
                 return Ok(());
             }
@@ -154,7 +155,7 @@ impl<'a> Client<'a> {
         self.shared.store.put(&self.key, value)
     }
 
-    /// Reads until the phase ends, the next query when the last one has been answered.
+    /// Reads in a closed loop until the phase ends.
     pub(super) fn read(&mut self) -> Result<(), StoreError> {
         let shared = self.shared;
         let check = ValueCheck::new(shared.options.run.value_size);
@@ -183,7 +184,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// The key that a scan begins at is there, so an empty answer is a wrong one.
+    /// Scans start at an existing key, so an empty answer is wrong.
     fn scan(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
         let Self { shared, key: start, wrong_answers, .. } = self;
         let mut visit = |key: &[u8], value: &[u8]| {
@@ -196,7 +197,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// From a secondary key that any record may have, or none from there on.
+    /// Starts at a random secondary key, so an empty answer may be right.
     fn scan_index(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
         let Self { shared, rng, wrong_answers, .. } = self;
         let mut visit = |key: &[u8], value: &[u8]| {

@@ -1,47 +1,46 @@
-//! Time as the drivers of the evaluation see it, so that they can be tested in virtual time.
+//! The clock of the drivers, an interface so that tests run in virtual time.
 //!
-//! [`SystemClock`] waits precisely without burning a core where that is possible: far from the
-//! moment it sleeps, close to it it spins. How close follows from how late sleeps end on this
-//! machine, which is measured when the clock is made. Where writes arrive more often than a sleep
-//! is precise, a client spins between them, and takes one core as it does when it writes as fast
-//! as it can.
+//! [`SystemClock`] waits precisely, and sleeps where precision allows it: it sleeps until shortly
+//! before the deadline and then spins. The spin time is the oversleep of this machine, measured at
+//! creation of the clock. If writes arrive faster than sleeping is precise, a client spins all the
+//! time, and takes one core, as in a closed loop.
 
 use std::fs;
 use std::time::Duration;
 
-/// Where the drivers have the time from.
+/// The source of time for the drivers.
 pub trait Clock: Send + Sync {
-    /// Nanoseconds since some moment.
+    /// Returns nanoseconds since an arbitrary origin.
     fn now(&self) -> u64;
 
-    /// Returns at `nanos` or as soon after it as possible, with the time then.
+    /// Waits until `nanos`, and returns the time on waking.
     fn wait_until(&self, nanos: u64) -> u64;
 
-    /// The calling thread begins to wait on this clock; whoever makes time go by waits for it.
+    /// Registers the calling thread; virtual time advances only when all registered threads wait.
     fn enter(&self) {}
 
-    /// The calling thread waits no more on this clock.
+    /// Deregisters the calling thread.
     fn leave(&self) {}
 }
 
-/// Sleeps are tried this often to see how late they end, for this long each.
+/// The number and the duration of the sleeps that measure the oversleep.
 const SLEEPS_TRIED: usize = 20;
 const SLEEP_TRIED: Duration = Duration::from_micros(100);
-/// Longer than this no one should spin, however badly the machine sleeps.
+/// The maximum spin time, even on a machine that oversleeps by more.
 const SPIN_NANOS_MAX: u64 = 200_000;
 const SPIN_NANOS_MIN: u64 = 5_000;
 
-/// The time of the machine.
+/// The machine's clock.
 #[derive(Debug)]
 pub struct SystemClock {
     clock: quanta::Clock,
     base: u64,
-    /// How long before a moment a client stops to sleep and begins to spin.
+    /// The time before a deadline at which a client stops sleeping and spins.
     spin_nanos: u64,
 }
 
 impl SystemClock {
-    /// A clock that starts at zero now, after it has tried how precise sleeping is.
+    /// Returns a clock that starts at zero, after measuring the oversleep.
     pub fn new() -> Self {
         let clock = quanta::Clock::new();
         let base = clock.raw();
@@ -54,8 +53,8 @@ impl SystemClock {
             *late = (this.now() - start).saturating_sub(SLEEP_TRIED.as_nanos() as u64);
         }
         late.sort_unstable();
-        // A quarter end within this. What others are later by is the work of other programs, and
-        // who spins then is the first to be put off.
+        // The first quartile: longer oversleeps are due to other programs, and the scheduler would
+        // preempt a spinning thread then.
         let usual = late.get(SLEEPS_TRIED / 4).copied().unwrap_or(SPIN_NANOS_MAX);
         this.spin_nanos = usual.clamp(SPIN_NANOS_MIN, SPIN_NANOS_MAX);
         this
@@ -63,8 +62,8 @@ impl SystemClock {
 }
 
 impl SystemClock {
-    /// A clock by which no one spins: clients are late by what sleeps are late by, some tens of
-    /// microseconds, and none of them takes a core. For many phases side by side.
+    /// Returns a clock that never spins, for many concurrent phases: clients are late by the oversleep,
+    /// some tens of microseconds, and take no core.
     pub fn sleeping() -> Self {
         let clock = quanta::Clock::new();
         let base = clock.raw();
@@ -99,15 +98,16 @@ impl Clock for SystemClock {
         }
     }
 
-    /// Asks Linux to wake this thread on time rather than together with others, 50 µs late.
+    /// Sets the timer slack of this thread to the minimum; by default Linux groups wake-ups, up to 50 µs
+    /// late.
     fn enter(&self) {
-        // The link leads to PID/task/TID, and the file is there for every thread as for a process.
+        // The link resolves to PID/task/TID, which has the file for each thread.
         let Ok(link) = fs::read_link("/proc/thread-self") else { return };
         if let Some(thread) = link.file_name() {
             let mut path = std::path::PathBuf::from("/proc");
             path.push(thread);
             path.push("timerslack_ns");
-            // Sleeps are then as late as they were: nothing to tell anyone.
+            // On failure sleeps keep their slack, which is not an error.
             let _ = fs::write(path, "1");
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_ends_at_its_moment_and_not_before() {
+    fn waiting_ends_at_the_deadline_and_not_before() {
         let clock = SystemClock::new();
         for wait in [0, 1_000, 30_000, 3_000_000] {
             let moment = clock.now() + wait;
@@ -126,7 +126,7 @@ mod tests {
             assert!(end >= moment);
             assert!(clock.now() >= end);
         }
-        assert!(clock.wait_until(0) > 0, "a moment that has passed is not waited for");
+        assert!(clock.wait_until(0) > 0, "a past deadline returns at once");
         assert!((SPIN_NANOS_MIN..=SPIN_NANOS_MAX).contains(&clock.spin_nanos));
     }
 }

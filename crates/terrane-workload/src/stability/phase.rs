@@ -1,5 +1,5 @@
-//! One phase of the evaluation: clients that write, clients that read, and a look at the engine
-//! every now and then.
+//! One phase of the evaluation: clients that write, clients that read, and periodic samples of the
+//! engine.
 //!
 //! The calling thread is the observer. It waits on the same clock as the clients, so in virtual
 //! time a phase is a sequence of events.
@@ -19,41 +19,40 @@ use crate::key::KeySpace;
 use crate::options::RunOptions;
 use crate::store::{Glance, Store};
 
-/// From the start of the first thread to the start of the phase.
+/// The delay between the start of the first thread and the start of the phase.
 const LEAD_NANOS: u64 = 20_000_000;
-/// The engine is looked at no more often than this.
+/// The minimum interval between samples of the engine.
 const SAMPLE_NANOS_MIN: u64 = 250_000_000;
-/// Samples of a phase, whatever its length.
+/// The maximum number of samples in a phase.
 const SAMPLES_MAX: u64 = 2_000;
 /// A day.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 
-/// Who decides when a write begins.
+/// The trigger of the next write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
-    /// The engine: a client's next write begins when its last one ended (Fig. 5a).
+    /// Closed system: the end of a client's last write (Fig. 5a).
     Closed,
-    /// A schedule, which does not wait for the engine (Fig. 5b).
+    /// Open system: a schedule that is independent of the engine (Fig. 5b).
     Open(Schedule),
 }
 
-/// How a phase is run.
+/// The parameters of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseOptions {
-    /// Who decides when a write begins.
+    /// The trigger of the next write.
     pub load: Load,
-    /// How long it takes, warm-up included.
+    /// The duration, warm-up included.
     pub duration: Duration,
-    /// How much of its beginning is left out of every figure but those over time.
+    /// The initial time that only the timelines include.
     pub warm_up: Duration,
-    /// Clients that write; they take arrivals in order.
+    /// The number of writers, which take arrivals in order.
     pub writers: u32,
-    /// Clients that read meanwhile, each as fast as it can.
+    /// The number of readers, each in a closed loop.
     pub readers: u32,
-    /// What they read.
+    /// The queries of the readers.
     pub query: Query,
-    /// Keys that are there, sizes, distribution and seed. Its counts of threads and reads are not
-    /// used.
+    /// The loaded keys, sizes, distribution and seed. The counts of threads and reads are ignored.
     pub run: RunOptions,
 }
 
@@ -66,26 +65,26 @@ impl PhaseOptions {
         nanos(self.warm_up)
     }
 
-    /// Whether these can be run.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// What cannot, and why.
+    /// The first invalid parameter.
     pub fn check(&self) -> Result<(), OptionsError> {
         let bad = |option, reason: &str| Err(OptionsError::new(option, reason));
         if self.duration.is_zero() || self.duration > DURATION_MAX {
-            return bad("duration", "a phase takes more than no time and at most a day");
+            return bad("duration", "must be above zero and at most a day");
         }
         if self.warm_up >= self.duration {
-            return bad("warm_up", "the warm-up is shorter than the phase that it belongs to");
+            return bad("warm_up", "must be shorter than its phase");
         }
         if self.writers == 0 {
-            return bad("writers", "someone has to write");
+            return bad("writers", "at least one writer is needed");
         }
         if self.writers > 1024 || self.readers > 1024 {
             return bad("readers", "at most 1024 writers and 1024 readers");
         }
         if self.run.num == 0 {
-            return bad("num", "there has to be a key to write");
+            return bad("num", "at least one key is needed");
         }
         Ok(())
     }
@@ -95,13 +94,13 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Told how far a phase is, several times a second.
+/// Receives the progress of a phase several times a second.
 pub trait Watch {
-    /// `elapsed` of `total` have passed, and this is what the engine looks like.
+    /// Reports that `elapsed` of `total` have passed, with the present gauges of the engine.
     fn look(&self, elapsed: Duration, total: Duration, glance: &Glance);
 }
 
-/// A [`Watch`] that says nothing.
+/// A [`Watch`] that ignores all reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 
@@ -111,17 +110,17 @@ impl Watch for Unwatched {
 
 type Joining<'scope> = ScopedJoinHandle<'scope, Result<Finished, StoreError>>;
 
-/// What a client leaves behind.
+/// The results of a client.
 struct Finished {
     recorder: Recorder,
     bytes_written: u64,
     wrong_answers: u64,
 }
 
-/// Runs a phase on a store that holds the keys of `options`.
+/// Runs a phase on a store loaded with the keys of `options`.
 ///
 /// # Errors
-/// Options that make no sense, or the first error of the store.
+/// Invalid options, or the first error of the store.
 ///
 /// # Panics
 /// When the store panics.
@@ -190,7 +189,7 @@ fn joined(handle: Joining<'_>) -> Result<Finished, StoreError> {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Looks at the engine until the phase ends.
+/// Samples the engine until the phase ends.
 fn observe(shared: &Shared<'_>, watch: &dyn Watch) -> Vec<Sample> {
     let total = shared.options.duration_nanos();
     let every = total.div_ceil(SAMPLES_MAX).max(SAMPLE_NANOS_MIN);
@@ -224,7 +223,7 @@ fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> Ph
         offered = Some(due);
     }
     let measured = options.duration - options.warm_up;
-    // A write that the end of the phase found half done was waited for, in a closed system.
+    // In a closed system, the phase waits for the writes in progress at its end.
     let overtime = all.last_end.saturating_sub(options.duration_nanos());
     let seconds = match options.load {
         Load::Closed => (measured + Duration::from_nanos(overtime)).as_secs_f64(),
@@ -262,7 +261,7 @@ fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> Ph
     }
 }
 
-/// Counts arrivals that no client came to, each with the time that it had waited. Of many, one
+/// Counts arrivals that no client took, each with its waiting time. If there are many, one sample
 /// stands for its neighbours.
 fn count_waiting(
     all: &mut Recorder,

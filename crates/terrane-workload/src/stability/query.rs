@@ -1,4 +1,4 @@
-//! What readers ask beside the writers (paper §5.2.3).
+//! Queries that run concurrently with writes (paper §5.2.3).
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,17 +13,17 @@ const LONG_ENTRIES: u32 = 1_000_000;
 /// One kind of query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// A lookup of a key that is there: `point`.
+    /// A lookup of an existing key: `point`.
     Point,
-    /// A scan from a key on: `short` of 100 entries, `long` of a million, or `scan:N`.
+    /// A scan from an existing key: `short` of 100 entries, `long` of a million, or `scan:N`.
     Scan {
-        /// Entries at most.
+        /// The maximum number of entries.
         entries: u32,
     },
-    /// Records by the first secondary index, from any secondary key on: `index` for 100, or
-    /// `index:N`.
+    /// Records in the order of the first secondary index, from a random secondary key: `index` for
+    /// 100, or `index:N`.
     Index {
-        /// Records at most.
+        /// The maximum number of records.
         entries: u32,
     },
 }

@@ -1,27 +1,27 @@
-//! What one client measured.
+//! The measurements of one client.
 
 use super::timeline::Timeline;
 use crate::latency::Latency;
 
-/// Times and counts of one client, then of all of them together.
+/// Latencies and counts of one client, later merged over all clients.
 #[derive(Debug, Clone)]
 pub(super) struct Recorder {
-    /// What ends before this is warm-up: on the timeline, and nowhere else.
+    /// The end of the warm-up; operations that end before it only count on the timeline.
     warm_up_nanos: u64,
     pub(super) timeline: Timeline,
-    /// Operations that ended after the warm-up.
+    /// The number of operations that ended after the warm-up.
     pub(super) completed: u64,
-    /// The last end of an operation.
+    /// The end of the last operation.
     pub(super) last_end: u64,
-    /// From the moment an operation was due to its end.
+    /// Latencies from the due time of an operation to its end.
     pub(super) whole: Latency,
-    /// From the moment it began to its end.
+    /// Latencies from the start of an operation to its end.
     pub(super) processing: Latency,
-    /// From the moment an idle client should have begun to when it did: the driver's own error.
+    /// Delays between due time and start of operations of idle clients: the driver's error.
     pub(super) late: Latency,
-    /// Arrivals that this client took and the end of the run kept from being done.
+    /// Arrivals that this client took but did not start before the end of the run.
     pub(super) unfinished: u64,
-    /// How long the oldest of those had waited.
+    /// The longest waiting time of these.
     pub(super) longest_wait: u64,
 }
 
@@ -40,8 +40,7 @@ impl Recorder {
         }
     }
 
-    /// An operation that was due at `due` began at `start` and ended at `end`, all since the
-    /// beginning of the phase.
+    /// Records an operation with its due time, start and end, all relative to the start of the phase.
     #[inline]
     pub(super) fn record(&mut self, due: u64, start: u64, end: u64) {
         self.timeline.record(end, end - due);
@@ -53,26 +52,26 @@ impl Recorder {
         }
     }
 
-    /// A client that had nothing to do began this much later than it should have.
+    /// Records the delay with which an idle client started an operation.
     #[inline]
     pub(super) fn late(&mut self, nanos: u64) {
         self.late.record_nanos(nanos);
     }
 
-    /// An operation that had waited this long was not begun. It counts with that, as it would
-    /// have taken longer still.
+    /// Records an operation that was never started. It counts with its waiting time, a lower bound of
+    /// its latency.
     pub(super) fn unfinished(&mut self, waited_nanos: u64) {
         self.many_unfinished(waited_nanos, 1);
     }
 
-    /// The same of `count` operations that had all waited about as long.
+    /// Records `count` such operations with about the same waiting time.
     pub(super) fn many_unfinished(&mut self, waited_nanos: u64, count: u64) {
         self.unfinished += count;
         self.longest_wait = self.longest_wait.max(waited_nanos);
         self.whole.record_many(waited_nanos, count);
     }
 
-    /// Adds what another client measured.
+    /// Adds the measurements of another client.
     pub(super) fn add(&mut self, other: &Self) {
         self.timeline.add(&other.timeline);
         self.completed += other.completed;

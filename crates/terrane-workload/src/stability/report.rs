@@ -1,4 +1,4 @@
-//! What came out of a phase.
+//! The report of a phase.
 
 use super::phase::Load;
 use super::query::Query;
@@ -6,98 +6,98 @@ use super::timeline::Timeline;
 use crate::latency::Latency;
 use crate::store::{Glance, StoreCounters};
 
-/// The percentiles that are reported (S3-48).
+/// The reported percentiles (S3-48).
 pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// The engine at one moment.
+/// A sample of the engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Since the beginning of the phase.
+    /// The time since the start of the phase.
     pub seconds: f64,
-    /// What it looked like.
+    /// The gauges of the engine.
     pub glance: Glance,
 }
 
-/// A time in which no write ended although some were waiting.
+/// An interval in which writes were waiting and none completed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
-    /// When it began, since the beginning of the phase.
+    /// Its start, since the start of the phase.
     pub begin_seconds: f64,
-    /// How long it was, to a tick of the timeline.
+    /// Its duration, to a tick of the timeline.
     pub seconds: f64,
 }
 
-/// What came out of a phase. Times over time have the warm-up in them, all else leaves it out.
+/// The results of a phase. Timelines and samples include the warm-up; everything else excludes it.
 #[derive(Debug, Clone)]
 pub struct PhaseReport {
-    /// Who decided when a write began.
+    /// The trigger of writes.
     pub load: Load,
-    /// Clients that wrote.
+    /// The number of writers.
     pub writers: u32,
-    /// How long was measured.
+    /// The measured time.
     pub seconds: f64,
-    /// What went before that.
+    /// The warm-up before it.
     pub warm_up_seconds: f64,
-    /// Writes that arrived; in a closed system writes do not arrive.
+    /// The number of arrivals; `None` in a closed system.
     pub offered: Option<u64>,
-    /// Writes that ended.
+    /// The number of completed writes.
     pub completed: u64,
-    /// Writes that arrived and had not begun when the phase ended.
+    /// The number of arrivals not started at the end of the phase.
     pub unfinished: u64,
-    /// How long the oldest of those had waited.
+    /// The longest waiting time of these.
     pub longest_wait_left_seconds: f64,
-    /// Write latency: from the arrival of a write to its end, waiting included. A write that had
-    /// not begun counts with the time that it had waited.
+    /// Write latencies: from arrival to end, waiting included. A write that was not started counts
+    /// with its waiting time.
     pub write: Latency,
-    /// Processing latency: from the moment that a client gave a write to the engine to its end.
+    /// Processing latencies: from the call of the engine to its return.
     pub processing: Latency,
-    /// The driver's own error: how late an idle client began, a part of the write latency.
+    /// The driver's error: delays of idle clients, a part of the write latency.
     pub late: Latency,
-    /// Writes over time, with the write latency of the longest.
+    /// Writes over time, with the longest write latency per tick.
     pub timeline: Timeline,
-    /// The engine over time.
+    /// Samples of the engine over time.
     pub samples: Vec<Sample>,
-    /// What the readers did.
+    /// The results of the readers.
     pub readers: Option<ReaderReport>,
-    /// Bytes of keys and values that were written.
+    /// Bytes of keys and values written.
     pub user_bytes_written: u64,
-    /// What the engine counted during the phase.
+    /// The engine's counters over the phase.
     pub counters: StoreCounters,
 }
 
-/// What readers did beside the writers.
+/// The results of readers that ran concurrently with the writers.
 #[derive(Debug, Clone)]
 pub struct ReaderReport {
-    /// What they asked.
+    /// Their query.
     pub query: Query,
-    /// How many they were.
+    /// The number of readers.
     pub threads: u32,
-    /// Queries that were answered.
+    /// The number of answered queries.
     pub completed: u64,
-    /// How long was measured.
+    /// The measured time.
     pub seconds: f64,
-    /// How long answers took.
+    /// Latencies of queries.
     pub latency: Latency,
     /// Answers over time.
     pub timeline: Timeline,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
 }
 
 impl ReaderReport {
-    /// Queries a second, of all readers.
+    /// Returns the queries per second of all readers.
     pub fn per_second(&self) -> f64 {
         per_second(self.completed, self.seconds)
     }
 }
 
 impl PhaseReport {
-    /// Writes a second.
+    /// Returns the completed writes per second.
     pub fn per_second(&self) -> f64 {
         per_second(self.completed, self.seconds)
     }
 
-    /// Writes that arrived in a second; those that ended in it in a closed system.
+    /// Returns the arrivals per second; in a closed system, the completed writes per second.
     pub fn offered_per_second(&self) -> f64 {
         match self.offered {
             Some(offered) => per_second(offered, self.seconds + self.warm_up_seconds),
@@ -105,9 +105,9 @@ impl PhaseReport {
         }
     }
 
-    /// Writes of the slowest full second after the warm-up over those that arrived in it, or in a
-    /// closed system over those of the mean second; `None` if no second was full, or in none of
-    /// them anything arrived.
+    /// Returns the completed writes of the slowest full second after the warm-up, relative to its
+    /// arrivals or, in a closed system, to the mean second. `None` without a full second that has
+    /// arrivals.
     pub fn slowest_second_share(&self) -> Option<f64> {
         let seconds = self.timeline.windows(1.0);
         let full = seconds
@@ -127,7 +127,7 @@ impl PhaseReport {
         shares.min_by(f64::total_cmp)
     }
 
-    /// When no write ended although some were waiting, after the warm-up.
+    /// Returns the intervals after the warm-up in which writes were waiting and none completed.
     pub fn stalls(&self) -> Vec<Stall> {
         let tick_nanos = self.timeline.tick_nanos();
         let tick_seconds = tick_nanos as f64 / 1e9;
@@ -136,7 +136,7 @@ impl PhaseReport {
         let mut last = None;
         for (number, tick) in self.timeline.ticks().iter().enumerate() {
             let begin = number as u64 * tick_nanos;
-            // Who arrived during the tick may rightly not be done by its end.
+            // Writes that arrive within the tick need not complete in it.
             let is_waited = match self.load {
                 Load::Closed => true,
                 Load::Open(schedule) => schedule.arrivals_before(begin) > completed,
@@ -157,18 +157,18 @@ impl PhaseReport {
         stalls
     }
 
-    /// The longest of the [stalls](Self::stalls), in seconds.
+    /// Returns the duration of the longest of the [stalls](Self::stalls), in seconds.
     pub fn longest_stall_seconds(&self) -> f64 {
         self.stalls().iter().map(|stall| stall.seconds).fold(0.0, f64::max)
     }
 
-    /// Bytes written to files over those that the user wrote, as far as the engine tells.
+    /// Returns the bytes written to files per byte that the user wrote, if the engine reports them.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.counters.storage_bytes_written?;
         (self.user_bytes_written > 0).then(|| written as f64 / self.user_bytes_written as f64)
     }
 
-    /// The mean number of sorted runs between two shares of the phase, such as 0.25 and 0.5.
+    /// Returns the mean number of sorted runs between two fractions of the phase, such as 0.25 and 0.5.
     pub fn mean_components(&self, from: f64, to: f64) -> Option<f64> {
         let total = self.seconds + self.warm_up_seconds;
         let within = |sample: &&Sample| (total * from..=total * to).contains(&sample.seconds);

@@ -1,21 +1,20 @@
-//! When writes arrive: a schedule that does not wait for the engine (paper §3.2, Fig. 5b).
+//! A schedule of arrivals that is independent of the engine (paper §3.2, Fig. 5b).
 //!
-//! A schedule is arithmetic. The moment of every arrival follows from its index, so a run that
-//! falls behind needs no queue in memory: what waits is the range of indexes that were due and not
-//! taken.
+//! The time of an arrival is computed from its index, so a backlog needs no queue in memory: the
+//! waiting writes are the range of indexes that are due and not yet taken.
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// A rate that holds for a while.
+/// A constant rate for some time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
+struct RateSegment {
     /// Arrivals per nanosecond.
     rate: f64,
     nanos: f64,
     arrivals: f64,
 }
 
-impl Piece {
+impl RateSegment {
     fn new(per_second: f64, seconds: f64) -> Self {
         let rate = per_second / NANOS_PER_SECOND;
         let nanos = seconds * NANOS_PER_SECOND;
@@ -23,22 +22,25 @@ impl Piece {
     }
 }
 
-/// Moments at which writes arrive, in nanoseconds since the start of the run.
+/// Arrival times of writes, in nanoseconds since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
-    low: Piece,
-    high: Piece,
+    low: RateSegment,
+    high: RateSegment,
 }
 
 impl Schedule {
-    /// `per_second` arrivals a second, evenly; more than none.
+    /// Returns `per_second` evenly spaced arrivals per second, above zero.
     pub fn constant(per_second: f64) -> Self {
-        // One piece that no run reaches the end of.
-        Self { low: Piece::new(per_second, f64::MAX / 1e30), high: Piece::new(0.0, 0.0) }
+        // One segment, longer than any run.
+        Self {
+            low: RateSegment::new(per_second, f64::MAX / 1e30),
+            high: RateSegment::new(0.0, 0.0),
+        }
     }
 
-    /// `low_per_second` for `low_seconds`, then `high_per_second` for `high_seconds`, over and
-    /// over. There is at least one arrival in it all.
+    /// Returns a repetition of `low_per_second` for `low_seconds` and `high_per_second` for
+    /// `high_seconds`. A cycle has at least one arrival.
     pub fn burst(
         low_per_second: f64,
         low_seconds: f64,
@@ -46,12 +48,12 @@ impl Schedule {
         high_seconds: f64,
     ) -> Self {
         Self {
-            low: Piece::new(low_per_second, low_seconds),
-            high: Piece::new(high_per_second, high_seconds),
+            low: RateSegment::new(low_per_second, low_seconds),
+            high: RateSegment::new(high_per_second, high_seconds),
         }
     }
 
-    /// When the arrival of `index` comes.
+    /// Returns the time of the arrival `index`.
     #[inline]
     pub fn time_of(&self, index: u64) -> u64 {
         let index = index as f64;
@@ -64,7 +66,7 @@ impl Schedule {
     fn time_in_cycle(&self, index: f64) -> u64 {
         let (low, high) = (self.low, self.high);
         let cycle = (index / (low.arrivals + high.arrivals)).floor();
-        // Rounding may leave a little less than nothing, or a little more than there is.
+        // Rounding may leave the segment at either end.
         let rest = (index - cycle * (low.arrivals + high.arrivals)).max(0.0);
         let begin = cycle * (low.nanos + high.nanos);
         let within = if rest < low.arrivals || high.rate == 0.0 {
@@ -75,7 +77,8 @@ impl Schedule {
         (begin + within).round() as u64
     }
 
-    /// The number of arrivals before `nanos`, which is the index of the first that is not.
+    /// Returns the number of arrivals before `nanos`, which is the index of the first one at or after
+    /// it.
     pub fn arrivals_before(&self, nanos: u64) -> u64 {
         let (low, high, time) = (self.low, self.high, nanos as f64);
         let cycle = (time / (low.nanos + high.nanos)).floor();
@@ -86,7 +89,7 @@ impl Schedule {
             low.arrivals + (rest - low.nanos) * high.rate
         };
         let mut index = (cycle * (low.arrivals + high.arrivals) + within) as u64;
-        // What rounding did to either of the two must not make them contradict each other.
+        // Correct for rounding, so that this function and `time_of` agree.
         while index > 0 && self.time_of(index - 1) >= nanos {
             index -= 1;
         }
@@ -96,12 +99,12 @@ impl Schedule {
         index
     }
 
-    /// Arrivals a second while they are most frequent.
+    /// Returns the maximum rate, in arrivals per second.
     pub fn highest_per_second(&self) -> f64 {
         self.low.rate.max(self.high.rate) * NANOS_PER_SECOND
     }
 
-    /// Arrivals a second, over a whole cycle.
+    /// Returns the mean rate over a cycle, in arrivals per second.
     pub fn mean_per_second(&self) -> f64 {
         let (low, high) = (self.low, self.high);
         (low.arrivals + high.arrivals) / (low.nanos + high.nanos) * NANOS_PER_SECOND

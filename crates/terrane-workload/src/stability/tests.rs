@@ -1,4 +1,4 @@
-//! The drivers in virtual time: what they measure is what arithmetic says.
+//! The drivers in virtual time, against computed latencies.
 
 mod naive;
 mod queue;
@@ -16,7 +16,7 @@ use virtual_clock::VirtualClock;
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLI;
 
-/// A phase of `seconds` on a server in virtual time.
+/// Runs a phase of `seconds` on a server in virtual time.
 fn phase(server: &Server<'_>, load: Load, writers: u32, seconds: u64) -> PhaseReport {
     let options = PhaseOptions {
         load,
@@ -35,7 +35,7 @@ fn clock(writers: u32) -> VirtualClock {
     VirtualClock::new(writers as usize + 1)
 }
 
-/// Whether a measured time is the exact one, to the three digits of histograms.
+/// Whether a measured time equals the exact one to the three digits of histograms.
 fn is_near(micros: f64, nanos: u64) -> bool {
     let exact = nanos as f64 / 1e3;
     (micros - exact).abs() <= exact / 400.0 + 0.001

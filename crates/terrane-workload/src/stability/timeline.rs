@@ -1,19 +1,19 @@
-//! What was done when: operations and the longest of them, in ticks of equal length.
+//! Operations over time: their number and maximum latency, in ticks of equal length.
 //!
-//! Ticks are made before the run, so their number is bounded and recording allocates nothing; a
-//! long run has longer ones. What ends after the last tick counts in it.
+//! Ticks are allocated before the run, so recording allocates nothing; their number is bounded, and a
+//! long run has longer ticks. Operations that end after the last tick count in it.
 
-/// The shortest tick: a stall of this length is one that people notice.
+/// The shortest tick: the length of a noticeable stall.
 const TICK_NANOS_MIN: u64 = 100_000_000;
-/// A day's run has ticks of a second.
+/// The maximum number of ticks: a run of a day has ticks of a second.
 const TICKS_MAX: u64 = 86_400;
 
-/// What ended in one tick.
+/// The operations that ended in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tick {
-    /// Operations that ended.
+    /// Their number.
     pub completed: u64,
-    /// The longest of them, from the moment they were due.
+    /// The longest latency, from the due time.
     pub longest_nanos: u64,
 }
 
@@ -22,15 +22,15 @@ pub struct Tick {
 pub struct Timeline {
     tick_nanos: u64,
     ticks: Vec<Tick>,
-    /// The tick that operations end in at the moment, and when it ends.
+    /// The current tick, and its end.
     current: usize,
     current_end: u64,
 }
 
 impl Timeline {
-    /// A timeline of `duration_nanos`, nothing of it used.
+    /// Returns an empty timeline of `duration_nanos`.
     pub(super) fn new(duration_nanos: u64) -> Self {
-        // Whole tenths of a second, so that ticks make seconds, or whole seconds.
+        // A multiple of a tenth of a second.
         let least = duration_nanos.div_ceil(TICKS_MAX).max(TICK_NANOS_MIN);
         let tick_nanos = least.next_multiple_of(TICK_NANOS_MIN);
         let count = duration_nanos.div_ceil(tick_nanos).max(1) as usize;
@@ -42,7 +42,7 @@ impl Timeline {
         }
     }
 
-    /// An operation ended at `nanos` since the start and took `longest_nanos`.
+    /// Records an operation that ended at `nanos` since the start with a latency of `longest_nanos`.
     #[inline]
     pub(super) fn record(&mut self, nanos: u64, longest_nanos: u64) {
         if nanos >= self.current_end {
@@ -62,7 +62,7 @@ impl Timeline {
         self.current_end = if self.current == last { u64::MAX } else { end };
     }
 
-    /// Adds what another client did in a run of the same length.
+    /// Adds the timeline of another client, of the same length.
     pub(super) fn add(&mut self, other: &Self) {
         for (tick, other) in self.ticks.iter_mut().zip(&other.ticks) {
             tick.completed += other.completed;
@@ -70,19 +70,18 @@ impl Timeline {
         }
     }
 
-    /// The length of a tick, in nanoseconds.
+    /// Returns the length of a tick, in nanoseconds.
     pub fn tick_nanos(&self) -> u64 {
         self.tick_nanos
     }
 
-    /// The ticks in order; the last may be cut short by the end of the run.
+    /// Returns the ticks in order; the end of the run may cut the last one.
     pub fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
-    /// Ticks put together to windows of at least `seconds`: the seconds at which each begins, its
-    /// length in seconds and what ended in it. A last window that would be cut short is left out,
-    /// unless it is the only one.
+    /// Combines ticks into windows of at least `seconds`. An incomplete last window is omitted unless
+    /// it is the only one.
     pub fn windows(&self, seconds: f64) -> Vec<Window> {
         let tick_seconds = self.tick_nanos as f64 / 1e9;
         let each = ((seconds / tick_seconds).round() as usize).clamp(1, self.ticks.len());
@@ -96,21 +95,21 @@ impl Timeline {
     }
 }
 
-/// Several ticks put together.
+/// Several successive ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// When it begins, since the start of the run.
+    /// Its start, since the start of the run.
     pub begin_seconds: f64,
-    /// How long it is.
+    /// Its length.
     pub seconds: f64,
-    /// Operations that ended in it.
+    /// The number of operations that ended in it.
     pub completed: u64,
-    /// The longest of them.
+    /// Their longest latency.
     pub longest_nanos: u64,
 }
 
 impl Window {
-    /// Operations a second.
+    /// Returns the operations per second.
     pub fn per_second(&self) -> f64 {
         self.completed as f64 / self.seconds
     }

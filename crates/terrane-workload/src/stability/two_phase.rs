@@ -1,4 +1,4 @@
-//! The two phases, one after the other: how much an engine can take, and how it takes nearly that.
+//! The two phases in sequence: the maximum rate of an engine, then its latencies at nearly that rate.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::error::{OptionsError, RunError};
 use crate::options::RunOptions;
 use crate::store::Store;
 
-/// How an engine is evaluated.
+/// The parameters of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoPhaseOptions {
-    /// How long the testing phase takes, warm-up included.
+    /// The duration of the testing phase, warm-up included.
     pub testing: Duration,
-    /// How long the running phase takes.
+    /// The duration of the running phase.
     pub running: Duration,
-    /// What is left out of the testing phase, as a tree that was just loaded has few runs.
+    /// The warm-up of the testing phase, excluded because a freshly loaded tree has few runs.
     pub warm_up: Duration,
-    /// The share of the maximum that constant arrivals of the running phase use.
+    /// The fraction of the maximum at which constant arrivals come in the running phase.
     pub utilization: f64,
-    /// How writes arrive in the running phase.
+    /// The arrivals of the running phase.
     pub arrival: Arrival,
-    /// Clients that write.
+    /// The number of writers.
     pub writers: u32,
-    /// Clients that read, in both phases: the maximum is what the engine can take beside them.
+    /// The number of readers in both phases; the maximum is measured concurrently with them.
     pub readers: u32,
-    /// What they read.
+    /// Their query.
     pub query: Query,
-    /// Keys that are there, sizes, distribution and seed.
+    /// The loaded keys, sizes, distribution and seed.
     pub run: RunOptions,
 }
 
 impl Default for TwoPhaseOptions {
-    /// The paper's shape, a sixth of the testing phase as warm-up and 95 %, in two minutes instead
-    /// of four hours.
+    /// Returns the paper's proportions, a sixth of the testing phase as warm-up and a utilization of
+    /// 95 %, in two minutes instead of four hours.
     fn default() -> Self {
         Self {
             testing: Duration::from_secs(60),
@@ -53,12 +53,12 @@ impl Default for TwoPhaseOptions {
 }
 
 impl TwoPhaseOptions {
-    /// The testing phase: a closed system.
+    /// Returns the testing phase, a closed system.
     pub fn testing_phase(&self) -> PhaseOptions {
         self.phase(Load::Closed, self.testing, self.warm_up)
     }
 
-    /// The running phase of an engine that can take `maximum` writes a second: an open system.
+    /// Returns the running phase, an open system, for a maximum of `maximum` writes per second.
     pub fn running_phase(&self, maximum: f64) -> PhaseOptions {
         let load = Load::Open(self.arrival.schedule(maximum, self.utilization));
         self.phase(load, self.running, Duration::ZERO)
@@ -76,10 +76,10 @@ impl TwoPhaseOptions {
         }
     }
 
-    /// Whether these can be run.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// What cannot, and why.
+    /// The first invalid parameter.
     pub fn check(&self) -> Result<(), OptionsError> {
         if !(self.utilization > 0.0 && self.utilization <= 2.0) {
             return Err(OptionsError::new("utilization", "a share above 0, at most 2"));
@@ -89,34 +89,34 @@ impl TwoPhaseOptions {
     }
 }
 
-/// What came out of both phases.
+/// The results of both phases.
 #[derive(Debug, Clone)]
 pub struct TwoPhaseReport {
-    /// The testing phase. Its rate is the maximum.
+    /// The testing phase, whose rate is the maximum.
     pub testing: PhaseReport,
     /// The running phase.
     pub running: PhaseReport,
 }
 
-/// Something that can be evaluated: an engine that is made ready for either phase.
+/// An engine that can be prepared for either phase.
 pub trait Subject {
-    /// The engine, loaded, at rest and as it is to be tested.
+    /// Returns the engine loaded, settled, and configured for the testing phase.
     ///
     /// # Errors
-    /// It cannot be made ready.
+    /// The preparation failed.
     fn for_testing(&mut self) -> Result<&dyn Store, RunError>;
 
-    /// The engine, at rest and as it is to run.
+    /// Returns the engine settled and configured for the running phase.
     ///
     /// # Errors
-    /// It cannot be made ready.
+    /// The preparation failed.
     fn for_running(&mut self) -> Result<&dyn Store, RunError>;
 }
 
-/// Runs both phases. `watch` is asked for someone to tell how far a phase is, by the phase's name.
+/// Runs both phases. `watch` returns the receiver of the progress of a phase, by the phase's name.
 ///
 /// # Errors
-/// Options that make no sense, a maximum of nothing, or the first error of the engine.
+/// Invalid options, a maximum rate of zero, or the first error of the engine.
 pub fn evaluate<'w>(
     subject: &mut dyn Subject,
     options: &TwoPhaseOptions,
@@ -129,7 +129,7 @@ pub fn evaluate<'w>(
     let testing = run_phase(store, &options.testing_phase(), clock, &*watch("testing"))?;
     let maximum = testing.per_second();
     if maximum <= 0.0 {
-        let reason = "no write ended in the testing phase; it has to be longer";
+        let reason = "no write completed in the testing phase; make it longer";
         return Err(OptionsError::new("testing", reason).into());
     }
     let store = subject.for_running()?;

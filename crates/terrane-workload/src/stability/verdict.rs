@@ -1,24 +1,24 @@
 //! Whether a rate is sustainable, by stated criteria (paper §3.2, S3-41).
 //!
-//! The paper asks whether the write latencies of the running phase are large. That is made precise
-//! here by four bounds, each of which a run meets or does not. Verdicts are no more than the run
-//! was: one that is too short to see the largest merges says nothing of them.
+//! The paper asks whether the write latencies of the running phase are large. Four bounds make this
+//! precise; a run meets each of them or not. A verdict covers only its run: a run too short to
+//! include the largest merges says nothing about them.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::report::PhaseReport;
 
-/// What a run must keep to for its rate to be sustainable.
+/// The bounds that a run must meet for its rate to be sustainable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
-    /// 99 % of the writes end within this of their arrival.
+    /// The maximum 99th percentile of write latencies.
     pub p99: Duration,
-    /// No write is left waiting for longer than this when the run ends.
+    /// The maximum waiting time of a write that is not started at the end of the run.
     pub backlog: Duration,
-    /// There is no longer time in which no write ends although some wait.
+    /// The maximum duration of a stall.
     pub stall: Duration,
-    /// In every second at least this share of what arrives is done.
+    /// The minimum fraction of the arrivals of any second that complete in it.
     pub slowest_second: f64,
 }
 
@@ -29,21 +29,21 @@ impl Default for Criteria {
     }
 }
 
-/// What is asked of a run.
+/// A criterion for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Criterion {
-    /// 99 % of the writes are done in time.
+    /// 99 % of the writes complete in time.
     TailLatency,
-    /// The engine keeps up with what arrives.
+    /// The engine keeps up with arrivals.
     Backlog,
-    /// The engine never stands still for long.
+    /// The engine has no long stall.
     Stall,
-    /// The engine is never slow for long.
+    /// The engine has no slow second.
     SlowestSecond,
 }
 
 impl Criterion {
-    /// A word for programs.
+    /// Returns a name for machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Self::TailLatency => "p99",
@@ -54,19 +54,19 @@ impl Criterion {
     }
 }
 
-/// A criterion with what was found and its bound: seconds, or a share.
+/// A criterion with its measured value and bound: seconds, or a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Finding {
-    /// What is asked.
+    /// The criterion.
     pub criterion: Criterion,
-    /// What was found.
+    /// The measured value.
     pub measured: f64,
-    /// The bound for it.
+    /// The bound.
     pub bound: f64,
 }
 
 impl Finding {
-    /// Whether the run keeps to the bound.
+    /// Returns whether the run meets the bound.
     pub fn is_met(&self) -> bool {
         match self.criterion {
             Criterion::SlowestSecond => self.measured >= self.bound,
@@ -106,7 +106,7 @@ impl fmt::Display for Finding {
             }
             Criterion::SlowestSecond => write!(
                 f,
-                "slowest second {:.0} % of what arrived (bound {:.0} %)",
+                "slowest second {:.0} % of its arrivals (bound {:.0} %)",
                 measured * 100.0,
                 bound * 100.0
             ),
@@ -114,15 +114,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a run shows.
+/// The verdict on a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Every criterion that the run could be held to.
+    /// The criteria that apply to the run.
     pub findings: Vec<Finding>,
 }
 
 impl Verdict {
-    /// Holds the running phase to the criteria.
+    /// Checks a running phase against the criteria.
     pub fn of(running: &PhaseReport, criteria: &Criteria) -> Self {
         let finding = |criterion, measured, bound| Finding { criterion, measured, bound };
         let p99_seconds = running.write.percentile_micros(99.0) / 1e6;
@@ -147,7 +147,7 @@ impl Verdict {
         Self { findings }
     }
 
-    /// Whether the rate is sustainable.
+    /// Returns whether the rate is sustainable.
     pub fn is_sustainable(&self) -> bool {
         self.findings.iter().all(Finding::is_met)
     }

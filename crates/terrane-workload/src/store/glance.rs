@@ -1,12 +1,12 @@
-//! What an engine can tell of itself while it is measured.
+//! Gauges of an engine that are cheap enough to read during a measurement.
 
-/// An engine as it is now; cheap to take, unlike [`StoreCounters`](crate::StoreCounters).
+/// Present gauges of an engine; cheap to read, unlike [`StoreCounters`](crate::StoreCounters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Glance {
-    /// Sorted runs on disk, what the stability paper calls disk components.
+    /// Sorted runs on disk; the stability paper's disk components.
     pub components: Option<u64>,
     /// Bytes written to files since the engine was opened, logs included.
     pub storage_bytes_written: Option<u64>,
-    /// How long writers waited since the engine was opened.
+    /// The time that writers were stalled since the engine was opened.
     pub stall_micros: Option<u64>,
 }

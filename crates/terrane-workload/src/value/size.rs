@@ -1,4 +1,4 @@
-//! How large values are: `100`, or `100..400` for all sizes from 100 to 400 with equal chances.
+//! Sizes of values: `100`, or `100..400` for uniform sizes from 100 to 400.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::error::ParseError;
 use crate::random::below;
 
-/// A size of values in bytes, or a range of sizes with both of its ends.
+/// A size of values in bytes, or an inclusive range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueSize {
     min_bytes: usize,
@@ -16,12 +16,12 @@ pub struct ValueSize {
 }
 
 impl ValueSize {
-    /// Every value has `bytes`.
+    /// Returns the fixed size `bytes`.
     pub const fn fixed(bytes: usize) -> Self {
         Self { min_bytes: bytes, max_bytes: bytes }
     }
 
-    /// Sizes are uniform from `min_bytes` to `max_bytes`, both included.
+    /// Returns uniform sizes from `min_bytes` to `max_bytes`, both included.
     ///
     /// # Errors
     /// A range that ends before it starts.
@@ -33,23 +33,23 @@ impl ValueSize {
         Err(ParseError::new("value size", found, "a range whose end is not before its start"))
     }
 
-    /// The smallest size, in bytes.
+    /// Returns the smallest size, in bytes.
     pub const fn min_bytes(self) -> usize {
         self.min_bytes
     }
 
-    /// The largest size, in bytes.
+    /// Returns the largest size, in bytes.
     pub const fn max_bytes(self) -> usize {
         self.max_bytes
     }
 
-    /// Whether a value of `bytes` is possible.
+    /// Returns whether a value can have `bytes` bytes.
     #[inline]
     pub const fn contains(self, bytes: usize) -> bool {
         self.min_bytes <= bytes && bytes <= self.max_bytes
     }
 
-    /// A size drawn from `rng`; a fixed size draws nothing.
+    /// Draws a size from `rng`; a fixed size consumes no random number.
     #[inline]
     pub(super) fn draw(self, rng: &mut Xoshiro256PlusPlus) -> usize {
         if self.min_bytes == self.max_bytes {

@@ -1,4 +1,4 @@
-//! What a workload makes of the options, and whether the two fit each other.
+//! The settings of a workload under given options, and checks of their combination.
 
 use super::Workload;
 use crate::distribution::Distribution;
@@ -6,17 +6,17 @@ use crate::error::OptionsError;
 use crate::key::{KeyOrder, KeySpace};
 use crate::options::RunOptions;
 
-/// More threads than any machine has, and few enough that their histograms fit in memory.
+/// More threads than machines have, and few enough for their histograms to fit in memory.
 const THREADS_MAX: u32 = 4096;
 
 impl Workload {
-    /// How keys are chosen under `options`; `None` where they are not chosen.
+    /// Returns the distribution of key choices under `options`; `None` if keys are not chosen.
     pub fn distribution(self, options: &RunOptions) -> Option<Distribution> {
         let default = self.distribution_default()?;
         Some(options.distribution.unwrap_or(default))
     }
 
-    /// The keys that the workload works on under `options`.
+    /// Returns the keys of the workload under `options`.
     ///
     /// # Errors
     /// Keys too short for their number.
@@ -28,10 +28,10 @@ impl Workload {
         KeySpace::new(order, options.key_size_bytes, options.num)
     }
 
-    /// Whether the workload can be run with `options`.
+    /// Checks that the workload can run with `options`.
     ///
     /// # Errors
-    /// The first option that makes no sense.
+    /// The first invalid option.
     pub fn check(self, options: &RunOptions) -> Result<(), OptionsError> {
         if options.num == 0 {
             return Err(OptionsError::new("num", "at least one key is needed"));
@@ -46,19 +46,19 @@ impl Workload {
             && options.key_order != KeyOrder::Ordered
             && is_elsewhere(options.mix.placement())
         {
-            let reason = "keys are not loaded where the mix puts new ones";
+            let reason = "the loaded keys have another placement than the inserts of the mix";
             return Err(OptionsError::new("key_order", reason));
         }
         if self == Self::Mix && options.num < u64::from(options.threads) {
-            let reason = "every thread of a mix needs a key of its own at least";
+            let reason = "every thread of a mix needs at least one key of its own";
             return Err(OptionsError::new("num", reason));
         }
         if !(0.0..=1.0).contains(&options.compressibility) {
-            let reason = format!("{} is not a share from 0 to 1", options.compressibility);
+            let reason = format!("{} is not a fraction from 0 to 1", options.compressibility);
             return Err(OptionsError::new("compressibility", reason));
         }
         let keys = self.key_space(options)?;
-        // Inserts of the mixes take indexes beyond those loaded, a stripe for each thread.
+        // Inserts take indexes beyond the loaded ones, in one stripe per thread.
         let stripes = u64::from(options.threads);
         let inserts = match self {
             Self::Ycsb(_) | Self::Mix => options.operations().saturating_add(stripes),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn options_without_sense_are_refused_by_name() {
+    fn invalid_options_are_rejected_by_name() {
         let good = RunOptions::default();
         assert_eq!(Workload::ReadRandom.check(&good), Ok(()));
         assert_eq!(refused(&RunOptions { num: 0, ..good.clone() }), "num");

@@ -1,4 +1,4 @@
-//! Names of workloads, from text and to text, and what each does in a line.
+//! Names of workloads, parsing and printing, with one-line descriptions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::{Workload, YcsbMix};
 use crate::error::ParseError;
 
 impl Workload {
-    /// The name, without the number that some workloads have.
+    /// Returns the name without the number.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FillSeq => "fillseq",
@@ -35,23 +35,23 @@ impl Workload {
         }
     }
 
-    /// What the workload does, in a line.
+    /// Returns a one-line description.
     pub const fn description(self) -> &'static str {
         match self {
             Self::FillSeq => "writes every key once, in key order",
             Self::FillRandom => "writes every key once, in random order",
-            Self::FillBatch { .. } => "writes every key once, N to an atomic batch",
+            Self::FillBatch { .. } => "writes every key once, in atomic batches of N",
             Self::FillSync => "writes a hundredth of the keys, each synced to storage",
-            Self::Overwrite => "writes keys that are there already",
+            Self::Overwrite => "overwrites existing keys",
             Self::DeleteRandom => "deletes random keys",
-            Self::ReadRandom => "reads keys that are there",
-            Self::ReadMissing => "reads keys that are not there",
+            Self::ReadRandom => "reads existing keys",
+            Self::ReadMissing => "reads missing keys",
             Self::ReadSeq => "reads all entries in key order",
-            Self::ReadReverse => "reads all entries against key order",
-            Self::SeekRandom { .. } => "reads N entries from a random key on",
-            Self::MultiReadRandom { .. } => "reads keys that are there, N at a time",
-            Self::ReadWhileWriting => "reads keys while one more thread overwrites",
-            Self::YcsbLoad => "writes the records for YCSB",
+            Self::ReadReverse => "reads all entries in reverse key order",
+            Self::SeekRandom { .. } => "reads N entries starting at a random key",
+            Self::MultiReadRandom { .. } => "reads existing keys, N per call",
+            Self::ReadWhileWriting => "reads keys while another thread overwrites keys",
+            Self::YcsbLoad => "loads the records of YCSB",
             Self::Ycsb(YcsbMix::A) => "YCSB A: 50 % reads, 50 % updates",
             Self::Ycsb(YcsbMix::B) => "YCSB B: 95 % reads, 5 % updates",
             Self::Ycsb(YcsbMix::C) => "YCSB C: reads only",
@@ -59,11 +59,11 @@ impl Workload {
             Self::Ycsb(YcsbMix::E) => "YCSB E: 95 % scans of 1 to 100 entries, 5 % inserts",
             Self::Ycsb(YcsbMix::F) => "YCSB F: 50 % reads, 50 % reads followed by an update",
             Self::Mix => "operations of several kinds in proportions",
-            Self::Settle => "waits until the store has no background work left",
+            Self::Settle => "waits until the store has no background work to do",
         }
     }
 
-    /// The number of the text form, where the workload has one.
+    /// The number of the text form, if the workload has one.
     const fn number(self) -> Option<u32> {
         match self {
             Self::FillBatch { entries } | Self::SeekRandom { entries } => Some(entries),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_workloads_are_refused_with_the_known_ones() {
+    fn unknown_workloads_are_rejected_with_a_list_of_names() {
         let error = "fillsequential".parse::<Workload>().unwrap_err();
         assert!(error.expected.contains("fillseq, fillrandom"), "{error}");
         for text in ["", "readrandom:5", "seekrandom:0", "seekrandom:", "fillbatch:x", "YCSB-A"] {

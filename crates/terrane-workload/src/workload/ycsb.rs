@@ -19,23 +19,23 @@ pub enum YcsbMix {
     F,
 }
 
-/// How many of a hundred operations are of each kind.
+/// The share of each kind of operation, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     /// Reads of one record.
     pub read: u32,
-    /// Writes of a record that is there.
+    /// Updates of an existing record.
     pub update: u32,
-    /// Writes of a new record.
+    /// Inserts of a new record.
     pub insert: u32,
-    /// Scans of 1 to 100 records, all lengths with equal chances.
+    /// Scans of 1 to 100 records, with uniform lengths.
     pub scan: u32,
-    /// Reads of a record, then a write of it.
+    /// Reads of a record, each followed by an update of it.
     pub read_modify_write: u32,
 }
 
 impl YcsbMix {
-    /// What the workload consists of.
+    /// Returns the shares of operations.
     pub const fn shares(self) -> Shares {
         let none = Shares { read: 0, update: 0, insert: 0, scan: 0, read_modify_write: 0 };
         match self {
@@ -48,7 +48,7 @@ impl YcsbMix {
         }
     }
 
-    /// The letter, in lower case.
+    /// Returns the lower-case letter.
     pub const fn letter(self) -> char {
         match self {
             Self::A => 'a',

@@ -1,7 +1,7 @@
-//! The same queue, computed the obvious way: Lindley's recursion for several servers.
+//! A naive model of the queue: Lindley's recursion for several servers.
 
-/// Write and processing latencies of `arrivals`, which are served in order by `servers`, until
-/// `end`; and how many of them were not begun by then.
+/// Returns the write and processing latencies of `arrivals`, which `servers` serve in order until
+/// `end`, and the number of arrivals not started by then.
 pub(super) fn latencies(
     arrivals: impl Iterator<Item = u64>,
     servers: usize,

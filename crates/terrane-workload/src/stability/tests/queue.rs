@@ -1,4 +1,4 @@
-//! Random schedules and service times, held against a naive queue.
+//! Random schedules and service times, compared with a naive queue.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -7,15 +7,15 @@ use super::*;
 use crate::latency::Latency;
 use crate::stability::{PERCENTILES, Schedule};
 
-/// The phase begins a little after the clock.
+/// The delay between the start of the clock and of the phase.
 const LEAD: u64 = 20 * MILLI;
 
-/// A number that looks random and follows from `moment`, so that it does not matter which of two
-/// writes that begin together is served first.
+/// A pseudo-random service time derived from the start time, so that the order of two writes that
+/// start together does not matter.
 fn service(moment: u64, seed: u64, mean_nanos: u64) -> u64 {
     let mixed = (moment ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    // One in sixty-four takes twenty times as long.
+    // One write in sixty-four takes twenty times as long.
     let factor = if (mixed >> 40).is_multiple_of(64) { 20 } else { 1 };
     1 + (mixed >> 20) % (2 * mean_nanos) * factor
 }
@@ -31,12 +31,12 @@ fn schedule(rng: &mut Xoshiro256PlusPlus) -> Schedule {
 }
 
 #[test]
-fn latencies_are_those_of_a_naive_queue() {
+fn latencies_equal_those_of_a_naive_queue() {
     for seed in 0..40 {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let writers = 1 + (rng.next_u64() % 4) as u32;
         let schedule = schedule(&mut rng);
-        // From half idle to hopelessly late.
+        // From half idle to permanently overloaded.
         let utilization = 0.5 + (rng.next_u64() % 100) as f64 / 100.0;
         let mean = f64::from(writers) * 1e9 / schedule.mean_per_second() * utilization / 1.3;
         let mean = (mean as u64).max(1);

@@ -1,11 +1,11 @@
-//! A store whose writes take the time that they are told to, in virtual time.
+//! A store whose writes take a given virtual time.
 
 use super::virtual_clock::VirtualClock;
 use crate::error::StoreError;
 use crate::stability::Clock;
 use crate::store::{Direction, Store};
 
-/// How long a write takes that begins at a moment.
+/// The service time of a write by its start time.
 type Service = Box<dyn Fn(u64) -> u64 + Send + Sync>;
 
 pub(super) struct Server<'a> {
@@ -21,7 +21,7 @@ impl<'a> Server<'a> {
         Self { clock, service: Box::new(service) }
     }
 
-    /// Every write takes `nanos`, but nothing is done between `begin` and `begin + stall`.
+    /// Returns a server with a service time of `nanos` that stalls from `begin` to `begin + stall`.
     pub(super) fn stalling(clock: &'a VirtualClock, nanos: u64, begin: u64, stall: u64) -> Self {
         Self::new(clock, move |start| {
             let done = start + nanos;

@@ -1,7 +1,7 @@
-//! Time that goes by only when everyone waits for it, and then at once.
+//! Virtual time, which advances at once when all threads wait.
 //!
-//! Of the threads that have entered, one runs at a time: the one that waits for the earliest
-//! moment, and of several for the same the one that came first.
+//! One registered thread runs at a time: the one with the earliest deadline, and among equal ones the
+//! first to wait.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -15,17 +15,17 @@ pub(super) struct VirtualClock {
 
 struct State {
     now: u64,
-    /// Threads that time waits for, those that are still to enter included.
+    /// The number of threads that must wait before time advances, including those not registered yet.
     running: usize,
-    /// Who waits, by moment and ticket.
+    /// The waiting threads, by deadline and ticket.
     waiting: BTreeSet<(u64, u64)>,
     next_ticket: u64,
-    /// The ticket of who may go on.
+    /// The ticket of the thread that may run.
     granted: Option<u64>,
 }
 
 impl VirtualClock {
-    /// A clock for this many threads.
+    /// Returns a clock for this many threads.
     pub(super) fn new(threads: usize) -> Self {
         let state = State {
             now: 0,
