@@ -1,4 +1,4 @@
-//! Tells the program what compiled it, for the head of its reports.
+//! Passes the compiler's version to the program, for the head of its reports.
 
 use std::process::Command;
 

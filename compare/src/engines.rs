@@ -1,4 +1,4 @@
-//! The engines that can be compared: a line each in [`ALL`], a file each beside this one.
+//! The engines to compare: each has a line in [`ALL`] and a file in this module.
 //!
 //! To add one: write `engines/NAME.rs` with an [`Engine`] constant whose `open` answers with an
 //! implementation of [`Store`], give it a feature in `Cargo.toml`, and add its two lines here.

@@ -28,7 +28,7 @@ pub(crate) struct Job {
 /// What a child process measured, as JSON on its standard output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// What was run, with its numbers.
+    /// The job and its measurements.
     pub(crate) workload: String,
     /// How keys were chosen, where they were chosen.
     pub(crate) distribution: Option<String>,

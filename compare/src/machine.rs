@@ -1,4 +1,4 @@
-//! What machine the results are of, as far as it can be told.
+//! A description of the machine, as far as the system reports it.
 
 use std::fs;
 use std::path::Path;

@@ -9,8 +9,8 @@
 //! | [`cli`] | the command line |
 //! | [`rows`] | the rows: workloads and their sizes |
 //! | [`settings`] | what every engine is opened with |
-//! | [`engines`] | the engines: a line each there, a file each beside it |
-//! | [`job`], [`record`] | what parent and child tell each other, and what is kept |
+//! | [`engines`] | the engines: one line and one file each |
+//! | [`job`], [`record`] | messages between parent and child, and stored results |
 //! | [`child`], [`process`] | measures; what the process costs |
 //! | [`parent`], [`machine`] | carries the comparison out; where |
 //! | [`statistics`], [`table`] | medians and ratios; Markdown |

@@ -184,10 +184,10 @@ fn summary(measurement: &Measurement) -> String {
     text
 }
 
-/// Tells the user how far the comparison is.
+/// Shows the progress of the comparison.
 pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    // Nobody is left to be told where standard error is gone.
+    // A closed standard error is not an error.
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }

@@ -6,7 +6,7 @@
 
 use terrane_workload::{ParseError, RunOptions, ValueSize, Workload};
 
-/// A row: what is run, under a name.
+/// A row of the result table: a named sequence of workloads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     /// What the row is called.
@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) cache: CacheState,
 }
 
-/// What is in memory when a workload that reads begins.
+/// The state of the caches when a reading workload begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheState {
     /// What loading left there.

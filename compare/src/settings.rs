@@ -81,9 +81,9 @@ impl FromStr for Bytes {
             "K" | "KiB" => 1 << 10,
             "M" | "MiB" => 1 << 20,
             "G" | "GiB" => 1 << 30,
-            unit => return Err(format!("'{unit}' is no unit; KiB, MiB and GiB are")),
+            unit => return Err(format!("unknown unit '{unit}'; use KiB, MiB or GiB")),
         };
-        let number: u64 = digits.parse().map_err(|_| format!("'{text}' is no number of bytes"))?;
+        let number: u64 = digits.parse().map_err(|_| format!("'{text}' is not a number of bytes"))?;
         number.checked_mul(factor).map(Self).ok_or_else(|| format!("'{text}' is too large"))
     }
 }

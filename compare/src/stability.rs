@@ -9,7 +9,7 @@
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the command line |
-//! | [`job`] | what parent and child tell each other |
+//! | [`job`] | messages between parent and child |
 //! | [`measure`] | the child: one engine, all phases |
 //! | [`show`] | Markdown |
 

@@ -10,7 +10,7 @@ use crate::record::Record;
 use crate::statistics::{median, range, ratios};
 use figure::{count, decimals, factor};
 
-/// What is compared with its peers, and the engines that are no peers of it.
+/// The engine compared with its peers, and the engines that are not its peers.
 pub(crate) struct Comparison<'a> {
     /// Rows in their order.
     pub(crate) rows: Vec<&'a str>,
@@ -20,7 +20,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) baseline: Option<&'a str>,
 }
 
-/// The calibration engine: shown beside the others, but nobody's peer.
+/// The calibration engine: shown with the others, but excluded from comparisons.
 const CALIBRATION: &str = "mem";
 
 /// Everything about `records`, for people.
@@ -37,7 +37,7 @@ pub(crate) fn markdown(comparison: &Comparison<'_>, records: &[Record]) -> Strin
     text
 }
 
-/// Something beside throughput that a measurement has.
+/// A measurement other than throughput.
 struct Cost {
     title: &'static str,
     of: fn(&Measurement) -> Option<f64>,

@@ -30,7 +30,7 @@ pub(super) const ENGINE: Engine = Engine {
 
 /// Address space, not memory: more than any comparison writes.
 const MAP_BYTES: usize = 1 << 40;
-/// Clients, the writer beside them, and room.
+/// Clients, a concurrent writer, and a reserve.
 const READERS_MAX: u32 = 4200;
 
 type Entries = Database<'static, Bytes, Bytes>;

@@ -1,4 +1,4 @@
-//! Interruption by the user, or by whoever asks the process to end.
+//! Interruption by SIGINT or SIGTERM.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

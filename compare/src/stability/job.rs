@@ -51,7 +51,7 @@ pub(super) struct Phase {
     pub(super) is_sustainable: bool,
     /// The criteria that were not met, in words.
     pub(super) not_met: Vec<String>,
-    /// The most sorted runs that were seen, where the engine tells.
+    /// The maximum number of sorted runs, if the engine reports it.
     pub(super) runs_max: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Micros {
 }
 
 impl Evaluation {
-    /// A line for who waits for it.
+    /// Formats a line for the progress display.
     pub(super) fn summary(&self) -> String {
         let mut text = format!("{:>10.0} writes/s at most", self.maximum_per_second);
         for run in self.runs.iter().chain(&self.at_reference) {

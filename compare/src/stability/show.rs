@@ -7,7 +7,7 @@ use super::job::{Evaluation, Phase};
 use crate::engines::{Budget, Engine, Storage};
 use crate::statistics::median;
 
-/// The calibration engine: shown beside the others, but nobody's peer.
+/// The calibration engine: shown with the others, but excluded from comparisons.
 const CALIBRATION: &str = "mem";
 /// Ours.
 const BASELINE: &str = "terrane";

@@ -15,9 +15,9 @@ pub struct TerraneStore {
     pub db: Db,
 }
 
-/// What the maximum of a design is measured with: all merges at the same speed, as one that
-/// starves large merges shows a rate that cannot be held (performance-stability §5.1.4), and exact merges, as a
-/// tree that takes in more than its shape asks for loses that shape (§6.2).
+/// Returns the design for measuring the maximum rate: a fair scheduler, because one that starves
+/// large merges reaches a rate that it cannot sustain (performance-stability §5.1.4), and exact
+/// merges, because a tree that takes in more runs than its shape allows loses that shape (§6.2).
 pub fn testing_design(design: &Design) -> Design {
     let mut design = design.clone();
     design.scheduler = Scheduler::Fair;

@@ -8,7 +8,7 @@ use terrane_workload::StoreCounters;
 const GIBIBYTE: f64 = 1_073_741_824.0;
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The counters that the property `rocksdb.stats` tells.
+/// The counters in the property `rocksdb.stats`.
 pub(super) fn counters(text: &str) -> StoreCounters {
     let compactions = cumulative(text, "compaction");
     let log = cumulative(text, "WAL");
@@ -30,7 +30,7 @@ fn bytes(gibibytes: f64) -> u64 {
     (gibibytes * GIBIBYTE) as u64
 }
 
-/// What follows `Cumulative WHAT:` in its line.
+/// The rest of the line after `Cumulative WHAT:`.
 fn cumulative<'a>(text: &'a str, what: &str) -> Option<&'a str> {
     text.lines()
         .find_map(|line| line.strip_prefix("Cumulative ")?.strip_prefix(what)?.strip_prefix(": "))

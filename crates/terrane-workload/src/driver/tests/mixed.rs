@@ -33,7 +33,7 @@ fn every_kind_has_its_share_and_every_answer_is_right() {
             assert_eq!(calls.puts, counts[0] + counts[1]);
             assert_eq!((calls.deletes, calls.gets), (counts[2], counts[3] + counts[4]));
             assert_eq!(calls.scans, counts[5] + counts[6]);
-            // Some of what is missing was deleted.
+            // Some of the missing keys were deleted.
             assert_eq!(report.missing, counts[4]);
         }
     }

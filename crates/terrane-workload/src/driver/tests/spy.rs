@@ -1,4 +1,4 @@
-//! A store that counts what is asked of it and can be wrong on purpose.
+//! A store that counts its calls, and can return wrong answers on purpose.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
