@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// The kind of value, for example `design` or `size`.
+    /// What was being read, for example `design` or `size`.
     pub what: &'static str,
-    /// The part of the text that could not be parsed.
+    /// The part of the text that was not understood.
     pub found: String,
-    /// The accepted values.
+    /// What would have been accepted.
     pub expected: String,
 }
 

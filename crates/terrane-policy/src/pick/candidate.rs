@@ -1,4 +1,4 @@
-//! Candidates for a compaction, and their order.
+//! What might be done, and in which order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use crate::compaction::Reason;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
 
-/// The data that a candidate would compact.
+/// What a candidate is about.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {
-    /// Some of the level, because it is too full.
+    /// The level is too full.
     Level,
-    /// These tables move down, worst first.
+    /// These tables should move down, worst first.
     Marked(Vec<Arc<TableInfo>>),
-    /// These tables are rewritten in place, worst first.
+    /// These tables should be rewritten where they are, worst first.
     InPlace(Vec<Arc<TableInfo>>),
-    /// All runs become one.
+    /// All runs should become one.
     Tree,
-    /// These runs of the whole tree, in an order with the newest first, become one.
+    /// These runs of the whole tree, the newest first, should become one.
     Runs(Range<usize>),
 }
 
-/// A level that should act, and how urgently.
+/// A level that should act, and how badly.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) reason: Reason,
@@ -64,14 +64,14 @@ impl Candidate {
     }
 }
 
-/// Sorts by precedence, then worst first.
+/// By precedence, and then worst first.
 pub(super) fn sort(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.score.total_cmp(&a.score)));
 }
 
-/// The triggers of a level with their precedence. Triggers on the fullness of the level share the
-/// precedence of the first of them, so that the fullest level goes first, whichever trigger fired.
-/// Delete persistence takes precedence over everything.
+/// The triggers of a level with their precedence. Those of how full a level is share that of the
+/// first of them, so that the fullest level goes first, whichever of them it is by. The time in
+/// which deletes have to be persistent goes before everything.
 pub(super) fn ranked<'a>(
     input: &PickInput<'a>,
     level: usize,
@@ -84,7 +84,7 @@ pub(super) fn ranked<'a>(
         .map(move |(at, trigger)| (if trigger.kind().is_load() { load } else { at + 1 }, trigger))
 }
 
-/// The precedence of triggers on the fullness of a level.
+/// The precedence of what a level does because of how full it is.
 pub(super) fn load_rank(input: &PickInput<'_>, level: usize) -> usize {
     let triggers = input.design.strategy.triggers.at(level);
     triggers.iter().position(|trigger| trigger.kind().is_load()).unwrap_or(triggers.len()) + 1

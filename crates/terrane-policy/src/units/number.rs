@@ -1,14 +1,14 @@
 //! Decimal numbers as people write them, without the loss of floating point: `20000`, `20_000`,
-//! `1.5`, `1e9`, `2.5e6`. Counts and sizes share this parser.
+//! `1.5`, `1e9`, `2.5e6`. What counts and sizes have in common.
 
-/// Returns the whole part of a number times a factor, and whether the product is whole.
+/// A number times a factor: its whole part, and whether there is nothing beside it.
 pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // A number begins with a digit or a point.
+    // A text that is no number at all begins with neither a digit nor a point.
     if !mantissa.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     let (value, is_whole) = match (tens, power >= 0) {
         (Some(tens), true) => (value.checked_mul(tens)?, true),
         (Some(tens), false) => (value / tens, value.is_multiple_of(tens)),
-        // Dividing by more than a u128 holds leaves 0; multiplying by it overflows unless zero.
+        // Nothing is left of what is divided by so much, and only of nothing something so large.
         (None, at_least_one) if value == 0 || !at_least_one => (0, value == 0),
         (None, _) => return None,
     };

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 
 use super::graph::{ModuleGraph, ModulePath};
 
-/// The rank of a module, then its position within the rank.
-type Place = (usize, usize);
+/// The rank of a module, then its position within the rank. Only modules of one name, or joined by
+/// `+`, share it.
+type RankPosition = (usize, usize);
 
 /// The rank table of one crate.
 #[derive(Debug, Default)]
 pub struct RankTable {
-    places: BTreeMap<ModulePath, Place>,
+    places: BTreeMap<ModulePath, RankPosition>,
     errors: Vec<String>,
 }
 
 impl RankTable {
     /// Reads the tables under the heading `### `NAME`` of the section "Modules and ranks". A row is
-    /// `| rank | modules | .. |` with the modules between backquotes, such as `engine/read`.
+    /// `| rank | modules | .. |` with the modules between backquotes, such as `engine/read`, or
+    /// `a + b` for modules that import each other.
     ///
     /// # Errors
     /// When the document has no such section.
@@ -33,9 +35,11 @@ impl RankTable {
             let Some(Ok(rank)) = cells.next().map(str::parse::<usize>) else { continue };
             let names = cells.next().unwrap_or_default().split('`').skip(1).step_by(2);
             for (index, name) in names.enumerate() {
-                let module = name.split('/').map(str::to_owned).collect();
-                if table.places.insert(module, (rank, index)).is_some() {
-                    table.errors.push(format!("{name} has two ranks"));
+                for module in name.split(" + ") {
+                    let path = module.split('/').map(str::to_owned).collect();
+                    if table.places.insert(path, (rank, index)).is_some() {
+                        table.errors.push(format!("{module} has two ranks"));
+                    }
                 }
             }
         }
@@ -61,7 +65,7 @@ impl RankTable {
         for (at, from, to) in graph.imports() {
             let is_family = from.starts_with(to) || to.starts_with(from);
             let (Some(mine), Some(theirs)) = (self.place(from), self.place(to)) else { continue };
-            if !is_family && mine.0 != theirs.0 && theirs.1 >= mine.1 {
+            if !is_family && theirs.1 > mine.1 {
                 wrong.push(format!(
                     "{at} ({}, rank {}) imports {} (rank {})",
                     mine.0.join("/"),
@@ -76,7 +80,7 @@ impl RankTable {
     }
 
     /// The module of the table to which `module` belongs, and its place.
-    fn place(&self, module: &[String]) -> Option<(&[String], Place)> {
+    fn place(&self, module: &[String]) -> Option<(&[String], RankPosition)> {
         (1..=module.len()).rev().find_map(|len| {
             let (name, place) = self.places.get_key_value(&module[..len])?;
             Some((&name[..], *place))

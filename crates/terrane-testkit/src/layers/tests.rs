@@ -107,6 +107,18 @@ fn parts_of_a_module_have_places_of_their_own() {
     assert_eq!(of("", "use crate::low::L;", "").len(), 1);
 }
 
+#[test]
+fn joined_modules_share_a_place() {
+    let document = "\n## Modules and ranks\n\n### `this`\n\n| 0 | `low + high` | x |\n";
+    let table = RankTable::parse(document, "this").unwrap();
+    let files = [
+        ("lib.rs", "mod low; mod high;"),
+        ("low.rs", "use crate::high::H;"),
+        ("high.rs", "use crate::low::L;"),
+    ];
+    assert!(table.violations(&graph(&files)).is_empty());
+}
+
 fn cycles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
     graph(files).cycles().into_iter().map(|cycle| cycle.files).collect()
 }

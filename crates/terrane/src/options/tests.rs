@@ -1,4 +1,4 @@
-//! Defaults, validation and stored options.
+//! Every option, what it takes, and what is stored.
 
 use super::*;
 
