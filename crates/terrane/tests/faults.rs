@@ -277,7 +277,7 @@ fn full_disk(background: Background, durability: Durability) {
                 Ok(()) => drop(sure.insert(key, value)),
                 Err(error) => {
                     assert!(matches!(error, Error::DiskFull(_)), "{error}");
-                    assert!(error.to_string().contains("disk is full"), "{error}");
+                    assert!(error.to_string().contains("disk full"), "{error}");
                     refused += 1;
                 }
             }
