@@ -61,7 +61,7 @@ impl Signals {
         }
     }
 
-    /// Wakes the workers and everyone who waits for a job: one has ended.
+    /// Wakes the workers and all waiters for a job: one has ended.
     pub(crate) fn notify_done(&self) {
         drop(self.lock());
         self.done.notify_all();

@@ -81,7 +81,7 @@ enum Turn {
 pub(super) struct Progress {
     /// The remaining input, in bytes.
     pub(super) remaining_bytes: u64,
-    /// How far its level is refilled, as a fraction.
+    /// The fraction of its level that is refilled.
     pub(super) refilled: f64,
     /// Bytes written since the last call.
     pub(super) written_bytes: u64,

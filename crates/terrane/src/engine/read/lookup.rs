@@ -1,9 +1,10 @@
 //! Point lookups.
 //!
-//! Memtables first, newest to oldest, then runs, newest to oldest: the first version found is the
-//! newest. A range tombstone that covers the key hides everything older, so the search ends there
-//! as well. Runs are passed over by key range, then by filter, then searched by fence pointers: one
-//! block is looked into where the key is found, and none where it is not, but for false positives.
+//! Memtables are searched first, then runs, both from new to old: the first version found is the
+//! newest. A range tombstone that covers the key hides everything older, so the search ends there as
+//! well. A run is skipped by its key range, then by its filter; otherwise the fence pointers lead to
+//! one block. A lookup reads one block if it finds the key and none if it does not, except for false
+//! positives of filters.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +21,7 @@ use crate::value::Value;
 use crate::version::OpenRun;
 
 impl Reader {
-    /// The value of `key` as of `seq`, or now.
+    /// Returns the value of `key` as of `seq`, or now.
     pub(crate) fn get(&self, tree: &Tree, key: &[u8], seq: Option<SeqNo>) -> Result<Option<Value>> {
         self.context.health.check_open()?;
         self.context.counters.add(Counter::Gets, 1);
@@ -32,7 +33,7 @@ impl Reader {
         Ok(value)
     }
 
-    /// The newest version of `key` as of `seq`, or now.
+    /// Returns the newest version of `key` as of `seq`, or now.
     #[inline]
     fn find_retrying(
         &self,
@@ -40,7 +41,7 @@ impl Reader {
         key: &[u8],
         seq: Option<SeqNo>,
     ) -> Result<Option<FoundVersion>> {
-        // The state first: then nothing that is visible can have left it.
+        // The state before the sequence number: then everything visible at that number is in it.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
@@ -52,8 +53,8 @@ impl Reader {
         }
     }
 
-    /// What was visible a moment ago was overwritten meanwhile, in place: what is visible now is
-    /// held, so that it is there when it is looked for.
+    /// Looks up a key at a sequence number that it holds, after a version was overwritten in place
+    /// between taking the sequence number and finding the key.
     #[cold]
     fn find_held(
         &self,
@@ -63,23 +64,25 @@ impl Reader {
     ) -> Result<Option<FoundVersion>> {
         self.context.counters.add(Counter::GetsRetried, 1);
         if seq.is_some() {
-            return Err(Error::internal("a version that is held was overwritten"));
+            return Err(Error::internal("a version of a held snapshot was overwritten"));
         }
         let held = self.pipeline.snapshot();
         let state = tree.state();
         match self.find(&state, key, held.seq)? {
             Answer::Decided(found) => Ok(found),
-            Answer::Overwritten => Err(Error::internal("a version that is held was overwritten")),
+            Answer::Overwritten => {
+                Err(Error::internal("a version of a held snapshot was overwritten"))
+            }
         }
     }
 
-    /// The newest version of `key` as of `seq`; none if there is none, or it lies in a range that
-    /// was deleted since.
+    /// Returns the newest version of `key` as of `seq`; none if it has none, or a range tombstone
+    /// covers it.
     fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
         match find_in_memtables(state, key, seq) {
-            InMemory::Decided(found) => return Ok(Answer::Decided(found)),
-            InMemory::Overwritten => return Ok(Answer::Overwritten),
-            InMemory::Open => {}
+            MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
+            MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
+            MemoryAnswer::Undecided => {}
         }
         self.find_in_tables(state, key, seq).map(Answer::Decided)
     }
@@ -100,7 +103,7 @@ impl Reader {
         }
         let start = Instant::now();
         let found = self.find_alone(runs, key, seq);
-        pool.note(start.elapsed());
+        pool.record(start.elapsed());
         found
     }
 
@@ -145,52 +148,52 @@ impl Reader {
     }
 }
 
-/// What a tree says of a key.
+/// The answer of a tree to a lookup.
 enum Answer {
-    /// It has this version, or none that is not deleted.
+    /// The newest version of the key, or none.
     Decided(Option<FoundVersion>),
-    /// As [`InMemory::Overwritten`].
+    /// See [`MemoryAnswer::Overwritten`].
     Overwritten,
 }
 
-/// What memtables say of a key.
-pub(crate) enum InMemory {
-    /// It has this version, or all of its versions are deleted.
+/// The answer of the memtables to a lookup.
+pub(crate) enum MemoryAnswer {
+    /// The newest version of the key, or none because its versions are deleted.
     Decided(Option<FoundVersion>),
-    /// The version was overwritten in place since the reader took its sequence number, which it
-    /// did not hold.
+    /// The version was overwritten in place after the reader took its sequence number, which it did
+    /// not hold.
     Overwritten,
-    /// They leave it to the tables.
-    Open,
+    /// The memtables have no version of the key; the tables decide.
+    Undecided,
 }
 
 #[inline]
-pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
-    let answer = ask_memtables(state, key, seq);
-    state.usage.lookup(matches!(answer, InMemory::Decided(_)));
+pub(crate) fn find_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> MemoryAnswer {
+    let answer = search_memtables(state, key, seq);
+    state.usage.lookup(matches!(answer, MemoryAnswer::Decided(_)));
     answer
 }
 
 #[inline]
-fn ask_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> InMemory {
+fn search_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> MemoryAnswer {
     for memtable in state.memtables() {
         let deleted = memtable.range_tombstones().newest_covering(key, seq).unwrap_or(0);
         match memtable.look_up(key, seq) {
             Lookup::Found(found, kind, value) => {
                 let value = Value::pinned(value);
                 let found = (found > deleted).then_some(FoundVersion { seq: found, kind, value });
-                return InMemory::Decided(found);
+                return MemoryAnswer::Decided(found);
             }
-            Lookup::Overwritten => return InMemory::Overwritten,
-            Lookup::Absent if deleted > 0 => return InMemory::Decided(None),
+            Lookup::Overwritten => return MemoryAnswer::Overwritten,
+            Lookup::Absent if deleted > 0 => return MemoryAnswer::Decided(None),
             Lookup::Absent => {}
         }
     }
-    InMemory::Open
+    MemoryAnswer::Undecided
 }
 
-/// The newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if there
-/// is none.
+/// Returns the newest range tombstone of a table that covers `key` and is not newer than `seq`; 0 if
+/// there is none.
 pub(crate) fn newest_deletion(table: &Table, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
     if table.info().range_tombstones == 0 {
         return Ok(0);

@@ -1,11 +1,11 @@
 //! Point lookups of many keys at once.
 //!
-//! A lookup waits for memory a few times, each time for an address that the time before gave. Many
-//! lookups side by side wait together: each step is taken for all keys, and asks for the memory of
-//! the next one.
+//! A lookup waits for memory several times, each time at an address that the previous access returned.
+//! Many lookups can overlap these waits: each step runs for all keys and prefetches the memory of the
+//! next step.
 
 use super::Reader;
-use super::lookup::{InMemory, find_in_memtables, newest_deletion};
+use super::lookup::{MemoryAnswer, find_in_memtables, newest_deletion};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::stats::Counter;
@@ -14,30 +14,30 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::OpenRun;
 
-/// So many keys go side by side: what they ask for stays in the first-level cache.
+/// The number of keys that are looked up together: their prefetched lines fit into the L1 cache.
 const KEYS_AT_ONCE: usize = 64;
 
-/// A key that was not found yet.
-struct Wanted<'a> {
+/// A key that has not been decided yet.
+struct PendingKey<'a> {
     key: &'a [u8],
-    /// Its place among the answers.
+    /// Its index among the answers.
     at: usize,
     hash: u64,
 }
 
-/// A key in a table that may hold it.
-struct Candidate<'a> {
-    /// Its place among those wanted.
-    wanted: usize,
+/// A table that may have a pending key.
+struct TableCandidate<'a> {
+    /// The index of the pending key.
+    pending: usize,
     table: &'a Table,
-    /// The newest range tombstone of the table that covers it; 0 if there is none.
+    /// The newest range tombstone of the table that covers the key; 0 if there is none.
     deleted: SeqNo,
-    /// The block to look into; `None` if there is none.
+    /// The block to search; `None` if the filter excludes the key.
     block: Option<usize>,
 }
 
 impl Reader {
-    /// The values of several keys as of `seq`, or now; in the order of the keys.
+    /// Returns the values of several keys as of `seq`, or now; in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
@@ -45,36 +45,40 @@ impl Reader {
         seq: Option<SeqNo>,
     ) -> Result<Vec<Option<Value>>> {
         self.context.health.check_open()?;
-        // Where versions may be overwritten in place, the one of the last key must still be there
-        // when the others were found.
+        // If memtables overwrite versions in place, the sequence number must be held until the last
+        // key is found.
         let held = (seq.is_none() && tree.state().forgets()).then(|| self.pipeline.snapshot());
         let seq = seq.or(held.as_ref().map(|held| held.seq));
-        // The state first: then nothing that is visible can have left it.
+        // The state before the sequence number: then everything visible at that number is in it.
         let state = tree.state();
         if seq.is_none() && state.forgets() {
-            // It was given such a memtable just now.
+            // The tree got such a memtable since the check above.
             return self.multi_get(tree, keys, seq);
         }
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         self.context.counters.add(Counter::Gets, keys.len() as u64);
         let mut answers = vec![None; keys.len()];
         for (chunk, answers) in keys.chunks(KEYS_AT_ONCE).zip(answers.chunks_mut(KEYS_AT_ONCE)) {
-            let mut wanted = Vec::with_capacity(chunk.len());
+            let mut pending = Vec::with_capacity(chunk.len());
             for (at, key) in chunk.iter().enumerate() {
                 let key = key.as_ref();
                 match find_in_memtables(&state, key, seq) {
-                    InMemory::Decided(found) => answers[at] = found.and_then(value_of),
-                    InMemory::Open => wanted.push(Wanted { key, at, hash: filter_hash(key) }),
-                    InMemory::Overwritten => {
-                        return Err(Error::internal("a version that is held was overwritten"));
+                    MemoryAnswer::Decided(found) => answers[at] = found.and_then(value_of),
+                    MemoryAnswer::Undecided => {
+                        pending.push(PendingKey { key, at, hash: filter_hash(key) })
+                    }
+                    MemoryAnswer::Overwritten => {
+                        return Err(Error::internal(
+                            "a version of a held snapshot was overwritten",
+                        ));
                     }
                 }
             }
             for run in state.version.runs() {
-                if wanted.is_empty() {
+                if pending.is_empty() {
                     break;
                 }
-                self.find_in_run(run, seq, &mut wanted, answers)?;
+                self.find_in_run(run, seq, &mut pending, answers)?;
             }
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
@@ -82,16 +86,16 @@ impl Reader {
         Ok(answers)
     }
 
-    /// Answers the keys that the run decides on, and leaves the others wanted.
+    /// Answers the keys that the run decides, and keeps the others pending.
     fn find_in_run(
         &self,
         run: &OpenRun,
         seq: SeqNo,
-        wanted: &mut Vec<Wanted<'_>>,
+        pending: &mut Vec<PendingKey<'_>>,
         answers: &mut [Option<Value>],
     ) -> Result<()> {
-        let mut candidates = Vec::with_capacity(wanted.len());
-        for (index, key) in wanted.iter().enumerate() {
+        let mut candidates = Vec::with_capacity(pending.len());
+        for (index, key) in pending.iter().enumerate() {
             let Some(table) = run.table_for(key.key) else { continue };
             let info = table.info();
             if seq < info.smallest_seq || *key.key < *info.range.start {
@@ -99,23 +103,23 @@ impl Reader {
             }
             let deleted = newest_deletion(table, key.key, seq)?;
             table.prefetch_filter(key.hash)?;
-            candidates.push(Candidate { wanted: index, table, deleted, block: None });
+            candidates.push(TableCandidate { pending: index, table, deleted, block: None });
         }
         for candidate in &mut candidates {
-            let key = &wanted[candidate.wanted];
+            let key = &pending[candidate.pending];
             if candidate.table.may_contain(key.hash)? {
                 candidate.block = Some(candidate.table.prefetch_block(key.key)?);
             }
         }
         for candidate in &candidates {
             if let Some(block) = candidate.block {
-                candidate.table.prefetch_entry(block, wanted[candidate.wanted].key, seq)?;
+                candidate.table.prefetch_entry(block, pending[candidate.pending].key, seq)?;
             }
         }
-        let mut is_decided = vec![false; wanted.len()];
+        let mut is_decided = vec![false; pending.len()];
         for candidate in candidates {
-            let Candidate { wanted: index, table, deleted, block } = candidate;
-            let key = &wanted[index];
+            let TableCandidate { pending: index, table, deleted, block } = candidate;
+            let key = &pending[index];
             let found = match block {
                 Some(_) => table.get_from(block, key.key, seq)?,
                 None => None,
@@ -127,7 +131,7 @@ impl Reader {
             answers[key.at] = found.filter(|found| found.seq > deleted).and_then(value_of);
         }
         let mut decided = is_decided.into_iter();
-        wanted.retain(|_| !decided.next().unwrap_or(false));
+        pending.retain(|_| !decided.next().unwrap_or(false));
         Ok(())
     }
 }

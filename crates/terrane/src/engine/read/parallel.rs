@@ -1,11 +1,11 @@
-//! Point lookups and the first position of scans, with the help of the read pool.
+//! Point lookups and first positions of scans with the help of the read pool.
 //!
-//! A lookup asks the filters itself, which takes no input or output where they are in memory, and
-//! hands over the runs that may hold the key. What it answers is what the serial search answers:
-//! the first run, from new to old, that has a version of the key, a range tombstone over it, or an
-//! error. An error in a run older than the answer is dropped: the serial search would not have
-//! come to it, and a damaged old table must not hide what is newer. Counters may be larger, as runs
-//! older than the answer may have been looked into.
+//! A lookup checks the filters itself, which needs no I/O if they are in memory, and gives the runs
+//! that may have the key to the pool. The answer is that of the serial search: the first run, from new
+//! to old, that has a version of the key, a range tombstone over it, or an error. An error in a run
+//! older than the answer is dropped, because the serial search would not have read that run, and a
+//! damaged old table must not hide newer versions. Counters may be larger, because runs older than the
+//! answer may have been searched.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,18 +20,18 @@ use crate::stats::Counter;
 use crate::table::{FoundVersion, Table, filter_hash};
 use crate::types::SeqNo;
 
-/// The runs that a lookup must search.
+/// The tables that a lookup must search.
 #[derive(Debug, Default)]
-struct Candidates {
-    /// Newest first; each has passed its filter.
+struct CandidateTables {
+    /// Newest first; the filter of each admits the key.
     tables: Vec<Arc<Table>>,
-    /// The newest range tombstone over the key in the oldest run that was looked at; 0 if there is
-    /// none. Runs older than that one hold nothing that is visible.
+    /// The newest range tombstone over the key in the last run that was checked; 0 if there is none.
+    /// If there is one, older runs have no visible version.
     deleted: SeqNo,
 }
 
 impl Reader {
-    /// The newest version of `key` in tables as of `seq`, as `Engine::find` looks for it.
+    /// Returns the newest version of `key` in tables as of `seq`, like the serial search.
     pub(crate) fn find_in_parallel(
         &self,
         pool: &ReadPool,
@@ -40,9 +40,9 @@ impl Reader {
         seq: SeqNo,
     ) -> Result<Option<FoundVersion>> {
         let start = Instant::now();
-        let mut candidates = Candidates::default();
+        let mut candidates = CandidateTables::default();
         let gathered = gather(&mut candidates, state, key, seq);
-        let Candidates { tables, deleted } = candidates;
+        let CandidateTables { tables, deleted } = candidates;
         let counters = Arc::clone(&self.context.counters);
         let owned: Box<[u8]> = key.into();
         let search = move |table: Arc<Table>| {
@@ -55,18 +55,18 @@ impl Reader {
         let results = match <[Arc<Table>; 1]>::try_from(tables) {
             Ok([table]) => {
                 let result = search(table);
-                pool.note(start.elapsed());
+                pool.record(start.elapsed());
                 vec![result]
             }
             Err(tables) if tables.is_empty() => {
-                pool.note(start.elapsed());
+                pool.record(start.elapsed());
                 Vec::new()
             }
             Err(tables) => pool.search(tables, is_answer, search)?,
         };
         match results.into_iter().find(is_answer) {
             Some(answer) => Ok(answer?.filter(|found| found.seq > deleted)),
-            // Older runs could not be looked at.
+            // The error, if any, is that of the run after the last candidate.
             None => gathered.map(|()| None),
         }
     }
@@ -76,8 +76,13 @@ fn is_answer(result: &Result<Option<FoundVersion>>) -> bool {
     !matches!(result, Ok(None))
 }
 
-/// Looks for candidates from new to old. After an error those before it are there.
-fn gather(candidates: &mut Candidates, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<()> {
+/// Collects candidates from new to old. After an error, `candidates` has those before it.
+fn gather(
+    candidates: &mut CandidateTables,
+    state: &TreeState,
+    key: &[u8],
+    seq: SeqNo,
+) -> Result<()> {
     let hash = filter_hash(key);
     for run in state.version.runs() {
         let Some(table) = run.table_for(key) else { continue };
@@ -93,14 +98,14 @@ fn gather(candidates: &mut Candidates, state: &TreeState, key: &[u8], seq: SeqNo
     Ok(())
 }
 
-/// Where a scan begins.
+/// The first position of a scan.
 #[derive(Debug, Clone)]
 pub(crate) enum Start {
-    /// At the first version not newer than the number, of the first key at or after the key.
+    /// The first version with at most this sequence number, of the first key at or after the key.
     From(Box<[u8]>, SeqNo),
-    /// At the last entry before the key.
+    /// The last entry before the key.
     Before(Box<[u8]>),
-    /// At the last entry of all.
+    /// The last entry of all.
     Last,
 }
 
@@ -114,7 +119,7 @@ impl Start {
     }
 }
 
-/// Positions runs at the same time. The first error, in their order, is the one to tell.
+/// Positions runs in parallel. Returns the first error in the order of the runs.
 pub(crate) fn position_runs(
     pool: &ReadPool,
     runs: Vec<RunCursor>,

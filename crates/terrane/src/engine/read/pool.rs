@@ -1,23 +1,22 @@
-//! Threads that search several places at the same time for one reader (Dent §2.4.2, §2.6.2).
+//! Threads that search several runs at the same time for one reader (Dent §2.4.2, §2.6.2).
 //!
-//! A reader hands over its parts, newest first, and works on them itself; threads that are free
-//! join in. All of them take the next part that nobody has taken, as with Dent's shared counter,
-//! until one has an answer that makes older parts pointless. The reader waits for the parts before
-//! the answer only.
+//! A reader offers its tasks, newest first, and works on them itself; idle threads join. Each takes the
+//! next task that is not taken, as with Dent's shared counter, until a task has an answer that makes
+//! older ones pointless. The reader waits only for the tasks before the answer.
 //!
 //! Invariants:
-//! 1. A reader never waits for a thread that has not begun: what nobody takes it does itself. So a
-//!    pool that is busy, or has stopped, makes reads slower and not impossible.
-//! 2. What is returned are the results of the first parts in order, as if one thread had done them
-//!    one by one. Work on later parts may have been begun; its results, errors too, are dropped.
-//! 3. A part whose search panics in a thread of the pool ends the read with an error; the thread
-//!    goes on with other readers.
+//! 1. A reader never waits for a thread that has not begun, because it runs every task itself that no
+//!    thread has taken. So a busy or stopped pool makes reads slower, not impossible.
+//! 2. A search returns the results of the first tasks in order, as if one thread had run them one by
+//!    one. The results of later tasks, including errors, are dropped.
+//! 3. A task that panics in a thread of the pool ends the read with an error; the thread continues with
+//!    other readers.
 //!
-//! Waking a thread costs as much as dozens of searches of tables that are in memory. So readers hand
-//! over only while reads are slow ([`ReadPool::helps`]): after [`QUICK_READS`] in a row that took
-//! less than [`SLOW_READ`] they search alone, until one of them is slow again.
+//! Waking a thread costs as much as dozens of searches in tables that are in memory. So readers use the
+//! pool only while reads are slow ([`ReadPool::helps`]): after [`QUICK_READS`] consecutive reads faster
+//! than [`SLOW_READ`] they search alone, until one of them is slow again.
 //!
-//! Offers that nobody has taken up are bounded ([`OFFERS_PER_THREAD`]).
+//! The number of pending offers is bounded ([`OFFERS_PER_THREAD`]).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,14 +27,15 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// More offers than this are not taken up before their readers are done.
+/// The maximum number of pending offers per thread: more would not be taken before their readers are
+/// done.
 const OFFERS_PER_THREAD: usize = 2;
 
-/// What one thread takes for a read that is worth waking others for: a sleeping thread begins some
-/// 10 microseconds later, a read from a fast device takes 50 and more.
+/// The duration of a read by one thread from which it is worth waking others: a sleeping thread begins
+/// after some 10 microseconds, and a read from a fast device takes at least 50.
 const SLOW_READ: Duration = Duration::from_micros(50);
 
-/// Reads in a row that were quick, before readers search alone.
+/// The number of consecutive quick reads after which readers search alone.
 const QUICK_READS: u32 = 64;
 
 /// The threads of a database that help its readers.
@@ -43,7 +43,7 @@ const QUICK_READS: u32 = 64;
 pub(crate) struct ReadPool {
     offers: Arc<Offers>,
     count: usize,
-    /// Reads in a row that were quick, up to [`QUICK_READS`].
+    /// The number of consecutive quick reads, up to [`QUICK_READS`].
     quick_reads: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -52,8 +52,8 @@ pub(crate) struct ReadPool {
 #[derive(Default)]
 struct Offers {
     queue: Mutex<Queue>,
-    /// There is an offer, or the end.
-    came_up: Condvar,
+    /// There is an offer, or the pool is stopping.
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -62,9 +62,9 @@ struct Queue {
     is_stopping: bool,
 }
 
-/// A search that any thread may take part in.
+/// A search that any thread may join.
 trait Join: Send + Sync {
-    /// Works on parts until none is left.
+    /// Runs tasks until all are taken.
     fn join(&self);
 }
 
@@ -87,48 +87,48 @@ impl ReadPool {
         Ok(pool)
     }
 
-    /// Has the threads end, once they are done with the parts that they have begun.
+    /// Ends the threads once they have finished their tasks.
     pub(crate) fn stop(&self) {
         {
             let mut queue = self.offers.lock();
             queue.is_stopping = true;
             queue.waiting.clear();
         }
-        self.offers.came_up.notify_all();
+        self.offers.changed.notify_all();
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread that panicked has nothing more to say.
+            // A task that panics ends its read with an error, and not the thread.
             let _ = thread.join();
         }
     }
 
-    /// Whether reads are slow enough to be handed over.
+    /// Whether reads are slow enough to use the pool.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
-        // Relaxed: who reads it late hands over a read too many, or one too few.
+        // Relaxed: a stale value makes one read more or less use the pool.
         self.quick_reads.load(Ordering::Relaxed) < QUICK_READS
     }
 
-    /// Remembers what one thread took for a read, or would have taken.
+    /// Records the time that one thread took for a read, or would have taken.
     #[inline]
-    pub(crate) fn note(&self, took: Duration) {
+    pub(crate) fn record(&self, took: Duration) {
         let quick = self.quick_reads.load(Ordering::Relaxed);
         let next = if took >= SLOW_READ { 0 } else { (quick + 1).min(QUICK_READS) };
-        // Where nothing changes, nothing is written to a line that all readers share.
+        // Unchanged values are not stored, because all readers share the cache line.
         if next != quick {
             self.quick_reads.store(next, Ordering::Relaxed);
         }
     }
 
-    /// Does `search` for all `parts` at the same time. Returns the results in the order of the
-    /// parts, up to the first one for which `ends` holds; the others are dropped.
+    /// Runs `search` for all `tasks`, in parallel. Returns the results in the order of the tasks, up to
+    /// the first one for which `ends` holds; the others are dropped.
     ///
     /// # Errors
-    /// The search of a part panicked in a thread of the pool.
+    /// [`Error::Internal`] if a task panicked in a thread of the pool.
     pub(crate) fn search<T, R, F>(
         &self,
-        parts: Vec<T>,
+        tasks: Vec<T>,
         ends: fn(&R) -> bool,
         search: F,
     ) -> Result<Vec<R>>
@@ -137,12 +137,12 @@ impl ReadPool {
         R: Send + 'static,
         F: Fn(T) -> R + Send + Sync + 'static,
     {
-        let helpers = self.count.min(parts.len().saturating_sub(1));
-        let shared = Arc::new(Search::new(parts, ends, search));
+        let helpers = self.count.min(tasks.len().saturating_sub(1));
+        let shared = Arc::new(Search::new(tasks, ends, search));
         self.offers.offer(&shared, helpers, self.count * OFFERS_PER_THREAD);
         shared.join();
         let (results, took) = shared.results();
-        self.note(took);
+        self.record(took);
         results
     }
 }
@@ -170,13 +170,13 @@ impl Offers {
             }
             wanted
         };
-        (0..wanted).for_each(|_| self.came_up.notify_one());
+        (0..wanted).for_each(|_| self.changed.notify_one());
     }
 
-    /// What a thread of the pool does.
+    /// Runs a thread of the pool.
     fn serve(&self) {
         while let Some(search) = self.next() {
-            // The part tells its reader; the thread is still good.
+            // The guard of the task reports the panic to its reader; the thread continues.
             let _ = catch_unwind(AssertUnwindSafe(|| search.join()));
         }
     }
@@ -190,7 +190,7 @@ impl Offers {
             if let Some(search) = queue.waiting.pop_front() {
                 return Some(search);
             }
-            queue = self.came_up.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -204,34 +204,34 @@ impl std::fmt::Debug for Offers {
 /// The search of one reader.
 struct Search<T, R, F> {
     progress: Mutex<Progress<T, R>>,
-    /// A part is done.
+    /// A task has finished.
     done: Condvar,
     ends: fn(&R) -> bool,
     search: F,
 }
 
 struct Progress<T, R> {
-    parts: Vec<Part<T, R>>,
-    /// The first part that nobody has taken.
+    tasks: Vec<Task<T, R>>,
+    /// The first task that is not taken.
     next: usize,
-    /// Parts from here on are of no interest.
+    /// Tasks from here on are not needed.
     end: usize,
-    /// Time spent on all parts together.
+    /// The total time of all tasks.
     took: Duration,
 }
 
-enum Part<T, R> {
+enum Task<T, R> {
     Waiting(T),
     Taken,
     Done(R),
-    /// Its search panicked.
+    /// The search panicked.
     Lost,
 }
 
 impl<T, R, F: Fn(T) -> R> Search<T, R, F> {
-    fn new(parts: Vec<T>, ends: fn(&R) -> bool, search: F) -> Self {
-        let parts: Vec<_> = parts.into_iter().map(Part::Waiting).collect();
-        let progress = Progress { next: 0, end: parts.len(), parts, took: Duration::ZERO };
+    fn new(tasks: Vec<T>, ends: fn(&R) -> bool, search: F) -> Self {
+        let tasks: Vec<_> = tasks.into_iter().map(Task::Waiting).collect();
+        let progress = Progress { next: 0, end: tasks.len(), tasks, took: Duration::ZERO };
         Self { progress: Mutex::new(progress), done: Condvar::new(), ends, search }
     }
 
@@ -239,62 +239,62 @@ impl<T, R, F: Fn(T) -> R> Search<T, R, F> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Option<(Taken<'_, T, R, F>, T)> {
+    fn take(&self) -> Option<(RunningTask<'_, T, R, F>, T)> {
         let mut progress = self.lock();
         if progress.next >= progress.end {
             return None;
         }
         let index = progress.next;
         progress.next += 1;
-        let part = std::mem::replace(progress.parts.get_mut(index)?, Part::Taken);
-        match part {
-            Part::Waiting(part) => {
+        let task = std::mem::replace(progress.tasks.get_mut(index)?, Task::Taken);
+        match task {
+            Task::Waiting(task) => {
                 let begin = Instant::now();
-                Some((Taken { search: self, index, begin, result: None }, part))
+                Some((RunningTask { search: self, index, begin, result: None }, task))
             }
             _ => None,
         }
     }
 
-    /// Waits for the parts that others have taken, and takes the results; and what they took.
+    /// Waits for the tasks that other threads have taken. Returns the results and the total time.
     fn results(&self) -> (Result<Vec<R>>, Duration) {
         let mut progress = self.lock();
         let is_open = |progress: &Progress<T, R>| {
-            let mut wanted = progress.parts.iter().take(progress.end);
-            wanted.any(|part| matches!(part, Part::Waiting(_) | Part::Taken))
+            let mut wanted = progress.tasks.iter().take(progress.end);
+            wanted.any(|task| matches!(task, Task::Waiting(_) | Task::Taken))
         };
         while is_open(&progress) {
             progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
         }
-        let mut parts = std::mem::take(&mut progress.parts);
-        parts.truncate(std::mem::take(&mut progress.end));
+        let mut tasks = std::mem::take(&mut progress.tasks);
+        tasks.truncate(std::mem::take(&mut progress.end));
         let took = progress.took;
         drop(progress);
-        let result = |part| match part {
-            Part::Done(result) => Ok(result),
+        let result = |task| match task {
+            Task::Done(result) => Ok(result),
             _ => Err(Error::internal("a search panicked in a thread of the read pool")),
         };
-        (parts.into_iter().map(result).collect(), took)
+        (tasks.into_iter().map(result).collect(), took)
     }
 }
 
 impl<T: Send, R: Send, F: Fn(T) -> R + Send + Sync> Join for Search<T, R, F> {
     fn join(&self) {
-        while let Some((mut taken, part)) = self.take() {
-            taken.result = Some((self.search)(part));
+        while let Some((mut taken, task)) = self.take() {
+            taken.result = Some((self.search)(task));
         }
     }
 }
 
-/// A part that someone works on. It is done when this goes, also by a panic.
-struct Taken<'a, T, R, F: Fn(T) -> R> {
+/// A task that a thread is running. It ends on drop, also by a panic.
+struct RunningTask<'a, T, R, F: Fn(T) -> R> {
     search: &'a Search<T, R, F>,
     index: usize,
     begin: Instant,
     result: Option<R>,
 }
 
-impl<T, R, F: Fn(T) -> R> Drop for Taken<'_, T, R, F> {
+impl<T, R, F: Fn(T) -> R> Drop for RunningTask<'_, T, R, F> {
     fn drop(&mut self) {
         let result = self.result.take();
         let is_last = result.as_ref().is_none_or(self.search.ends);
@@ -304,9 +304,9 @@ impl<T, R, F: Fn(T) -> R> Drop for Taken<'_, T, R, F> {
         if is_last {
             progress.end = progress.end.min(self.index + 1);
         }
-        // The reader may have gone with the parts before.
-        if let Some(part) = progress.parts.get_mut(self.index) {
-            *part = result.map_or(Part::Lost, Part::Done);
+        // The reader may have returned with the results of earlier tasks.
+        if let Some(task) = progress.tasks.get_mut(self.index) {
+            *task = result.map_or(Task::Lost, Task::Done);
         }
         drop(progress);
         self.search.done.notify_one();
@@ -326,38 +326,38 @@ mod tests {
     }
 
     #[test]
-    fn results_come_in_order_whoever_works() {
+    fn results_are_in_order_regardless_of_the_thread() {
         for count in [0, 1, 3] {
             let pool = ReadPool::start(count).unwrap();
             for len in [0, 1, 2, 40] {
-                let results = pool.search((0..len).collect(), never, |part: usize| part * 2);
-                assert_eq!(results.unwrap(), (0..len).map(|part| part * 2).collect::<Vec<_>>());
+                let results = pool.search((0..len).collect(), never, |task: usize| task * 2);
+                assert_eq!(results.unwrap(), (0..len).map(|task| task * 2).collect::<Vec<_>>());
             }
         }
     }
 
     #[test]
-    fn parts_are_worked_on_at_the_same_time() {
+    fn tasks_run_at_the_same_time() {
         let pool = ReadPool::start(2).unwrap();
-        // Passes only if three work at once: the reader and both threads.
+        // Passes only if the reader and both threads work at once.
         let barrier = Barrier::new(3);
-        let waits = move |part: usize| barrier.wait().is_leader().then_some(part);
+        let waits = move |task: usize| barrier.wait().is_leader().then_some(task);
         let results = pool.search(vec![0, 1, 2], never, waits).unwrap();
         assert_eq!(results.iter().flatten().count(), 1);
     }
 
     #[test]
-    fn the_first_answer_wins_over_later_ones_that_come_sooner() {
+    fn the_first_answer_wins_over_later_ones_that_finish_sooner() {
         let pool = ReadPool::start(3).unwrap();
         for _ in 0..50 {
-            let answers = |part: usize| {
-                std::thread::sleep(Duration::from_micros(if part == 1 { 300 } else { 0 }));
-                if part == 0 {
+            let answers = |task: usize| {
+                std::thread::sleep(Duration::from_micros(if task == 1 { 300 } else { 0 }));
+                if task == 0 {
                     Ok(None)
-                } else if part == 1 {
+                } else if task == 1 {
                     Ok(Some(1))
                 } else {
-                    Err(part)
+                    Err(task)
                 }
             };
             let ends = |result: &std::result::Result<Option<usize>, usize>| *result != Ok(None);
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(invariants, ignore = "internal errors are panics")]
-    fn a_panic_in_the_pool_is_an_error_and_the_threads_go_on() {
+    fn a_panic_in_the_pool_is_an_error_and_the_threads_continue() {
         let pool = ReadPool::start(2).unwrap();
         let reader = std::thread::current().id();
         for _ in 0..5 {
@@ -380,14 +380,14 @@ mod tests {
             let error = pool.search(vec![0, 1], never, panics).unwrap_err();
             assert!(error.to_string().contains("panicked"), "{error}");
         }
-        assert_eq!(pool.search(vec![1, 2], never, |part| part).unwrap(), [1, 2]);
+        assert_eq!(pool.search(vec![1, 2], never, |task| task).unwrap(), [1, 2]);
     }
 
     #[test]
-    fn a_pool_that_stopped_leaves_the_work_to_readers() {
+    fn readers_work_alone_after_the_pool_has_stopped() {
         let pool = ReadPool::start(2).unwrap();
         pool.stop();
-        assert_eq!(pool.search(vec![1, 2, 3], never, |part| part).unwrap(), [1, 2, 3]);
+        assert_eq!(pool.search(vec![1, 2, 3], never, |task| task).unwrap(), [1, 2, 3]);
         pool.stop();
     }
 
@@ -399,9 +399,9 @@ mod tests {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         for _ in 0..50 {
-                            let slow = |part: usize| {
+                            let slow = |task: usize| {
                                 std::thread::sleep(Duration::from_micros(10));
-                                part
+                                task
                             };
                             let results = pool.search((0..5).collect(), never, slow).unwrap();
                             assert_eq!(results, [0, 1, 2, 3, 4]);
@@ -415,30 +415,30 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_are_quick_are_not_handed_over_until_one_is_slow() {
+    fn quick_reads_do_not_use_the_pool_until_one_is_slow() {
         let pool = ReadPool::start(1).unwrap();
         assert!(pool.helps());
-        (0..QUICK_READS).for_each(|_| pool.note(Duration::from_micros(1)));
+        (0..QUICK_READS).for_each(|_| pool.record(Duration::from_micros(1)));
         assert!(!pool.helps());
         let slow = |_: usize| std::thread::sleep(Duration::from_millis(1));
         pool.search(vec![1, 2], never, slow).unwrap();
         assert!(pool.helps());
-        (0..QUICK_READS - 1).for_each(|_| pool.note(Duration::ZERO));
+        (0..QUICK_READS - 1).for_each(|_| pool.record(Duration::ZERO));
         assert!(pool.helps());
-        pool.note(SLOW_READ);
-        (0..QUICK_READS - 1).for_each(|_| pool.note(Duration::ZERO));
+        pool.record(SLOW_READ);
+        (0..QUICK_READS - 1).for_each(|_| pool.record(Duration::ZERO));
         assert!(pool.helps());
     }
 
     #[test]
-    fn parts_after_the_answer_are_not_begun_later() {
+    fn tasks_after_the_answer_do_not_begin() {
         let pool = ReadPool::start(1).unwrap();
         let begun = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&begun);
         let count = move |_: usize| counted.fetch_add(1, Ordering::Relaxed);
         pool.search((0..1000).collect(), |_| true, count).unwrap();
         pool.stop();
-        // The first part of each that worked, at most.
+        // At most the first task of each of the two workers.
         assert!(begun.load(Ordering::Relaxed) <= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Cursors over everything that a reader sees.
+//! Cursors over the memtables and tables that a reader sees.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,24 +14,24 @@ use crate::iter::{
 };
 use crate::types::SeqNo;
 
-/// A tree at a sequence number, kept as it is for as long as someone reads it.
+/// A tree at a sequence number. Its state is kept until the view is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadView {
     state: Arc<TreeState>,
     dead: Arc<DeadRanges>,
-    /// The state holds everything that was written up to this.
+    /// The state contains every write up to this sequence number.
     known: SeqNo,
     seq: SeqNo,
     pool: Option<Arc<ReadPool>>,
 }
 
 impl Reader {
-    /// What a reader sees of a tree as of `seq`, or now.
+    /// Returns what a reader sees of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
         self.context.health.check_open()?;
-        // Of what becomes visible from here on, the state may miss some.
+        // Read before the state: the state may lack writes that become visible later.
         let known = seq.unwrap_or_else(|| self.pipeline.visible());
-        // The state first: then nothing that is visible can have left it.
+        // The state before the sequence number: then everything visible at that number is in it.
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
@@ -40,30 +40,30 @@ impl Reader {
 }
 
 impl ReadView {
-    /// A cursor on the first key at or after `key`, where none from `end` on is asked for.
+    /// Returns a cursor on the first key at or after `key`. The caller needs no key from `end` on.
     pub(crate) fn cursor_from(&self, key: &[u8], end: Option<&[u8]>) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = Start::From(key.into(), self.seq);
             return self.positioned(pool, start, Direction::Forward, end);
         }
         let mut cursor = self.cursor(Direction::Forward, end)?;
-        self.noting(|| cursor.seek(key))?;
+        self.timed(|| cursor.seek(key))?;
         Ok(cursor)
     }
 
-    /// A cursor on the last key before `key`, or of all keys if there is none to be before; where
-    /// none before `first` is asked for.
+    /// Returns a cursor on the last key before `key`, or on the last of all without one. The caller
+    /// needs no key before `first`.
     pub(crate) fn cursor_before(&self, key: Option<&[u8]>, first: &[u8]) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
             return self.positioned(pool, start, Direction::Backward, Some(first));
         }
         let mut cursor = self.cursor(Direction::Backward, Some(first))?;
-        self.noting(|| cursor.seek_before(key))?;
+        self.timed(|| cursor.seek_before(key))?;
         Ok(cursor)
     }
 
-    /// A cursor on no entry yet.
+    /// Returns a cursor without a position.
     fn cursor(&self, direction: Direction, limit: Option<&[u8]>) -> Result<VisibleCursor> {
         let mut sources = self.memtables(direction, limit);
         sources.extend(self.runs().map(Source::Run));
@@ -71,17 +71,17 @@ impl ReadView {
         Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?, limit))
     }
 
-    /// The pool, where there is something to be done at the same time that is slow.
+    /// Returns the pool if it can position several runs in parallel and reads are slow.
     fn pool_for_runs(&self) -> Option<&ReadPool> {
         self.pool.as_deref().filter(|pool| self.state.version.runs().len() > 1 && pool.helps())
     }
 
-    /// Tells the pool, if there is one, what one thread took.
-    fn noting(&self, read: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Records the duration of a read by one thread in the pool, if there is one.
+    fn timed(&self, read: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(pool) = &self.pool else { return read() };
         let start = Instant::now();
         let done = read();
-        pool.note(start.elapsed());
+        pool.record(start.elapsed());
         done
     }
 
@@ -99,7 +99,7 @@ impl ReadView {
         VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(<[u8]>::to_vec))
     }
 
-    /// Cursors that go in a direction up to a limit.
+    /// Returns cursors over the memtables that move in a direction up to a limit.
     fn memtables(&self, direction: Direction, limit: Option<&[u8]>) -> Vec<Source> {
         let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
         let cursors = memtables.map(|memtable| {
@@ -123,12 +123,12 @@ impl ReadView {
         DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
     }
 
-    /// Whether its sequence number must be held for what it sees to stay.
+    /// Whether its sequence number must be held, because a memtable reclaims versions.
     pub(crate) fn must_be_held(&self) -> bool {
         self.state.forgets()
     }
 
-    /// Counts a scan of it.
+    /// Begins to count a scan.
     pub(crate) fn begin_scan(&self) -> ScanCount {
         self.state.usage.begin_scan()
     }
@@ -144,9 +144,9 @@ mod tests {
     use crate::storage::MemoryStorage;
     use crate::{Background, Options};
 
-    /// A scan took the tree's state, then the memtable was replaced, a key was put into the next
-    /// one, and the scan took its number. It found nothing where the key is, as its state does not
-    /// hold it, and entered the range as dead for all later scans, which jumped over the key.
+    /// A scan took the state of the tree, the memtable was replaced, a key was put into the next one,
+    /// and the scan took its sequence number. It did not find the key, which its state does not
+    /// contain, and recorded the range as dead, so that later scans skipped the key.
     #[test]
     fn a_scan_says_nothing_of_keys_that_were_put_after_its_state_was_taken() {
         let storage = Arc::new(MemoryStorage::new(1));
@@ -161,7 +161,7 @@ mod tests {
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
         let pipeline = engine.pipeline();
-        // Known to be dead before; the put says otherwise.
+        // The range is known to be dead; the put must revoke that.
         assert_eq!(db.iter().unwrap().count(), 0);
         assert!(tree.dead().around(b"k150", pipeline.visible()).is_some());
         let before = engine.view(tree, None).unwrap();
