@@ -135,7 +135,7 @@ impl Catalog {
 }
 
 /// Returns the changes by which idle trees release the log, if they are worth their bytes now. They
-/// may be late, because replay skips what is in tables. With ten thousand idle trees, a flush would
+/// may be late, because replay skips records that are in tables. With ten thousand idle trees, a flush would
 /// otherwise record more about them than about itself. This lengthens the log by at most an eighth of
 /// its limit.
 pub(super) fn worth_recording(

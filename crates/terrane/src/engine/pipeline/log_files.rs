@@ -16,17 +16,17 @@ impl Pipeline {
         state.log = Some(log);
     }
 
-    /// The state of syncs, for the log.
+    /// Returns the sync state, which the log shares with its syncers.
     pub(crate) fn log_sync(&self) -> std::sync::Arc<LogSync> {
         std::sync::Arc::clone(&self.log_sync)
     }
 
-    /// The end of the log.
+    /// Returns the end of the log.
     pub(crate) fn log_end(&self) -> Lsn {
         self.lock().log.as_ref().map_or(Lsn(0), LogWriter::end)
     }
 
-    /// The files of the log.
+    /// Returns the files of the log.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.lock().log.as_ref().map(LogWriter::files).unwrap_or_default()
     }

@@ -65,7 +65,7 @@ impl Reader {
                 match find_in_memtables(&state, key, seq) {
                     MemoryAnswer::Decided(found) => answers[at] = found.and_then(value_of),
                     MemoryAnswer::Undecided => {
-                        pending.push(PendingKey { key, at, hash: filter_hash(key) })
+                        pending.push(PendingKey { key, at, hash: filter_hash(key) });
                     }
                     MemoryAnswer::Overwritten => {
                         return Err(Error::internal(

@@ -13,7 +13,7 @@ use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
 const BUCKET_BYTES: u64 = 64;
 const BUCKET_KEYS: u64 = 6;
 
-/// The assumed size of an entry before there are any.
+/// The assumed size of an entry while no memtable has had entries.
 const ENTRY_BYTES_GUESS: u64 = 200;
 
 /// Buckets fill unevenly: the Membuffer gets space for three keys for every two that it should hold.

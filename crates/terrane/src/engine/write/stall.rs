@@ -26,8 +26,8 @@ const MEASURE_EVERY_BYTES: usize = 256 << 10;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A memtable with less free space than this is measured at every write. One with more is not, because
-/// a measurement takes a good part of the time of a write.
+/// A memtable with less free space than this is measured at every write; one with more is not, because
+/// a measurement costs a good part of a write.
 const MEASURED_BELOW: u64 = 64 << 10;
 
 /// The space that an entry is assumed to need in addition to its key and value, at most, until the next

@@ -1,4 +1,4 @@
-//! Callers that wait for jobs, and run them if there are no threads.
+//! Callers that wait for jobs, and run them if background work is inline.
 
 use std::sync::Arc;
 
