@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The command line.
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

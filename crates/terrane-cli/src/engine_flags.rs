@@ -1,14 +1,14 @@
-//! A flag for every option of the engine, made from the engine's own table of them.
+//! A flag for every option of the engine, generated from the engine's table of options.
 //!
-//! So a new option of the engine is a flag here without anyone writing it. Left out is `design`,
-//! which commands have a flag of their own for.
+//! A new option of the engine is therefore a flag automatically. `design` is left out because
+//! commands define it themselves.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use terrane::{OptionInfo, Options};
 
 use crate::exit::usage;
 
-/// Options that were given as flags.
+/// Options given as flags.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EngineFlags {
     given: Vec<(&'static str, String)>,
@@ -17,7 +17,7 @@ pub(crate) struct EngineFlags {
 const HEADING: &str = "Engine options (see `terrane options`)";
 
 impl EngineFlags {
-    /// The options with these flags.
+    /// Returns options with these flags set.
     pub(crate) fn options(&self) -> anyhow::Result<Options> {
         let mut options = Options::new();
         for (name, value) in &self.given {
@@ -31,13 +31,13 @@ fn flags() -> impl Iterator<Item = OptionInfo> {
     Options::table().into_iter().filter(|info| info.name != "design")
 }
 
-/// Documentation for a terminal: one line, without links and code marks.
+/// Formats documentation for a terminal: one line, without links and code marks.
 pub(crate) fn plain(text: &str) -> String {
     let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     text.replace("[`", "").replace("`]", "").replace('`', "")
 }
 
-/// The first sentence.
+/// Returns the first sentence.
 fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }

@@ -1,4 +1,4 @@
-//! What happens in a database, a line each.
+//! Events of a database as lines.
 
 use serde::Serialize;
 use terrane::{Event, LoggedEvent};
@@ -7,7 +7,7 @@ use crate::time::utc;
 use terrane_lab::json::SCHEMA;
 use terrane_lab::progress;
 
-/// An event for programs.
+/// An event as JSON.
 #[derive(Serialize)]
 pub(crate) struct JsonEvent {
     schema: u32,
@@ -25,12 +25,12 @@ impl JsonEvent {
     }
 }
 
-/// An event for people.
+/// Formats an event as a line.
 pub(crate) fn sentence(event: &LoggedEvent) -> String {
     format!("{} {}", utc(event.at_micros), event.event)
 }
 
-/// Writes an event to standard error, above bars that are there.
+/// Writes an event to standard error, above progress bars.
 pub(crate) fn tell(event: &LoggedEvent) {
     progress::line(&sentence(event));
 }

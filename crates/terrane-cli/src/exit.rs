@@ -1,4 +1,4 @@
-//! Exit codes, and how an error becomes one.
+//! Exit codes, and their mapping from errors.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,25 +7,25 @@ use terrane::{Error, ErrorKind, Options};
 use terrane_lab::error::UsageError;
 pub(crate) use terrane_lab::error::{is_broken_pipe, usage};
 
-/// How the command ends.
+/// The result of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything was done.
+    /// Success.
     Done,
-    /// Something was not done.
+    /// A failure.
     Failed,
-    /// The command line makes no sense.
+    /// An invalid command line.
     Usage,
-    /// A file does not hold what was written to it.
+    /// A file is corrupt.
     CorruptionFound,
     /// Another process has the database open.
     Locked,
-    /// The user asked to stop.
+    /// The user interrupted the command.
     Interrupted,
 }
 
 impl Exit {
-    /// The code, as scripts see it.
+    /// Returns the exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -44,7 +44,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with its causes, without saying anything twice: some say their cause themselves.
+/// Formats an error with its causes, except causes that its message contains already.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -60,7 +60,7 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
     text
 }
 
-/// The exit that an error asks for.
+/// Returns the exit for an error.
 pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
@@ -74,7 +74,7 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
         .map_or(Exit::Failed, exit_of_engine)
 }
 
-/// What a script ends with whose commands failed, one after the other: with damage if any found some.
+/// Returns the exit of a script after another failed command; corruption takes precedence.
 pub(crate) fn worse(before: Option<Exit>, error: &anyhow::Error) -> Exit {
     match (before, exit_of(error)) {
         (Some(Exit::CorruptionFound), _) | (_, Exit::CorruptionFound) => Exit::CorruptionFound,
@@ -82,21 +82,21 @@ pub(crate) fn worse(before: Option<Exit>, error: &anyhow::Error) -> Exit {
     }
 }
 
-/// What to do, where the words of the operating system leave that open.
+/// Returns advice for errors of the operating system that do not suggest any.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     let engine = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
     let Error::Io(failure) = engine else { return None };
     let is_table = failure.path.extension().is_some_and(|extension| extension == "sst");
     match (failure.source.kind(), failure.operation) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list") => {
-            Some("a database is a directory, and there is none here")
+            Some("a database is a directory")
         }
         (io::ErrorKind::NotFound, _) if is_table => Some(
-            "the table is missing: `terrane verify` tells what else is, and `terrane repair` saves \
+            "the table is missing; `terrane verify` lists all damage, and `terrane repair` salvages \
              the rest",
         ),
         (io::ErrorKind::PermissionDenied, "lock") => Some(
-            "who may not write it can read it: `terrane shell --read-only`, `dump`, `inspect`, `verify`",
+            "without write permission, use `terrane shell --read-only`, `dump`, `inspect` or `verify`",
         ),
         _ => None,
     }
@@ -104,7 +104,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
 
 fn exit_of_engine(error: &Error) -> Exit {
     match error {
-        // An option out of its range was given as a flag.
+        // The option was given as a flag.
         Error::Invalid(invalid)
             if Options::table().iter().any(|info| info.name == invalid.what) =>
         {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_printed_once() {
         let cause = || anyhow::anyhow!("no such file");
         assert_eq!(sentence(&cause().context("cannot open x")), "cannot open x: no such file");
         let told = cause().context("cannot open x: no such file").context("line 3");
@@ -131,16 +131,16 @@ mod tests {
     }
 
     #[test]
-    fn who_names_no_database_is_told_so() {
+    fn errors_say_that_a_database_is_a_directory() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "text").unwrap();
         let error = terrane::Db::open_read_only(&file).unwrap_err().into();
-        assert!(sentence(&error).ends_with("; a database is a directory, and there is none here"));
+        assert!(sentence(&error).ends_with("; a database is a directory"));
     }
 
     #[test]
-    fn damage_is_what_a_script_ends_with() {
+    fn corruption_takes_precedence_in_the_exit_of_a_script() {
         let (other, damage) = (anyhow::anyhow!("no"), Error::Closed);
         assert_eq!(worse(None, &other), Exit::Failed);
         assert_eq!(worse(Some(Exit::CorruptionFound), &damage.into()), Exit::CorruptionFound);

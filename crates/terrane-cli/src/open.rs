@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use terrane::{Db, ErrorKind, Keyspace, KeyspaceOptions, OpenMode, Options, inspect};
 
-/// The keyspace that every database has.
+/// The default keyspace, which every database has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
-/// Whether there is a database in a directory, whole or damaged.
+/// Whether a directory holds a database, intact or damaged.
 pub(crate) fn is_there(dir: &Path) -> bool {
     match inspect::manifest(dir) {
         Ok(_) => true,
@@ -16,23 +16,23 @@ pub(crate) fn is_there(dir: &Path) -> bool {
     }
 }
 
-/// Opens a database that is there, for writing.
+/// Opens an existing database for writing.
 pub(crate) fn existing(dir: &Path) -> Result<Db> {
     Ok(Options::new().open_mode(OpenMode::MustExist).open(dir)?)
 }
 
-/// A keyspace that is there.
+/// Opens an existing keyspace.
 pub(crate) fn keyspace(db: &Db, name: &str) -> Result<Keyspace> {
     let names = db.keyspaces();
     if !names.iter().any(|known| known == name) {
         let known = names.join(", ");
         let path = db.path().display();
-        return Err(anyhow!("{path} has no keyspace '{name}'; there are: {known}"));
+        return Err(anyhow!("no keyspace '{name}' in {path}; existing keyspaces: {known}"));
     }
     Ok(db.keyspace(name, KeyspaceOptions::new())?)
 }
 
-/// The names of the keyspaces but for one.
+/// Returns the names of all keyspaces except one.
 pub(crate) fn other_keyspaces(db: &Db, name: &str) -> Vec<String> {
     db.keyspaces().into_iter().filter(|other| other != name).collect()
 }

@@ -1,4 +1,4 @@
-//! A tree as people see it: by size, a pyramid of levels; by key, where its tables lie.
+//! Pictures of a tree: by size, a pyramid of levels; by key, the positions of its tables.
 
 mod by_key;
 mod by_size;

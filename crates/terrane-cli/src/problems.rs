@@ -1,4 +1,4 @@
-//! What is wrong with a database, as text and as JSON.
+//! Problems of a database, as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use terrane::inspect::Problem;
 
 use crate::terminal::Paint;
 
-/// A problem, to be written.
+/// A problem as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonProblem {
     path: String,
@@ -16,14 +16,14 @@ pub(crate) struct JsonProblem {
 }
 
 impl JsonProblem {
-    /// The problem.
+    /// Converts a problem.
     pub(crate) fn of(problem: &Problem) -> Self {
         let path = problem.path.display().to_string();
         Self { path, offset: problem.offset, what: problem.what.clone() }
     }
 }
 
-/// Writes problems, a line each.
+/// Writes problems, one per line.
 pub(crate) fn tell(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
     let paint = Paint::stdout();
     problems.iter().try_for_each(|problem| writeln!(out, "{} {problem}", paint.red("problem:")))

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::terminal::is_output_for_people;
 
-/// How a column is aligned.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     /// Text.
@@ -13,7 +13,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table with these headers.
+/// Returns an empty table with these headers.
 pub(crate) fn table(headers: &[(&str, Align)]) -> Table {
     let mut table = Table::new();
     let preset =
@@ -29,7 +29,7 @@ pub(crate) fn table(headers: &[(&str, Align)]) -> Table {
     table
 }
 
-/// The lines of a table, without blanks at their ends.
+/// Returns the lines of a table, without trailing blanks.
 pub(crate) fn lines(table: &Table) -> impl Iterator<Item = String> {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().into_iter()
 }

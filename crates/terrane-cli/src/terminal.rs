@@ -1,4 +1,4 @@
-//! What the streams are connected to, and colours where they are wanted.
+//! Terminals and colours.
 
 use std::io::{self, IsTerminal};
 
@@ -12,17 +12,17 @@ pub(crate) fn is_input_from_person() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Paints text for a terminal, or leaves it as it is.
+/// Colours text for a terminal, or leaves it plain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     is_on: bool,
 }
 
-/// Colours that are told apart on dark and on light grounds, also by most colour-blind people.
+/// Colours that differ on dark and light backgrounds, also for most colour-blind people.
 const LEVEL_CODES: [&str; 6] = ["33", "36", "35", "34", "32", "31"];
 
 impl Paint {
-    /// For standard output: on if it is a terminal and the user did not ask for none.
+    /// For standard output: on if it is a terminal, unless the user disabled colours.
     pub(crate) fn stdout() -> Self {
         Self { is_on: io::stdout().is_terminal() && wants_colour() }
     }
@@ -32,7 +32,7 @@ impl Paint {
         Self { is_on: io::stderr().is_terminal() && wants_colour() }
     }
 
-    /// Leaves text as it is.
+    /// Leaves text plain.
     #[cfg(test)]
     pub(crate) const fn off() -> Self {
         Self { is_on: false }
@@ -42,22 +42,22 @@ impl Paint {
         if self.is_on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// What matters.
+    /// Emphasises text.
     pub(crate) fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    /// What may be passed over.
+    /// Dims secondary text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    /// What is wrong.
+    /// Marks an error.
     pub(crate) fn red(self, text: &str) -> String {
         self.with("1;31", text)
     }
 
-    /// The colour of a level of the tree.
+    /// Colours text by the level of the tree.
     pub(crate) fn level(self, level: usize, text: &str) -> String {
         self.with(LEVEL_CODES[level % LEVEL_CODES.len()], text)
     }

@@ -1,11 +1,11 @@
-//! Moments as people read them.
+//! Timestamps as people read them.
 
 use std::time::{Duration, SystemTime};
 
-/// The first second that has five digits of a year, which RFC 3339 cannot write.
+/// The first second of the year 10000, which RFC 3339 cannot represent.
 const YEAR_10000_SECONDS: u64 = 253_402_300_800;
 
-/// A moment in UTC, as RFC 3339 writes it; as it is in the file if no such moment can be.
+/// Formats a timestamp in UTC by RFC 3339, or as a plain number if it is out of range.
 pub(crate) fn utc(micros: u64) -> String {
     let since_epoch = Duration::from_micros(micros);
     if since_epoch.as_secs() >= YEAR_10000_SECONDS {

@@ -1,4 +1,4 @@
-//! `terrane checkpoint`: makes a second database of the same contents.
+//! `terrane checkpoint`: copies a database.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use crate::exit::Exit;
 use crate::open;
 use terrane_lab::progress;
 
-/// Make a second database of the same contents in another directory.
+/// Copy a database to another directory
 ///
-/// Tables are shared by hard links where the file system can do that, so that it costs little
-/// space and time.
+/// The copy shares tables by hard links if the file system supports them, so it takes little space
+/// and time.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckpointArgs {
     /// The directory of the database
     db: PathBuf,
 
-    /// The directory of the new one, which must not exist or be empty
+    /// The directory of the copy, which must be empty or not exist
     dir: PathBuf,
 }
 
 impl CheckpointArgs {
-    /// Makes the second database.
+    /// Makes the copy.
     pub(crate) fn run(&self) -> Result<Exit> {
         let db = open::existing(&self.db)?;
         let spinner = progress::spinner("copying");

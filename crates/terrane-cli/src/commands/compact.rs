@@ -1,4 +1,4 @@
-//! `terrane compact`: merges what a database holds, so that no old version is left.
+//! `terrane compact`: merges a database until no old version is left.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ Examples:
   terrane compact ./db user:a user:m     keys from user:a up to, not including, user:m
   terrane compact ./db user:a..=user:m --keyspace people";
 
-/// Merge a range of keys into the last level that holds any of them.
+/// Merge a range of keys into the last level that holds any of them
 ///
-/// Afterwards no overwritten or deleted value is left of it. Without --keyspace and a range, all
-/// of the database is merged.
+/// This removes every overwritten and deleted value of the range. Without --keyspace and a range,
+/// the whole database is merged.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompactArgs {
@@ -37,11 +37,11 @@ pub(crate) struct CompactArgs {
     /// The first key after the range
     to: Option<String>,
 
-    /// The keyspace [default: all of them; the default one if a range is given]
+    /// The keyspace [default: all; with a range, the default keyspace]
     #[arg(long, value_name = "NAME")]
     keyspace: Option<String>,
 
-    /// Tell what was done as an object for programs
+    /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +68,7 @@ impl CompactArgs {
         };
         let keyspaces =
             names.iter().map(|name| open::keyspace(&db, name)).collect::<Result<Vec<_>>>()?;
-        // What is in memory counts as much as what is in tables.
+        // Flush first, so that the memtable counts in the sizes before.
         let flushed = keyspaces.iter().try_for_each(Keyspace::flush);
         let bytes = || keyspaces.iter().map(|one| one.tree().shape.size_bytes()).sum::<u64>();
         let before = bytes();

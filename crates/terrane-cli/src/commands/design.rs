@@ -1,5 +1,4 @@
-//! `terrane design`: the catalogue of designs, what one of them means, and another one for a
-//! database.
+//! `terrane design`: lists designs, explains one, and changes the design of a database.
 
 mod change;
 mod costs;
@@ -27,7 +26,7 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::spec;
 
-/// Levels whose capacity `show` tells.
+/// Levels whose capacity `show` prints.
 const LEVELS_SHOWN: usize = 6;
 
 const EXAMPLES: &str = "\
@@ -42,46 +41,46 @@ Examples:
   terrane design set ./db @mine.toml --converge
   terrane design set ./db --undo";
 
-/// The catalogue of designs: which there are, what one means, which a database has.
+/// List designs, explain one, show or change the design of a database
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DesignArgs {
     #[command(subcommand)]
     command: DesignCommand,
 
-    /// Write objects for programs
+    /// Print JSON objects
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 enum DesignCommand {
-    /// List the designs that have a name, one a line, with the four words that make them up
+    /// List the named designs, one per line, with the four primitives of each
     List {
-        /// Say what each one is, and where it comes from
+        /// Describe each design, with its source
         #[arg(long)]
         about: bool,
     },
-    /// Count the strategies that make sense, or list them
+    /// Count or list the valid strategies
     Enumerate(space::EnumerateArgs),
-    /// Show every choice of a design, and the levels that follow from it
+    /// Show every setting of a design, and the levels it implies
     Show {
-        /// A name such as `tiering`, or with settings: 'tiering T=4; filter=5'; or @FILE of TOML
+        /// A name such as `tiering`, with settings such as 'tiering T=4; filter=5', or @FILE of TOML
         #[arg(required_unless_present = "db", conflicts_with = "db")]
         design: Option<String>,
 
-        /// The designs of a database instead, one for each keyspace
+        /// Show the designs of a database instead, one per keyspace
         #[arg(long, value_name = "DIR")]
         db: Option<PathBuf>,
 
-        /// Write it as TOML
+        /// Print it as TOML
         #[arg(long, conflicts_with_all = ["json", "records"])]
         toml: bool,
 
         #[command(flatten)]
         costs: CostArgs,
     },
-    /// Give a database another design; compactions change its tree from now on
+    /// Change the design of a database; compactions then reshape its tree
     Set(change::SetArgs),
 }
 
@@ -109,14 +108,14 @@ struct JsonDesign<'a> {
 #[derive(Serialize)]
 struct JsonLevel {
     level: usize,
-    /// `None` where runs are in no levels.
+    /// `None` if the design has no levels.
     capacity_bytes: Option<u64>,
     runs: Option<u32>,
     filter_bits: f64,
     compression: String,
 }
 
-/// What is known of a design beside itself.
+/// Facts about a design.
 #[derive(Clone, Copy, Default)]
 struct Context<'a> {
     entry: Option<&'a Entry>,
@@ -125,7 +124,7 @@ struct Context<'a> {
 }
 
 impl DesignArgs {
-    /// Writes what is asked for.
+    /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
             DesignCommand::List { about } => self.list(*about)?,
@@ -143,7 +142,9 @@ impl DesignArgs {
             }
             DesignCommand::Show { design: None, db, costs, .. } => {
                 costs.check()?;
-                let dir = db.as_deref().ok_or_else(|| anyhow!("there is no database given"))?;
+                let dir = db
+                    .as_deref()
+                    .ok_or_else(|| anyhow!("no database given; name its directory with --db"))?;
                 self.show_database(dir, costs)?;
             }
             DesignCommand::Set(args) => return args.run(self.json),
@@ -235,7 +236,7 @@ impl DesignArgs {
     }
 }
 
-/// The levels of a design in a table, or what there is instead of them.
+/// Prints the levels of a design, or why it has none.
 fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
     if let Some(policy) = design.strategy.size_tiered() {
         let level = levels(design).next();
@@ -267,8 +268,7 @@ fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
     lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// The first levels of a tree that is as deep as they are; where sizes alone decide there is the one
-/// in which all runs are.
+/// Returns the first N levels of a tree N deep; a size-tiered design has one level for all runs.
 fn levels(design: &Design) -> impl Iterator<Item = JsonLevel> {
     let last = LEVELS_SHOWN - 1;
     let is_sized = design.strategy.size_tiered().is_some();

@@ -1,4 +1,4 @@
-//! `terrane dump`: writes what is in a database as `load` reads it.
+//! `terrane dump`: writes the entries of a database in a format of `load`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -17,7 +17,7 @@ use terrane_lab::{human, progress};
 
 const OUT_BYTES: usize = 256 << 10;
 
-/// Entries after which the progress is told.
+/// Entries between updates of the progress.
 const TELL_EVERY: u64 = 4096;
 
 const EXAMPLES: &str = "\
@@ -26,19 +26,19 @@ Examples:
   terrane dump ./db users.jsonl --prefix user:
   terrane dump ./db numbers.dat --keyspace numbers";
 
-/// Write the entries of a database, in order, as `terrane load` reads them.
+/// Write the entries of a database, in order, in a format of `terrane load`
 ///
-/// The database is opened to be read only, and may be in use meanwhile.
+/// The database is opened read-only, so it may be in use.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DumpArgs {
     /// The directory of the database
     db: PathBuf,
 
-    /// The file; it must not exist yet, unless --force is given [default: standard output]
+    /// The output file, which must not exist without --force [default: standard output]
     file: Option<PathBuf>,
 
-    /// How it is written [default: by the end of its name; tsv for standard output]
+    /// The format [default: from the file extension; tsv for standard output]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatFlag>,
 
@@ -50,11 +50,11 @@ pub(crate) struct DumpArgs {
     #[arg(long, value_name = "RANGE", conflicts_with = "prefix")]
     range: Option<String>,
 
-    /// Only the keys that begin with this
+    /// Only the keys with this prefix
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -72,7 +72,7 @@ impl DumpArgs {
             Some(path) => {
                 let mut file = self.create(path)?;
                 let entries = write(&keyspace, bounds, format, &mut file)
-                    .with_context(|| format!("{} is not whole", path.display()))?;
+                    .with_context(|| format!("{} is incomplete", path.display()))?;
                 let about = human::counted(entries, "entry");
                 let _ = writeln!(io::stderr(), "wrote {about} to {}", path.display());
                 entries
@@ -81,10 +81,7 @@ impl DumpArgs {
         let others = open::other_keyspaces(&db, &self.keyspace);
         if !others.is_empty() && entries > 0 {
             let others = others.join(", ");
-            let _ = writeln!(
-                io::stderr(),
-                "note: not written are the keyspaces {others}; see --keyspace"
-            );
+            let _ = writeln!(io::stderr(), "note: keyspaces not dumped: {others}; see --keyspace");
         }
         Ok(Exit::Done)
     }
@@ -92,7 +89,7 @@ impl DumpArgs {
     fn create(&self, path: &Path) -> Result<File> {
         let is_taken = !self.force && std::fs::metadata(path).is_ok_and(|found| found.is_file());
         if is_taken {
-            return Err(anyhow!("{} is there already; --force writes over it", path.display()));
+            return Err(anyhow!("{} exists already; use --force to overwrite it", path.display()));
         }
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).open(path);
@@ -121,7 +118,7 @@ impl DumpArgs {
     }
 }
 
-/// Writes the entries, and counts them.
+/// Writes the entries and counts them.
 fn write(
     keyspace: &Keyspace,
     bounds: KeyBounds,
@@ -145,7 +142,7 @@ fn write(
         }
     };
     bar.finish_and_clear();
-    // What is before an error is of use, too.
+    // Entries before an error are written too.
     out.flush()?;
     done
 }
@@ -158,7 +155,7 @@ fn write_entry(out: &mut dyn Write, format: EntryFormat, key: &[u8], value: &[u8
             if !pairs::write(out, key, value)? {
                 let key = literal::print(key);
                 return Err(anyhow!(
-                    "the entry of {key} is no pair of 32-bit numbers; use another --format"
+                    "the entry of {key} is not a pair of 32-bit numbers; use another --format"
                 ));
             }
         }

@@ -1,5 +1,4 @@
-//! `terrane completions` and `terrane man`: files that are made from the command line's own
-//! description.
+//! `terrane completions` and `terrane man`: files generated from the definition of the command line.
 
 use std::io::{self, Write};
 
@@ -16,7 +15,7 @@ Examples:
   terrane completions zsh > ~/.zfunc/_terrane
   terrane completions fish > ~/.config/fish/completions/terrane.fish";
 
-/// Write the completions of a shell.
+/// Print the completions of a shell
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {
@@ -25,7 +24,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    /// Writes them.
+    /// Prints the completions.
     pub(crate) fn run(&self) -> Result<Exit> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "terrane", &mut text);
@@ -34,7 +33,7 @@ impl CompletionsArgs {
     }
 }
 
-/// Write the manual page of the command, or of one of its subcommands.
+/// Print the manual page of the command or of a subcommand
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ManArgs {
     /// The subcommand, such as `bench` or `inspect table`
@@ -42,13 +41,14 @@ pub(crate) struct ManArgs {
 }
 
 impl ManArgs {
-    /// Writes the page.
+    /// Prints the page.
     pub(crate) fn run(&self) -> Result<Exit> {
         let mut command = Cli::command();
         command.build();
         for name in &self.subcommand {
             let found = command.find_subcommand(name).cloned();
-            command = found.ok_or_else(|| anyhow!("there is no subcommand '{name}'"))?;
+            command = found
+                .ok_or_else(|| anyhow!("unknown subcommand '{name}'; run 'terrane --help'"))?;
         }
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

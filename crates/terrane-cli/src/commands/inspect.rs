@@ -1,7 +1,7 @@
-//! `terrane inspect`: looks into the files of a database.
+//! `terrane inspect`: shows the contents of the files of a database.
 //!
-//! Nothing is changed and nothing is locked; all of it works while the database is in use. What is
-//! damaged is told as far as it can be read.
+//! Inspection changes and locks nothing, so it works while the database is in use. Damaged files are
+//! shown as far as they can be read.
 
 mod deletes;
 mod jobs;
@@ -26,7 +26,7 @@ Examples:
   terrane inspect deletes ./db
   terrane inspect key ./db user:42";
 
-/// Look inside: the tree of a database, a table, the log, the manifest, compactions, deletes, a key.
+/// Show the contents of files: tree, tables, log, manifest, compactions, deletes, a key
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -46,7 +46,7 @@ enum InspectCommand {
 }
 
 impl InspectArgs {
-    /// Looks.
+    /// Runs the subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
             InspectCommand::Tree(args) => args.run(),

@@ -1,7 +1,7 @@
-//! `terrane load`: puts what is in a file into a database.
+//! `terrane load`: writes the entries of a file into a database.
 //!
-//! Entries are written in batches. What is before a bad line stays, and so does, but for the last
-//! batch, what was read when the program is interrupted.
+//! Entries are written in batches. Entries before a bad line are kept; an interruption loses only the
+//! last batch.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,14 +25,14 @@ use terrane_lab::lines::Lines;
 use terrane_lab::progress;
 use terrane_lab::spec;
 
-/// Bytes of keys and values that are written at a time: enough that the cost of a write does not
-/// count, and little beside a memtable.
+/// Bytes of keys and values per batch: enough to amortise the cost of a write, and little compared
+/// with a memtable.
 const BATCH_BYTES: usize = 256 << 10;
 
 const EXAMPLES: &str = "\
 Formats:
   tsv     key, tab, value; \\t \\n \\r \\0 \\\\ and \\xff stand for what would break the line
-  jsonl   {\"key\":\"a\",\"value\":\"1\"}; bytes that are no text are {\"hex\":\"ff00\"}
+  jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
   pairs   two 32-bit little-endian numbers each, as the `l` command of CS 265 reads them
 
 Examples:
@@ -40,7 +40,7 @@ Examples:
   terrane dump ./old | terrane load ./new -
   terrane load ./db 0.dat --keyspace numbers";
 
-/// Put the entries of a file into a database, which is made if there is none.
+/// Load the entries of a file into a database, which is created if it does not exist
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadArgs {
@@ -50,11 +50,11 @@ pub(crate) struct LoadArgs {
     /// The file, or - for standard input
     file: PathBuf,
 
-    /// How it is written [default: by the end of its name; tsv for standard input]
+    /// The format [default: from the file extension; tsv for standard input]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatFlag>,
 
-    /// The keyspace, which is made if there is none
+    /// The keyspace, which is created if it does not exist
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     keyspace: String,
 
@@ -62,7 +62,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "SPEC")]
     design: Option<String>,
 
-    /// Tell what was loaded as an object for programs
+    /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
 
@@ -101,7 +101,7 @@ impl LoadArgs {
             EntryFormat::Jsonl => loader.lines(input, jsonl::parse),
             EntryFormat::Pairs => loader.pairs(input),
         };
-        // What is before a bad line stays.
+        // Entries before a bad line are kept.
         let written = loader.write();
         loader.bar.finish_and_clear();
         let Loader { db, entries, user_bytes, .. } = loader;
@@ -110,7 +110,7 @@ impl LoadArgs {
         let seconds = begun.elapsed();
         let before = || format!("{} before it", human::counted(entries, "entry"));
         written.and(read).with_context(|| {
-            format!("cannot load all of {}; there are {}", self.file.display(), before())
+            format!("cannot load all of {}; loaded {}", self.file.display(), before())
         })?;
         closed?;
         if self.json {
@@ -145,7 +145,7 @@ fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A file, and its length where that is known.
+/// A file, and its length if known.
 fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
     if is_standard_input(path) {
         return Ok((Box::new(io::stdin().lock()), None));
@@ -161,7 +161,7 @@ fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
     Ok((Box::new(file), length))
 }
 
-/// A load that is going on.
+/// A running load.
 struct Loader {
     db: Db,
     keyspace: Keyspace,
@@ -214,14 +214,15 @@ impl Loader {
         }
         match reader.left_over_bytes() {
             0 => Ok(()),
-            bytes => {
-                Err(anyhow!("the last {} are no whole pair", human::counted(bytes as u64, "byte")))
-            }
+            bytes => Err(anyhow!(
+                "the last {} are not a whole pair",
+                human::counted(bytes as u64, "byte")
+            )),
         }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        // A batch with one entry that cannot be written is not written at all.
+        // The engine rejects a whole batch for one invalid entry.
         if key.len() > terrane::MAX_KEY_LEN {
             let (found, most) = (human::bytes(key.len() as u64), terrane::MAX_KEY_LEN);
             return Err(anyhow!("the key has {found}; keys have at most {most} bytes"));

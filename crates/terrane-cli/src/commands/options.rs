@@ -12,20 +12,20 @@ use crate::exit::Exit;
 use crate::terminal::Paint;
 use terrane_lab::json::{SCHEMA, write_line};
 
-/// The options of the engine.
+/// Document the options of the engine
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OptionsArgs {
     #[command(subcommand)]
     command: Option<OptionsCommand>,
 
-    /// Write an object a line for programs
+    /// Print a JSON object per line
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 enum OptionsCommand {
-    /// List them all: what each decides, its default, what is accepted, what it costs
+    /// List all options: purpose, default, accepted values, cost
     List,
 }
 
@@ -42,10 +42,10 @@ struct JsonOption<'a> {
 }
 
 impl OptionsArgs {
-    /// Writes the options.
+    /// Prints the options.
     pub(crate) fn run(&self) -> Result<Exit> {
         let mut out = io::stdout().lock();
-        // There is nothing else to be done with options yet, so the word may be left out.
+        // `list` is the only subcommand, so it may be omitted.
         let OptionsCommand::List = self.command.clone().unwrap_or(OptionsCommand::List);
         for (number, info) in Options::table().iter().enumerate() {
             if self.json {

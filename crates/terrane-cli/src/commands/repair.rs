@@ -1,4 +1,4 @@
-//! `terrane repair`: salvages what can be read of a damaged database into a new one.
+//! `terrane repair`: salvages the readable part of a damaged database into a new one.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,20 +20,20 @@ Examples:
   terrane repair ./db            makes ./db.repaired
   terrane verify ./db.repaired && mv ./db ./db.damaged && mv ./db.repaired ./db";
 
-/// Salvage what can be read of a damaged database into a new one, and list what cannot.
+/// Salvage the readable part of a damaged database into a new one, and list the rest
 ///
-/// The damaged database is not changed. Of each key the newest version that can be read is kept.
-/// Ends with 4 if anything could not be read.
+/// The damaged database is not changed. The newest readable version of each key is kept. The exit
+/// code is 4 if anything could not be read.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RepairArgs {
     /// The directory of the damaged database
     db: PathBuf,
 
-    /// The directory of the new one, which must not exist or be empty [default: DB.repaired]
+    /// The directory of the new database, which must be empty or not exist [default: DB.repaired]
     target: Option<PathBuf>,
 
-    /// Tell what was saved as an object for programs
+    /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +49,7 @@ struct JsonRepair {
 }
 
 impl RepairArgs {
-    /// Salvages what can be read.
+    /// Salvages the database.
     pub(crate) fn run(&self) -> Result<Exit> {
         let target = self.target()?;
         let spinner = progress::spinner("repairing");
@@ -84,7 +84,10 @@ impl RepairArgs {
             return Ok(target.clone());
         }
         let mut name = self.db.file_name().map(ToOwned::to_owned).ok_or_else(|| {
-            usage(format!("{} has no name; say where to salvage to", self.db.display()))
+            usage(format!(
+                "{} has no name to derive the target from; name the target directory",
+                self.db.display()
+            ))
         })?;
         name.push(".repaired");
         Ok(self.db.with_file_name(name))

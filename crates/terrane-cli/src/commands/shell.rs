@@ -1,23 +1,23 @@
-//! `terrane shell`: an interactive store, which reads scripts too.
+//! `terrane shell`: an interactive store, which also reads scripts.
 //!
-//! A command is a line, but for `batch … end`. Each answers on standard output in order, after
-//! what it promises is true under the durability of the database; what was answered is out before
-//! the program waits for more input. An error goes to standard error with the number of its line,
-//! the rest is carried out all the same, and the exit status tells of it.
+//! A command is a line, except `batch … end`. Answers go to standard output in order, each after its
+//! write has the durability of the database, and are flushed before the shell waits for input. An
+//! error goes to standard error with its line number; the shell continues, and the exit status
+//! reports the error.
 //!
-//! With `--json` every answer is an object a line, errors too: `{"schema":1,"ok":true}`,
-//! `{"schema":1,"value":…}` (null if there is none), `{"schema":1,"count":3}`,
-//! `{"schema":1,"error":…,"line":7}`. Scans write a line `{"key":…,"value":…}` for each entry, and
-//! then `{"schema":1,"entries":2}`, which says that they were whole.
+//! With `--json` every answer is an object on a line, errors included: `{"schema":1,"ok":true}`,
+//! `{"schema":1,"value":…}` (null if absent), `{"schema":1,"count":3}`,
+//! `{"schema":1,"error":…,"line":7}`. A scan writes `{"key":…,"value":…}` for each entry, and then
+//! `{"schema":1,"entries":2}`, which marks it complete.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`command`] | commands, and what there is to know about them |
-//! | [`parse`] | reads them |
-//! | [`session`] | carries them out |
+//! | [`command`] | the commands and their help |
+//! | [`parse`] | parses commands |
+//! | [`session`] | runs commands |
 //! | [`answer`] | answers, as text and as JSON |
-//! | [`statistics`] | the figures of `stats` in JSON |
-//! | [`prompt`] | a person at a terminal: line editing, history, completion |
+//! | [`statistics`] | `stats` as JSON |
+//! | [`prompt`] | the terminal: line editing, history, completion |
 
 mod answer;
 mod command;
@@ -42,7 +42,7 @@ use crate::terminal::{is_input_from_person, is_output_for_people};
 use terrane_lab::lines::Lines;
 use terrane_lab::spec;
 
-/// Answers that are held back while there is input at hand, in bytes.
+/// The buffer of answers, which are flushed before a wait for input.
 const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\
@@ -57,25 +57,25 @@ Examples:
   terrane shell ./db --durability sync < script.txt
   echo 'scan ..' | terrane shell ./db --read-only --json";
 
-/// Store and look up keys, interactively or from a script on standard input.
+/// Store and look up keys, interactively or from a script on standard input
 ///
-/// A new database is made if there is none, unless --read-only is given.
+/// The database is created if it does not exist, unless --read-only is given.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShellArgs {
     /// The directory of the database
     db: PathBuf,
 
-    /// Carry out a command instead of reading them from standard input; may be given several
-    /// times
+    /// Run this command instead of reading commands from standard input; repeatable
     #[arg(short, long, value_name = "COMMAND")]
     command: Vec<String>,
 
-    /// Read only; works while another process has the database open, and shows it as it is now
+    /// Open read-only, which works while another process has the database open and shows its
+    /// current state
     #[arg(long)]
     read_only: bool,
 
-    /// The keyspace to begin with
+    /// The keyspace at the start
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     keyspace: String,
 
@@ -83,7 +83,7 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "SPEC", conflicts_with = "read_only")]
     design: Option<String>,
 
-    /// Answer with an object a line for programs
+    /// Answer with a JSON object per line
     #[arg(long)]
     json: bool,
 
@@ -92,7 +92,7 @@ pub(crate) struct ShellArgs {
 }
 
 impl ShellArgs {
-    /// Runs the shell until the end of its input.
+    /// Runs the shell to the end of its input.
     pub(crate) fn run(&self) -> Result<Exit> {
         let db = self.open()?;
         let keyspace = open::keyspace(&db, &self.keyspace)?;
@@ -110,10 +110,10 @@ impl ShellArgs {
         } else {
             self.run_commands(&mut session)
         };
-        // A person has seen what failed; who started a script is told by its exit status.
+        // A person has seen the error; a script reports it by its exit status.
         let failed = session.failed().filter(|_| !is_for_person);
         drop(session);
-        // What was written must be safe, also when an answer could not be.
+        // Writes must be safe even if an answer could not be written.
         let closed = if self.read_only { Ok(()) } else { db.close() };
         done?;
         closed?;

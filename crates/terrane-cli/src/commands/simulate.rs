@@ -1,12 +1,12 @@
-//! `terrane simulate`: a design, played in virtual time at any size.
+//! `terrane simulate`: runs a design in virtual time, at any size.
 //!
 //! | module | one line |
 //! |---|---|
 //! | [`arguments`] | the flags |
-//! | [`calibrate`] | measures that with the engine |
-//! | [`show`] | what came out, for people and programs |
-//! | [`validate`] | the engine beside the simulator: `docs/simulator.md` |
-//! | [`claims`] | what the paper on stability says, at its scale: `docs/stability-simulated.md` |
+//! | [`calibrate`] | measures the simulator's constants with the engine |
+//! | [`show`] | prints the results |
+//! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
+//! | [`claims`] | the claims of the stability paper, at its scale |
 
 mod arguments;
 mod calibrate;
@@ -26,7 +26,7 @@ use terrane_lab::quantity::check_data;
 use terrane_lab::simulation::report::SimulatedDesign;
 
 impl SimulateArgs {
-    /// Simulates, or does what a flag asks for instead.
+    /// Simulates, or runs a subcommand.
     pub(crate) fn run(&self) -> Result<Exit> {
         match &self.command {
             Some(SimulateCommand::Claims(args)) => return args.run(),

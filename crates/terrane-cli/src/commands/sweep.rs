@@ -1,8 +1,7 @@
-//! `terrane sweep`: many experiments from a plan; stopped and started again, it continues where it
-//! was.
+//! `terrane sweep`: many experiments from a plan; an interrupted sweep resumes.
 //!
-//! The compaction paper rests on more than two thousand experiments (§1); no machine is left alone
-//! for that long. [`terrane_lab::sweep`] runs them; this module prints.
+//! The compaction paper rests on more than two thousand experiments (§1), so a sweep must survive
+//! interruptions. [`terrane_lab::sweep`] runs the experiments; this module prints.
 
 mod arguments;
 mod show;

@@ -14,18 +14,18 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::progress;
 
-/// Check everything that a database has on disk.
+/// Check all files of a database
 ///
-/// Checked are the manifest, the order of runs and tables, every table that is referred to with
-/// its length and its checksums, the order of its entries, its index and its filter, and the log.
-/// Nothing is changed. A database that is being written may change while it is read: verify one
-/// that is not. Ends with 4 if anything is wrong.
+/// This checks the manifest, the order of runs and tables, the length and the checksums of every
+/// table, the order of its entries, its index and its filter, and the log. It changes nothing.
+/// Verify a database that is not being written, because writes change files during the check. The
+/// exit code is 4 if anything is wrong.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArgs {
     /// The directory of the database
     db: PathBuf,
 
-    /// Tell what was found as an object for programs
+    /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
 }

@@ -1,7 +1,7 @@
-//! Where tables lie on the axis of keys: a line for each run, newest first.
+//! The positions of tables on the axis of keys: a line per run, newest first.
 //!
-//! Neighbouring tables alternate in shade, so that their borders show. A cell of the axis is a
-//! range of keys, equal in size when keys are read as fractions after the prefix that all share.
+//! Neighbouring tables alternate in shade to show their borders. A cell of the axis is a range of
+//! keys; cells are equal in size if keys are read as fractions after their common prefix.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use terrane_lab::literal;
 
 const WIDTH: usize = 72;
 
-/// The tree, run by run.
+/// Draws a tree, run by run.
 pub(crate) fn by_key(view: &TreeView, paint: Paint) -> String {
     let Some(axis) = Axis::of(view) else { return "no tables\n".into() };
     let mut text = String::new();
@@ -32,7 +32,7 @@ pub(crate) fn by_key(view: &TreeView, paint: Paint) -> String {
     text
 }
 
-/// The keys from the first table's to the last one's.
+/// The range of keys of all tables.
 struct Axis {
     first: Vec<u8>,
     last: Vec<u8>,
@@ -45,7 +45,7 @@ impl Axis {
     fn of(view: &TreeView) -> Option<Self> {
         let hull = KeyRange::hull_of(view.shape.tables().map(|table| &table.range))?;
         let first = hull.start.to_vec();
-        // A table without an end holds a range tombstone without one; its keys end somewhere.
+        // An unbounded table holds an unbounded range tombstone; its point keys are bounded.
         let last = match hull.end.as_deref() {
             Some([last @ .., 0]) => last.to_vec(),
             Some(end) => end.to_vec(),
@@ -56,7 +56,7 @@ impl Axis {
         Some(Self { first, last, prefix_len, low, high })
     }
 
-    /// Where a key is, from 0 to the width.
+    /// Returns the position of a key, from 0 to the width.
     fn position(&self, key: &[u8]) -> f64 {
         let span = self.high - self.low;
         let share =
@@ -69,7 +69,7 @@ impl Axis {
         for (number, table) in run.tables.iter().enumerate() {
             let (start, end) = self.span(table);
             let shade = if number.is_multiple_of(2) { '█' } else { '▓' };
-            // A cell shows the table that begins in it first; every table shows somewhere.
+            // A cell shows the first table that starts in it, and every table gets a cell.
             for cell in cells.iter_mut().take(end).skip(start) {
                 *cell = shade;
             }
@@ -88,7 +88,7 @@ impl Axis {
     }
 }
 
-/// The eight bytes after the prefix, as a fraction.
+/// Reads the eight bytes after the prefix as a fraction.
 fn fraction(key: &[u8], prefix_len: usize) -> f64 {
     let mut bytes = [0; 8];
     for (byte, &of_key) in bytes.iter_mut().zip(key.iter().skip(prefix_len)) {

@@ -1,7 +1,7 @@
-//! The pyramid: a line for the memtables and one for each level.
+//! The pyramid: a line for the memtables and one per level.
 //!
-//! How long a bar may get follows the logarithm of the level's capacity, so that levels that grow
-//! by a factor grow by a step; how far it is filled follows the level's bytes. Runs are set apart.
+//! The width of a bar is logarithmic in the level's capacity, so a constant growth factor is a
+//! constant step; its fill is proportional to the level's bytes. Runs are separated.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use terrane_lab::human::{bytes, count, counted};
 const NARROWEST: usize = 8;
 const WIDEST: usize = 40;
 
-/// What flushes and compactions did, as far as the picture tells it.
+/// The counters of flushes and compactions that the picture shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     flushes: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// All of it since the database was opened.
+    /// Returns the counters since the database was opened.
     pub(crate) fn of(stats: &Stats) -> Self {
         Self {
             flushes: stats.flushes,
@@ -39,7 +39,7 @@ impl Work {
     }
 }
 
-/// One line of the pyramid.
+/// A line of the pyramid.
 struct Line {
     name: String,
     bar: String,
@@ -48,7 +48,7 @@ struct Line {
     about: String,
 }
 
-/// The tree, level by level; with the work that made it, where that is known.
+/// Draws a tree, level by level, with the work that made it if known.
 pub(crate) fn by_size(view: &TreeView, work: Option<Work>, paint: Paint) -> String {
     let lines = lines(view);
     let name_width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
@@ -75,7 +75,7 @@ pub(crate) fn by_size(view: &TreeView, work: Option<Work>, paint: Paint) -> Stri
     }
     if let Some(work) = work {
         let compacted = format!(
-            "↓ {} read {} and wrote {}; {} moved down as they were",
+            "↓ {} read {} and wrote {}; {} moved down unchanged",
             counted(work.compactions, "compaction"),
             bytes(work.compaction_bytes_read),
             bytes(work.compaction_bytes_written),
@@ -168,7 +168,7 @@ fn of(part: u64, whole: u64) -> String {
     format!("{} of {}", bytes(part), bytes(whole))
 }
 
-/// The width of a bar for `capacity`, on a logarithmic scale from the narrowest to the widest.
+/// Returns the width of a bar for `capacity`, on a logarithmic scale from the narrowest to the widest.
 fn bar_width(capacity: u64, smallest: u64, largest: u64) -> usize {
     let log = |bytes: u64| (bytes.max(1) as f64).ln();
     let span = log(largest) - log(smallest);
@@ -177,13 +177,13 @@ fn bar_width(capacity: u64, smallest: u64, largest: u64) -> usize {
     NARROWEST + (share.clamp(0.0, 1.0) * steps).round() as usize
 }
 
-/// At least one cell for anything that is there.
+/// Returns at least one cell for any bytes.
 fn filled_cells(part: u64, whole: u64, width: usize) -> usize {
     let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
     ((share * width as f64).round() as usize).max(usize::from(part > 0)).min(width)
 }
 
-/// The runs of a level beside each other, newest first, with a thin line between them.
+/// Draws the runs of a level, newest first, separated by a thin line.
 fn run_bar(level: &Level, capacity: u64, width: usize) -> String {
     let filled = filled_cells(level.size_bytes(), capacity, width);
     let mut cells = vec!['█'; filled];
@@ -191,7 +191,7 @@ fn run_bar(level: &Level, capacity: u64, width: usize) -> String {
     for run in level.runs.iter().skip(1).zip(&level.runs) {
         bytes_before += run.1.size_bytes();
         let at = filled_cells(bytes_before, level.size_bytes(), filled);
-        // A run that is too small for a cell of its own is not shown apart.
+        // A run too small for a cell is not shown separately.
         if let (true, Some(cell)) = (at > 0, cells.get_mut(at)) {
             *cell = '▐';
         }

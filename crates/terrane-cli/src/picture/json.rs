@@ -6,7 +6,7 @@ use terrane_policy::{Admission, Level, Run, TableInfo};
 
 use terrane_lab::json::{JsonBytes, SCHEMA};
 
-/// A tree, its levels newest first.
+/// A tree as JSON, its levels newest first.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonTree<'a> {
     schema: u32,
@@ -21,7 +21,7 @@ pub(crate) struct JsonTree<'a> {
     tables: usize,
     runs: usize,
     compactions: &'a [String],
-    /// Why writers are slowed down or stopped, if they are.
+    /// Why writers are delayed or stopped, if they are.
     pressure: Option<String>,
 }
 
@@ -45,7 +45,7 @@ struct JsonTable<'a> {
     table: u64,
     /// The first key, included.
     start: JsonBytes<'a>,
-    /// The end of the keys, not included; null for none.
+    /// The excluded end of the keys; null if unbounded.
     end: Option<JsonBytes<'a>>,
     bytes: u64,
     entries: u64,
@@ -56,7 +56,7 @@ struct JsonTable<'a> {
 }
 
 impl<'a> JsonTree<'a> {
-    /// A tree to be written.
+    /// Converts a tree.
     pub(crate) fn of(view: &'a TreeView) -> Self {
         let levels = view.shape.levels.iter().enumerate();
         Self {

@@ -98,7 +98,7 @@ fn cs265_loads_binary_pairs_and_keeps_them_in_a_database() {
     done(&["load", &again, &out], "");
     assert_eq!(done(&["cs265", "--db", &again], "r -10 10\n"), "-2:5 1:4 3:6\n");
     let (code, _, error) = run_to_end(&["load", &again, &file], "");
-    assert!(code == 1 && error.contains("4 bytes are no whole pair"), "{code} {error}");
+    assert!(code == 1 && error.contains("4 bytes are not a whole pair"), "{code} {error}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ fn a_batch_happens_as_a_whole_or_not_at_all() {
     assert_eq!(done(&["shell", &db], good), "ok\nok\na\t1\nb\t2\n");
     let (code, out, error) = run_to_end(&["shell", &db], "batch\nput c 3\nput d\nend\ncount\n");
     assert_eq!((code, &out[..]), (1, "2\n"));
-    assert!(error.contains("line 3: the form is 'put KEY VALUE'"), "{error}");
-    assert!(error.contains("line 4: nothing of the batch was written"), "{error}");
+    assert!(error.contains("line 3: usage: 'put KEY VALUE'"), "{error}");
+    assert!(error.contains("line 4: the batch was not written"), "{error}");
     let (code, out, error) = run_to_end(&["shell", &db], "batch\nput e 5\n");
     assert_eq!((code, &out[..]), (1, ""));
     assert!(error.contains("was not written"), "{error}");
@@ -36,7 +36,7 @@ fn every_command_of_a_script_answers_in_json() {
 {"key":{"hex":"ff"},"value":"x\ty"}
 {"schema":1,"entries":2}
 {"schema":1,"count":1}
-{"schema":1,"error":"'nonsense' is no command; 'help' lists them","line":7}
+{"schema":1,"error":"unknown command 'nonsense'; 'help' lists all commands","line":7}
 {"schema":1,"ok":true}
 {"schema":1,"count":0}
 "#

@@ -1,4 +1,4 @@
-//! Whether a change of design is worth what it takes.
+//! Whether a change of design pays for itself.
 
 use std::time::Duration;
 
@@ -11,38 +11,38 @@ use super::case::AdviceCase;
 use super::search::SearchResult;
 use crate::human;
 
-/// When a change is made.
+/// The conditions of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeTerms {
-    /// What it has to gain, as a part of the time of an operation.
+    /// The required gain, as a share of the time of an operation.
     pub gain: f64,
-    /// In what time it has to pay for itself.
+    /// The time in which it must pay for itself.
     pub within: Duration,
 }
 
-/// A change to the best design, what it takes, and whether it is to be made.
+/// A change to the best design, its cost, and whether to make it.
 #[derive(Debug, Clone)]
 pub struct ChangeDecision {
     /// The new design.
     pub design: Design,
     /// What the change would rewrite.
     pub forecast: Forecast,
-    /// The part of the time of an operation that it saves.
+    /// The share of the time of an operation that it saves.
     pub gain: f64,
-    /// How long the rewriting takes, in seconds.
+    /// Seconds of rewriting.
     pub seconds: f64,
-    /// OperationProfile after which it has paid for itself; `None` if it never does.
+    /// Operations after which it has paid for itself; `None` if it never does.
     pub payback: Option<f64>,
-    /// The time that these take; `None` if that is not known.
+    /// The seconds that these operations take, if known.
     pub payback_seconds: Option<f64>,
     /// Whether the change is worthwhile.
     pub is_worth: bool,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
 impl ChangeDecision {
-    /// The decision on the best design that was found.
+    /// Decides on the best design found.
     pub fn of(
         case: &AdviceCase,
         found: &SearchResult,
@@ -65,7 +65,7 @@ impl ChangeDecision {
         Ok(Self { design, forecast, gain, seconds, payback, payback_seconds, is_worth, reason })
     }
 
-    /// Makes the change if it is worth it.
+    /// Makes the change if it is worthwhile.
     pub fn apply(&self, keyspace: &Keyspace) -> Result<()> {
         if self.is_worth {
             keyspace.set_design(self.design.clone())?;
@@ -81,7 +81,7 @@ fn judge(
     terms: ChangeTerms,
 ) -> (bool, String) {
     if best.candidate.design == now.candidate.design {
-        return (false, "the present design is the best one that was found".into());
+        return (false, "the present design is the best one found".into());
     }
     if !now.exceeds.is_empty() && best.exceeds.is_empty() {
         return (true, format!("the present design exceeds a limit: {}", now.exceeds.join(", ")));
@@ -93,13 +93,13 @@ fn judge(
         return (false, format!("{name} would gain {percent}, less than {least:.0} %"));
     }
     if seconds <= 0.0 {
-        return (true, format!("{name} gains {percent}, and nothing has to be rewritten"));
+        return (true, format!("{name} gains {percent} without rewriting"));
     }
     let Some(payback) = payback_seconds else {
         return (
             false,
             format!(
-                "{name} would gain {percent}; when that has paid for the change is not known without --rate"
+                "{name} would gain {percent}; without --rate the time to pay for itself is unknown"
             ),
         );
     };
@@ -112,7 +112,7 @@ fn judge(
     (true, format!("{name} gains {percent} and {paid}"))
 }
 
-/// What two designs differ in, in words.
+/// Describes the differences between two designs.
 pub fn difference(case: &AdviceCase, one: &RankedDesign, other: &RankedDesign) -> String {
     advice::difference(&one.candidate.costs, &other.candidate.costs, &case.operations.shares)
 }

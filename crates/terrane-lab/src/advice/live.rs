@@ -1,4 +1,4 @@
-//! LiveAdvice for a database that is open, by what it has counted.
+//! Advice for an open database, from its counters.
 
 use anyhow::{Result, anyhow};
 use terrane::{Db, Keyspace, OperationCounts};
@@ -11,19 +11,19 @@ use super::question::{OPERATIONS_MIN, OperationProfile, RecordProfile};
 use super::report::{AdviceReport, WorkloadSource};
 use super::search::SearchResult;
 
-/// Designs that are played: someone waits.
+/// The most designs to simulate, because a user is waiting.
 const EFFORT: usize = 80;
 
-/// Designs that are told of.
+/// The number of designs to report.
 const TOLD: usize = 3;
 
-/// OperationWindow when operations are counted: the last advice, or the beginning.
+/// The operations since the last advice, or since the start.
 #[derive(Debug)]
 pub struct OperationWindow {
     counts: OperationCounts,
 }
 
-/// What came out.
+/// A piece of advice.
 #[derive(Debug)]
 pub struct LiveAdvice {
     case: AdviceCase,
@@ -48,15 +48,16 @@ impl LiveAdvice {
 }
 
 impl OperationWindow {
-    /// From now on.
+    /// Starts a window now.
     pub fn now(db: &Db) -> Self {
         Self { counts: db.operations() }
     }
 
-    /// Advises by what was done since, and begins to count anew.
+    /// Advises by the operations of the window, and starts a new one.
     ///
     /// # Errors
-    /// There is too little to go by: then counting goes on.
+    ///
+    /// If there are too few operations; the window then continues.
     pub fn advise(
         &mut self,
         db: &Db,
@@ -73,7 +74,7 @@ impl OperationWindow {
         })?;
         let machine = MachineModel::default();
         let records = RecordProfile::of_tree(&keyspace.tree().shape, &machine)
-            .ok_or_else(|| anyhow!("nothing was flushed yet, so there is no tree to advise on"))?;
+            .ok_or_else(|| anyhow!("no tree to advise on: nothing was flushed yet"))?;
         let now = keyspace.design();
         let case = AdviceCase {
             operations,

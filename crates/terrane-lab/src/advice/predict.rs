@@ -1,8 +1,7 @@
-//! What a design would cost, played by the simulator, which asks the policy that the engine asks.
+//! Predicts the costs of a design with the simulator, which uses the engine's policy.
 //!
-//! Amplification, runs and space are played where time plays no part: everything that is due is done
-//! before the next memtable is full. Whether writers would be held up is played on the machine, at a
-//! rate. The same world gives the same costs.
+//! Amplification, runs and space are simulated without time: all due work completes before the next
+//! memtable is full. Stalls are simulated on the machine, at a rate. The prediction is deterministic.
 
 use terrane::Design;
 use terrane_policy::advice::Costs;
@@ -18,43 +17,43 @@ const BUFFERS_MIN: f64 = 60.0;
 const BUFFERS_MAX: f64 = 1200.0;
 const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 
-/// Flushes that are played to see who is held up.
+/// The flushes of a simulation of stalls.
 const STALL_BUFFERS: f64 = 120.0;
 
-/// Writes a second where time plays no part; what looks at time alone is rare.
+/// Writes per second of a simulation without time; few decisions depend on time alone.
 const CALM: f64 = 1000.0;
 
-/// Tables that are told apart: more make the same decisions, later.
+/// The most tables to simulate; more lead to the same decisions, later.
 const TABLES_MAX: usize = 800;
 
-/// Moments that are looked at.
+/// The windows of a simulation.
 const WINDOWS: f64 = 96.0;
 
-/// What is written, and where.
+/// A workload and a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Keys that there are.
+    /// The number of keys.
     pub records: f64,
     /// Bytes of a key and its value.
     pub record_bytes: f64,
-    /// Which keys are updated.
+    /// The skew of updated keys.
     pub skew: Skew,
-    /// The part of writes that bring a new key.
+    /// The share of writes that insert a new key.
     pub inserts: f64,
-    /// Whether anything is written; what is only read has come to rest.
+    /// Whether there are writes; without them the tree is settled.
     pub writes: bool,
-    /// What things take.
+    /// The costs of operations.
     pub machine: MachineModel,
-    /// Where chance comes from.
+    /// The seed of the simulator.
     pub seed: u64,
 }
 
-/// What was played.
+/// A simulated design.
 #[derive(Debug, Clone)]
 pub struct PlayedDesign {
     /// The costs of the design.
     pub costs: Costs,
-    /// The tree in the end.
+    /// The final tree.
     tree: SimulatedTree,
 }
 
@@ -73,7 +72,7 @@ impl Scenario {
         }
     }
 
-    /// A machine that takes no time.
+    /// Returns a machine on which merges take no time.
     fn at_once(&self) -> MachineModel {
         let mut machine = MachineModel { budget: None, ..self.machine };
         (machine.costs.flush_seconds, machine.costs.merge_seconds) = (0.0, 0.0);
@@ -91,7 +90,7 @@ impl Scenario {
         (design.buffer_bytes as f64 / entry).max(1.0)
     }
 
-    /// Bytes that tables have for the records alone.
+    /// Returns the bytes of tables that hold each record once.
     fn valid_bytes(&self) -> f64 {
         self.records * (self.record_bytes + self.machine.costs.table_entry_bytes)
     }
@@ -105,13 +104,13 @@ fn buffers_max(design: &Design) -> f64 {
     if is_even { BUFFERS_MAX } else { BUFFERS_MAX_OF_RARE_MERGES }
 }
 
-/// What a design costs; `None` if its writers would wait for ever.
+/// Predicts the costs of a design; `None` if its writers would stall forever.
 pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     let mut setup = world.setup(design, world.at_once(), Arrival::Constant(CALM));
     let buffer = world.buffer_writes(design);
     let most = buffers_max(design);
     let (loaded, tree) = if world.records / buffer <= most {
-        // A load does not wait for arrivals: its pace is that of its writer.
+        // A load is a closed loop, limited by its writer.
         let mut load = setup.clone();
         load.machine.costs.write_seconds = 1.0 / CALM;
         load.window_seconds = world.records / CALM / WINDOWS;
@@ -122,7 +121,7 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
         if outcome.stuck.is_some() {
             return None;
         }
-        // What the first half writes goes into a tree of fewer levels.
+        // The first half of a load writes to a tree of fewer levels.
         let costs = of_windows(design, world, &outcome, outcome.windows.len() / 2);
         (Some(costs), tree)
     } else {
@@ -143,13 +142,13 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     let updated = of_windows(design, world, &outcome, outcome.windows.len() / 3);
     let costs = match loaded {
         Some(loaded) => blend(&loaded, &updated, world.inserts),
-        // New keys leave nothing behind that is out of date.
+        // Inserts leave no obsolete versions.
         None => Costs { space: 1.0 + (updated.space - 1.0) * (1.0 - world.inserts), ..updated },
     };
     Some(PlayedDesign { costs, tree })
 }
 
-/// What happened from some window on.
+/// Returns the costs from a window to the end.
 fn of_windows(
     design: &Design,
     world: &Scenario,
@@ -172,7 +171,7 @@ fn of_windows(
     let written = mean(&|window| window.write_amplification);
     let totals = &outcome.totals;
     let read = totals.read_bytes / (totals.flush_bytes + totals.merge_bytes).max(1.0);
-    // A load has not written all records yet when it is looked at.
+    // During a load, not all records are written yet.
     let last: f64 =
         windows.last().map_or(0.0, |window| window.level_bytes.iter().sum::<u64>() as f64);
     let is_load = last < 0.99 * world.valid_bytes();
@@ -190,7 +189,7 @@ fn of_windows(
     }
 }
 
-/// A tree that nothing is written to.
+/// Returns the costs of a tree without writes.
 fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesign {
     let levels = &tree.shape().levels;
     let levels: Vec<(f64, f64)> =
@@ -210,7 +209,7 @@ fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesi
     PlayedDesign { costs, tree }
 }
 
-/// Some of one and the rest of the other.
+/// Blends two costs.
 fn blend(one: &Costs, other: &Costs, part: f64) -> Costs {
     let mixed = |one: f64, other: f64| part * one + (1.0 - part) * other;
     Costs {
@@ -225,7 +224,7 @@ fn blend(one: &Costs, other: &Costs, part: f64) -> Costs {
     }
 }
 
-/// Writes a second that a design takes at most, in the long run.
+/// Returns the maximum writes per second of a design, in the long run.
 pub fn greatest_rate(design: &Design, world: &Scenario, played: &PlayedDesign) -> f64 {
     let setup = world.setup(design, world.machine, Arrival::Closed);
     let moved = world.record_bytes * (played.costs.written + played.costs.merged).max(1.0);
@@ -236,8 +235,8 @@ pub fn greatest_rate(design: &Design, world: &Scenario, played: &PlayedDesign) -
     outcome.rate_from(seconds / 4.0)
 }
 
-/// The part of the time for which writers are held up where so many writes come in a second, and the
-/// latency that 99 % of them do not exceed, in seconds.
+/// Returns the share of time for which writers stall at `rate` writes per second, and the 99th
+/// percentile of their latency in seconds.
 pub fn held_up(design: &Design, world: &Scenario, played: &PlayedDesign, rate: f64) -> (f64, f64) {
     let setup = world.setup(design, world.machine, Arrival::Constant(rate));
     let seconds = STALL_BUFFERS * world.buffer_writes(design) / rate;

@@ -1,4 +1,4 @@
-//! What there is to do, from a mix of operations or from what a database has counted.
+//! The workload, from a mix of operations or from the counters of a database.
 
 use std::time::Duration;
 use terrane_policy::TreeShape;
@@ -11,35 +11,35 @@ use terrane_workload::{Distribution, OperationKind, OperationMix};
 
 use crate::human;
 
-/// Entries of a scan where there is nothing to go by.
+/// The assumed entries of a scan.
 const SCAN_ENTRIES: f64 = 16.0;
 
-/// What a run costs a lookup: its range is looked at, and a line of its filter.
+/// The cost of a run to a lookup: a comparison with its range, and a cache line of its filter.
 const RUN_SECONDS: f64 = 0.1e-6;
 
-/// What a data block costs that is in memory: the index, the block, the key in it.
+/// The cost of a cached data block: the index, the block, the key in it.
 const BLOCK_SECONDS: f64 = 1e-6;
 
-/// What an entry of a scan costs.
+/// The cost of an entry of a scan.
 const SCAN_ENTRY_SECONDS: f64 = 0.1e-6;
 
-/// With fewer operations there is nothing to go by.
+/// The fewest operations that advice can be based on.
 pub const OPERATIONS_MIN: u64 = 1000;
 
-/// OperationProfile.
+/// The operations of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationProfile {
     /// The shares of the kinds of operations.
     pub shares: Shares,
-    /// The part of writes that bring a new key.
+    /// The share of writes that insert a new key.
     pub inserts: f64,
     /// The skew of updated keys.
     pub skew: Skew,
-    /// OperationProfile in a second; `None` if that is not known.
+    /// Operations per second, if known.
     pub rate: Option<f64>,
 }
 
-/// RecordProfile.
+/// The data of a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RecordProfile {
     /// The number of records.
@@ -49,7 +49,7 @@ pub struct RecordProfile {
 }
 
 impl OperationProfile {
-    /// The operations of a mix.
+    /// Returns the operations of a mix.
     pub fn of_mix(mix: &OperationMix, records: f64) -> Result<Self> {
         let (mut parts, mut inserts, mut entries) = ([0.0; 4], 0.0, 0.0);
         let mut skew = Skew::Uniform;
@@ -79,7 +79,7 @@ impl OperationProfile {
         Ok(Self { shares, inserts, skew, rate: None })
     }
 
-    /// What a database has counted; `None` if that is too little.
+    /// Returns the operations that a database counted; `None` if there are too few.
     pub fn counted(counts: &OperationCounts) -> Option<Self> {
         let all = counts.total();
         if all < OPERATIONS_MIN {
@@ -94,11 +94,11 @@ impl OperationProfile {
         let shares = Shares::new(parts.map(|count| count as f64), entries)?;
         let time = Duration::from_micros(counts.open_micros);
         let rate = Some(all as f64 / time.as_secs_f64().max(1e-3));
-        // Which of them bring a new key is not counted; in the long run most do not.
+        // Inserts are not counted separately; in the long run most writes are updates.
         Some(Self { shares, inserts: 0.0, skew: Skew::Uniform, rate })
     }
 
-    /// In words.
+    /// Describes the operations in words.
     pub fn sentence(&self) -> String {
         let percent = |share: f64| match share * 100.0 {
             whole if whole >= 9.95 => format!("{whole:.0}"),
@@ -108,15 +108,15 @@ impl OperationProfile {
         let mut words = Vec::new();
         if shares.writes > 0.0 {
             let new = match self.inserts {
-                part if part >= 1.0 => ", all of new keys".to_owned(),
-                part if part > 0.0 => format!(", {} % of them of new keys", percent(part)),
+                part if part >= 1.0 => ", all inserts".to_owned(),
+                part if part > 0.0 => format!(", {} % of them inserts", percent(part)),
                 _ => String::new(),
             };
             words.push(format!("{} % writes ({}{new})", percent(shares.writes), self.skew));
         }
         let kinds = [
-            (shares.found, "lookups of keys that are there".to_owned()),
-            (shares.missing, "lookups of keys that are not".to_owned()),
+            (shares.found, "lookups of existing keys".to_owned()),
+            (shares.missing, "lookups of missing keys".to_owned()),
             (shares.scans, format!("scans of {} entries", human::number(shares.scan_entries))),
         ];
         let kinds = kinds.into_iter().filter(|(share, _)| *share > 0.0);
@@ -137,7 +137,7 @@ fn skew_of(chosen: Distribution) -> Skew {
 }
 
 impl RecordProfile {
-    /// What a tree holds, as far as its tables tell: an entry each, but for what tombstones hide.
+    /// Estimates the records of a tree from its tables: one per entry, minus those that tombstones hide.
     pub fn of_tree(shape: &TreeShape, machine: &MachineModel) -> Option<Self> {
         let entries: u64 = shape.tables().map(|table| table.entries).sum();
         let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();
@@ -148,7 +148,7 @@ impl RecordProfile {
     }
 }
 
-/// What things take on a machine, where so many bytes of all data are in memory.
+/// Returns the prices of a machine on which `memory` bytes of the data are cached.
 pub fn prices(
     machine: &MachineModel,
     design: &Design,
@@ -185,13 +185,13 @@ mod tests {
         assert_eq!((inserts, skew), (0.25, Skew::Zipf(0.9)));
         assert_eq!(
             operations.sentence(),
-            "40 % writes (zipf(0.9), 25 % of them of new keys), 40 % lookups of keys that are there, \
-             10 % lookups of keys that are not, 10 % scans of 100 entries"
+            "40 % writes (zipf(0.9), 25 % of them inserts), 40 % lookups of existing keys, \
+             10 % lookups of missing keys, 10 % scans of 100 entries"
         );
     }
 
     #[test]
-    fn what_is_in_memory_is_not_read_from_the_device() {
+    fn cached_data_is_not_read_from_the_device() {
         let records = RecordProfile { count: 1e6, bytes: 100.0 };
         let design = "leveling".parse().unwrap();
         let block = |memory| prices(&MachineModel::default(), &design, records, memory).block;

@@ -1,4 +1,4 @@
-//! The catalogue, then designs near the best ones for as long as they get better.
+//! Searches the catalogue, then designs near the best ones while they improve.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,60 +8,59 @@ use terrane_policy::advice::{self, AdviceQuestion, DesignCandidate, RankedDesign
 
 use super::predict::{self, PlayedDesign, Scenario};
 
-/// How many of the best ones are gone on from.
+/// The number of best designs whose neighbours are tried.
 const BEAM: usize = 3;
 
-/// How many are played on the machine, to see who is held up.
+/// The number of designs whose stalls are simulated.
 const SHORTLIST: usize = 8;
 
-/// Designs of the same layout that are told of: more would say the same.
+/// The most reported designs of the same layout, because more would be redundant.
 const ALIKE_MAX: usize = 2;
 
-/// How many of the worst are told of.
+/// The number of worst designs to report.
 const WORST: usize = 3;
 
-/// Without a rate, who is held up is looked at with this part of the writes that the present design
-/// takes.
+/// Without a rate, stalls are simulated at this share of the present design's maximum.
 const PART_OF_GREATEST: f64 = 0.8;
 
-/// What was found.
+/// The designs found.
 #[derive(Debug, Clone)]
 pub struct SearchResult {
-    /// The design that there is.
+    /// The present design.
     pub now: RankedDesign,
-    /// The best, in order; `now` is among them if it is one of them.
+    /// The best designs, in order; they may include `now`.
     pub best: Vec<RankedDesign>,
-    /// The worst, the worst one first.
+    /// The worst designs, the worst first.
     pub worst: Vec<RankedDesign>,
-    /// Designs that were played.
+    /// The number of simulated designs.
     pub tried: usize,
-    /// Writes a second at which it was looked at who is held up; `None` if nothing is written.
+    /// Writes per second of the simulation of stalls; `None` without writes.
     pub rate: Option<f64>,
 }
 
-/// Where to look.
+/// A search.
 #[derive(Debug, Clone, Copy)]
 pub struct DesignSearch<'a> {
     /// The question that designs are ranked by.
     pub question: &'a AdviceQuestion,
     /// The workload and the machine.
     pub world: &'a Scenario,
-    /// Filter bits a key, on average.
+    /// Filter bits per key, on average.
     pub filter_bits: f64,
-    /// Writes a second; `None` for most of what the present design takes.
+    /// Writes per second; `None` for a share of the present design's maximum.
     pub rate: Option<f64>,
-    /// The most designs that are played.
+    /// The most designs to simulate.
     pub effort: usize,
 }
 
-/// A candidate with the tree that it was played on.
+/// A simulated candidate.
 struct PlayedCandidate {
     candidate: DesignCandidate,
     played: PlayedDesign,
 }
 
 impl DesignSearch<'_> {
-    /// Looks for designs that are better than `now`; `None` if that one cannot be played.
+    /// Searches for designs better than `now`; `None` if `now` cannot be simulated.
     pub fn run(
         &self,
         now: (&str, &Design),
@@ -98,7 +97,7 @@ impl DesignSearch<'_> {
         Some(self.finish(design, &tried, seen.len()))
     }
 
-    /// Plays designs, as many at a time as there are cores; in the order given in the end.
+    /// Simulates designs, one per core at a time, and appends the results in the given order.
     fn play(
         &self,
         designs: Vec<(String, Design)>,
@@ -138,7 +137,7 @@ impl DesignSearch<'_> {
         advice::rank(self.question, tried.iter().map(|one| one.candidate.clone()).collect())
     }
 
-    /// The best ones, with who is held up.
+    /// Selects the best designs and simulates their stalls.
     fn finish(&self, now: &Design, tried: &[PlayedCandidate], count: usize) -> SearchResult {
         let order = self.order(tried);
         let mut short: Vec<RankedDesign> = Vec::new();
@@ -147,7 +146,7 @@ impl DesignSearch<'_> {
                 let strategy = &ranked.candidate.design.strategy;
                 (strategy.eagerness.clone(), strategy.granularity.clone())
             };
-            // What differs in nothing that was played is not worth two lines.
+            // Designs with equal costs are reported once.
             if short.iter().any(|known| known.candidate.costs == one.candidate.costs) {
                 continue;
             }

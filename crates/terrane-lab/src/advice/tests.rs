@@ -1,5 +1,5 @@
-//! LiveAdvice held against the engine, by counts that are exact: bytes written to tables, and data
-//! blocks that lookups look into.
+//! Advice compared with the engine, by exact counts: bytes written to tables, and data blocks read by
+//! lookups.
 
 use std::sync::Arc;
 use terrane_policy::advice::{
@@ -130,7 +130,7 @@ fn check(mix: &str) {
         "{mix}\n{:?} {best:?}\n{:?} {middle:?}\n{} {:?} {bottom:?}",
         top.candidate, now.candidate.costs, worst.candidate.name, worst.candidate.costs
     );
-    // What is as good as the best may be measured a little better than it.
+    // A design as good as the best may measure slightly better.
     assert!(best.0 <= middle.0 * 1.02 && middle.0 < bottom.0, "{told}");
     let shares: Shares = case.operations.shares;
     if shares.writes > 0.7 {

@@ -1,4 +1,4 @@
-//! What the database holds, and how many bytes of it are live.
+//! The contents of the database, and its live bytes.
 
 use anyhow::Result;
 use terrane::Db;
@@ -6,15 +6,15 @@ use terrane_workload::{KeyOrder, KeySpace, OperationKind, RunOptions, Workload, 
 
 use super::plan::loads;
 
-/// Scanning more than this to count live bytes would take longer than people wait.
+/// The largest database to scan for live bytes; a larger one would take too long.
 const SCAN_BYTES_MAX: u64 = 2 << 30;
 
-/// What workloads have put into the database.
+/// The contents that workloads left in the database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contents {
-    /// How the loaded keys are ordered; `None` if not all keys are there.
+    /// The order of the loaded keys; `None` if some are missing.
     pub loaded: Option<KeyOrder>,
-    /// Keys were deleted, so that lookups may rightly find nothing.
+    /// Whether keys were deleted, so that lookups may find nothing.
     pub has_deletes: bool,
     live: Option<LiveBytes>,
 }
@@ -22,18 +22,18 @@ pub(super) struct Contents {
 /// Bytes of the keys and values that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveBytes {
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// How that is known: `workload` or `scan`.
+    /// How the number was determined: `workload` or `scan`.
     pub source: &'static str,
 }
 
 impl Contents {
-    /// Nothing.
+    /// An empty database.
     pub(super) const EMPTY: Self = Self { loaded: None, has_deletes: false, live: None };
 
-    /// What a database holds that was loaded before with the same options; `None` if it does not
-    /// look like it.
+    /// Detects the contents of a database loaded earlier with the same options; `None` if they do not
+    /// match.
     pub(super) fn found_in(db: &Db, run: &RunOptions) -> Result<Option<Self>> {
         for order in [run.key_order, KeyOrder::Hashed, KeyOrder::Ordered] {
             let keys = KeySpace::new(order, run.key_size_bytes, run.num)?;
@@ -44,7 +44,7 @@ impl Contents {
         Ok(None)
     }
 
-    /// What is there after a workload.
+    /// Returns the contents after a workload.
     pub(super) fn after(self, workload: Workload, run: &RunOptions) -> Self {
         let mut after = self;
         if loads(workload) {
@@ -66,17 +66,17 @@ impl Contents {
                 after.has_deletes |= run.mix.has(OperationKind::Delete);
                 after.live = None;
             }
-            // Overwriting changes what is live only where sizes differ.
+            // Overwriting changes the live bytes only if sizes differ.
             workload if workload.writes() && !has_one_size(run) => after.live = None,
-            // After deletes it also brings keys back.
+            // After deletes, overwriting also restores keys.
             workload if workload.writes() && after.has_deletes => after.live = None,
             _ => {}
         }
         after
     }
 
-    /// LiveBytes bytes: from what the workloads wrote where that is exact, else counted by a scan,
-    /// unless that would take long.
+    /// Returns the live bytes: from the workloads if exact, else by a scan, unless that would take
+    /// long.
     pub(super) fn live(&mut self, db: &Db) -> Result<Option<LiveBytes>> {
         if self.live.is_none() && db.stats().table_bytes <= SCAN_BYTES_MAX {
             let mut bytes = 0;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn live_bytes_are_known_where_every_write_is() {
+    fn live_bytes_are_known_if_every_write_is() {
         let live = |workloads: &[&str]| after(workloads).live.map(|live| live.bytes);
         assert_eq!(live(&["fillrandom"]), Some(116_000));
         assert_eq!(live(&["fillrandom", "overwrite", "readrandom", "ycsb-f"]), Some(116_000));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_is_known() {
+    fn loaded_keys_are_known() {
         assert_eq!(after(&["fillseq"]).loaded, Some(KeyOrder::Ordered));
         assert_eq!(after(&["fillseq", "fillrandom"]).loaded, Some(KeyOrder::Hashed));
         assert_eq!(after(&["fillsync"]).loaded, None);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_counts_what_is_live() {
+    fn a_scan_counts_live_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(dir.path()).unwrap();
         db.put("key", "value").unwrap();

@@ -1,4 +1,4 @@
-//! Progress of a workload, with a look at the engine: not only how far, but what is going on.
+//! Progress of a workload, with the state of the engine.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub(super) struct WorkloadMeter {
 }
 
 impl WorkloadMeter {
-    /// A bar for what `label` says.
+    /// Starts a bar with a label.
     pub(super) fn new(label: String, db: &Db) -> Self {
         Self { bar: progress::bar(1, label), db: db.clone(), before: db.stats() }
     }
 
-    /// Replaces the bar by a line on how it went.
+    /// Replaces the bar with a summary line.
     pub(super) fn done(&self, report: &Report, settled: Option<Duration>) {
         let rate = human::number(report.operations_per_second());
         let took = human::duration(Duration::from_secs_f64(report.seconds));

@@ -7,15 +7,14 @@ use terrane_workload::{MixOrder, OperationMix, RunOptions, Workload};
 use crate::error::usage;
 use crate::named_design::NamedDesign;
 
-/// What is run when no workload is asked for: writing, the three ways of reading, and the scan
-/// that shows what an ordered store is for.
+/// The default workloads: writing, three ways of reading, and an ordered scan.
 const WORKLOADS_DEFAULT: [&str; 5] =
     ["fillrandom", "readrandom", "readmissing", "seekrandom", "readseq"];
 
 /// A seek reads ten entries and costs as much as ten lookups.
 const SEEK_SHARE: u64 = 10;
 
-/// How many buffers the data should fill for a tree of several levels to grow from it.
+/// The buffers that the data should fill, so that the tree has several levels.
 const BUFFERS_WANTED: u64 = 24;
 
 /// The options of a benchmark, as a user gives them.
@@ -104,7 +103,7 @@ impl BenchPlan {
         Ok(plan)
     }
 
-    /// The options that a workload is run with.
+    /// Returns the options of a workload.
     pub fn run_of(&self, workload: Workload) -> RunOptions {
         let mut run = self.run.clone();
         if let (Workload::SeekRandom { .. }, None) = (workload, run.reads) {
@@ -113,7 +112,7 @@ impl BenchPlan {
         run
     }
 
-    /// Bytes of all keys and values that are loaded.
+    /// Returns the bytes of all keys and values that are loaded.
     pub fn data_bytes(&self) -> u64 {
         data_bytes(&self.run)
     }
@@ -146,17 +145,17 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
     let workloads = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
     if workloads.contains(&Workload::Settle) {
         return Err(usage(
-            "--workload: a database settles by itself after every workload that writes",
+            "--workload: omit 'settle'; the database settles after every workload that writes",
         ));
     }
     Ok(workloads)
 }
 
-/// The default design with its sizes made to fit the data.
+/// Returns the default design with its sizes scaled to the data.
 ///
-/// A million small entries fill two buffers of the default size, and two buffers are no tree. So
-/// all sizes are divided by the same power of two, until there are enough buffers for the levels
-/// that a larger database would have. For data that is large enough it is the default design.
+/// A million small entries fill only two buffers of the default size. All sizes are therefore divided
+/// by the same power of two until the tree has the levels of a larger database. Large data gets the
+/// default design itself.
 fn fitted(run: &RunOptions) -> Result<NamedDesign> {
     const SMALLEST_BUFFER: u64 = 256 << 10;
     let name = terrane_policy::catalogue::DEFAULT;

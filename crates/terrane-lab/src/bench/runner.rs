@@ -17,7 +17,7 @@ use crate::named_design::NamedDesign;
 use crate::progress;
 use terrane_workload::TerraneStore;
 
-/// A database in use by a benchmark.
+/// A database under benchmark.
 pub(super) struct WorkloadRunner<'a> {
     plan: &'a BenchPlan,
     design: &'a NamedDesign,
@@ -28,20 +28,20 @@ pub(super) struct WorkloadRunner<'a> {
     repetition: u32,
 }
 
-/// What came out of one design.
+/// The results of one design.
 pub struct DesignRun {
-    /// What it is called.
+    /// The name of the design.
     pub name: String,
-    /// A row for each workload.
+    /// A row per workload.
     pub rows: Vec<WorkloadRow>,
-    /// The tree in the end.
+    /// The final tree.
     pub view: TreeView,
-    /// What was done since the last load began.
+    /// The statistics since the last load began.
     pub stats: Stats,
 }
 
 impl<'a> WorkloadRunner<'a> {
-    /// Makes a database.
+    /// Creates a database.
     pub(super) fn open_new(
         plan: &'a BenchPlan,
         design: &'a NamedDesign,
@@ -53,7 +53,7 @@ impl<'a> WorkloadRunner<'a> {
         Ok(Self { plan, design, options, dir, store, contents: Contents::EMPTY, repetition: 1 })
     }
 
-    /// Opens a database that was loaded before.
+    /// Opens a database loaded earlier.
     pub(super) fn open_loaded(
         plan: &'a BenchPlan,
         design: &'a NamedDesign,
@@ -63,8 +63,8 @@ impl<'a> WorkloadRunner<'a> {
         let store = TerraneStore { db: options.open(&dir)? };
         let contents = Contents::found_in(&store.db, &plan.run)?.ok_or_else(|| {
             anyhow!(
-                "{} does not hold {} keys of {} bytes that a workload loaded; give --num and \
-                 --key-size as they were then",
+                "{} does not hold {} loaded keys of {} bytes; give the --num and --key-size that \
+                 it was loaded with",
                 dir.display(),
                 plan.run.num,
                 plan.run.key_size_bytes
@@ -73,7 +73,7 @@ impl<'a> WorkloadRunner<'a> {
         Ok(Self { plan, design, options, dir, store, contents, repetition: 1 })
     }
 
-    /// The same, as one of several repetitions.
+    /// Sets the number of the repetition.
     pub(super) fn repetition(self, repetition: u32) -> Self {
         Self { repetition, ..self }
     }
@@ -82,7 +82,7 @@ impl<'a> WorkloadRunner<'a> {
         &self.store.db
     }
 
-    /// Runs all workloads; tells of each row as it comes.
+    /// Runs all workloads, and passes each row to `on_row`.
     pub(super) fn run(
         mut self,
         on_row: &mut dyn FnMut(&WorkloadRow) -> Result<()>,
@@ -111,7 +111,7 @@ impl<'a> WorkloadRunner<'a> {
         self.design.design == self.db().design()
     }
 
-    /// Sees to it that a workload finds what it needs.
+    /// Loads the keys that a workload needs.
     fn prepare(&mut self, workload: Workload) -> Result<()> {
         if loads(workload) {
             return if self.contents == Contents::EMPTY { Ok(()) } else { self.start_over() };
@@ -129,7 +129,7 @@ impl<'a> WorkloadRunner<'a> {
         Ok(())
     }
 
-    /// An empty database in the place of the one there is.
+    /// Replaces the database with an empty one.
     fn start_over(&mut self) -> Result<()> {
         self.db().clone().close()?;
         interrupt::wait_if_ending();
@@ -160,7 +160,7 @@ impl<'a> WorkloadRunner<'a> {
         let stats = self.db().stats();
         let seconds = process::processor_seconds();
         let peak_memory_bytes = process::peak_memory_bytes();
-        // What was deleted before, and of what a mix deletes it knows itself.
+        // Counted before `contents` includes this workload, because a mix accounts for its own deletes.
         let wrong_answers = self.wrong_answers(&report);
         self.contents = self.contents.after(workload, &options);
         let live = self.contents.live(&self.store.db)?;
@@ -180,7 +180,7 @@ impl<'a> WorkloadRunner<'a> {
         }))
     }
 
-    /// Answers that cannot be right. After deletes a lookup may rightly find nothing.
+    /// Returns the number of wrong answers. After deletes, a lookup may find nothing.
     fn wrong_answers(&self, report: &Report) -> u64 {
         let missed = if self.contents.has_deletes { report.not_found } else { 0 };
         report.failures() - missed

@@ -1,5 +1,4 @@
-//! One experiment: workloads on one design, their rows as programs get them. What `terrane sweep`
-//! runs many of.
+//! One experiment of a sweep: workloads on one design, with their rows as JSON.
 
 use std::path::PathBuf;
 
@@ -21,10 +20,11 @@ pub struct BenchRun {
 }
 
 impl BenchRun {
-    /// The workloads, in order, on a design that is called `name` in the rows.
+    /// Returns an experiment of workloads, in order, on a design named `name` in the rows.
     ///
     /// # Errors
-    /// A workload cannot be run so.
+    ///
+    /// If a workload cannot run with these options.
     pub fn new(
         (name, design): (&str, Design),
         workloads: Vec<Workload>,
@@ -47,7 +47,7 @@ impl BenchRun {
         Ok(Self { plan })
     }
 
-    /// Operations of all workloads, and keys that are loaded.
+    /// Returns the operations of all workloads plus the loaded keys.
     pub fn operations(&self) -> u64 {
         let run = |workload: &Workload| workload.operations(&self.plan.run_of(*workload));
         let loads = self.plan.workloads.first().and_then(|first| first.loaded_by()).is_some();
@@ -55,7 +55,12 @@ impl BenchRun {
         self.plan.workloads.iter().map(run).sum::<u64>() + loaded
     }
 
-    /// Runs all of it in a new database in `dir`. The rows, and how many answers were wrong.
+    /// Runs the experiment in a new database in `dir`, and returns the rows and the number of wrong
+    /// answers.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
     pub fn run(&self, dir: PathBuf) -> Result<(Vec<Value>, u64)> {
         let mut rows = Vec::new();
         let mut wrong_answers = 0;

@@ -1,56 +1,56 @@
-//! What would help a design whose rate is not sustainable.
+//! Remedies for a rate that is not sustainable.
 //!
-//! From what writers waited for, as the engine counts it: a run that fails its criteria while
-//! writers waited for nothing was slowed by something else, and the advice says what to look at.
+//! They follow from the stalls that the engine counts. If a run fails its criteria without stalls, the
+//! cause lies elsewhere, and the suggestion says where to look.
 
 use terrane_workload::stability::{Load, TwoPhaseReport, Verdict};
 
-/// A cause that took less of the running phase than this is not what it failed for.
+/// A cause with a smaller share of the running phase did not fail the run.
 const SHARE_MIN: f64 = 0.002;
 
-/// One thing that would help, and why.
+/// A remedy and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suggestion {
-    /// What was found.
+    /// The cause.
     pub reason: &'static str,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
 const MERGES_BEHIND: Suggestion = Suggestion {
-    reason: "merges fall behind, so runs pile up until writers wait",
+    reason: "merges fall behind, so runs accumulate until writers stall",
     remedy: "scheduler=greedy, where whole levels are merged; a lower --utilization; a larger --budget, if there is one; a design that merges less (a smaller T with leveling, tiering, \
              a larger buffer); --compaction-threads where cores are idle; a higher limit of runs, \
-             if reads can bear it",
+             if reads tolerate it",
 };
 const FLUSHES_BEHIND: Suggestion = Suggestion {
-    reason: "flushes fall behind, so full write buffers pile up until writers wait",
+    reason: "flushes fall behind, so immutable memtables accumulate until writers stall",
     remedy: "more buffers (buffers=4) for short bursts; a lower --utilization or a faster device \
              if it lasts",
 };
 const SHAPE: Suggestion = Suggestion {
-    reason: "the design has writers wait for every compaction that is due",
-    remedy: "stall=runs, which has them wait only for what reads cannot bear",
+    reason: "the design stalls writers for every due compaction",
+    remedy: "stall=runs, which stalls writers only when reads would suffer",
 };
 const DELAYS: Suggestion = Suggestion {
-    reason: "writers are slowed down, as merges fall behind or by the design's max-rate",
-    remedy: "the same as for merges that fall behind; a higher delay, limit or max-rate",
+    reason: "writers are delayed because merges fall behind or by the design's max-rate",
+    remedy: "the remedies for merges that fall behind; a higher delay, limit or max-rate",
 };
 const ELSEWHERE: Suggestion = Suggestion {
-    reason: "writers waited for nothing that the engine counts",
-    remedy: "--calibrate tells whether the machine itself is to blame; a processing latency as \
-             long as the write latency points at the device or the log (--durability)",
+    reason: "the engine counted no stalls",
+    remedy: "--calibrate shows whether the machine is the cause; a processing latency as long \
+             as the write latency points at the device or the log (--durability)",
 };
 const BURSTS: Suggestion = Suggestion {
-    reason: "bursts bring more than the engine did at its best, so they queue however even it is",
-    remedy: "smaller or shorter bursts; or a --p99 as long as a burst may be waited for",
+    reason: "bursts exceed the maximum rate of the engine, so writes queue in any case",
+    remedy: "smaller or shorter bursts, or a --p99 that allows for them",
 };
 const NEVER_AT_REST: Suggestion = Suggestion {
-    reason: "more arrives than the engine did in the testing phase",
+    reason: "more writes arrive than the maximum of the testing phase",
     remedy: "a lower --utilization, or bursts with a lower mean",
 };
 
-/// What would help, the most important first; nothing if the rate is sustainable.
+/// Returns remedies, the most important first; none if the rate is sustainable.
 pub(super) fn of(
     report: &TwoPhaseReport,
     verdict: &Verdict,

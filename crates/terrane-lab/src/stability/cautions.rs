@@ -1,36 +1,36 @@
-//! Why a verdict may be worth less than it seems: a run shows no more than there was time for.
+//! What weakens a verdict: a run shows only what happened during it.
 
 use terrane_workload::stability::{PhaseReport, TwoPhaseReport};
 
 use crate::human;
 
-/// Runs that grew by more than a quarter and one, from the second quarter of the running phase to
-/// the last, may go on growing.
+/// If the runs grew by more than a quarter plus one, from the second quarter of the running phase to
+/// the last, they may keep growing.
 const GROWTH_FACTOR: f64 = 1.25;
 const GROWTH_RUNS: f64 = 1.0;
-/// A maximum that fell by more than a tenth within the testing phase was not one yet.
+/// If the rate fell by more than a tenth within the testing phase, it was not the maximum yet.
 const FALL_SHARE: f64 = 0.9;
-/// What of the write latency may be the driver's own error before that is said.
+/// The share of the write latency above which the driver's own error is reported.
 const DRIVER_SHARE: f64 = 0.25;
 
-/// Everything that the reader of the report should know.
+/// Returns the cautions of a report.
 pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
     let TwoPhaseReport { testing, running } = report;
     let mut cautions = Vec::new();
     if testing.counters.compactions == Some(0) {
         cautions.push(
-            "nothing was merged in the testing phase, so the maximum is that of flushes alone: \
+            "no merge ran in the testing phase, so the maximum is that of flushes alone: \
              longer phases, or a smaller buffer, show more"
                 .to_owned(),
         );
     } else if running.counters.compactions == Some(0) {
-        cautions.push("nothing was merged in the running phase; --running longer".to_owned());
+        cautions.push("no merge ran in the running phase; try a longer --running".to_owned());
     } else if let [above @ .., _last] = &running.counters.compactions_by_level[..]
         && above.last() == Some(&0)
     {
         cautions.push(
-            "nothing was merged into the last level in the running phase: the largest merges are \
-             still to come; --running longer"
+            "no merge into the last level ran in the running phase, so the largest merges are still \
+             due; try a longer --running"
                 .to_owned(),
         );
     }
@@ -49,8 +49,8 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
         && late > early * GROWTH_FACTOR + GROWTH_RUNS
     {
         cautions.push(format!(
-            "sorted runs were still growing, from {early:.1} to {late:.1} on average: what is \
-             sustained here may not last; --running longer tells"
+            "sorted runs were still growing, from {early:.1} to {late:.1} on average, so the rate may \
+             not last; try a longer --running"
         ));
     }
     let share = running.late.percentile_micros(99.0) / running.write.percentile_micros(99.0);
@@ -63,7 +63,7 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
     cautions
 }
 
-/// Writes a second in the two halves of what was measured.
+/// Returns the writes per second of the two halves of the phase.
 fn halves(phase: &PhaseReport) -> Option<(f64, f64)> {
     let windows = phase.timeline.windows(1.0);
     let measured: Vec<f64> = windows
@@ -99,7 +99,7 @@ mod tests {
         let told = cautions(|report| report.testing.counters.compactions = Some(0));
         assert!(told.len() == 1 && told[0].contains("flushes alone"), "{told:?}");
         let told = cautions(|report| report.running.counters.compactions = Some(0));
-        assert!(told.len() == 1 && told[0].contains("--running longer"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains("longer --running"), "{told:?}");
         let told = cautions(|report| report.running.counters.compactions_by_level = vec![3, 0, 0]);
         assert!(told.len() == 1 && told[0].contains("into the last level"), "{told:?}");
         let levels = |report: &mut TwoPhaseReport| {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_adds_to_latencies_is_said() {
+    fn the_error_of_the_driver_is_reported() {
         let told = cautions(|report| report.running.late = report.running.write.clone());
         assert!(told.len() == 1 && told[0].contains("the driver itself"), "{told:?}");
     }

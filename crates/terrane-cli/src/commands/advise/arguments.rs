@@ -23,73 +23,72 @@ const EXAMPLES: &str = "\
 Examples:
   terrane advise --mix 'update=80,get=20' --records 100M --record-size 1KiB
   terrane advise --mix 'insert=50,missing=50' --objective write=2 --max-space 1.3
-  terrane advise ./db                        (by what the database remembers of its operations)
+  terrane advise ./db                        (by the operations that the database recorded)
   terrane advise ./db --mix 'update=5,get=90,scan:16=5'
   terrane advise ./db --mix 'update=5,get=95' --rate 20K --apply --gain 15 --within 10min
-  terrane shell ./db -c '…' -c advise        (by what was counted since the shell began)
+  terrane shell ./db -c '…' -c advise        (by the operations since the shell started)
 
-The mix is that of `terrane bench`. A database counts what it is asked for and remembers it over its
-openings; what was done fades with time.";
+The mix is that of `terrane bench`. A database records its operations across openings; the counts
+decay over time.";
 
-/// Say which design suits a workload, what it gains and costs, and which designs to avoid.
+/// Rank designs for a workload: gains, costs, and designs to avoid
 ///
-/// Every design of the catalogue and designs near the best of them are played by the simulator, with
-/// the buffer, tables and filter memory of the present design.
+/// The simulator runs every design of the catalogue and designs near the best of them, with the
+/// buffer, tables and filter memory of the present design.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AdviseArgs {
-    /// A database: its design is the present one, its tables say how many records there are
+    /// A database, whose design is the present one and whose tables give the number of records
     pub(super) db: Option<PathBuf>,
 
     /// The keyspace
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     pub(super) keyspace: String,
 
-    /// OperationProfile in proportions, as for `terrane bench` [default: what the database remembers;
-    /// without one half writes, half reads, a bit of everything]
+    /// Operations and their proportions, as for `terrane bench` [default: the operations that the
+    /// database recorded; without a database, half writes and half reads of all kinds]
     #[arg(long, value_name = "SHARES")]
     pub(super) mix: Option<OperationMix>,
 
-    /// Records that there are [default: what the tables hold; 10M without a database]
+    /// The number of records [default: from the tables; 10M without a database]
     #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     records: Option<u64>,
 
-    /// Bytes of a key and its value [default: what the tables hold; 128 without a database]
+    /// Bytes of a key and its value [default: from the tables; 128 without a database]
     #[arg(long, value_name = "BYTES", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     record_size: Option<u64>,
 
-    /// The present design where there is no database; buffer, tables and blocks are kept
+    /// The present design, without a database; its buffer, tables and blocks are kept
     /// [default: balanced]
     #[arg(long, value_name = "SPEC", conflicts_with = "db")]
     design: Option<String>,
 
-    /// Filter bits a key, on average [default: those of the present design]
+    /// Filter bits per key, on average [default: those of the present design]
     #[arg(long, value_name = "BITS", value_parser = number_in(0.0..=64.0))]
     bits: Option<f64>,
 
-    /// Bytes of data that are in memory, in caches of the engine or the operating system
+    /// Bytes of data cached by the engine or the operating system
     #[arg(long, value_name = "BYTES", default_value = "512MiB", value_parser = bytes)]
     memory: u64,
 
-    /// What bytes and entries cost: a file that `terrane simulate calibrate` wrote
+    /// A file of constants that `terrane simulate calibrate` wrote
     #[arg(long, value_name = "FILE")]
     constants: Option<PathBuf>,
 
-    /// Operations that come in a second, to see who is held up and when a change has paid for itself
-    /// [default: as many as the database remembers; else four fifths of the writes that the present
-    /// design takes]
+    /// Operations per second, for predicting stalls and the payback of a change [default: the rate
+    /// that the database recorded; else four fifths of the writes that the present design sustains]
     #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX))]
     rate: Option<u64>,
 
-    /// Weights of time: write, lookup, range; and by what part space and stalls add to it
+    /// Weights of the times of writes, lookups and ranges, and penalties for space and stalls
     #[arg(long, value_name = "WEIGHTS", default_value_t)]
     objective: Objective,
 
-    /// The most bytes written to tables for each byte of the user
+    /// The most bytes written to tables per user byte
     #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_written: Option<f64>,
 
-    /// The most data blocks of a lookup
+    /// The most data blocks per lookup
     #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_lookup: Option<f64>,
 
@@ -97,11 +96,11 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_runs: Option<f64>,
 
-    /// The most bytes of tables for each byte of valid data
+    /// The most bytes of tables per byte of live data
     #[arg(long, value_name = "N", value_parser = number_in(0.0..=f64::INFINITY))]
     max_space: Option<f64>,
 
-    /// The greatest part of the time for which writers may be held up, 0 to 1
+    /// The largest share of time for which writers may stall, 0 to 1
     #[arg(long, value_name = "PART", value_parser = number_in(0.0..=1.0))]
     max_stalled: Option<f64>,
 
@@ -109,36 +108,36 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_p99: Option<Duration>,
 
-    /// The most designs that are played
+    /// The most designs to simulate
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = count_in::<u32>(1..=10_000))]
     effort: u32,
 
-    /// How many are told of
+    /// The number of designs to report
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_in::<usize>(1..=u64::MAX))]
     pub(super) top: usize,
 
-    /// Where chance comes from; the same seed gives the same advice
+    /// The seed of the simulator
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 
-    /// Give the database the best design if that gains enough and pays for itself in time
+    /// Change to the best design if it gains enough and pays for itself in time
     #[arg(long, requires = "db")]
     pub(super) apply: bool,
 
-    /// What a change has to gain, in percent of the time of an operation
+    /// The required gain of a change, in percent of the time of an operation
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = number_in(0.0..=100.0))]
     pub(super) gain: f64,
 
-    /// In what time a change has to pay for itself
+    /// The time in which a change must pay for itself
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
     pub(super) within: Duration,
 
-    /// Write an object for programs
+    /// Print a JSON object
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// Records where nothing else is known.
+/// The assumed data without a database.
 const RECORDS: f64 = 10e6;
 const RECORD_BYTES: f64 = 128.0;
 
@@ -151,8 +150,8 @@ impl AdviseArgs {
         self.constants.as_deref().map_or_else(|| Ok(MachineModel::default()), constants::read)
     }
 
-    /// What advice is asked on, where `held` is what a database holds, and `counted` what it was asked
-    /// for, if there is no mix.
+    /// Returns the question; `held` is the data of the database, `counted` its operations if the user
+    /// gave no mix.
     pub(super) fn case(
         &self,
         now: Design,

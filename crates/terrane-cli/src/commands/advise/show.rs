@@ -18,8 +18,11 @@ pub(in crate::commands) fn advice(
 ) -> io::Result<()> {
     let paint = Paint::stdout();
     let AdviceReport { case, found, .. } = report;
-    let assumed =
-        if report.source == WorkloadSource::Assumed { ", as no --mix was given" } else { "" };
+    let assumed = if report.source == WorkloadSource::Assumed {
+        " (assumed; no --mix was given)"
+    } else {
+        ""
+    };
     writeln!(out, "operations  {}{assumed}", case.operations.sentence())?;
     if let WorkloadSource::Recorded(count) = report.source {
         let all = human::counted(count, "operation");
@@ -27,12 +30,12 @@ pub(in crate::commands) fn advice(
         let second = human::counted(rate.round() as u64, "operation");
         writeln!(
             out,
-            "            by the last {all} that the database remembers, {second} a second"
+            "            by the last {all} that the database recorded, {second} per second"
         )?;
     }
     writeln!(
         out,
-        "data        {} of {} B: {}, of which {} may be in memory; {} filter bits a key",
+        "data        {} of {} B: {}, of which {} may be in memory; {} filter bits per key",
         human::counted(case.records.count as u64, "record"),
         human::number(case.records.bytes),
         human::bytes((case.records.count * case.records.bytes) as u64),
@@ -41,10 +44,10 @@ pub(in crate::commands) fn advice(
     )?;
     if let Some(rate) = found.rate {
         let writes = human::number(rate);
-        writeln!(out, "held up     is told for {writes} writes a second")?;
+        writeln!(out, "stalls      are for {writes} writes per second")?;
     }
     if case.records.count * case.records.bytes < case.now.buffer_bytes as f64 {
-        writeln!(out, "            that fits into one memtable: any design does")?;
+        writeln!(out, "            that fits in one memtable, so any design works")?;
     }
     writeln!(out, "now         {}", brief(&case.now))?;
     writeln!(out, "tried       {}\n", human::counted(found.tried as u64, "design"))?;
@@ -64,7 +67,7 @@ fn costs_table(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()>
         ("missing", Align::Right),
         ("runs", Align::Right),
         ("space ×", Align::Right),
-        ("held up", Align::Right),
+        ("stalled", Align::Right),
         ("p99", Align::Right),
     ];
     let mut table = table(&headers);
@@ -91,7 +94,7 @@ fn shown<'a>(report: &AdviceReport<'a>) -> &'a [RankedDesign] {
 }
 
 fn differences(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
-    writeln!(out, "\n{}", paint.bold("beside the present design"))?;
+    writeln!(out, "\n{}", paint.bold("compared with the present design"))?;
     for (number, one) in shown(report).iter().enumerate() {
         let beside = if one.candidate.design == report.case.now {
             "this is the present design".to_owned()
@@ -127,7 +130,7 @@ fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::R
         let done = if decision.is_worth {
             format!("the design is now {text}; compactions change the tree from here on")
         } else {
-            "the design stays as it is".to_owned()
+            "the design is unchanged".to_owned()
         };
         return writeln!(out, "{done}");
     }
@@ -139,11 +142,11 @@ fn change(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::R
     }
 }
 
-/// What a change takes.
+/// Formats the cost of a change.
 fn cost(decision: &ChangeDecision) -> String {
     let forecast = &decision.forecast;
     if forecast.jobs == 0 {
-        return "the tree satisfies the design as it is: nothing to rewrite".into();
+        return "the tree satisfies the design already: nothing to rewrite".into();
     }
     let payback = decision.payback.map_or(String::new(), |operations| {
         format!(", paid for by {}", human::counted(operations.ceil() as u64, "operation"))
@@ -156,7 +159,7 @@ fn cost(decision: &ChangeDecision) -> String {
     )
 }
 
-/// A name, or what tells designs without one apart most.
+/// Returns the name of a design, or its main settings if it has none.
 fn label(ranked: &RankedDesign) -> String {
     let strategy = &ranked.candidate.design.strategy;
     match ranked.candidate.name.contains(' ') {
@@ -165,7 +168,7 @@ fn label(ranked: &RankedDesign) -> String {
     }
 }
 
-/// A label for each; those of which two would be the same go on with what tells them apart.
+/// Labels designs; equal labels are extended by the settings that differ.
 fn labels(all: &[&RankedDesign]) -> Vec<String> {
     let settings = |ranked: &RankedDesign| ranked.candidate.design.settings();
     let unique = |one: &&RankedDesign| {

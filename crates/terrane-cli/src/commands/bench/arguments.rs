@@ -21,11 +21,11 @@ Workloads:
   mix
 
 A mix names kinds of operation and their proportions, KIND=SHARE[@DISTRIBUTION]:
-  insert   a new key; @uniform, @normal[:DEVIATION] or @zipf[:THETA] is where keys lie
-  update   a key that is there; @D is how it is chosen, as with --distribution
-  get      a key that is there          missing  a key that never was, or was deleted
-  scan:N   N entries from a key on      scan:P%  P percent of the loaded keys from a key on
-  delete   a key that is there
+  insert   a new key; @uniform, @normal[:DEVIATION] or @zipf[:THETA] distributes the keys
+  update   an existing key, chosen by @D as with --distribution
+  get      an existing key              missing  a key that never existed or was deleted
+  scan:N   N entries from a key         scan:P%  P percent of the loaded keys from a key
+  delete   an existing key
 Shares need not add up to 100. --num keys are loaded first, then --reads operations are done.
 
 Examples:
@@ -40,23 +40,23 @@ Examples:
                 --design leveling --design tiering
   terrane bench --memtable btree --memtable vector --num 140K";
 
-/// Run workloads on one or more designs, and compare them.
+/// Run workloads on one or more designs, and compare them
 ///
-/// Without arguments: a million random writes and then random reads, seeks and a scan go through
-/// an LSM tree in a temporary directory, which is removed in the end.
+/// Without arguments, this runs a million random writes, then random reads, seeks and a scan on an
+/// LSM tree in a temporary directory, which it removes afterwards.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(super) command: Option<BenchCommand>,
 
-    /// Measure memtables alone, without log and files: such as `vector` or
-    /// `hash-skiplist(prefix=6,buckets=100000)`; give several to compare them. Keys are numbers in
-    /// decimal; of --num entries, --reads lookups [default: 200] come during the last quarter
+    /// Measure a memtable alone, without log and files, such as `vector` or
+    /// `hash-skiplist(prefix=6,buckets=100000)`; repeat to compare several. Keys are decimal
+    /// numbers; --reads lookups [default: 200] run during the last quarter of --num inserts
     #[arg(long, value_name = "KIND", conflicts_with_all = ["design", "workload", "db", "threads"])]
     pub(super) memtable: Vec<MemtableKind>,
 
-    /// Write the latency of every operation of --memtable to a file: kind, operation, number,
+    /// Write the latency of every --memtable operation to a file: kind, operation, number,
     /// nanoseconds
     #[arg(long, value_name = "FILE", requires = "memtable")]
     pub(super) series: Option<PathBuf>,
@@ -66,16 +66,16 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) workload: Vec<String>,
 
-    /// Operations of several kinds in proportions, see below; what the workload `mix` does
+    /// The operations of the workload `mix` and their proportions, see below
     /// [default: insert=25,update=20,delete=5,get=30,missing=10,scan:16=10]
     #[arg(long, value_name = "SHARES", conflicts_with = "memtable")]
     pub(super) mix: Option<OperationMix>,
 
-    /// Do the kinds of a mix one after the other, in their order, instead of interleaved
+    /// Run the kinds of a mix one after the other instead of interleaved
     #[arg(long, conflicts_with = "memtable")]
     pub(super) serial: bool,
 
-    /// Run everything so many times, the designs in turn; medians are compared
+    /// Repeat N times, alternating designs, and compare medians
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "memtable",
           value_parser = count_in::<u32>(1..=100))]
     pub(super) repeat: u32,
@@ -84,8 +84,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", default_value = "1M", value_parser = count_in::<u64>(1..=u64::MAX))]
     pub(super) num: u64,
 
-    /// Operations of workloads that read, and of mixes [default: as many as --num; seekrandom a
-    /// tenth]
+    /// Operations of reading workloads and mixes [default: the value of --num; a tenth of it for
+    /// seekrandom]
     #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=u64::MAX), visible_alias = "operations")]
     pub(super) reads: Option<u64>,
 
@@ -97,35 +97,34 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "B", default_value = "100", value_parser = value_size)]
     pub(super) value_size: ValueSize,
 
-    /// The share of a value that repeats itself, 0 to 1; what a compressor can save
+    /// The compressible share of a value, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = number_in(0.0..=1.0))]
     pub(super) compressibility: f64,
 
-    /// Client threads, which share the operations
+    /// Client threads; they share the operations
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     pub(super) threads: u32,
 
-    /// Entries of a batch of fillbatch
+    /// Entries per batch of fillbatch
     #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=1_000_000))]
     pub(super) batch: Option<u32>,
 
-    /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; give several
-    /// to compare them [default: balanced, its sizes made to fit the data]
+    /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; repeat to
+    /// compare several [default: balanced, with sizes scaled to the data]
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// How keys are chosen: uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA, latest:THETA or
-    /// sequential
-    /// [default: what the workload is known for]
+    /// The distribution of keys: uniform, normal:DEVIATION, zipf:THETA, ycsb-zipf:THETA,
+    /// latest:THETA or sequential [default: the workload's own]
     #[arg(long, value_name = "D")]
     pub(super) distribution: Option<Distribution>,
 
-    /// Where all choices come from; the same seed makes the same choices
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
-    /// The directory of the databases, instead of a temporary one; removed in the end unless
-    /// --keep is given or a database was there before
+    /// The directory of the databases [default: a temporary one]; removed afterwards unless --keep
+    /// is given or it held a database already
     #[arg(long, value_name = "DIR")]
     pub(super) db: Option<PathBuf>,
 
@@ -133,11 +132,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, requires = "db")]
     pub(super) keep: bool,
 
-    /// Print an object a line for programs
+    /// Print a JSON object per line
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Tell of every flush and compaction, with its reason, on standard error as it happens
+    /// Report every flush and compaction, with its reason, on standard error
     #[arg(long)]
     pub(super) events: bool,
 
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_benchmarks_are_rejected() {
         for arguments in [
             &["--workload", "fillrandomly"][..],
             &["--workload", "settle"],

@@ -10,7 +10,7 @@ use crate::exit::{Exit, usage};
 use crate::output::write_document;
 use terrane_lab::quantity::{count, count_in, number_in};
 
-/// Which paper.
+/// A paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Paper {
     /// Anatomy of the LSM Memory Buffer (`DBTest` 2024)
@@ -25,31 +25,31 @@ pub(super) enum Paper {
     Dent,
 }
 
-/// Measure what a paper says, and tell whether it holds here
+/// Measure and check the claims of a paper
 #[derive(Debug, Clone, Args)]
 pub(super) struct ClaimsArgs {
     /// The paper
     #[arg(value_enum)]
     paper: Paper,
 
-    /// Sizes, as a share of the paper's
+    /// Scale sizes by this factor
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = number_in(0.001..=100.0))]
     scale: f64,
 
-    /// Every operation is taken at its best of so many rounds; whole runs at the median of them
+    /// Rounds: operations count at their best, whole runs at their median
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_in::<usize>(1..=1000))]
     rounds: usize,
 
-    /// Numbers of threads, with commas, of flodb and memtables
+    /// Numbers of threads, separated by commas, for flodb and memtables
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
           value_parser = count_in::<u32>(1..=1024))]
     threads: Vec<u32>,
 
-    /// Where all choices come from; the same seed makes the same choices
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 
-    /// Dent's own program, built, to run beside ours
+    /// Dent's own program, built, to run in turns with ours
     #[arg(long, value_name = "PROGRAM")]
     beside: Option<PathBuf>,
 

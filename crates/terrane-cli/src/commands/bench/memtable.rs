@@ -1,4 +1,4 @@
-//! `terrane bench --memtable`: the structure alone, without log, files and threads.
+//! `terrane bench --memtable`: memtables alone, without log, files and threads.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,10 +19,10 @@ use terrane_lab::json::{SCHEMA, write_line};
 const LOOKUPS: u64 = 200;
 const LOOKUPS_AFTER: f64 = 0.75;
 
-/// Every operation is taken at its best of so many.
+/// Repetitions, of which each operation counts at its fastest.
 const ROUNDS: usize = 3;
 
-/// What came out for one kind.
+/// The results of one kind.
 #[derive(Serialize)]
 struct Row {
     schema: u32,
@@ -35,7 +35,7 @@ struct Row {
     lookups: Latency,
 }
 
-/// Nanoseconds.
+/// Latencies in nanoseconds.
 #[derive(Serialize)]
 struct Latency {
     mean: f64,
@@ -67,11 +67,11 @@ impl Row {
     }
 }
 
-/// Measures the kinds that are asked for.
+/// Measures the requested kinds.
 pub(super) fn run(args: &BenchArgs) -> Result<Exit> {
     let count = usize::try_from(args.num).unwrap_or(usize::MAX);
     if !(1..=100_000_000).contains(&count) {
-        return Err(usage("--num of a memtable alone is 1 to 100M"));
+        return Err(usage("--num with --memtable must be 1 to 100M"));
     }
     let points = usize::try_from(args.reads.unwrap_or(LOOKUPS)).unwrap_or(usize::MAX).min(count);
     // A key has up to 10 bytes.

@@ -7,7 +7,7 @@ use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
 use crate::terminal::Paint;
 use terrane_lab::human;
 
-/// What the columns mean, and what one should know of these numbers.
+/// Prints the meaning of the columns, and caveats about the numbers.
 pub(super) fn notes(
     out: &mut impl Write,
     plan: &BenchPlan,
@@ -16,8 +16,7 @@ pub(super) fn notes(
 ) -> io::Result<()> {
     let rows = || finished.iter().flat_map(|one| &one.rows);
     let mut notes = vec![
-        "write amp: bytes written to tables for each byte that the user wrote, settling included"
-            .to_owned(),
+        "write amp: bytes written to tables per byte the user wrote, settling included".to_owned(),
         "read amp: data blocks looked into for each key looked up · space amp: table bytes beyond \
          the live ones, for each live byte"
             .to_owned(),
@@ -25,7 +24,7 @@ pub(super) fn notes(
     let mut sampled: Vec<String> = Vec::new();
     for row in rows().filter(|row| row.operations_per_sample > 1) {
         let note = format!(
-            "{}: latencies are those of {} operations",
+            "{}: each latency covers {} operations",
             row.workload, row.operations_per_sample
         );
         if !sampled.contains(&note) {
@@ -55,7 +54,7 @@ pub(super) fn notes(
     notes.iter().try_for_each(|note| writeln!(out, "{}", paint.dim(note)))
 }
 
-/// What the cache did not have, by level.
+/// Describes the cache misses, by level.
 fn misses_note(row: &WorkloadRow) -> Option<String> {
     let misses = row.work.cache_misses;
     if misses.data + misses.index + misses.filter == 0 {
@@ -76,7 +75,7 @@ fn misses_note(row: &WorkloadRow) -> Option<String> {
     ))
 }
 
-/// Why there were no compactions, if there were none.
+/// Explains a run without compactions.
 fn uncompacted_note(plan: &BenchPlan, one: &DesignRun) -> Option<String> {
     if one.stats.flushes == 0 || one.stats.compactions + one.stats.trivial_moves > 0 {
         return None;
@@ -84,14 +83,14 @@ fn uncompacted_note(plan: &BenchPlan, one: &DesignRun) -> Option<String> {
     let design = plan.designs.iter().find(|candidate| candidate.name == one.name);
     let is_manual = design.is_some_and(|candidate| candidate.design.strategy.is_manual());
     let why = if is_manual {
-        "nothing is compacted unless it is asked for, as its trigger says"
+        "its trigger compacts nothing until requested"
     } else {
-        "nothing has been compacted yet; a longer run shows more"
+        "no compaction was due; a longer run shows more"
     };
     Some(format!("{}: {why}", one.name))
 }
 
-/// What was asked for around the page cache, and went through it.
+/// Reports tables for which direct I/O was refused.
 pub(super) fn refused(name: &str, tables: u64) -> Option<String> {
     (tables > 0).then(|| {
         format!(
@@ -108,7 +107,7 @@ fn live_note(name: &str, row: &WorkloadRow) -> Option<String> {
     let (tables, bytes) = (human::bytes(row.table_bytes), human::bytes(live.bytes));
     let source = match live.source {
         "scan" => "counted by a scan",
-        _ => "known from what was written",
+        _ => "computed from the writes",
     };
     Some(format!("{name}: {tables} of tables for {bytes} live, {source}"))
 }

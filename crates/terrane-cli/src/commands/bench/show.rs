@@ -1,4 +1,4 @@
-//! Header, table and pictures for people.
+//! Header, tables and pictures.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::terminal::Paint;
 use terrane_lab::human;
 use terrane_lab::machine::Machine;
 
-/// Runs are drawn along the axis of keys if there are no more than this; more are no picture.
+/// The most runs to draw along the axis of keys; more would be unreadable.
 const RUNS_DRAWN_MAX: usize = 24;
 
-/// What is about to be run, and on what.
+/// Prints the benchmark and the machine.
 pub(super) fn header(out: &mut impl Write, plan: &BenchPlan, machine: &Machine) -> io::Result<()> {
     let paint = Paint::stdout();
     let run = &plan.run;
@@ -41,7 +41,7 @@ pub(super) fn header(out: &mut impl Write, plan: &BenchPlan, machine: &Machine) 
     out.flush()
 }
 
-/// The tables and what they mean.
+/// Prints the tables and their notes.
 pub(super) fn results(
     out: &mut impl Write,
     plan: &BenchPlan,
@@ -64,7 +64,7 @@ pub(super) fn results(
     notes(out, plan, finished, paint)
 }
 
-/// A picture of each tree, and what to do next.
+/// Draws each tree, and suggests next commands.
 pub(super) fn trees(
     out: &mut impl Write,
     plan: &BenchPlan,
@@ -75,7 +75,7 @@ pub(super) fn trees(
         writeln!(out, "\n{}", paint.bold(&format!("The tree of {}", one.name)))?;
         write!(out, "{}", by_size(&one.view, Some(Work::of(&one.stats)), paint))?;
         if (1..=RUNS_DRAWN_MAX).contains(&one.view.shape.run_count()) {
-            writeln!(out, "\n{}", paint.dim("its tables by key, a line a sorted run"))?;
+            writeln!(out, "\n{}", paint.dim("its tables by key, one line per sorted run"))?;
             write!(out, "{}", by_key(&one.view, paint))?;
         }
     }
@@ -101,7 +101,7 @@ fn promise(durability: terrane::Durability) -> &'static str {
     }
 }
 
-/// Rows grouped by workload, so that designs stand below each other.
+/// Prints the rows grouped by workload, so that designs are adjacent.
 fn figures(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
     let several = finished.len() > 1;
     let mut headers = vec![("workload", Align::Left)];
@@ -128,7 +128,7 @@ fn figures(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
     Ok(())
 }
 
-/// The kinds of operation of mixes, if there are any.
+/// Prints the kinds of operation of mixes, if any.
 fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(|row| !row.kinds.is_empty());
     if rows().next().is_none() {
@@ -158,7 +158,7 @@ fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Res
     lines(&table).try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// What compactions did, where there were any.
+/// Prints the work of compactions, if any.
 fn compactions(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
     let has_some = |row: &&WorkloadRow| row.compactions + row.work.move_compactions > 0;
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(has_some);

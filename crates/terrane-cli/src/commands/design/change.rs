@@ -1,8 +1,7 @@
-//! `terrane design set`: gives a database another design, tells first what that will cost, and how
-//! far it is while it waits.
+//! `terrane design set`: forecasts the cost of a change of design, makes it, and shows its progress.
 //!
-//! A tree between two designs is a valid tree of both, so to cancel is to set the design back that
-//! was there before: what was rewritten stays.
+//! A tree between two designs is valid under both, so cancelling only restores the previous design;
+//! rewritten tables stay.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,20 +21,20 @@ use terrane_lab::quantity::rate;
 use terrane_lab::spec;
 use terrane_lab::{human, progress};
 
-/// How often progress is looked at, and a wish to cancel.
+/// The interval of checks for progress and cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is changed, and how.
+/// Change the design of a database
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SetArgs {
     /// The directory of the database
     db: PathBuf,
 
-    /// The design, or @FILE with one as TOML
+    /// The new design, or @FILE with one as TOML
     #[arg(required_unless_present = "undo", conflicts_with = "undo")]
     design: Option<String>,
 
-    /// Set the design that was there before the last change
+    /// Restore the design from before the last change
     #[arg(long)]
     undo: bool,
 
@@ -43,16 +42,16 @@ pub(crate) struct SetArgs {
     #[arg(long, value_name = "NAME", default_value = open::DEFAULT_KEYSPACE)]
     keyspace: String,
 
-    /// Only tell what the change would cost
+    /// Only print what the change would cost
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not end before the tree satisfies the design; Ctrl-C sets the design back
+    /// Wait until the tree satisfies the design; Ctrl-C restores the previous one
     #[arg(long, conflicts_with = "dry_run")]
     converge: bool,
 
-    /// Bytes a second that compactions may read and write again, such as 50MiB, for the time that is
-    /// told [default: what the last ones did]
+    /// The bytes per second of compactions, such as 50MiB, for the forecast of the time
+    /// [default: the rate of the last compactions]
     #[arg(long, value_name = "BYTES", value_parser = rate)]
     budget: Option<u64>,
 }
@@ -80,11 +79,11 @@ struct JsonForecast<'a> {
     is_complete: bool,
 }
 
-/// How fast compactions are taken to be.
+/// The assumed speed of compactions.
 #[derive(Debug, Clone, Copy)]
 enum Rate {
     Budget(f64),
-    /// That of so many compactions.
+    /// The rate of this many recent compactions.
     Measured(f64, usize),
     Unknown,
 }
@@ -99,7 +98,7 @@ impl Rate {
 }
 
 impl SetArgs {
-    /// Tells what it costs, and does it.
+    /// Prints the forecast, and makes the change.
     pub(super) fn run(&self, json: bool) -> Result<Exit> {
         if self.dry_run {
             let db = Db::open_read_only(&self.db)?;
@@ -112,7 +111,7 @@ impl SetArgs {
         let db = open::existing(&self.db)?;
         let done =
             open::keyspace(&db, &self.keyspace).and_then(|keyspace| self.set(&db, &keyspace, json));
-        // A wait that was cancelled has closed it.
+        // A cancelled wait has closed the database already.
         let closed = db.close();
         let exit = done?;
         if exit == Exit::Done {
@@ -121,15 +120,12 @@ impl SetArgs {
         Ok(exit)
     }
 
-    /// The design that is asked for.
+    /// Returns the requested design.
     fn wanted(&self, keyspace: &Keyspace) -> Result<Design> {
         match &self.design {
             Some(text) => spec::parse(text),
             None => keyspace.design_before().ok_or_else(|| {
-                anyhow!(
-                    "there is nothing to undo: keyspace '{}' never had another design",
-                    self.keyspace
-                )
+                anyhow!("nothing to undo: keyspace '{}' never had another design", self.keyspace)
             }),
         }
     }
@@ -140,13 +136,13 @@ impl SetArgs {
         if !json {
             self.tell(&design, &forecast, false, json)?;
         }
-        // From here on Ctrl-C cancels, and does not end the program between two steps.
+        // From here on Ctrl-C cancels instead of ending the program between two steps.
         let cancellable = self.converge.then(Cancellable::begin);
         keyspace.set_design(design.clone())?;
         let is_cancelled = cancellable.is_some() && !converge(db, &forecast)?;
         if is_cancelled {
             keyspace.set_design(before)?;
-            // Gives up what is being merged.
+            // Closing aborts running compactions.
             db.clone().close()?;
         }
         if json {
@@ -154,7 +150,7 @@ impl SetArgs {
         } else if is_cancelled {
             let _ = writeln!(
                 io::stderr(),
-                "cancelled: the design is the one from before; what was rewritten stays"
+                "cancelled: the previous design is restored; rewritten tables stay"
             );
         }
         Ok(if is_cancelled { Exit::Interrupted } else { Exit::Done })
@@ -217,24 +213,24 @@ impl SetArgs {
         writeln!(out, "{}", line("blocks read for a missing key", &blocks))?;
         writeln!(out, "{}", line("space amplification, at most", &space))?;
         if forecast.bytes_rewritten > 0 {
-            // Most of what is dropped may be in the last run.
+            // The last run may hold most of the entries that are dropped.
             writeln!(
                 out,
-                "what is overwritten or deleted is dropped on the way: that is not known before"
+                "an upper bound: overwritten and deleted entries are dropped on the way"
             )?;
         }
         Ok(())
     }
 }
 
-/// What it takes, and how long.
+/// Formats the work and the time of a forecast.
 fn cost(forecast: &Forecast, rate: Rate) -> String {
     if forecast.jobs == 0 {
-        return "the tree satisfies the design as it is: nothing to rewrite\n".into();
+        return "the tree satisfies the design already: nothing to rewrite\n".into();
     }
     let at_least = if forecast.is_complete { "" } else { "more than " };
     let text = format!(
-        "{at_least}{}: {} to rewrite, about {}, {} that only change place; {} more space at the peak\n",
+        "{at_least}{}: {} to rewrite, about {}, {} moved without rewriting; {} more space at the peak\n",
         human::counted(forecast.jobs, "compaction"),
         human::counted(forecast.tables_rewritten, "table"),
         human::bytes(forecast.bytes_rewritten),
@@ -245,7 +241,7 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
         return text;
     }
     let Some(bytes_per_second) = rate.bytes_per_second() else {
-        return text + "how long that takes is not known: nothing was merged yet; see --budget\n";
+        return text + "the time is unknown because no compaction has run yet; see --budget\n";
     };
     let time = Duration::from_secs_f64(forecast.seconds_at(bytes_per_second).min(1e9));
     let (time, speed) = (human::duration(time), human::bytes(bytes_per_second as u64));
@@ -258,11 +254,11 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
     text + &format!("about {time} at {speed} a second, {of}\n")
 }
 
-/// Waits until the tree satisfies its design; false if that was cancelled.
+/// Waits until the tree satisfies its design; returns false if cancelled.
 fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
     let before = db.stats().compaction_bytes_read;
     let bar = progress::bytes(forecast.bytes_rewritten, "rewriting");
-    // One that is cancelled ends when the database is closed.
+    // A cancelled wait ends when the database is closed.
     let waiting = {
         let db = db.clone();
         std::thread::spawn(move || db.wait_for_compactions())

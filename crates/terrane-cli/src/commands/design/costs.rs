@@ -1,4 +1,4 @@
-//! What a design costs for so many records, by the model.
+//! The costs of a design for a number of records, from the cost model.
 
 use std::io::{self, Write};
 
@@ -11,30 +11,30 @@ use crate::table::{Align, lines, table};
 use terrane_lab::human;
 use terrane_lab::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
 
-/// Entries of the scan whose cost is told.
+/// Entries of the scan whose cost is printed.
 const SCAN_ENTRIES: f64 = 100.0;
 
-/// For how much data costs are told.
+/// The data that costs are computed for.
 #[derive(Debug, Clone, Args)]
 pub(super) struct CostArgs {
-    /// Tell what it costs to write so many records in random order, and to read them then: by a
-    /// model, nothing is run
+    /// Print the modelled costs of writing this many records in random order and reading them;
+    /// nothing is run
     #[arg(long, value_name = "COUNT", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     records: Option<u64>,
 
-    /// Bytes of a record, key and value
+    /// Bytes of a record: its key and value
     #[arg(long, value_name = "BYTES", default_value = "100", requires = "records")]
     #[arg(value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     record_size: u64,
 }
 
 impl CostArgs {
-    /// Refuses what no one has.
+    /// Rejects impossible amounts of data.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         self.records.map_or(Ok(()), |records| check_data(records as f64, self.record_size as f64))
     }
 
-    /// The costs, if they are asked for. There is no model of a tree without levels.
+    /// Returns the costs, if requested; `None` for designs without levels, which have no cost model.
     pub(super) fn costs(&self, design: &Design) -> Option<Costs> {
         if design.strategy.size_tiered().is_some() {
             return None;
@@ -43,12 +43,12 @@ impl CostArgs {
         Some(costs(design, &data))
     }
 
-    /// Writes the costs of a design, if they are asked for.
+    /// Prints the costs of a design, if requested.
     pub(super) fn write(&self, out: &mut impl Write, design: &Design) -> io::Result<()> {
         if self.records.is_some() && design.strategy.size_tiered().is_some() {
             return writeln!(
                 out,
-                "\nno model of costs: its runs are in no levels; `terrane simulate` plays it"
+                "\nno cost model for a design without levels; try `terrane simulate`"
             );
         }
         let (Some(records), Some(costs)) = (self.records, self.costs(design)) else {
@@ -61,8 +61,8 @@ impl CostArgs {
         let bytes = |bytes: f64| human::bytes(bytes as u64);
         let rows = [
             ("a byte written", format!("{} bytes to tables", number(costs.write_amplification))),
-            ("a key that is not there", blocks(costs.absent_lookup_blocks)),
-            ("a key that is there", blocks(costs.present_lookup_blocks)),
+            ("a missing key", blocks(costs.absent_lookup_blocks)),
+            ("an existing key", blocks(costs.present_lookup_blocks)),
             ("the start of a scan", blocks(costs.seek_blocks)),
             ("a scan of 100 entries", blocks(costs.scan_blocks(SCAN_ENTRIES))),
             (
@@ -72,7 +72,7 @@ impl CostArgs {
             (
                 "tables",
                 format!(
-                    "{}; at most {} times what is live, and {} more during a compaction",
+                    "{}; at most {} times the live data, and {} more during a compaction",
                     bytes(costs.table_bytes),
                     number(costs.space_amplification_max),
                     bytes(costs.compaction_bytes_max)
@@ -94,7 +94,7 @@ fn write_levels(out: &mut impl Write, levels: &[LevelCosts]) -> io::Result<()> {
         ("runs", Align::Right),
         ("comes in", Align::Right),
         ("rewritten", Align::Right),
-        ("filters let through", Align::Right),
+        ("filter false positives", Align::Right),
     ]);
     for level in levels {
         table.add_row([
@@ -109,7 +109,7 @@ fn write_levels(out: &mut impl Write, levels: &[LevelCosts]) -> io::Result<()> {
     lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// The costs for programs.
+/// The costs as JSON.
 #[derive(Serialize)]
 pub(super) struct JsonCosts {
     write_amplification: f64,

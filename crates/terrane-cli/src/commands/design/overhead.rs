@@ -1,4 +1,4 @@
-//! What a memtable takes and costs, found out by filling one.
+//! The memory and speed of a memtable, measured by filling one.
 
 use std::fmt;
 use std::hint::black_box;
@@ -10,33 +10,33 @@ use terrane::memtable::{self, EntryKind, MAX_SEQ, Pool};
 
 use terrane_lab::human;
 
-/// Keys and values of usual sizes.
+/// Typical sizes of keys and values.
 const KEY_BYTES: usize = 16;
 const VALUE_BYTES: usize = 100;
 
-/// More entries would not tell more, and take longer than one waits for.
+/// More entries would take longer without changing the result.
 const ENTRIES_MAX: usize = 100_000;
 
-/// A table of buckets takes up to half of a buffer, and what is preallocated up to twice as much.
+/// A hash table takes up to half of a buffer, and preallocation up to twice as much.
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
-/// Lookups are made for this long, so that kinds for which they take long are not.
+/// The time limit of lookups, for kinds whose lookups are slow.
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// What a full memtable of a design consists of, for entries of 16 + 100 bytes.
+/// The memory of a full memtable of a design, for entries of 16 + 100 bytes.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Overhead {
     /// Bytes before the first entry.
     fixed_bytes: u64,
-    /// Bytes for each entry beside key and value.
+    /// Bytes per entry in addition to its key and value.
     entry_bytes: f64,
-    /// Entries that fit the buffer.
+    /// Entries that fit in the buffer.
     entries: u64,
     #[serde(skip)]
     tried: Tried,
 }
 
-/// What operations took just now, in nanoseconds.
+/// Measured times of operations, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Tried {
     entries: usize,
@@ -44,7 +44,7 @@ struct Tried {
     lookup: f64,
 }
 
-/// The keys, in no order.
+/// The keys, in random order.
 fn key(number: usize) -> [u8; KEY_BYTES] {
     let mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut key = [0; KEY_BYTES];
@@ -54,8 +54,7 @@ fn key(number: usize) -> [u8; KEY_BYTES] {
 }
 
 impl Overhead {
-    /// Fills a memtable as a tree of this design would have it.
-    /// None for a buffer that is too large to be tried.
+    /// Fills a memtable of this design; `None` if its buffer is too large to measure.
     pub(super) fn of(design: &Design) -> Option<Self> {
         if design.buffer_bytes > BUFFER_BYTES_MAX {
             return None;
@@ -63,7 +62,7 @@ impl Overhead {
         let pool = Pool::new(0);
         let memtable = memtable::new(design.memtable, design.buffer_bytes, &pool);
         let fixed_bytes = memtable.memory().used_bytes();
-        // As full as it would be: a table of buckets has its share of few and of many entries.
+        // Filled completely, because the share of a hash table depends on the number of entries.
         let most = usize::try_from(design.buffer_bytes).unwrap_or(usize::MAX);
         let start = Instant::now();
         let mut count = 0;
@@ -83,7 +82,7 @@ impl Overhead {
         let memory = memtable.memory();
         let own = (memory.used_bytes() - fixed_bytes) as f64 / count.max(1) as f64;
         let entry_bytes = own - (KEY_BYTES + VALUE_BYTES) as f64;
-        // What is there before the first entry counts only where it grows with the settings.
+        // The memory of an empty memtable counts only if it depends on the settings.
         let before = fixed_bytes.saturating_sub(fixed_of_none());
         let room = design.buffer_bytes.saturating_sub(before as u64);
         Some(Self {
@@ -95,7 +94,7 @@ impl Overhead {
     }
 }
 
-/// Bytes of a memtable without entries and without a table of its own.
+/// Bytes of an empty memtable without a hash table.
 fn fixed_of_none() -> usize {
     let vector = terrane_policy::MemtableKind::VECTOR;
     memtable::new(vector, 1, &Pool::new(0)).memory().used_bytes()

@@ -1,4 +1,4 @@
-//! `terrane design enumerate`: the strategies that make sense, counted and listed.
+//! `terrane design enumerate`: counts and lists the valid strategies.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -12,22 +12,22 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::quantity::count_in;
 
-/// Which strategies are listed.
+/// Selects strategies.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EnumerateArgs {
-    /// List strategies of this eagerness only
+    /// Only strategies of this eagerness
     #[arg(long, value_name = "NAME")]
     eagerness: Option<String>,
 
-    /// List strategies whose four words contain all of these
+    /// Only strategies whose four primitives contain all of these words
     #[arg(value_name = "WORD")]
     words: Vec<String>,
 
-    /// List them, one a line, instead of counting
+    /// List the strategies, one per line, instead of counting them
     #[arg(long)]
     list: bool,
 
-    /// List this many at most
+    /// The most strategies to list
     #[arg(long, value_name = "COUNT", value_parser = count_in::<usize>(0..=u64::MAX))]
     limit: Option<usize>,
 }
@@ -65,12 +65,12 @@ impl EnumerateArgs {
                 write_line(&mut out, &told)?;
                 return Ok(out.flush()?);
             }
-            writeln!(out, "{} strategies make sense", human::count(total))?;
+            writeln!(out, "{} valid strategies", human::count(total))?;
             for name in space::eagerness_names() {
                 let count = counts.get(name).copied().unwrap_or(0);
                 writeln!(out, "{:>10} {name}", human::count(count))?;
             }
-            writeln!(out, "each times the settings of its primitives; list them with --list")?;
+            writeln!(out, "each with any settings of its primitives; list them with --list")?;
             return Ok(out.flush()?);
         }
         for words in chosen.take(self.limit.unwrap_or(usize::MAX)) {

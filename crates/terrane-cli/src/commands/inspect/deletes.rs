@@ -1,4 +1,4 @@
-//! `terrane inspect deletes`: deletes that are not persistent yet, and how long others took.
+//! `terrane inspect deletes`: deletes that are not persistent yet, and how long earlier ones took.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use crate::time::utc;
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 
-/// How deletes fare: the oldest tombstone, what the log holds, the longest a delete took to be
-/// persistent, and those that have taken longer than the option delete_persistence allows.
+/// Show the persistence of deletes: the oldest tombstone, deletes in the log, the longest time to
+/// persistence, and deletes later than the option delete_persistence allows
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeletesArgs {
     /// The directory of the database
     path: PathBuf,
 
-    /// Write an object for programs
+    /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
@@ -43,7 +43,7 @@ struct JsonDeletes {
 }
 
 impl DeletesArgs {
-    /// Writes it.
+    /// Prints the report.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::deletes(&self.path)?;
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -85,7 +85,7 @@ impl JsonDeletes {
     }
 }
 
-/// For people.
+/// Prints the report as text.
 struct Telling<'a> {
     report: &'a DeletesReport,
     now: u64,
@@ -122,7 +122,7 @@ impl Telling<'_> {
         writeln!(out, "the log: {writes} with {deletes} in {files}")?;
         if let Some(file) = log.first() {
             let (age, begun) = (self.age(file.begun_micros), utc(file.begun_micros));
-            writeln!(out, "  the oldest, {}, was begun {age} ago, {begun}", file.name)?;
+            writeln!(out, "  the oldest, {}, started {age} ago, {begun}", file.name)?;
         }
         Ok(())
     }
@@ -134,9 +134,9 @@ impl Telling<'_> {
                 |micros| human::duration(Duration::from_micros(micros)),
             )
         };
-        let within = time(self.report.threshold_micros, "no time was set");
-        writeln!(out, "to be persistent within: {within}")?;
-        let longest = time(self.report.worst_micros, "none was remembered");
+        let within = time(self.report.threshold_micros, "no limit set");
+        writeln!(out, "limit: {within}")?;
+        let longest = time(self.report.worst_micros, "none recorded");
         writeln!(out, "longest so far: {longest}")?;
         let violations = match self.report.violations(self.now) {
             0 => "none".into(),

@@ -1,4 +1,4 @@
-//! `terrane inspect jobs`: the compactions that a database remembers, and why they happened.
+//! `terrane inspect jobs`: the last compactions of a database, and their reasons.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::quantity::count_in;
 
-/// The last compactions of a database: why each happened, what it took and what it cost.
+/// Show the last compactions of a database, with their reasons, inputs and costs
 #[derive(Debug, Clone, Args)]
 pub(crate) struct JobsArgs {
     /// The directory of the database
     path: PathBuf,
 
-    /// Only the last of them
+    /// The number of compactions to show
     #[arg(long, value_name = "COUNT", value_parser = count_in::<usize>(0..=u64::MAX))]
     last: Option<usize>,
 
-    /// Write an object a line for programs
+    /// Print a JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -48,13 +48,13 @@ struct JsonJob<'a> {
 }
 
 impl JobsArgs {
-    /// Writes them.
+    /// Prints the compactions.
     pub(super) fn run(&self) -> Result<Exit> {
         let jobs = inspect::jobs(&self.path)?;
         let mut out = BufWriter::new(io::stdout().lock());
         let paint = Paint::stdout();
         if jobs.is_empty() && !self.json {
-            let _ = writeln!(io::stderr(), "no compaction has happened yet");
+            let _ = writeln!(io::stderr(), "no compaction has run yet");
         }
         let skipped = self.last.map_or(0, |last| jobs.len().saturating_sub(last));
         for job in jobs.iter().skip(skipped) {
@@ -75,7 +75,7 @@ impl JobsArgs {
 fn cost(job: &JobReport) -> String {
     let moved = human::counted(job.tables_moved, "table");
     if job.tables_rewritten == 0 {
-        return format!("{moved} changed place, nothing was read");
+        return format!("{moved} moved without reading");
     }
     let (read, written) = (human::bytes(job.read_bytes), human::bytes(job.written_bytes));
     let predicted = human::bytes(job.predicted_bytes);

@@ -1,4 +1,4 @@
-//! `terrane inspect key`: every physical version of a key, by place.
+//! `terrane inspect key`: every physical version of a key, by location.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::literal;
 
-/// Every version of a key that there is, wherever it lies: in tables, in the memtable, in the log.
+/// Show every version of a key: in tables, in the memtable, in the log
 #[derive(Debug, Clone, Args)]
 pub(crate) struct KeyArgs {
     /// The directory of the database
@@ -23,7 +23,7 @@ pub(crate) struct KeyArgs {
     /// The key
     key: String,
 
-    /// Write an object a line for programs
+    /// Print a JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +39,7 @@ struct JsonVersion<'a> {
 }
 
 impl KeyArgs {
-    /// Writes them, newest first.
+    /// Prints the versions, newest first.
     pub(super) fn run(&self) -> Result<Exit> {
         let key = literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
         let versions = inspect::key(&self.path, &key)?;
@@ -70,7 +70,7 @@ impl KeyArgs {
             writeln!(out, "  {seq:>10} {}{size} in {}", version.kind, version.place)?;
         }
         if versions.is_empty() && !self.json {
-            writeln!(out, "no version of it is anywhere")?;
+            writeln!(out, "no version found")?;
         }
         out.flush()?;
         Ok(Exit::Done)

@@ -15,17 +15,17 @@ use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 use terrane_lab::literal;
 use terrane_lab::quantity::count;
 
-/// The log of a database, or one file of it: every record with its operations.
+/// Show the records of the log, or of one of its files, with their operations
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
-    /// The directory of the database, or a file which ends in .log
+    /// The directory of the database, or a .log file
     path: PathBuf,
 
-    /// Records to be written at most
+    /// The most records to print
     #[arg(long, value_name = "N", value_parser = count)]
     limit: Option<u64>,
 
-    /// Write an object a line for programs: files, and the records of each after it
+    /// Print a JSON object per line: each file, followed by its records
     #[arg(long)]
     json: bool,
 }
@@ -56,17 +56,17 @@ struct JsonOperation<'a> {
     keyspace: u32,
     kind: &'a str,
     key: JsonBytes<'a>,
-    /// The end of a range, not included; null for none.
+    /// The excluded end of a range; null if unbounded.
     end: Option<JsonBytes<'a>>,
     value_bytes: u64,
 }
 
 impl LogArgs {
-    /// Writes the records.
+    /// Prints the records.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::log(&self.path)?;
         if report.segments.is_empty() && report.unreadable.is_empty() {
-            return Err(anyhow!("there is no log in {}", self.path.display()));
+            return Err(anyhow!("no log in {}", self.path.display()));
         }
         let mut out = BufWriter::new(io::stdout().lock());
         let mut left = self.limit.unwrap_or(u64::MAX);
@@ -83,7 +83,8 @@ impl LogArgs {
         out.flush()?;
         for path in &report.unreadable {
             let path = path.display();
-            let _ = writeln!(io::stderr(), "note: {path} does not begin as a file of a log does");
+            let _ =
+                writeln!(io::stderr(), "note: {path} does not start with the header of a log file");
         }
         Ok(Exit::Done)
     }
@@ -96,7 +97,7 @@ impl LogArgs {
         let records = human::counted(segment.records.len() as u64, "record");
         let (path, made) = (path.display(), utc(segment.created_micros));
         let garbage = if segment.ends_in_garbage { ", then garbage" } else { "" };
-        writeln!(out, "{path}: segment {number} from position {base}, made {made}")?;
+        writeln!(out, "{path}: segment {number} from position {base}, created {made}")?;
         writeln!(out, "{records} up to byte {end}{garbage}")
     }
 

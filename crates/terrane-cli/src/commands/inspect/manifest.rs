@@ -12,13 +12,13 @@ use crate::exit::Exit;
 use crate::terminal::Paint;
 use terrane_lab::json::{SCHEMA, write_line};
 
-/// The manifest of a database, or a manifest file: every edit with its changes.
+/// Show the edits of a manifest, with their changes
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ManifestArgs {
     /// The directory of the database, or a manifest file
     path: PathBuf,
 
-    /// Write an object a line for programs
+    /// Print a JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ struct JsonEdit<'a> {
 }
 
 impl ManifestArgs {
-    /// Writes the edits.
+    /// Prints the edits.
     pub(super) fn run(&self) -> Result<Exit> {
         let edits = inspect::manifest(&self.path)?;
         let mut out = BufWriter::new(io::stdout().lock());

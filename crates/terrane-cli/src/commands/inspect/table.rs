@@ -1,4 +1,4 @@
-//! `terrane inspect table`: what a table file tells about itself, and its entries.
+//! `terrane inspect table`: the properties and entries of a table file.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 use terrane_lab::literal;
 use terrane_lab::quantity::count;
 
-/// A table file: its properties, and its entries if they are asked for.
+/// Show the properties of a table file, and with --entries its entries
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TableArgs {
-    /// The file, which ends in .sst
+    /// The .sst file
     path: PathBuf,
 
-    /// Write the entries, too: key, sequence number, value or (deleted)
+    /// Print the entries too: key, sequence number, value or (deleted)
     #[arg(long)]
     entries: bool,
 
-    /// Entries to be written at most
+    /// The most entries to print
     #[arg(long, value_name = "N", value_parser = count, requires = "entries")]
     limit: Option<u64>,
 
-    /// Write an object a line for programs
+    /// Print a JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +59,7 @@ struct JsonTableReport<'a> {
 #[derive(Serialize)]
 struct JsonRangeTombstone<'a> {
     start: JsonBytes<'a>,
-    /// Not included; null for none.
+    /// Excluded; null if unbounded.
     end: Option<JsonBytes<'a>>,
     sequence_numbers: &'a [u64],
 }
@@ -73,7 +73,7 @@ struct JsonTableEntry<'a> {
 }
 
 impl TableArgs {
-    /// Writes what is known of the table.
+    /// Prints the properties of the table.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::table(&self.path)?;
         let mut out = BufWriter::new(io::stdout().lock());
@@ -84,7 +84,7 @@ impl TableArgs {
         }
         if self.entries {
             let done = self.write_entries(&mut out, &report);
-            // What is before a damaged block is of use, too.
+            // Entries before a damaged block are printed too.
             out.flush()?;
             done?;
         }

@@ -13,7 +13,7 @@ use crate::picture::{JsonTree, by_key, by_size};
 use crate::terminal::Paint;
 use terrane_lab::json::write_line;
 
-/// The trees of a database, level by level.
+/// Draw the trees of a database, level by level
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TreeArgs {
     /// The directory of the database
@@ -23,26 +23,26 @@ pub(crate) struct TreeArgs {
     #[arg(long, value_name = "NAME")]
     keyspace: Option<String>,
 
-    /// Only this picture [default: both]
+    /// Draw only this picture [default: both]
     #[arg(long, value_name = "AXIS")]
     by: Option<Axis>,
 
-    /// Write an object a line for programs, with every table
+    /// Print a JSON object per line, with every table
     #[arg(long)]
     json: bool,
 }
 
-/// What a picture is drawn along.
+/// The axis of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Axis {
-    /// How full the levels are
+    /// Fill of the levels
     Size,
-    /// Where the tables lie among the keys
+    /// Position of the tables among the keys
     Key,
 }
 
 impl TreeArgs {
-    /// Draws them.
+    /// Draws the trees.
     pub(super) fn run(&self) -> Result<Exit> {
         let db = Db::open_read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);

@@ -12,7 +12,7 @@ use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
 use terrane_lab::literal;
 
-/// Where answers go, and how they look.
+/// The output of answers, and its format.
 pub(super) struct Answers {
     out: BufWriter<StdoutLock<'static>>,
     is_json: bool,
@@ -63,7 +63,7 @@ struct JsonError<'a> {
 }
 
 impl Answers {
-    /// Answers to `out`.
+    /// Writes answers to `out`.
     pub(super) fn new(
         out: BufWriter<StdoutLock<'static>>,
         is_json: bool,
@@ -80,7 +80,7 @@ impl Answers {
         self.is_json
     }
 
-    /// A person sees what is there; a program is to get what was answered before it is waited for.
+    /// Flushes the answers so far, before a wait for input.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -90,7 +90,7 @@ impl Answers {
         self.out.write_all(b"\n")
     }
 
-    /// It was done.
+    /// Writes a success.
     pub(super) fn ok(&mut self) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonOk { schema: SCHEMA, ok: true });
@@ -98,12 +98,12 @@ impl Answers {
         self.line("ok")
     }
 
-    /// An answer in JSON.
+    /// Writes an answer as JSON.
     pub(super) fn json(&mut self, answer: &impl Serialize) -> io::Result<()> {
         write_line(&mut self.out, answer)
     }
 
-    /// A value, if there is one.
+    /// Writes a value, or its absence.
     pub(super) fn value(&mut self, value: Option<&[u8]>) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonValue { schema: SCHEMA, value: value.map(JsonBytes) });
@@ -114,7 +114,7 @@ impl Answers {
         }
     }
 
-    /// A number of keys.
+    /// Writes a number of keys.
     pub(super) fn count(&mut self, count: u64) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonCount { schema: SCHEMA, count });
@@ -122,7 +122,7 @@ impl Answers {
         self.line(&count.to_string())
     }
 
-    /// An entry of a scan.
+    /// Writes an entry of a scan.
     pub(super) fn entry(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if self.is_json {
             return jsonl::write(&mut self.out, key, value);
@@ -132,7 +132,7 @@ impl Answers {
         writeln!(self.out, "{key}{gap}{value}")
     }
 
-    /// The end of a scan.
+    /// Writes the end of a scan.
     pub(super) fn entries(&mut self, entries: u64, begun: Instant) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonEntries { schema: SCHEMA, entries });
@@ -146,7 +146,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The names of keyspaces.
+    /// Writes the names of keyspaces.
     pub(super) fn keyspaces(&mut self, keyspaces: &[String]) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonKeyspaces { schema: SCHEMA, keyspaces });
@@ -154,7 +154,7 @@ impl Answers {
         keyspaces.iter().try_for_each(|name| self.line(&literal::print(name.as_bytes())))
     }
 
-    /// Text that is there to be read.
+    /// Writes text for people.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonHelp { schema: SCHEMA, help: text });
@@ -162,7 +162,7 @@ impl Answers {
         self.out.write_all(text.as_bytes())
     }
 
-    /// What went wrong; after everything that was answered before.
+    /// Writes an error, after all earlier answers.
     pub(super) fn error(&mut self, error: &anyhow::Error, line: u64) -> io::Result<()> {
         if self.is_json {
             let text = exit::sentence(error);

@@ -1,4 +1,4 @@
-//! The commands of the shell, and what there is to know about each.
+//! The commands of the shell, and their help.
 
 use std::time::Duration;
 
@@ -29,34 +29,34 @@ pub(super) enum Command {
     Exit,
 }
 
-/// What advice is asked for.
+/// The arguments of `advise`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advise {
-    /// Whether a design that is worth it is set.
+    /// Whether to make a worthwhile change.
     pub(super) applies: bool,
-    /// What it has to gain, in percent.
+    /// The required gain, in percent.
     pub(super) gain: u64,
-    /// In what time it has to pay for itself.
+    /// The time in which the change must pay for itself.
     pub(super) within: Duration,
 }
 
-/// From which end a scan begins.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Ascending,
     Descending,
 }
 
-/// What there is to know about a command.
+/// The help of a command.
 #[derive(Debug)]
 pub(super) struct About {
-    /// How it is typed.
+    /// The name.
     pub(super) name: &'static str,
-    /// What follows the name.
+    /// The arguments.
     pub(super) arguments: &'static str,
-    /// What it does and answers.
+    /// What it does and answers, in a line.
     pub(super) what: &'static str,
-    /// One that can be tried.
+    /// An example.
     pub(super) example: &'static str,
 }
 
@@ -69,14 +69,14 @@ const fn about(
     About { name, arguments, what, example }
 }
 
-/// All commands, in the order in which `help` has them.
+/// All commands, in the order of `help`.
 pub(super) const ALL: &[About] = &[
     about("put", "KEY VALUE", "set the value of a key; answers ok", "put user:42 'Ada Lovelace'"),
     about("get", "KEY", "the value of a key, or (nil)", "get user:42"),
     about(
         "del",
         "KEY | RANGE",
-        "remove a key, or all keys of a range, whether there are any or not; answers ok",
+        "remove a key, or all keys of a range, existing or not; answers ok",
         "del user:a..user:m",
     ),
     about(
@@ -88,7 +88,7 @@ pub(super) const ALL: &[About] = &[
     about(
         "prefix",
         "PREFIX [limit N] [reverse]",
-        "the keys that begin with something, with their values",
+        "the keys with a prefix, with their values",
         "prefix user: limit 10 reverse",
     ),
     about(
@@ -100,12 +100,12 @@ pub(super) const ALL: &[About] = &[
     about(
         "batch",
         "",
-        "begin a batch: put and del commands up to `end` happen together or not at all",
+        "begin a batch: the put and del commands up to `end` apply atomically",
         "batch",
     ),
     about("end", "", "write the batch; answers ok", "end"),
     about("abort", "", "drop the batch; answers ok", "abort"),
-    about("stats", "", "what the database has done and holds since it was opened", "stats"),
+    about("stats", "", "counters since the database was opened, and current sizes", "stats"),
     about("tree", "", "a picture of the tree of this keyspace", "tree"),
     about(
         "events",
@@ -121,35 +121,35 @@ pub(super) const ALL: &[About] = &[
          much (10) and pays for itself in time (1h)",
         "advise apply gain 15 within 10min",
     ),
-    about("flush", "", "write what is in memory into tables; answers ok", "flush"),
+    about("flush", "", "flush the memtable into tables; answers ok", "flush"),
     about(
         "compact",
         "[RANGE]",
-        "merge everything in a range into the last level that holds any of it; answers ok",
+        "merge a range into the last level that holds any of its keys; answers ok",
         "compact a..m",
     ),
     about("keyspaces", "", "the names of the keyspaces", "keyspaces"),
     about(
         "use",
         "KEYSPACE",
-        "go to a keyspace; it is made if there is none; answers ok",
+        "switch to a keyspace, created if it does not exist; answers ok",
         "use logs",
     ),
     about("help", "[COMMAND]", "all commands, or one of them", "help scan"),
     about("exit", "", "leave; so does Ctrl-D", "exit"),
 ];
 
-/// The command of a name.
+/// Finds a command by its name.
 pub(super) fn find(name: &str) -> Option<&'static About> {
     ALL.iter().find(|about| about.name == name)
 }
 
-/// The command that was probably meant by `name`.
+/// Returns the command most similar to `name`, if one is close.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     near::nearest(name, ALL.iter().map(|about| about.name))
 }
 
-/// The text of `help`.
+/// Returns the text of `help`.
 pub(super) fn help() -> String {
     let usages: Vec<String> =
         ALL.iter().map(|about| format!("{} {}", about.name, about.arguments)).collect();
@@ -165,7 +165,7 @@ pub(super) fn help() -> String {
     text
 }
 
-/// The text of `help COMMAND`.
+/// Returns the text of `help COMMAND`.
 pub(super) fn help_about(about: &About) -> String {
     let usage = format!("{} {}", about.name, about.arguments);
     format!("{}\n  {}\nfor example:\n  {}\n", usage.trim_end(), about.what, about.example)

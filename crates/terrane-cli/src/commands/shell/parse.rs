@@ -1,14 +1,15 @@
-//! From a line to a command.
+//! Parses lines into commands.
 
 use std::time::Duration;
 
 use super::command::{self, Advise, Command, Order};
 use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range, prefix_bounds};
 
-/// The command of a line; `None` for an empty one or a comment.
+/// Parses a line; `None` if it is empty or a comment.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence.
+///
+/// A sentence, if the line is not a command.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     let line = std::str::from_utf8(line).map_err(|error| {
         format!("byte {} is not UTF-8; write bytes as \"\\xff\" or 0xff", error.valid_up_to() + 1)
@@ -19,7 +20,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     }
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let name = name.to_ascii_lowercase();
-    // Tools with dot commands are in many fingers.
+    // Accept dot commands, which users of other tools type.
     let name = name.strip_prefix('.').unwrap_or(&name);
     let mut words = Words { rest: rest.trim_start() };
     let command = words.command(name)?;
@@ -27,7 +28,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// What follows the name of a command.
+/// The arguments of a command.
 struct Words<'a> {
     rest: &'a str,
 }
@@ -59,7 +60,7 @@ impl<'a> Words<'a> {
             "keyspaces" => Command::Keyspaces,
             "use" => {
                 let name = String::from_utf8(self.literal(name)?);
-                Command::Use { keyspace: name.map_err(|_| "names of keyspaces are text")? }
+                Command::Use { keyspace: name.map_err(|_| "a keyspace name must be UTF-8")? }
             }
             "help" | "?" => Command::Help { about: self.word().map(str::to_ascii_lowercase) },
             "exit" | "quit" => Command::Exit,
@@ -73,7 +74,7 @@ impl<'a> Words<'a> {
         Ok(bytes)
     }
 
-    /// The next key or value.
+    /// Parses the next key or value.
     fn literal(&mut self, command: &str) -> Result<Vec<u8>, String> {
         if self.rest.is_empty() {
             return Err(usage(command));
@@ -87,13 +88,13 @@ impl<'a> Words<'a> {
         Ok(range)
     }
 
-    /// A range, or all keys if there is nothing but these words.
+    /// Parses a range, or returns all keys before one of these words or the end.
     fn range_unless(&mut self, words: &[&str]) -> Result<KeyBounds, String> {
         let next = self.rest.split_whitespace().next();
         if next.is_none_or(|next| words.contains(&next)) { Ok(all_keys()) } else { self.range() }
     }
 
-    /// `prefix P`, a range, or nothing.
+    /// Parses `prefix P`, a range, or nothing.
     fn counted_range(&mut self) -> Result<KeyBounds, String> {
         match self.keyword("prefix") {
             true => Ok(prefix_bounds(&self.literal("count")?)),
@@ -108,14 +109,14 @@ impl<'a> Words<'a> {
         let whole = self.rest;
         let key = self.literal("del")?;
         if self.rest.starts_with("..") {
-            // It was the first key of a range.
+            // `prefix` was the first key of a range.
             self.rest = whole;
             return self.range().map(Command::DeleteRange);
         }
         Ok(Command::Delete { key })
     }
 
-    /// `limit N` and `reverse`, in any order.
+    /// Parses `limit N` and `reverse`, in any order.
     fn scan(&mut self, range: KeyBounds) -> Result<Command, String> {
         let (mut limit, mut order) = (u64::MAX, Order::Ascending);
         loop {
@@ -124,14 +125,14 @@ impl<'a> Words<'a> {
             } else if self.keyword("limit") {
                 let word = self.word().unwrap_or_default();
                 limit = terrane_lab::quantity::count(word)
-                    .map_err(|error| format!("the limit is '{word}'; {error}"))?;
+                    .map_err(|error| format!("invalid limit '{word}': {error}"))?;
             } else {
                 return Ok(Command::Scan { range, limit, order });
             }
         }
     }
 
-    /// `apply`, `gain N` and `within TIME`, in any order.
+    /// Parses `apply`, `gain N` and `within TIME`, in any order.
     fn advise(&mut self) -> Result<Advise, String> {
         let mut advise = Advise { applies: false, gain: 10, within: Duration::from_secs(3600) };
         loop {
@@ -139,20 +140,20 @@ impl<'a> Words<'a> {
                 advise.applies = true;
             } else if self.keyword("gain") {
                 let word = self.word().unwrap_or_default().trim_end_matches('%');
-                advise.gain = word.parse().map_err(|_| {
-                    format!("the gain is '{word}'; a number of percent is expected")
-                })?;
+                advise.gain = word
+                    .parse()
+                    .map_err(|_| format!("invalid gain '{word}': expected a percentage"))?;
             } else if self.keyword("within") {
                 let word = self.word().unwrap_or_default();
                 advise.within = humantime::parse_duration(word)
-                    .map_err(|_| format!("the time is '{word}'; one such as 10min is expected"))?;
+                    .map_err(|_| format!("invalid time '{word}': expected a time such as 10min"))?;
             } else {
                 return Ok(advise);
             }
         }
     }
 
-    /// Takes a word if it is the next one.
+    /// Takes the next word if it is `word`.
     fn keyword(&mut self, keyword: &str) -> bool {
         let is_next = self.rest.split_whitespace().next() == Some(keyword);
         if is_next {
@@ -161,7 +162,7 @@ impl<'a> Words<'a> {
         is_next
     }
 
-    /// A whole number, or what there is without one.
+    /// Parses a whole number, or returns the default.
     fn number_or(&mut self, command: &str, otherwise: usize) -> Result<usize, String> {
         let Some(word) = self.word() else { return Ok(otherwise) };
         word.parse().map_err(|_| usage(command))
@@ -179,19 +180,19 @@ impl<'a> Words<'a> {
         }
         let rest = self.rest;
         let usage = usage(command);
-        Err(format!("'{rest}' is too much: {usage}; quote a text with blanks in it"))
+        Err(format!("unexpected '{rest}'; {usage}; quote text that contains blanks"))
     }
 }
 
 fn usage(name: &str) -> String {
     let arguments = command::find(name).map_or("", |about| about.arguments);
-    format!("the form is '{}'", format!("{name} {arguments}").trim_end())
+    format!("usage: '{}'", format!("{name} {arguments}").trim_end())
 }
 
 fn unknown(name: &str) -> String {
     match command::nearest(name) {
-        Some(near) => format!("'{name}' is no command; did you mean '{near}'?"),
-        None => format!("'{name}' is no command; 'help' lists them"),
+        Some(near) => format!("unknown command '{name}'; did you mean '{near}'?"),
+        None => format!("unknown command '{name}'; 'help' lists all commands"),
     }
 }
 
@@ -243,20 +244,20 @@ mod tests {
     #[test]
     fn bad_lines_say_what_is_wrong() {
         for (line, part) in [
-            (&b"put a"[..], "the form is 'put KEY VALUE'"),
-            (b"put a b c", "'c' is too much: the form is 'put KEY VALUE'"),
-            (b"get", "the form is 'get KEY'"),
-            (b"gte a", "no command"),
+            (&b"put a"[..], "usage: 'put KEY VALUE'"),
+            (b"put a b c", "unexpected 'c'; usage: 'put KEY VALUE'"),
+            (b"get", "usage: 'get KEY'"),
+            (b"gte a", "unknown command"),
             (b"gett a", "did you mean 'get'"),
             (b"scan a", "a range such as"),
-            (b"scan limit x", "the limit is 'x'"),
-            (b"scan limit", "the limit is ''"),
-            (b"count prefix", "the form is 'count"),
+            (b"scan limit x", "invalid limit 'x'"),
+            (b"scan limit", "invalid limit ''"),
+            (b"count prefix", "usage: 'count"),
             (b"put a 'b", "closing '"),
             (b"put \xff b", "byte 5 is not UTF-8"),
-            (b"stats now", "'now' is too much"),
-            (b"events x", "the form is 'events [N]'"),
-            (b"del", "the form is 'del KEY | RANGE'"),
+            (b"stats now", "unexpected 'now'"),
+            (b"events x", "usage: 'events [N]'"),
+            (b"del", "usage: 'del KEY | RANGE'"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line:?}: {error}");

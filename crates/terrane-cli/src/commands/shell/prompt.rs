@@ -1,8 +1,8 @@
-//! A person at a terminal: line editing, history and completion.
+//! The shell on a terminal: line editing, history and completion.
 //!
-//! Commands are completed, names of keyspaces after `use`, and keys from the database itself. The
-//! history is kept for each user in a file that only they can read; `TERRANE_HISTORY` names
-//! another file, and an empty one means none.
+//! Tab completes commands, names of keyspaces after `use`, and keys of the database. The history is a
+//! file per user, readable only by them; `TERRANE_HISTORY` names another file, or none if it is
+//! empty.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -23,16 +23,16 @@ use super::session::{Next, Session};
 use crate::terminal::Paint;
 use terrane_lab::literal;
 
-/// Keys that a completion offers at most.
+/// The most keys that a completion offers.
 const KEYS_OFFERED_MAX: usize = 20;
 
-/// Carries out what a person types, until they leave.
+/// Runs typed commands until the user leaves.
 pub(super) fn run(session: &mut Session, db: &Db) -> Result<()> {
     let mut editor: Editor<Completion, FileHistory> = Editor::new()?;
     editor.set_helper(Some(Completion { db: db.clone(), keyspace: session.keyspace().clone() }));
     let history = history_file();
     if let Some(path) = &history {
-        // There is none yet, or it cannot be read: then it begins here.
+        // Without a readable history, a new one starts here.
         let _ = editor.load_history(path);
     }
     greet(db)?;
@@ -59,7 +59,7 @@ pub(super) fn run(session: &mut Session, db: &Db) -> Result<()> {
                     break;
                 }
             }
-            // Ctrl-C drops the line.
+            // Ctrl-C discards the line.
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(error.into()),
@@ -89,27 +89,27 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("terrane").join("history"))
 }
 
-/// A history that cannot be kept is no reason to bother anyone.
+/// Saves the history; failures are ignored.
 fn save(editor: &mut Editor<Completion, FileHistory>, path: &std::path::Path) {
     if let Some(dir) = path.parent() {
         let _ = std::fs::create_dir_all(dir);
     }
-    // The editor makes the file so that only its owner can read it.
+    // The editor creates the file readable only by its owner.
     let _ = editor.save_history(path);
 }
 
-/// What Tab offers.
+/// Completion.
 struct Completion {
     db: Db,
     keyspace: Keyspace,
 }
 
 impl Completion {
-    /// Keys that begin with what was typed of one.
+    /// Returns keys that start with the typed prefix.
     fn keys(&self, typed: &str) -> Vec<String> {
         let Ok(entries) = self.keyspace.prefix(typed) else { return Vec::new() };
         let keys = entries.map_while(Result::ok).take(KEYS_OFFERED_MAX);
-        // Only what continues the text can be put in its place.
+        // Completion can only append to the typed text.
         keys.map(|(key, _)| literal::print(&key)).filter(|key| key.starts_with(typed)).collect()
     }
 

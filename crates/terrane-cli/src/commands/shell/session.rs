@@ -1,4 +1,4 @@
-//! Carries out the commands.
+//! Runs commands.
 
 use std::time::Instant;
 
@@ -26,18 +26,18 @@ pub(super) struct Session {
     answers: Answers,
     batch: Option<Batch>,
     failed: Option<Exit>,
-    /// OperationWindow when operations count for advice.
+    /// The operations since the last advice.
     since: OperationWindow,
 }
 
-/// A batch that is being put together.
+/// An open batch.
 struct Batch {
     writes: WriteBatch,
-    /// Commands in it that could not be carried out, which is why it must not be written.
+    /// Commands that failed; a batch with failures is not written.
     errors: u64,
 }
 
-/// Whether there is to be another line.
+/// Whether to read another line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     GoOn,
@@ -45,7 +45,7 @@ pub(super) enum Next {
 }
 
 impl Session {
-    /// A shell on a keyspace.
+    /// Starts a session on a keyspace.
     pub(super) fn new(db: Db, keyspace: Keyspace, answers: Answers) -> Self {
         let since = OperationWindow::now(&db);
         Self { db, keyspace, answers, batch: None, failed: None, since }
@@ -59,30 +59,32 @@ impl Session {
         &self.keyspace
     }
 
-    /// Whether lines belong to a batch.
+    /// Whether a batch is open.
     pub(super) fn is_in_batch(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// What a script ends with if a command could not be carried out: damage that was found, above
-    /// all.
+    /// Returns the exit of the session if a command failed; corruption takes precedence.
     pub(super) fn failed(&self) -> Option<Exit> {
         self.failed
     }
 
-    /// The end of the input.
+    /// Handles the end of the input.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.batch.take().is_some() {
-            let error = anyhow!("the input ends before the 'end' of a batch; it was not written");
+            let error = anyhow!(
+                "the input ends inside a batch, which was not written; close it with 'end'"
+            );
             self.fail(&error, 0)?;
         }
         Ok(self.answers.flush()?)
     }
 
-    /// Carries out a line.
+    /// Runs a line.
     ///
     /// # Errors
-    /// Answers cannot be written. What else goes wrong is an answer.
+    ///
+    /// If answers cannot be written. Any other error is an answer.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
         let done = match parse(line) {
             Ok(None) => return Ok(Next::GoOn),
@@ -129,7 +131,7 @@ impl Session {
             Command::Scan { range, limit, order } => self.scan(range, limit, order)?,
             Command::Count { range } => self.count(range)?,
             Command::Batch => self.batch = Some(Batch { writes: WriteBatch::new(), errors: 0 }),
-            Command::End | Command::Abort => return Err(anyhow!("there is no batch; see 'batch'")),
+            Command::End | Command::Abort => return Err(anyhow!("no open batch; see 'batch'")),
             Command::Stats => self.stats()?,
             Command::Tree => self.tree()?,
             Command::Events { limit } => self.events(limit)?,
@@ -153,7 +155,7 @@ impl Session {
         Ok(())
     }
 
-    /// A command between `batch` and `end`. None answers but these two, for nothing is true before.
+    /// Runs a command inside a batch, which is answered only by its `end`.
     fn in_batch(&mut self, command: Command) -> Result<()> {
         let Some(batch) = &mut self.batch else { return Ok(()) };
         let keyspace = &self.keyspace;
@@ -178,7 +180,7 @@ impl Session {
             }
             _ => {
                 let known = "put, del, use, help, end and abort";
-                return Err(anyhow!("within a batch there are {known}"));
+                return Err(anyhow!("a batch accepts {known}"));
             }
         }
         Ok(())
@@ -188,7 +190,7 @@ impl Session {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         if batch.errors > 0 {
             let errors = terrane_lab::human::counted(batch.errors, "error");
-            return Err(anyhow!("nothing of the batch was written; it has {errors}"));
+            return Err(anyhow!("the batch was not written because it has {errors}"));
         }
         self.db.write(&batch.writes)?;
         Ok(self.answers.ok()?)
@@ -240,7 +242,7 @@ impl Session {
         Ok(self.answers.count(count)?)
     }
 
-    /// A person may cancel what takes long; a script is ended as any program is.
+    /// Lets Ctrl-C cancel the current command on a terminal; a script is ended instead.
     fn cancellable(&self) -> Option<interrupt::Cancellable> {
         self.answers.is_for_person().then(interrupt::Cancellable::begin)
     }
@@ -259,7 +261,7 @@ impl Session {
             return Ok(self.answers.json(&JsonTree::of(&view))?);
         }
         let paint = Paint::stdout();
-        // The counters are those of all trees together.
+        // The counters cover all trees.
         let is_alone = self.db.keyspaces().len() == 1;
         let work = is_alone.then(|| Work::of(&self.db.stats()));
         self.answers.text(&by_size(&view, work, paint))?;
@@ -301,7 +303,7 @@ impl Session {
             None => command::help(),
             Some(name) => {
                 let found = command::find(name);
-                let found = found.ok_or_else(|| anyhow!("'{name}' is no command; see 'help'"))?;
+                let found = found.ok_or_else(|| anyhow!("unknown command '{name}'; see 'help'"))?;
                 command::help_about(found)
             }
         };

@@ -25,9 +25,9 @@ Examples:
   terrane simulate calibrate --output here.toml && terrane simulate --constants here.toml
   terrane simulate validate --output docs/simulator.md";
 
-/// Play a design in virtual time: throughput, amplification, stalls and latencies at any size.
+/// Run a design in virtual time: throughput, amplification, stalls and latencies at any size
 ///
-/// All decisions are those of the engine's policy; what flushes, merges and writes take follows from
+/// The engine's policy makes all decisions; the costs of flushes, merges and writes come from
 /// constants that `terrane simulate calibrate` measures.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -35,12 +35,12 @@ pub(crate) struct SimulateArgs {
     #[command(subcommand)]
     pub(super) command: Option<SimulateCommand>,
 
-    /// A design: a name such as `tiering`, or with settings; give several to compare them
+    /// A design: a name such as `tiering`, or with settings; repeat to compare several
     /// [default: balanced]
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// Records that there are, such as 100M or 1e11
+    /// The number of records, such as 100M or 1e11
     #[arg(long, value_name = "N", default_value = "100M", value_parser = count_in::<u64>(1..=RECORDS_MAX))]
     pub(super) records: u64,
 
@@ -48,64 +48,64 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = bytes_in::<u64>(1..=RECORD_BYTES_MAX))]
     pub(super) record_size: u64,
 
-    /// Which keys are updated: uniform, or zipf(0.99)
+    /// The distribution of updated keys: uniform, or zipf(0.99)
     #[arg(long, value_name = "HOW", default_value = "uniform")]
     pub(super) keys: Skew,
 
-    /// What flushes and merges together may write in a second, such as 100MB/s [default: all that
-    /// the device takes]
+    /// The bytes per second that flushes and merges may write together, such as 100MB/s
+    /// [default: the bandwidth of the device]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) budget: Option<u64>,
 
-    /// How long, in hours of virtual time [default: 2]
+    /// The duration in hours of virtual time [default: 2]
     #[arg(long, value_name = "HOURS", value_parser = number_in(0.001..=1e5))]
     pub(super) hours: Option<f64>,
 
-    /// When writes come: `closed` for writers that do not wait, `constant(WRITES)` a second, or
+    /// The arrival of writes: `closed` for a closed loop, `constant(WRITES)` per second, or
     /// `burst(WRITES,SECONDS,WRITES,SECONDS)`
     #[arg(long, value_name = "HOW", default_value = "closed", conflicts_with = "two_phase")]
     pub(super) arrival: Arrival,
 
-    /// Writers at the same time
+    /// Concurrent writers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=4096))]
     pub(super) writers: u32,
 
-    /// Find the greatest rate, with the fair scheduler and exact intake, and then play the design at
-    /// a part of it
+    /// Find the maximum rate, with the fair scheduler and exact intake, then run the design at a
+    /// share of it
     #[arg(long)]
     pub(super) two_phase: bool,
 
-    /// That part
+    /// The share of the maximum rate
     #[arg(long, value_name = "PART", default_value_t = 0.95, requires = "two_phase", value_parser = number_in(0.001..=2.0))]
     pub(super) utilization: f64,
 
-    /// What of the beginning does not count for the greatest rate, in minutes [default: a sixth]
+    /// The warm-up excluded from the maximum rate, in minutes [default: a sixth]
     #[arg(long, value_name = "MINUTES", value_parser = number_in(0.001..=1e5))]
     pub(super) warm_up: Option<f64>,
 
-    /// The tree to begin with: `empty`, `loaded` with all records once and merged, `settled` as after
-    /// a long time, or `auto`: loaded, and settled where that would take long
+    /// The initial tree: `empty`, `loaded` with all records once and merged, `settled` as after a
+    /// long time, or `auto`: loaded, or settled if loading would take long
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) start: InitialTree,
 
-    /// How full the levels of a settled tree are follows from it
+    /// The seed of the fill of a settled tree's levels
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
-    /// What bytes and entries cost: a file that `terrane simulate calibrate` wrote
+    /// A file of constants that `terrane simulate calibrate` wrote
     #[arg(long, value_name = "FILE")]
     pub(super) constants: Option<PathBuf>,
 
-    /// Merges that go on at the same time; schedulers begin more where those would go first
+    /// Concurrent merges; a scheduler starts more if a new merge has priority
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count_in::<u32>(1..=64))]
     pub(super) threads: u32,
 
-    /// More tables than this are not told apart: where a design moves single tables, those of a
-    /// larger tree are larger than it says
+    /// The most tables to simulate; a larger tree is simulated with larger tables if its design
+    /// moves single tables
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = count_in::<usize>(1..=u64::MAX))]
     pub(super) tables_max: usize,
 
-    /// Write an object a design, for programs
+    /// Print a JSON object per design
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -11,22 +11,22 @@ use terrane_lab::simulation::constants;
 use crate::exit::Exit;
 use crate::output::write_document;
 
-/// Measure what writes, flushes and merges cost here, for `terrane simulate --constants`
+/// Measure the costs of writes, flushes and merges for `terrane simulate --constants`
 #[derive(Debug, Clone, Args)]
 pub(super) struct CalibrateArgs {
     /// Bytes of a key and its value
     #[arg(long, value_name = "BYTES", default_value = "1KiB", value_parser = bytes_in::<u64>(KEY_BYTES as u64..=64 << 20))]
     record_size: u64,
 
-    /// Megabytes that are written, a few times over
+    /// Megabytes of data; they are written several times
     #[arg(long, value_name = "MB", default_value_t = 128, value_parser = count_in::<u64>(1..=65536))]
     megabytes: u64,
 
-    /// The directory whose device is measured [default: that of temporary files]
+    /// The directory whose device is measured [default: the directory of temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Write the file here [default: to standard output]
+    /// Write the constants to a file [default: to standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ impl CalibrateArgs {
         let count = (self.megabytes * 1_000_000 / self.record_size).max(1000);
         let machine = measure(count, self.record_size as usize, self.dir.as_deref())?;
         let what = format!(
-            "TreeMeasurement by `terrane simulate calibrate` with {count} records of {} bytes.",
+            "Measured by `terrane simulate calibrate` with {count} records of {} bytes.",
             self.record_size
         );
         write_document(self.output.as_deref(), &constants::write(&machine, &what)?)?;

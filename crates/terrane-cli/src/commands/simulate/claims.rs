@@ -1,4 +1,4 @@
-//! `terrane simulate claims`: what the paper on stability says, at its scale, in virtual time.
+//! `terrane simulate claims`: the claims of the stability paper, at its scale, in virtual time.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use crate::exit::Exit;
 use crate::output::write_document;
 use terrane_lab::quantity::{count_in, number_in};
 
-/// Check what "On Performance Stability in LSM-based Storage Systems" (VLDB 2019) says, at its scale
+/// Check the claims of "On Performance Stability in LSM-based Storage Systems" (VLDB 2019)
 #[derive(Debug, Clone, Args)]
 pub(super) struct ClaimsArgs {
-    /// How long each phase is, in hours of virtual time; the paper has two
+    /// Hours of virtual time per phase; two in the paper
     #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = number_in(0.01..=100.0))]
     hours: f64,
 
-    /// Records that there are; the paper has a hundred million
+    /// The number of records; a hundred million in the paper
     #[arg(long, value_name = "N", default_value = "100M", value_parser = count_in::<u64>(100_000..=1_000_000_000_000))]
     records: u64,
 
@@ -27,7 +27,7 @@ pub(super) struct ClaimsArgs {
 }
 
 impl ClaimsArgs {
-    /// Plays everything, and writes the document.
+    /// Simulates, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
         let text = claims::simulated(self.hours, self.records)?;
         write_document(self.output.as_deref(), &text)?;

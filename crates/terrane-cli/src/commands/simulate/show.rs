@@ -1,4 +1,4 @@
-//! What came out, for people and for programs.
+//! Prints the results of a simulation.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases};
 /// Columns of a curve.
 const COLUMNS: usize = 60;
 
-/// Times at which levels are told.
+/// The number of times at which levels are printed.
 const MOMENTS: usize = 6;
 
-/// Tells one phase.
+/// Prints one phase.
 pub(super) fn one(
     out: &mut dyn Write,
     simulated: &SimulatedDesign<'_>,
@@ -30,7 +30,7 @@ pub(super) fn one(
     phase(out, simulated.setup, outcome, rate_from)
 }
 
-/// Tells both phases, and the verdict.
+/// Prints both phases and the verdict.
 pub(super) fn two_phases(
     out: &mut dyn Write,
     simulated: &SimulatedDesign<'_>,
@@ -44,7 +44,7 @@ pub(super) fn two_phases(
     head(out, simulated)?;
     writeln!(
         out,
-        "\ntesting phase: as fast as the tree takes them, {} writes/s",
+        "\ntesting phase: closed loop, {} writes/s",
         human::number(phases.greatest_rate)
     )?;
     phase(out, simulated.setup, &phases.testing, 0.0)?;
@@ -78,8 +78,8 @@ fn head(out: &mut dyn Write, simulated: &SimulatedDesign<'_>) -> Result<()> {
         levels(tree.shape().levels.iter().map(|level| (level.size_bytes(), level.runs.len()))),
     )?;
     if let Some(bytes) = tree.table_bytes().filter(|bytes| *bytes > setup.design.table_bytes) {
-        let (played, told) = (human::bytes(bytes), human::bytes(setup.design.table_bytes));
-        writeln!(out, "tables are played at {played}, not at {told}: see --tables-max")?;
+        let (used, requested) = (human::bytes(bytes), human::bytes(setup.design.table_bytes));
+        writeln!(out, "tables are simulated at {used} instead of {requested}; see --tables-max")?;
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ fn phase(
         out,
         "throughput     {} writes/s over {hours:.2} h{}",
         human::number(outcome.rate_from(rate_from)),
-        if rate_from > 0.0 { ", its warm-up left out" } else { "" }
+        if rate_from > 0.0 { ", warm-up excluded" } else { "" }
     )?;
     writeln!(out, "               {} up to {}", curve(&rates), human::number(highest(&rates)))?;
     writeln!(
@@ -158,7 +158,7 @@ fn tree(out: &mut dyn Write, setup: &SimulationSetup, outcome: &SimulationOutcom
     Ok(())
 }
 
-/// Sizes and runs of levels in a line.
+/// Formats the sizes and runs of levels.
 fn levels(sizes: impl Iterator<Item = (u64, usize)>) -> String {
     let words =
         sizes.enumerate().filter(|(_, (_, runs))| *runs > 0).map(|(level, (bytes, runs))| {

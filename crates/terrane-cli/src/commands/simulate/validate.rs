@@ -13,7 +13,7 @@ use crate::output::write_document;
 /// Compare the simulator with the engine, and write docs/simulator.md
 #[derive(Debug, Clone, Args)]
 pub(super) struct ValidateArgs {
-    /// Records that there are
+    /// Records of each tree
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count_in::<u64>(1000..=100_000_000))]
     records: u64,
 
@@ -21,7 +21,7 @@ pub(super) struct ValidateArgs {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_in::<u64>(1..=1000))]
     rounds: u64,
 
-    /// Where all choices come from
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     seed: u64,
 

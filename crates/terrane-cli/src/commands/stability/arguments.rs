@@ -27,22 +27,22 @@ Examples:
 
 docs/stability.md says how to read the report.";
 
-/// Find out how many writes a second a design sustains, and what each of them then takes.
+/// Find the rate of writes that a design sustains, and their latency at that rate
 ///
-/// Two phases. In the testing phase clients write as fast as the engine lets them, which gives the
-/// maximum. In the running phase writes arrive at 95 % of it by a schedule that does not wait for
-/// the engine, and their latency counts from their arrival. If it is large, or the engine stands
-/// still, the maximum is not sustainable, and the report says why.
+/// In the testing phase, clients write as fast as the engine lets them, which gives the maximum.
+/// In the running phase, writes arrive at 95 % of the maximum by a schedule that does not wait for
+/// the engine, and latency counts from arrival. If latencies are long or the engine stalls, the
+/// maximum is not sustainable, and the report says why.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StabilityArgs {
-    /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; give several
-    /// to compare them [default: balanced]
+    /// A design: a name such as `tiering`, or with settings `tiering T=4; filter=5`; repeat to
+    /// compare several [default: balanced]
     #[arg(long, value_name = "SPEC")]
     pub(super) design: Vec<String>,
 
-    /// What flushes and merges together may write in a second, such as `100MB/s`; loading may write
-    /// as much as it can
+    /// The bytes per second that flushes and merges may write together, such as `100MB/s`; loading
+    /// is not limited
     #[arg(long, value_name = "RATE", value_parser = budget, conflicts_with = "io_budget")]
     pub(super) budget: Option<IoBudget>,
 
@@ -50,39 +50,40 @@ pub(crate) struct StabilityArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = number_in(0.01..=2.0))]
     pub(super) utilization: f64,
 
-    /// How long the testing phase takes: seconds, or with a unit such as 20m
+    /// The duration of the testing phase: seconds, or with a unit such as 20m
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
     pub(super) testing: Duration,
 
-    /// How long the running phase takes
+    /// The duration of the running phase
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = time)]
     pub(super) running: Duration,
 
-    /// What is left out of the testing phase, as a tree just loaded has few runs [default: a sixth
-    /// of it]
+    /// The warm-up excluded from the testing phase, because a freshly loaded tree has few runs
+    /// [default: a sixth of the phase]
     #[arg(long, value_name = "SECONDS", value_parser = time)]
     pub(super) warm_up: Option<Duration>,
 
-    /// How writes arrive in the running phase: `constant`, or `burst(LOW,SECONDS,HIGH,SECONDS)`
-    /// with rates in writes a second or percent of the maximum
+    /// The arrival of writes in the running phase: `constant`, or
+    /// `burst(LOW,SECONDS,HIGH,SECONDS)` with rates in writes per second or percent of the maximum
     #[arg(long, value_name = "HOW", default_value = "constant")]
     pub(super) arrival: Arrival,
 
-    /// Clients that write; they take writes in the order of their arrival
+    /// Writing clients, which take writes in the order of arrival
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     pub(super) writers: u32,
 
-    /// Clients that read meanwhile, in both phases, each as fast as it can
+    /// Clients that read as fast as they can, in both phases
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count_in::<u32>(0..=1024))]
     pub(super) readers: u32,
 
-    /// What they read: `point`, `short` (100 entries), `long` (a million) or `scan:ENTRIES`; with
-    /// --index also `index` (100 records by the first index) or `index:RECORDS`
+    /// The queries of readers: `point`, `short` (100 entries), `long` (a million) or
+    /// `scan:ENTRIES`; with --index also `index` (100 records by the first index) or
+    /// `index:RECORDS`
     #[arg(long, value_name = "QUERY", default_value = "point")]
     pub(super) read: Query,
 
     /// Secondary indexes of the records: `eager(K)` or `lazy(K)`. Eager writes read the old record and
-    /// remove its entries; lazy ones only add theirs, and queries look whether entries still hold
+    /// remove its entries; lazy writes only add entries, which queries then check
     #[arg(long, value_name = "HOW")]
     pub(super) index: Option<Indexes>,
 
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_evaluations_are_rejected() {
         for arguments in [
             &["--design", "round"][..],
             &["--utilization", "0"],

@@ -1,4 +1,4 @@
-//! The report for people.
+//! Prints the report.
 
 use std::io::{self, Write};
 
@@ -13,10 +13,10 @@ use terrane_lab::sparkline::{sparkline, squeezed};
 use terrane_lab::stability::words::{all_micros, arrivals, causes, facts, headline, micros};
 use terrane_lab::stability::{DesignEvaluation, MapCalibration, StabilityPlan, stalls_by_cause};
 
-/// Characters of a curve.
+/// The width of a curve, in characters.
 const COLUMNS: usize = 60;
 
-/// What is about to be evaluated, and on what.
+/// Prints the evaluation and the machine.
 pub(super) fn header(
     out: &mut impl Write,
     plan: &StabilityPlan,
@@ -47,17 +47,17 @@ pub(super) fn header(
         arrivals(&plan.phases)
     )?;
     if let Some(budget) = plan.budget {
-        writeln!(out, "flushes and merges may write {}", rate_of(budget))?;
+        writeln!(out, "flushes and merges are limited to {}", rate_of(budget))?;
     }
     out.flush()
 }
 
 fn rate_of(budget: IoBudget) -> String {
     match budget {
-        IoBudget::Unlimited => "as much as they can".to_owned(),
+        IoBudget::Unlimited => "nothing".to_owned(),
         IoBudget::Total(bytes) => format!("{}/s", human::bytes(bytes)),
         IoBudget::Leftover(bytes) => {
-            format!("what reads and the log leave of {}/s", human::bytes(bytes))
+            format!("the rest of {}/s after reads and the log", human::bytes(bytes))
         }
     }
 }
@@ -69,7 +69,7 @@ fn readers(phases: &TwoPhaseOptions) -> String {
     }
 }
 
-/// What came out of one design.
+/// Prints the results of a design.
 pub(super) fn evaluation(
     out: &mut impl Write,
     plan: &StabilityPlan,
@@ -94,12 +94,12 @@ pub(super) fn evaluation(
     writeln!(
         out,
         "{}",
-        paint.dim("           with fair shares for merges and exact ones at level 0")
+        paint.dim("           with the fair scheduler and exact merges at level 0")
     )?;
     writeln!(out, "waited for {}", causes(&stalls_by_cause(testing)))?;
     writeln!(
         out,
-        "running    {} writes/s arrived, {} were done, {} waited when it ended",
+        "running    {} writes/s arrived, {} completed, {} waiting at the end",
         human::number(running.offered_per_second()),
         human::number(running.per_second()),
         human::count(running.unfinished)
@@ -203,7 +203,7 @@ fn verdict(
         let mem = calibration.and_then(|one| {
             one.verdict.findings.iter().find(|theirs| theirs.criterion == finding.criterion)
         });
-        // Where the map in memory fails as well, the engine is not the reason.
+        // If the map in memory fails too, the engine is not the cause.
         let machine = match mem {
             Some(mem) if !mem.is_met() && finding.is_met() => {
                 "; the map in memory does not meet it"
@@ -223,7 +223,7 @@ fn verdict(
     out.flush()
 }
 
-/// All designs beside each other, where there are several.
+/// Prints the designs side by side, if there are several.
 pub(super) fn overview(out: &mut impl Write, evaluations: &[DesignEvaluation]) -> io::Result<()> {
     if evaluations.len() < 2 {
         return Ok(());

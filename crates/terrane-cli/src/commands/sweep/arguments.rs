@@ -11,7 +11,7 @@ use super::show::ShowArgs;
 const EXAMPLES: &str = "\
 A plan is TOML: parameters, and [[experiments]] with parameters of their own. A list is an axis:
 every value is run with every value of the other axes. Parameters:
-  design        a name or a spec; beside it each of its settings: T, L0, buffer, filter, granularity, …
+  design        a name or a spec; each of its settings is a parameter too: T, L0, buffer, filter, …
   workload      as for bench, such as \"fillrandom,readrandom\" [default: fillrandom,readrandom,readmissing]
   mix           operations in proportions; then the workload is `mix`
   num, operations, key_size, value_size, compressibility, distribution, threads, seed
@@ -32,10 +32,10 @@ Examples:
   terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --set num=1000M --out results --simulate
   terrane sweep show results --x T --y write_amplification --by design --svg t.svg";
 
-/// Run many experiments from a plan; stopped and started again, it goes on where it was.
+/// Run many experiments from a plan; an interrupted sweep resumes
 ///
-/// Each is a line of DIR/results.jsonl when it is done, with a key made of all its parameters and
-/// the version of the engine. Those that are there are not run again.
+/// Each finished experiment is a line of DIR/results.jsonl, with a key made of all its parameters
+/// and the version of the engine. Experiments with a result are not run again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct SweepArgs {
@@ -45,33 +45,32 @@ pub(crate) struct SweepArgs {
     /// A file with the plan
     pub(super) plan: Option<PathBuf>,
 
-    /// A parameter, its values separated by `|`; goes before those of the plan
+    /// A parameter with its values separated by `|`; overrides the plan
     #[arg(long, value_name = "NAME=VALUES")]
     pub(super) set: Vec<String>,
 
-    /// The directory of the results; it may hold those of other sweeps
+    /// The directory of the results; sweeps may share one
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// Make the databases of experiments below this directory, instead of beside the results; they
-    /// are removed in the end
+    /// The directory of the databases, which are removed afterwards [default: that of the results]
     #[arg(long, value_name = "DIR", conflicts_with = "simulate")]
     pub(super) dir: Option<PathBuf>,
 
-    /// Run everything so many times, round by round
+    /// Repeat all experiments N times, round by round
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1000))]
     pub(super) rounds: u32,
 
-    /// Experiments at the same time; their times are then of little use, their counts as good
+    /// Concurrent experiments; concurrency distorts times, not counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=256))]
     pub(super) jobs: u32,
 
-    /// Let the simulator play them, at any size; there is no workload then but a mix
+    /// Run the experiments in the simulator, at any size; the workload is then a mix
     /// [default: update=1]
     #[arg(long)]
     pub(super) simulate: bool,
 
-    /// Only list what is left to run, and how long that takes
+    /// Only list the remaining experiments and their estimated time
     #[arg(long)]
     pub(super) dry_run: bool,
 }
