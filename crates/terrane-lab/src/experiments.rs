@@ -6,9 +6,15 @@
 //! | module | one line |
 //! |---|---|
 //! | [`compaction`] | compaction strategies, by counts |
+//! | [`memtables`] | memtables alone and in trees |
+//! | [`flodb`] | memtables of two levels |
+//! | [`dent`] | the tree of CS 265, with the program of its report |
 //! | [`stability`] | write stalls and merge schedulers, on files and simulated |
 
 mod compaction;
+mod dent;
+mod flodb;
+mod memtables;
 mod stability;
 
 use std::path::PathBuf;
@@ -88,7 +94,14 @@ impl Experiment {
 }
 
 /// All experiments.
-pub const ALL: &[Experiment] = &[compaction::EXPERIMENT, stability::MEASURED, stability::SIMULATED];
+pub const ALL: &[Experiment] = &[
+    memtables::EXPERIMENT,
+    flodb::EXPERIMENT,
+    compaction::EXPERIMENT,
+    stability::MEASURED,
+    stability::SIMULATED,
+    dent::EXPERIMENT,
+];
 
 /// Finds an experiment by its name.
 #[must_use]

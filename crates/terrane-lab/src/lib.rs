@@ -7,7 +7,7 @@
 //! | module | one line |
 //! |---|---|
 //! | [`experiments`] | what the papers claim, measured |
-//! | [`claims`] | the claims of papers, measured |
+//! | [`claims`] | the papers' claims as documents |
 //! | [`bench`] | workloads on designs, compared |
 //! | [`results`] | what an experiment measured |
 //! | [`judge`] | the claims as data, and the verdicts on them |

@@ -103,6 +103,12 @@ impl Results {
         self.texts.insert(name.to_owned(), text.into());
     }
 
+    /// Records a text for one key of a metric, such as a mode.
+    pub fn record_text_of(&mut self, name: &str, key: &str, text: impl Into<String>) {
+        self.check_declared(name);
+        self.texts.insert(format!("{name}[{key}]"), text.into());
+    }
+
     /// Adds a table to the figures.
     pub fn table(&mut self, title: impl Into<String>, headers: &[&str], rows: Vec<Vec<String>>) {
         self.table_with_introduction(title, "", headers, rows);

@@ -25,7 +25,9 @@ use crate::results::Metric;
 
 /// Names that the document writer defines in the introduction and the sections: how many claims hold,
 /// and how many were checked.
-const BUILT_IN: [&str; 2] = ["held", "checks"];
+const OF_DOCUMENT: [&str; 2] = ["held", "checks"];
+/// The mode of the claim that is judged, as text.
+const OF_CLAIM: &str = "mode";
 
 /// One or several expressions, as text.
 #[derive(Debug, Deserialize)]
@@ -230,7 +232,10 @@ impl ClaimFile {
     ) {
         let is_known = metrics.iter().copied().flatten().any(|metric| metric.name == name)
             || self.define.contains_key(name)
-            || claim.map_or(BUILT_IN.contains(&name), |claim| claim.metric.contains_key(name));
+            || match claim {
+                Some(claim) => name == OF_CLAIM || claim.metric.contains_key(name),
+                None => OF_DOCUMENT.contains(&name),
+            };
         if !is_known {
             unknown.push(name.to_owned());
         }

@@ -118,7 +118,7 @@ impl Evaluation<'_> {
             let deeper = Self { depth: self.depth + 1, tolerance: 0.0, ..*self };
             return deeper.value(definition);
         }
-        if let Some(text) = self.scope.results.text_of(name) {
+        if let Some(text) = self.text(name) {
             return Value::Text(text.to_owned());
         }
         let all = self.scope.results.measurements(name);
@@ -134,6 +134,18 @@ impl Evaluation<'_> {
                     .map(|(label, keys)| Labelled { label, value: number(&keys) })
                     .collect(),
             ),
+        }
+    }
+
+    /// The mode, or a recorded text: of the mode, or of all.
+    fn text(&self, name: &str) -> Option<&str> {
+        let results = self.scope.results;
+        match self.scope.mode {
+            Some(mode) if name == "mode" => Some(mode),
+            Some(mode) => {
+                results.text_of(&format!("{name}[{mode}]")).or_else(|| results.text_of(name))
+            }
+            None => results.text_of(name),
         }
     }
 
@@ -246,6 +258,7 @@ fn call(function: Function, list: Vec<Labelled>, is_single: bool) -> Value {
         Function::Sqrt => each(f64::sqrt),
         Function::All => Value::Number(all(&numbers)),
         Function::Any => Value::Number(any(&numbers)),
+        Function::Sorted => Value::List(sorted(list)),
         Function::Order if is_measured => Value::Text(ordered(list).join(" < ")),
         Function::Lowest if is_measured => {
             Value::Text(ordered(list).into_iter().next().unwrap_or_default())
@@ -266,10 +279,14 @@ fn neighbours(list: &[Labelled], operation: fn(f64, f64) -> f64) -> Value {
     Value::List(pairs.collect())
 }
 
-/// The labels from the least number to the greatest.
-fn ordered(mut list: Vec<Labelled>) -> Vec<String> {
+fn sorted(mut list: Vec<Labelled>) -> Vec<Labelled> {
     list.sort_by(|one, other| one.value.total_cmp(&other.value));
-    list.into_iter().map(|one| one.label).collect()
+    list
+}
+
+/// The labels from the least number to the greatest.
+fn ordered(list: Vec<Labelled>) -> Vec<String> {
+    sorted(list).into_iter().map(|one| one.label).collect()
 }
 
 #[cfg(test)]
@@ -339,6 +356,7 @@ mod tests {
         assert_eq!(value("steps(pages[*])").numbers(), [2.0]);
         assert_eq!(value("steps(pages[published][*])").numbers(), [0.8]);
         assert_eq!(value("pages[*][1]").numbers(), [2.0, 4.0]);
+        assert_eq!(value("mode == 'ours'").is_true(), Some(true));
     }
 
     #[test]
@@ -355,6 +373,7 @@ mod tests {
     fn names_come_in_the_order_of_their_numbers() {
         assert_eq!(value("order(moved[*])"), Value::Text("tier < lo+1 < full".into()));
         assert_eq!(value("lowest(moved[*]) == winner").is_true(), Some(true));
+        assert_eq!(value("sorted(moved[*])").numbers(), [2.0, 3.0, 6.0]);
         assert_eq!(value("highest(moved[*]) == 'full'").is_true(), Some(true));
     }
 

@@ -119,6 +119,8 @@ functions! {
     Lowest "lowest",
     /// The label of the greatest number.
     Highest "highest",
+    /// The numbers in ascending order.
+    Sorted "sorted",
     /// Every round of a measurement, in place of the one value that stands for all.
     Rounds "rounds",
 }

@@ -1,4 +1,4 @@
-//! Threads on memtables without a database: full ones are thrown away, one more thread drains.
+//! Threads on memtables without a database: full memtables are discarded, one more thread drains.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 use terrane::memtable::{self, EntryKind, MAX_SEQ, Memtable};
 use terrane_policy::MemtableKind;
 
-use super::setting::{Random, Setting, VALUE_BYTES, spread};
+use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
-/// Between two looks at the clock.
+/// Operations between two checks of the clock.
 const STEPS: u64 = 256;
 
-/// A version may be forgotten once so many newer ones were written: what a reader may be behind.
+/// A version may be reclaimed after this many newer ones: how far a reader may be behind.
 const BEHIND: u64 = 64;
 
-/// What the threads of a run share.
-struct Run<'a> {
-    setting: &'a Setting,
+/// State that the threads of a run share.
+struct SharedRun<'a> {
+    sizes: &'a FloDbSizes,
     kind: MemtableKind,
     bytes: u64,
     active: RwLock<Arc<Memtable>>,
@@ -30,7 +30,7 @@ struct Run<'a> {
     in_membuffer: AtomicU64,
 }
 
-impl Run<'_> {
+impl SharedRun<'_> {
     fn active(&self) -> Arc<Memtable> {
         Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
     }
 
-    fn write(&self, keys: u64, mut random: Random) {
+    fn write(&self, keys: u64, mut random: SplitMix) {
         let (mut operations, mut in_membuffer) = (0, 0);
         while !self.is_over.load(Ordering::Relaxed) {
             let memtable = self.active();
@@ -67,19 +67,19 @@ impl Run<'_> {
     fn replace(&self, full: &Arc<Memtable>) {
         let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&active, full) {
-            *active = memtable::new_after(full, self.kind, self.bytes, &self.setting.pool);
+            *active = memtable::new_after(full, self.kind, self.bytes, &self.sizes.pool);
         }
     }
 }
 
-/// Million writes a second of ever new keys, and the share of them that completed in the Membuffer.
-pub(super) fn write(setting: &Setting, kind: MemtableKind, bytes: u64, threads: u32) -> [f64; 2] {
+/// Million writes a second of new keys, and the share of them that completed in the Membuffer.
+pub(super) fn write(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64, threads: u32) -> [f64; 2] {
     const KEYS: u64 = 1 << 40;
-    let run = Run {
-        setting,
+    let run = SharedRun {
+        sizes,
         kind,
         bytes,
-        active: RwLock::new(memtable::new(kind, bytes, &setting.pool)),
+        active: RwLock::new(memtable::new(kind, bytes, &sizes.pool)),
         next_seq: AtomicU64::new(1),
         is_over: AtomicBool::new(false),
         operations: AtomicU64::new(0),
@@ -92,10 +92,10 @@ pub(super) fn write(setting: &Setting, kind: MemtableKind, bytes: u64, threads: 
         }
         for thread in 0..threads {
             let run = &run;
-            let random = Random::new(setting.sizes.seed + u64::from(thread));
+            let random = SplitMix::new(sizes.seed + u64::from(thread));
             scope.spawn(move || run.write(KEYS, random));
         }
-        std::thread::sleep(setting.duration());
+        std::thread::sleep(sizes.duration());
         run.is_over.store(true, Ordering::Relaxed);
     });
     let operations = run.operations.into_inner() as f64;
@@ -103,17 +103,17 @@ pub(super) fn write(setting: &Setting, kind: MemtableKind, bytes: u64, threads: 
     [mops, run.in_membuffer.into_inner() as f64 / operations.max(1.0)]
 }
 
-/// Million operations a second, half updates and half lookups, on a structure of so many entries.
-pub(super) fn mix(setting: &Setting, kind: MemtableKind, entries: u64, threads: u32) -> f64 {
+/// Million operations a second, half updates and half lookups, on a structure of `entries` entries.
+pub(super) fn mix(sizes: &FloDbSizes, kind: MemtableKind, entries: u64, threads: u32) -> f64 {
     const SMALL: [u8; 8] = [7; 8];
-    let memtable = memtable::new(kind, entries * 300, &setting.pool);
+    let memtable = memtable::new(kind, entries * 300, &sizes.pool);
     for number in 0..entries {
         memtable.update(&spread(number), number + 1, EntryKind::Value, &SMALL, || number);
     }
     let next_seq = AtomicU64::new(entries + 1);
     let is_over = AtomicBool::new(false);
     let start = Instant::now();
-    let client = |mut random: Random| {
+    let client = |mut random: SplitMix| {
         let mut operations = 0;
         while !is_over.load(Ordering::Relaxed) {
             for _ in 0..STEPS / 2 {
@@ -127,12 +127,12 @@ pub(super) fn mix(setting: &Setting, kind: MemtableKind, entries: u64, threads: 
         }
         operations
     };
-    let random = |thread| Random::new(setting.sizes.seed + u64::from(thread));
+    let random = |thread| SplitMix::new(sizes.seed + u64::from(thread));
     let operations: u64 = std::thread::scope(|scope| {
         let client = &client;
         let clients: Vec<_> =
             (0..threads).map(|thread| scope.spawn(move || client(random(thread)))).collect();
-        std::thread::sleep(setting.duration() / 2);
+        std::thread::sleep(sizes.duration() / 2);
         is_over.store(true, Ordering::Relaxed);
         clients.into_iter().filter_map(|client| client.join().ok()).sum()
     });

@@ -1,30 +1,30 @@
-//! Buffers of the authors' later program that Terrane does not have, made here to be measured: plain,
-//! for one thread, and only as far as it takes to see what they cost.
+//! Buffers of the authors' later program that Terrane does not have: plain, for one thread, and only
+//! complete enough to measure their costs.
 
 use std::hint::black_box;
 
-/// What is measured of a buffer.
-pub(super) trait Other {
+/// The operations that are measured.
+pub(super) trait PlainBuffer {
     /// Adds an entry.
     fn insert(&mut self, key: &[u8], value: &[u8]);
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Option<&[u8]>;
-    /// Goes over so many entries from a key on.
+    /// Reads `count` entries from a key on.
     fn scan(&self, from: &[u8], count: usize);
 }
 
 type Bytes = Box<[u8]>;
 
-/// V-Sorted: an array in the order of keys, into which every entry is inserted.
+/// V-Sorted: an array in the order of keys.
 #[derive(Default)]
 pub(super) struct SortedVector {
-    entries: Vec<Slot>,
+    entries: Vec<SortedEntry>,
 }
 
-/// The head of a key, and key and value.
-struct Slot(u64, Box<(Bytes, Bytes)>);
+/// The head of a key, with key and value.
+struct SortedEntry(u64, Box<(Bytes, Bytes)>);
 
-impl Slot {
+impl SortedEntry {
     fn order(&self) -> (u64, &[u8]) {
         (self.0, &self.1.0)
     }
@@ -39,9 +39,9 @@ fn head(key: &[u8]) -> u64 {
 }
 
 impl SortedVector {
-    fn place(&self, key: &[u8]) -> usize {
+    fn position(&self, key: &[u8]) -> usize {
         let wanted = head(key);
-        // Keys in order are not searched for.
+        // A key above all others needs no search.
         if self.entries.last().is_some_and(|last| last.order() < (wanted, key)) {
             return self.entries.len();
         }
@@ -49,20 +49,20 @@ impl SortedVector {
     }
 }
 
-impl Other for SortedVector {
+impl PlainBuffer for SortedVector {
     fn insert(&mut self, key: &[u8], value: &[u8]) {
-        let place = self.place(key);
+        let position = self.position(key);
         let entry = Box::new((key.into(), value.into()));
-        self.entries.insert(place, Slot(head(key), entry));
+        self.entries.insert(position, SortedEntry(head(key), entry));
     }
 
     fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        let Slot(_, entry) = self.entries.get(self.place(key))?;
+        let SortedEntry(_, entry) = self.entries.get(self.position(key))?;
         (*entry.0 == *key).then_some(&entry.1)
     }
 
     fn scan(&self, from: &[u8], count: usize) {
-        for entry in self.entries.iter().skip(self.place(from)).take(count) {
+        for entry in self.entries.iter().skip(self.position(from)).take(count) {
             black_box(&entry.1.1);
         }
     }
@@ -75,7 +75,7 @@ const END: u32 = u32::MAX;
 pub(super) struct PlainSkipList {
     keys: Vec<Bytes>,
     values: Vec<Bytes>,
-    /// The next node at each height; the first ones are those of the head.
+    /// The next node at each height; node 0 is the head.
     next: Vec<Box<[u32]>>,
 }
 
@@ -109,11 +109,11 @@ impl PlainSkipList {
     }
 }
 
-impl Other for PlainSkipList {
+impl PlainBuffer for PlainSkipList {
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         let before = self.before(key);
         let node = self.keys.len() as u32;
-        // One in four nodes of a height has the next one too.
+        // A quarter of the nodes of a height reaches the next one.
         let mixed = u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         let height = 1 + (mixed.trailing_zeros() as usize / 2).min(HEIGHT - 1);
         self.keys.push(key.into());
@@ -146,7 +146,7 @@ impl Other for PlainSkipList {
 mod tests {
     use super::*;
 
-    fn check(mut other: impl Other) {
+    fn check(mut other: impl PlainBuffer) {
         let key = |number: u32| number.wrapping_mul(0x9e37_79b9).to_string().into_bytes();
         for number in 0..2000 {
             other.insert(&key(number), &number.to_be_bytes());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_works() {
+    fn buffers_find_their_entries() {
         check(SortedVector::default());
         check(PlainSkipList::default());
     }

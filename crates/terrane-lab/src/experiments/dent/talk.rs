@@ -1,8 +1,8 @@
 //! A program that reads the command language, timed.
 //!
-//! In one run: the puts are written to it, then one get, whose answer says that they are done, then
-//! the gets. So the time of its start is in that of the puts, and writing the commands, which takes
-//! a hundredth of reading them, in both.
+//! A run writes the puts to the program, then one get, whose answer shows that the puts are complete,
+//! then the gets. The time of the puts includes the start of the program. Both times include writing the
+//! commands, which takes a hundredth of the time of reading them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use super::workload::Workload;
+use super::workload::CommandWorkload;
 use crate::process::processor_seconds_of_process;
 
 /// A program and its arguments.
@@ -22,20 +22,20 @@ pub(super) struct Program<'a> {
     pub(super) dir: &'a Path,
 }
 
-/// What a run took, and how right it was.
+/// Rates, processor times and wrong answers of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct ProgramRun {
     pub(super) puts_per_second: f64,
     /// `None` without gets.
     pub(super) gets_per_second: Option<f64>,
-    /// Processor time of all threads for a put, in microseconds; `None` where it is not known.
+    /// Processor time of all threads for a put, in microseconds; `None` if it is unknown.
     pub(super) put_cpu_micros: Option<f64>,
     /// As above, for a get.
     pub(super) get_cpu_micros: Option<f64>,
     pub(super) wrong_answers: u64,
 }
 
-impl Run {
+impl ProgramRun {
     /// The better of two, each operation at its best; wrong answers are those of the worse.
     pub(super) fn best(self, other: Self) -> Self {
         let least = |one: Option<f64>, two| [one, two].into_iter().flatten().reduce(f64::min);
@@ -50,13 +50,13 @@ impl Run {
     }
 }
 
-/// Ends a child that is not done, whatever happens.
-struct Running {
+/// Kills the child process when dropped.
+struct RunningProgram {
     child: Child,
     path: PathBuf,
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -64,14 +64,14 @@ impl Drop for Running {
 }
 
 /// Runs a program on a workload.
-pub(super) fn run(program: &Program<'_>, workload: &Workload) -> Result<Run> {
+pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<ProgramRun> {
     let failed = || format!("cannot run {}", program.path.display());
     let mut command = Command::new(program.path);
     command.args(&program.arguments).current_dir(program.dir).env("TMPDIR", program.dir);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let begin = Instant::now();
     let child = command.spawn().with_context(failed)?;
-    let mut running = Running { child, path: program.path.to_owned() };
+    let mut running = RunningProgram { child, path: program.path.to_owned() };
     let pipes = running.child.stdin.take().zip(running.child.stdout.take());
     let (mut input, output) = pipes.ok_or_else(|| anyhow!("{} has no pipes", failed()))?;
     let mut output = BufReader::with_capacity(1 << 20, output);
@@ -108,7 +108,7 @@ pub(super) fn run(program: &Program<'_>, workload: &Workload) -> Result<Run> {
     let get_seconds = all_seconds.zip(put_seconds).map(|(all, puts)| all - puts);
     let rate = |count: u64, took: Duration| count as f64 / took.as_secs_f64().max(1e-9);
     let get_count = workload.answers.len() as u64;
-    Ok(Run {
+    Ok(ProgramRun {
         puts_per_second: rate(workload.put_count, puts),
         gets_per_second: (get_count > 0).then(|| rate(get_count, gets)),
         put_cpu_micros: put_seconds.map(|seconds| cpu_micros(seconds, workload.put_count)),

@@ -1,4 +1,4 @@
-//! `memtable=auto` on a workload that changes twice, beside every kind that it chooses from.
+//! `memtable=auto` on a workload that changes twice, and every kind that it chooses from.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,35 +7,33 @@ use anyhow::Result;
 use terrane::storage::MemoryStorage;
 use terrane::{Db, Design, Durability, Event, Options};
 
-use super::report::{Report, nanos};
-use super::setting::Setting;
+use super::sizes::BufferSizes;
+use crate::human::nanos;
+use crate::results::Results;
 
-/// Operations of a phase, of which a rotation has some 50 thousand writes.
+/// Operations of a phase; a memtable takes some 50 thousand of them.
 const OPERATIONS: f64 = 400_000.0;
 const BUFFER: &str = "8MiB";
 const VALUE_BYTES: usize = 100;
 
-/// Lookups and ranges are of keys among so many that were put last.
+/// Lookups and ranges request one of this many most recent keys.
 const RECENT: u64 = 20_000;
 
-/// Entries that a range goes over.
+/// Entries of a range.
 const RANGE: usize = 10;
 
-/// Dearer than the best fixed kind by this is as good as it.
-const AS_GOOD: f64 = 1.15;
-
-/// What comes between the writes of a phase.
+/// The operation after each write of a phase.
 #[derive(Debug, Clone, Copy)]
-enum Phase {
+enum AutoPhase {
     Writes,
     Lookups,
     Ranges,
 }
 
-const PHASES: [(Phase, &str); 3] = [
-    (Phase::Writes, "writes only"),
-    (Phase::Lookups, "a lookup after each"),
-    (Phase::Ranges, "a range after each"),
+const PHASES: [(AutoPhase, &str); 3] = [
+    (AutoPhase::Writes, "writes only"),
+    (AutoPhase::Lookups, "a lookup after each"),
+    (AutoPhase::Ranges, "a range after each"),
 ];
 
 fn key(number: u64) -> [u8; 16] {
@@ -45,11 +43,11 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// What a kind did.
-struct Outcome {
+/// Times of a kind, and the choices of `auto`.
+struct AutoRun {
     /// Nanoseconds of a step, by phase.
     each: [f64; PHASES.len()],
-    /// What was chosen last in each phase, and after how many rotations.
+    /// The kind chosen last in each phase, and then the number of changes; empty for fixed kinds.
     chosen: Vec<String>,
 }
 
@@ -60,7 +58,7 @@ fn open(kind: &str) -> Result<Db> {
     Ok(options.storage(Arc::new(MemoryStorage::new(1))).open("db")?)
 }
 
-fn run(kind: &str, steps: u64) -> Result<Outcome> {
+fn run(kind: &str, steps: u64) -> Result<AutoRun> {
     let db = open(kind)?;
     let value = [7; VALUE_BYTES];
     let mut number = 0;
@@ -73,9 +71,9 @@ fn run(kind: &str, steps: u64) -> Result<Outcome> {
             number += 1;
             let recent = number - 1 - number.wrapping_mul(7919) % RECENT.min(number);
             match phase {
-                Phase::Writes => {}
-                Phase::Lookups => drop(db.get(key(recent))?),
-                Phase::Ranges => {
+                AutoPhase::Writes => {}
+                AutoPhase::Lookups => drop(db.get(key(recent))?),
+                AutoPhase::Ranges => {
                     let found = db.range(key(recent)..)?.take(RANGE);
                     found.into_iter().try_for_each(|entry| entry.map(drop))?;
                 }
@@ -85,28 +83,28 @@ fn run(kind: &str, steps: u64) -> Result<Outcome> {
         let kind = db.tree().memtable_choice.map(|choice| choice.kind.to_string());
         chosen.extend(kind);
     }
-    let told = db.events();
-    let told = told.iter().filter(|told| matches!(told.event, Event::MemtableChosen { .. }));
+    let events = db.events();
+    let changes =
+        events.iter().filter(|one| matches!(one.event, Event::MemtableChosen { .. })).count();
     if !chosen.is_empty() {
-        chosen.push(told.count().to_string());
+        chosen.push(changes.to_string());
     }
     db.close()?;
-    Ok(Outcome { each, chosen })
+    Ok(AutoRun { each, chosen })
 }
 
-/// Measures; the answer is what the document says above the table.
-pub(super) fn measure(setting: &Setting, report: &mut Report) -> Result<String> {
-    let steps = (OPERATIONS * setting.scale) as u64;
+pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) -> Result<()> {
+    let steps = (OPERATIONS * sizes.scale) as u64;
     let kinds = ["vector", "vector(query=scan)", "hash-vector(buckets=65536)", "btree", "skiplist"];
     let all: Vec<&str> = kinds.into_iter().chain(["auto"]).collect();
     let mut best: Vec<[f64; PHASES.len()]> = vec![[f64::INFINITY; PHASES.len()]; all.len()];
     let mut chosen = Vec::new();
-    for _ in 0..setting.rounds.min(2) {
+    for _ in 0..sizes.rounds.min(2) {
         for (kind, best) in all.iter().zip(&mut best) {
-            let outcome = run(kind, steps)?;
-            best.iter_mut().zip(outcome.each).for_each(|(best, each)| *best = best.min(each));
-            if !outcome.chosen.is_empty() {
-                chosen = outcome.chosen;
+            let run_of_kind = run(kind, steps)?;
+            best.iter_mut().zip(run_of_kind.each).for_each(|(best, each)| *best = best.min(each));
+            if !run_of_kind.chosen.is_empty() {
+                chosen = run_of_kind.chosen;
             }
         }
     }
@@ -120,25 +118,19 @@ pub(super) fn measure(setting: &Setting, report: &mut Report) -> Result<String> 
     });
     let headers: Vec<&str> =
         std::iter::once("memtable").chain(PHASES.iter().map(|(_, name)| *name)).collect();
-    report.table(
-        "`memtable=auto` on a workload that changes twice: a step, and against the best fixed kind",
+    results.table(
+        "`memtable=auto` on a workload that changes twice: a step, and over the best fixed kind",
         &headers,
         rows.collect(),
     );
     let over = best.last().into_iter().flatten().zip(&least).map(|(auto, least)| auto / least);
     let worst = over.fold(0.0, f64::max);
     let changes = chosen.pop().unwrap_or_default();
-    Ok(format!(
-        "**Left open:** `memtable=auto` counts what a tree is asked for, and at each rotation takes the \
-         kind that\nis expected to cost least. On {steps} writes alone, then as many with a lookup after \
-         each, then with a\nrange of {RANGE} entries, it had {} at the end of each, after {changes} changes in \
-         all, and took at most\n{worst:.2}× of what the best fixed kind took in a phase, the rotations in \
-         between included ({}).\n",
-        chosen.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", "),
-        if worst <= AS_GOOD {
-            "15 % were allowed"
-        } else {
-            "more than the 15 % that were aimed at"
-        },
-    ))
+    let kinds: Vec<String> = chosen.iter().map(|kind| format!("`{kind}`")).collect();
+    results.record("auto_steps", &[], steps as f64);
+    results.record("auto_range", &[], RANGE as f64);
+    results.record("auto_worst", &[], worst);
+    results.record_text("auto_changes", changes);
+    results.record_text("auto_kinds", kinds.join(", "));
+    Ok(())
 }

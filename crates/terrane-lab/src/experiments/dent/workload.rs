@@ -1,12 +1,12 @@
-//! What is asked of both programs, and what they should answer.
+//! Commands for both programs, and the right answers.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// Random numbers: SplitMix64.
-struct Random(u64);
+struct SplitMixStream(u64);
 
-impl Random {
+impl SplitMixStream {
     fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -21,16 +21,16 @@ impl Random {
     }
 }
 
-/// How keys are drawn.
+/// The distribution of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keys {
-    /// All numbers of 32 bits alike.
+pub(super) enum KeyDistribution {
+    /// All numbers of 32 bits with the same probability.
     Uniform,
     /// About 0, with the deviation of the course's generator: a third of the largest number.
     Gaussian,
 }
 
-impl Keys {
+impl KeyDistribution {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -39,8 +39,8 @@ impl Keys {
     }
 }
 
-/// Commands, and the answers to those that have one.
-pub(super) struct Workload {
+/// Commands, and the answers of the gets.
+pub(super) struct CommandWorkload {
     /// The puts, a line each.
     pub(super) puts: String,
     /// The gets, a line each; half of them of keys that were put.
@@ -50,16 +50,16 @@ pub(super) struct Workload {
     pub(super) put_count: u64,
 }
 
-impl Workload {
-    /// So many puts and gets.
-    pub(super) fn new(keys: Keys, puts: u64, gets: u64, seed: u64) -> Self {
-        let mut random = Random(seed);
+impl CommandWorkload {
+    /// Draws `puts` puts and `gets` gets.
+    pub(super) fn new(keys: KeyDistribution, puts: u64, gets: u64, seed: u64) -> Self {
+        let mut random = SplitMixStream(seed);
         let mut text = String::with_capacity(puts as usize * 24);
         let mut all = Vec::with_capacity(puts as usize);
         let mut map = HashMap::with_capacity(puts as usize);
         for _ in 0..puts {
             let key = draw(keys, &mut random);
-            // Dent's tombstone is no value.
+            // The least number is Dent's tombstone.
             let value = (random.bits() as i32).max(-i32::MAX);
             let _ = writeln!(text, "p {key} {value}");
             map.insert(key, value);
@@ -90,10 +90,10 @@ impl Workload {
     }
 }
 
-fn draw(keys: Keys, random: &mut Random) -> i32 {
+fn draw(keys: KeyDistribution, random: &mut SplitMixStream) -> i32 {
     match keys {
-        Keys::Uniform => random.bits() as i32,
-        Keys::Gaussian => loop {
+        KeyDistribution::Uniform => random.bits() as i32,
+        KeyDistribution::Gaussian => loop {
             let (first, second) = (1.0 - random.unit(), random.unit());
             let standard = (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos();
             let key = standard * f64::from(i32::MAX) / 3.0;
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn half_of_the_gets_have_an_answer() {
-        for keys in [Keys::Uniform, Keys::Gaussian] {
-            let workload = Workload::new(keys, 1000, 1000, 7);
+        for keys in [KeyDistribution::Uniform, KeyDistribution::Gaussian] {
+            let workload = CommandWorkload::new(keys, 1000, 1000, 7);
             assert_eq!(workload.puts.lines().count(), 1000);
             assert_eq!(workload.gets.lines().count(), 1000);
             let found = workload.answers.iter().flatten().count();

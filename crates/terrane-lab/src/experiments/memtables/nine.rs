@@ -1,42 +1,43 @@
-//! The nine buffers of the authors' later program beside each other: which of them Terrane has, and
-//! what the others cost.
+//! The nine buffers of the authors' later program: those that Terrane has, and the costs of the
+//! others.
 
 use std::time::Instant;
 
 use terrane::memtable::{EntryKind, MAX_SEQ, Pool, new};
 use terrane_policy::{MemtableKind, VectorQuery};
 
-use super::others::{Other, PlainSkipList, SortedVector};
-use super::report::{Report, nanos};
-use super::setting::{
-    ENTRY_BYTES, Mode, PREFIX, Setting, hash_linked_list, hash_skip_list, hash_vector,
+use super::others::{PlainBuffer, PlainSkipList, SortedVector};
+use super::sizes::{
+    BufferMode, BufferSizes, ENTRY_BYTES, PREFIX, hash_linked_list, hash_skip_list, hash_vector,
 };
+use crate::human::nanos;
 use crate::memtable::{Load, mean, percentile};
+use crate::results::Results;
 
-/// Lookups and ranges after everything was inserted.
+/// Lookups and ranges after all inserts.
 const READS: usize = 500;
-/// Entries that such a range goes over.
+/// Entries of a range.
 const STEPS: usize = 10;
 
-/// Every insert into a sorted array moves half of it.
+/// Few entries, because every insert into a sorted array moves half of it.
 const IN_ORDER: usize = 20_000;
 
-/// In one list every insert walks half of it: the more there are, the longer each takes.
+/// Few entries, because an insert into one list walks half of it.
 const IN_ONE_LIST: usize = 4000;
 
-/// What was measured of one, in nanoseconds.
+/// The costs of a buffer, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Row {
+struct BufferCosts {
     insert: f64,
     ascending: f64,
     lookup: f64,
     longest: f64,
     range: f64,
-    /// A lookup after each of some further inserts.
+    /// An insert and a lookup in turns.
     in_turn: f64,
 }
 
-impl Row {
+impl BufferCosts {
     fn lower(self, other: Self) -> Self {
         Self {
             insert: self.insert.min(other.insert),
@@ -54,13 +55,13 @@ impl Row {
     }
 }
 
-/// A memtable of ours as one of the others.
-struct Ours {
+/// A memtable of ours behind the interface of the others.
+struct OurMemtable {
     memtable: std::sync::Arc<terrane::memtable::Memtable>,
     seq: u64,
 }
 
-impl Other for Ours {
+impl PlainBuffer for OurMemtable {
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         self.seq += 1;
         self.memtable.insert(key, self.seq, EntryKind::Value, value);
@@ -81,10 +82,10 @@ impl Other for Ours {
     }
 }
 
-/// What makes an empty one.
-type Make<'a> = Box<dyn Fn() -> Box<dyn Other> + 'a>;
+/// Creates an empty buffer.
+type NewBuffer<'a> = Box<dyn Fn() -> Box<dyn PlainBuffer> + 'a>;
 
-fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row {
+fn measure_one(make: &NewBuffer<'_>, load: &Load, sorted: &Load, count: usize) -> BufferCosts {
     let value = |key: &[u8]| vec![7; ENTRY_BYTES.saturating_sub(key.len())];
     let fill = |load: &Load| {
         let mut other = make();
@@ -108,7 +109,7 @@ fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row
     let lookups = each(&mut |number| {
         std::hint::black_box(other.get(some(number)));
     });
-    // The first range sorts, where there is something to sort: that is not what a range costs.
+    // The first range may sort all entries, which is not the cost of a range.
     other.scan(some(0), STEPS);
     let ranges = each(&mut |number| other.scan(some(number), STEPS));
     let mut further = |number: usize| {
@@ -117,7 +118,7 @@ fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row
         std::hint::black_box(other.get(some(number)));
     };
     let in_turn = each(&mut further);
-    Row {
+    BufferCosts {
         insert,
         ascending,
         lookup: mean(&lookups),
@@ -127,25 +128,25 @@ fn measure_one(make: &Make<'_>, load: &Load, sorted: &Load, count: usize) -> Row
     }
 }
 
-pub(super) fn measure(setting: &Setting, report: &mut Report) {
-    let load = &setting.load;
+pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
+    let load = &sizes.load;
     let sorted = load.sorted();
     let pool = Pool::new(1 << 28);
     let buffer_bytes = (load.len() * ENTRY_BYTES) as u64;
-    let ours = |kind: MemtableKind| -> Make<'_> {
+    let ours = |kind: MemtableKind| -> NewBuffer<'_> {
         let pool = &pool;
-        Box::new(move || Box::new(Ours { memtable: new(kind, buffer_bytes, pool), seq: 0 }))
+        Box::new(move || Box::new(OurMemtable { memtable: new(kind, buffer_bytes, pool), seq: 0 }))
     };
     let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
-    let buckets = setting.buckets();
+    let buckets = sizes.buckets();
     let hash_vector = hash_vector(buckets);
     let all = load.len();
     let (few, some) = (IN_ONE_LIST.min(all), IN_ORDER.min(all));
     let (skip, linked) = (
-        hash_skip_list(Mode::Ours, PREFIX, buckets),
-        hash_linked_list(Mode::Ours, PREFIX, buckets),
+        hash_skip_list(BufferMode::Ours, PREFIX, buckets),
+        hash_linked_list(BufferMode::Ours, PREFIX, buckets),
     );
-    let rows: [(&str, &str, usize, Make<'_>); 13] = [
+    let rows: [(&str, &str, usize, NewBuffer<'_>); 13] = [
         ("InSkip-L", "`skiplist`", all, ours(MemtableKind::SKIP_LIST)),
         ("V-Qsort", "`vector`", all, ours(vector(VectorQuery::Resort))),
         ("Hash-SL", "`hash-skiplist`", all, ours(skip)),
@@ -161,22 +162,27 @@ pub(super) fn measure(setting: &Setting, report: &mut Report) {
             "Link-L",
             "`hash-linkedlist` of one bucket",
             few,
-            ours(hash_linked_list(Mode::Ours, 0, 1)),
+            ours(hash_linked_list(BufferMode::Ours, 0, 1)),
         ),
         ("", "`btree`", few, ours(MemtableKind::BTree)),
     ];
-    let mut best: Vec<Option<Row>> = vec![None; rows.len()];
-    for _ in 0..setting.rounds.min(2) {
+    let mut best: Vec<Option<BufferCosts>> = vec![None; rows.len()];
+    for _ in 0..sizes.rounds.min(2) {
         for (best, (_, _, count, make)) in best.iter_mut().zip(&rows) {
             let row = measure_one(make, load, &sorted, *count);
             *best = Some(best.map_or(row, |best| best.lower(row)));
         }
     }
+    for ((theirs, ..), costs) in rows.iter().zip(&best) {
+        if let Some(costs) = costs.filter(|_| !theirs.is_empty()) {
+            results.record("nine_insert", &[theirs], costs.insert);
+        }
+    }
     let cells = rows.iter().zip(best).map(|((theirs, ours, count, _), row)| {
         let names = [(*theirs).to_owned(), (*ours).to_owned(), count.to_string()];
-        names.into_iter().chain(row.into_iter().flat_map(Row::cells)).collect()
+        names.into_iter().chain(row.into_iter().flat_map(BufferCosts::cells)).collect()
     });
-    report.table(
+    results.table(
         "The nine buffers of the later program: inserts, then lookups and ranges of ten entries",
         &[
             "theirs",

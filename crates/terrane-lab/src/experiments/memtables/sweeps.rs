@@ -1,13 +1,14 @@
-//! What the authors' later program varies: threads, the size of the buffer and of entries, what keys
-//! have in common, and how much of the keys a range takes.
+//! The variations of the authors' later program: threads, sizes of the buffer and of entries, common
+//! prefixes of keys, and selectivities of ranges.
 
 use terrane_policy::{MemtableKind, OrderedView, VectorQuery};
 
-use super::report::{Report, nanos};
-use super::setting::{
-    ENTRY_BYTES, Kind, Mode, PREFIX, Setting, hash_skip_list, hash_vector, plain,
+use super::sizes::{
+    BufferMode, BufferSizes, ENTRY_BYTES, NamedMemtable, PREFIX, hash_skip_list, hash_vector, plain,
 };
+use crate::human::nanos;
 use crate::memtable::{Load, Queries, mean};
+use crate::results::Results;
 
 /// A buffer of 128 MB with entries of 128 bytes.
 const LARGE_ENTRIES: f64 = 1_000_000.0;
@@ -17,40 +18,43 @@ const COMMON: [usize; 4] = [0, 4, 8, 32];
 const SIZES: [usize; 4] = [32, 128, 1024, 4096];
 const SELECTIVITIES: [f64; 7] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 
-/// Lists become skip-lists, as usual: with a prefix that all keys have in common there is one.
+/// Long lists become skip-lists here, because keys with a common prefix share one list.
 fn hash_linked_list(buckets: u32) -> MemtableKind {
     let view = OrderedView::Kept;
     MemtableKind::HashLinkedList { prefix: PREFIX, buckets, threshold: 256, view }
 }
 
-/// All kinds of ours but the preallocated vector, for so many entries.
-fn kinds(buckets: u32) -> Vec<Kind> {
+/// All our kinds except the preallocated vector.
+fn kinds(buckets: u32) -> Vec<NamedMemtable> {
     let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
     vec![
-        Kind { name: "vector", kind: vector(VectorQuery::Resort) },
-        Kind { name: "vector that scans", kind: vector(VectorQuery::Scan) },
-        Kind { name: "hash vector", kind: hash_vector(buckets) },
-        Kind { name: "B-link tree", kind: MemtableKind::BTree },
-        Kind { name: "skip-list", kind: MemtableKind::SKIP_LIST },
-        Kind { name: "hash skip-list", kind: hash_skip_list(Mode::Ours, PREFIX, buckets) },
-        Kind { name: "hash linked-list", kind: hash_linked_list(buckets) },
+        NamedMemtable { name: "vector", kind: vector(VectorQuery::Resort) },
+        NamedMemtable { name: "vector that scans", kind: vector(VectorQuery::Scan) },
+        NamedMemtable { name: "hash vector", kind: hash_vector(buckets) },
+        NamedMemtable { name: "B-link tree", kind: MemtableKind::BTree },
+        NamedMemtable { name: "skip-list", kind: MemtableKind::SKIP_LIST },
+        NamedMemtable {
+            name: "hash skip-list",
+            kind: hash_skip_list(BufferMode::Ours, PREFIX, buckets),
+        },
+        NamedMemtable { name: "hash linked-list", kind: hash_linked_list(buckets) },
     ]
 }
 
-pub(super) fn measure(setting: &Setting, threads: &[u32], report: &mut Report) {
-    by_threads(setting, threads, report);
-    large(setting, report);
-    by_common_prefix(setting, report);
-    by_entry_size(setting, report);
-    by_selectivity(setting, report);
+pub(super) fn measure(sizes: &BufferSizes, threads: &[u32], results: &mut Results) {
+    by_threads(sizes, threads, results);
+    large(sizes, results);
+    by_common_prefix(sizes, results);
+    by_entry_size(sizes, results);
+    by_selectivity(sizes, results);
 }
 
 /// A table with a row for each kind and a column for each value.
 fn table(
-    report: &mut Report,
+    results: &mut Results,
     title: String,
     columns: &[String],
-    kinds: &[Kind],
+    kinds: &[NamedMemtable],
     cells: &[Vec<String>],
 ) {
     let headers: Vec<&str> =
@@ -59,19 +63,19 @@ fn table(
         let cells = cells.iter().map(|column| column[row].clone());
         std::iter::once(kind.name.to_owned()).chain(cells).collect()
     });
-    report.table(title, &headers, rows.collect());
+    results.table(title, &headers, rows.collect());
 }
 
-fn by_threads(setting: &Setting, threads: &[u32], report: &mut Report) {
-    let kinds = kinds(setting.buckets());
-    let entries = setting.load.len() as f64;
+fn by_threads(sizes: &BufferSizes, threads: &[u32], results: &mut Results) {
+    let kinds = kinds(sizes.buckets());
+    let entries = sizes.load.len() as f64;
     let cells: Vec<Vec<String>> = threads
         .iter()
         .map(|&threads| {
             let mut best = vec![f64::INFINITY; kinds.len()];
-            for _ in 0..setting.rounds {
+            for _ in 0..sizes.rounds {
                 for (best, kind) in best.iter_mut().zip(&kinds) {
-                    *best = best.min(setting.load.parallel(kind.kind, threads));
+                    *best = best.min(sizes.load.parallel(kind.kind, threads));
                 }
             }
             best.into_iter().map(|nanos| format!("{:.2}", entries / nanos * 1e3)).collect()
@@ -79,13 +83,13 @@ fn by_threads(setting: &Setting, threads: &[u32], report: &mut Report) {
         .collect();
     let columns: Vec<String> =
         threads.iter().map(|threads| format!("threads: {threads}")).collect();
-    let title = "Million inserts a second by threads that insert at once".to_owned();
-    table(report, title, &columns, &kinds, &cells);
+    let title = "Million inserts a second by concurrent threads".to_owned();
+    table(results, title, &columns, &kinds, &cells);
 }
 
-fn large(setting: &Setting, report: &mut Report) {
-    let count = (LARGE_ENTRIES * setting.scale) as usize;
-    let load = Load::new(count, LARGE_ENTRY_BYTES, setting.seed);
+fn large(sizes: &BufferSizes, results: &mut Results) {
+    let count = (LARGE_ENTRIES * sizes.scale) as usize;
+    let load = Load::new(count, LARGE_ENTRY_BYTES, sizes.seed);
     let kinds = kinds(u32::try_from(count).unwrap_or(u32::MAX).max(1));
     let queries = |points, ranges| Queries { points, ranges, selectivity: 1e-5, after: 0.99 };
     let inserts = load.best_totals(&plain(&kinds), &Queries::default(), 1);
@@ -105,16 +109,16 @@ fn large(setting: &Setting, report: &mut Report) {
         "A buffer of {:.0} MB: {count} entries of {LARGE_ENTRY_BYTES} bytes",
         count as f64 * LARGE_ENTRY_BYTES as f64 / 1e6
     );
-    table(report, title, &columns, &kinds, &cells);
+    table(results, title, &columns, &kinds, &cells);
 }
 
-fn by_common_prefix(setting: &Setting, report: &mut Report) {
-    let kinds = kinds(setting.buckets());
-    let queries = Queries { points: setting.lookups(), after: 0.75, ..Queries::default() };
+fn by_common_prefix(sizes: &BufferSizes, results: &mut Results) {
+    let kinds = kinds(sizes.buckets());
+    let queries = Queries { points: sizes.lookups(), after: 0.75, ..Queries::default() };
     let cells: Vec<Vec<String>> = COMMON
         .iter()
         .map(|&len| {
-            let load = setting.load.map_keys(|key| [&vec![b'k'; len][..], key].concat());
+            let load = sizes.load.map_keys(|key| [&vec![b'k'; len][..], key].concat());
             let inserts = load.best_totals(&plain(&kinds), &Queries::default(), 1);
             let reads = load.best_series(&plain(&kinds), &queries, 1);
             let cells = inserts.iter().zip(&reads).map(|(total, series)| {
@@ -126,20 +130,20 @@ fn by_common_prefix(setting: &Setting, report: &mut Report) {
         .collect();
     let columns = COMMON.map(|len| format!("{len} bytes"));
     let title =
-        format!("Insert / lookup by what all keys begin with (hashed ones with X={PREFIX})");
-    table(report, title, &columns, &kinds, &cells);
+        format!("Insert / lookup by the common prefix of all keys (hashed ones with X={PREFIX})");
+    table(results, title, &columns, &kinds, &cells);
 }
 
-fn by_entry_size(setting: &Setting, report: &mut Report) {
-    let kinds = kinds(setting.buckets());
-    // As many bytes for each size, as far as that is not too many entries.
-    let bytes = setting.load.len() * ENTRY_BYTES;
+fn by_entry_size(sizes: &BufferSizes, results: &mut Results) {
+    let kinds = kinds(sizes.buckets());
+    // The same number of bytes for each size, unless that takes too many entries.
+    let bytes = sizes.load.len() * ENTRY_BYTES;
     let cells: Vec<Vec<String>> = SIZES
         .iter()
         .map(|&size| {
-            let count = (bytes / size).clamp(10, setting.load.len());
-            let load = Load::new(count, size, setting.seed);
-            let inserts = load.best_totals(&plain(&kinds), &Queries::default(), setting.rounds);
+            let count = (bytes / size).clamp(10, sizes.load.len());
+            let load = Load::new(count, size, sizes.seed);
+            let inserts = load.best_totals(&plain(&kinds), &Queries::default(), sizes.rounds);
             let cells = inserts.iter().zip(&kinds).map(|(total, kind)| {
                 let used = load.memory(kind.kind).used_bytes() as f64 / load.len() as f64;
                 format!(
@@ -153,20 +157,20 @@ fn by_entry_size(setting: &Setting, report: &mut Report) {
         .collect();
     let columns = SIZES.map(|size| format!("{size} bytes"));
     let title = "Insert / memory for 100 % of data, by bytes of an entry".to_owned();
-    table(report, title, &columns, &kinds, &cells);
+    table(results, title, &columns, &kinds, &cells);
 }
 
-fn by_selectivity(setting: &Setting, report: &mut Report) {
-    let kinds = kinds(setting.buckets());
+fn by_selectivity(sizes: &BufferSizes, results: &mut Results) {
+    let kinds = kinds(sizes.buckets());
     let cells: Vec<Vec<String>> = SELECTIVITIES
         .iter()
         .map(|&selectivity| {
             let queries = Queries { ranges: 30, selectivity, after: 0.75, points: 0 };
-            let series = setting.load.best_series(&plain(&kinds), &queries, 1);
+            let series = sizes.load.best_series(&plain(&kinds), &queries, 1);
             series.iter().map(|series| nanos(mean(&series.ranges))).collect()
         })
         .collect();
     let columns = SELECTIVITIES.map(|selectivity| format!("{selectivity:.0e}"));
-    let title = "Ranges between inserts, by the share of the keys that they take".to_owned();
-    table(report, title, &columns, &kinds, &cells);
+    let title = "Ranges between inserts, by selectivity".to_owned();
+    table(results, title, &columns, &kinds, &cells);
 }

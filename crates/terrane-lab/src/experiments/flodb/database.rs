@@ -9,7 +9,7 @@ use anyhow::Result;
 use terrane::{Db, Design, Durability, Options};
 use terrane_policy::MemtableKind;
 
-use super::setting::{Random, Setting, VALUE_BYTES, spread};
+use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
@@ -20,9 +20,9 @@ pub(super) const SCAN_KEYS: u64 = 100;
 const HOT_OPERATIONS: u64 = 98;
 const HOT_KEYS: u64 = 2;
 
-/// What is done, of 100 operations; the rest are lookups.
+/// Operations of 100; the rest are lookups.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mix {
+pub(super) struct OperationMix {
     pub(super) puts: u64,
     pub(super) deletes: u64,
     pub(super) scans: u64,
@@ -32,15 +32,15 @@ pub(super) struct Mix {
     pub(super) one_writer: bool,
 }
 
-/// What came out.
+/// Rates and shares of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outcome {
+pub(super) struct ThreadedRun {
     /// Thousands a second.
     pub(super) operations: f64,
     /// Keys of scans, lookups and writes, in thousands a second.
     pub(super) keys: f64,
-    /// Of 1000 scans, those that began again, those that stopped writers, and those that took the
-    /// moment of another.
+    /// Of 1000 scans, those that restarted, those that stopped writers, and those that shared the
+    /// snapshot of another.
     pub(super) restarts: f64,
     pub(super) fallbacks: f64,
     pub(super) shared: f64,
@@ -49,11 +49,11 @@ pub(super) struct Outcome {
     /// In percent of the time of one processor: flushes and merges, and draining threads.
     pub(super) background: f64,
     pub(super) draining: f64,
-    /// In percent of the time of all threads: that in which writers waited for flushes and merges.
-    pub(super) waited: f64,
+    /// In percent of the time of all threads: stalls of writers.
+    pub(super) stalled: f64,
 }
 
-/// A database without a log, as the paper's: of leveling, with a buffer of some size.
+/// Opens a database without a log, as the paper's: leveling, with a buffer of some size.
 pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Result<Db> {
     let mut design: Design = "leveling".parse()?;
     design.memtable = memtable;
@@ -65,14 +65,14 @@ pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Res
     Ok(options.open(dir)?)
 }
 
-/// The key of a number. Keys that are hot lie in one place (as those of the published program), so
-/// that what parts keys by their first bits has them in few parts.
-fn key_of(mix: Mix, number: u64, keys: u64) -> [u8; 8] {
+/// The key of a number. Hot keys are neighbours, as those of the published implementation, so that
+/// they fall into few partitions by their first bits.
+fn key_of(mix: OperationMix, number: u64, keys: u64) -> [u8; 8] {
     if mix.is_skewed { (number * (u64::MAX / keys)).to_be_bytes() } else { spread(number) }
 }
 
-/// Puts every second key, in an order that looks random, and waits until all is at rest.
-pub(super) fn load(db: &Db, mix: Mix, keys: u64) -> Result<()> {
+/// Puts every second key in a pseudo-random order, and waits until the tree settles.
+pub(super) fn load(db: &Db, mix: OperationMix, keys: u64) -> Result<()> {
     for number in (0..keys).step_by(2) {
         db.put(key_of(mix, number.wrapping_mul(0x9e37_79b1) % keys, keys), VALUE)?;
     }
@@ -83,19 +83,19 @@ pub(super) fn load(db: &Db, mix: Mix, keys: u64) -> Result<()> {
 
 /// Counts of one thread.
 #[derive(Default)]
-struct Done {
+struct ThreadCounts {
     operations: u64,
     keys: u64,
 }
 
 fn client(
     db: &Db,
-    mix: Mix,
+    mix: OperationMix,
     keys: u64,
     is_over: &AtomicBool,
-    mut random: Random,
-) -> terrane::Result<Done> {
-    let mut done = Done::default();
+    mut random: SplitMix,
+) -> terrane::Result<ThreadCounts> {
+    let mut done = ThreadCounts::default();
     while !is_over.load(Ordering::Relaxed) {
         let is_hot = mix.is_skewed && random.below(100) < HOT_OPERATIONS;
         let number = if is_hot {
@@ -119,7 +119,7 @@ fn client(
     Ok(done)
 }
 
-/// Reads the range from `start` on that has 100 keys, as far as they are there; answers how many.
+/// Reads the range of 100 keys from `start` on; returns how many of them exist.
 fn scan(db: &Db, start: [u8; 8], keys: u64) -> terrane::Result<u64> {
     let width = (u64::MAX / keys).saturating_mul(SCAN_KEYS);
     let end = u64::from_be_bytes(start).saturating_add(width).to_be_bytes();
@@ -131,25 +131,25 @@ fn scan(db: &Db, start: [u8; 8], keys: u64) -> terrane::Result<u64> {
     Ok(count)
 }
 
-/// Some threads, for some time.
+/// Runs `threads` threads for `time`.
 pub(super) fn run(
-    setting: &Setting,
+    sizes: &FloDbSizes,
     db: &Db,
-    mix: Mix,
+    mix: OperationMix,
     threads: u32,
     time: Duration,
-) -> Result<Outcome> {
-    let (keys, before) = (setting.keys(), db.stats());
+) -> Result<ThreadedRun> {
+    let (keys, before) = (sizes.keys(), db.stats());
     let is_over = AtomicBool::new(false);
     let start = Instant::now();
-    let done: Vec<terrane::Result<Done>> = std::thread::scope(|scope| {
+    let done: Vec<terrane::Result<ThreadCounts>> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..threads)
             .map(|thread| {
                 let (is_over, mut mix) = (&is_over, mix);
                 if mix.one_writer {
                     (mix.puts, mix.deletes) = if thread == 0 { (50, 50) } else { (0, 0) };
                 }
-                let random = Random::new(setting.sizes.seed + u64::from(thread));
+                let random = SplitMix::new(sizes.seed + u64::from(thread));
                 scope.spawn(move || client(db, mix, keys, is_over, random))
             })
             .collect();
@@ -158,9 +158,9 @@ pub(super) fn run(
         clients.into_iter().filter_map(|client| client.join().ok()).collect()
     });
     let seconds = start.elapsed().as_secs_f64();
-    let mut sum = Done::default();
+    let mut sum = ThreadCounts::default();
     for done in done {
-        let Done { operations, keys } = done?;
+        let ThreadCounts { operations, keys } = done?;
         sum.operations += operations;
         sum.keys += keys;
     }
@@ -171,12 +171,12 @@ pub(super) fn run(
     let percent = |after: u64, before: u64| (after - before) as f64 / seconds / 1e4;
     let background = |stats: &terrane::Stats| stats.flush_micros + stats.compaction_cpu_micros;
     let (front, front_before) = (after.membuffer, before.membuffer);
-    Ok(Outcome {
+    Ok(ThreadedRun {
         shared: of_scans(front.scan_piggybacks, front_before.scan_piggybacks),
         in_membuffer: (front.writes - front_before.writes) as f64 * 100.0 / writes,
         background: percent(background(&after), background(&before)),
         draining: percent(front.drain_micros, front_before.drain_micros),
-        waited: percent(after.stalls.total_micros(), before.stalls.total_micros())
+        stalled: percent(after.stalls.total_micros(), before.stalls.total_micros())
             / f64::from(threads),
         operations: sum.operations as f64 / seconds / 1e3,
         keys: sum.keys as f64 / seconds / 1e3,

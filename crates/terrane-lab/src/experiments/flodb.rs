@@ -1,0 +1,169 @@
+//! FloDB: the figures of *FloDB: Unlocking Memory in Persistent Key-Value Stores* (`EuroSys` 2017).
+//!
+//! Every figure is measured with the paper's two levels, whose lower one is a skip-list, and with ours,
+//! whose lower one is the B-link tree. The skip-list alone, a multi-version one as in LevelDB and
+//! `RocksDB`, stands for other systems: it runs on the same engine, so that only the memtable differs.
+//!
+//! | module | one line |
+//! |---|---|
+//! | [`sizes`] | sizes, and the memtables |
+//! | [`structures`] | latency by size; hash table against skip-list (Fig. 3, 4, 5, 7) |
+//! | [`draining`] | multi-insert (Fig. 8) |
+//! | [`workloads`] | by threads, on a tree (Fig. 9 to 12) |
+//! | [`scans`] | scans among writes, and their restarts (Fig. 13, 14) |
+//! | [`memory`] | by the size of memory, and the ablation (Fig. 15 to 17) |
+//! | [`alone`], [`database`] | threads on a memtable alone, and on a database |
+
+mod alone;
+mod database;
+mod draining;
+mod memory;
+mod scans;
+mod sizes;
+mod structures;
+mod workloads;
+
+use anyhow::Result;
+
+use super::{Experiment, ExperimentOptions};
+use crate::machine::Machine;
+use crate::results::{Metric, Results};
+use crate::scratch::Scratch;
+use sizes::{FloDbSizes, VALUE_BYTES, cores, mib};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "flodb",
+    paper: "FloDB: Unlocking Memory in Persistent Key-Value Stores (EuroSys 2017)",
+    about: "a memtable of two levels: hash table and sorted list",
+    figures: &["Fig. 3 to 5", "Fig. 7 to 17"],
+    metrics: &[METRICS],
+    claims: include_str!("../../claims/flodb.toml"),
+    run,
+};
+
+const METRICS: &[Metric] = &[
+    Metric { name: "machine", about: "the machine, as text" },
+    Metric { name: "scale", about: "the factor by which sizes and times are scaled" },
+    Metric { name: "rounds", about: "rounds, of which the best one counts" },
+    Metric { name: "seed", about: "the seed of all random choices" },
+    Metric { name: "threads_list", about: "numbers of threads, as text" },
+    Metric { name: "memory_list", about: "sizes of memory in MiB, as text" },
+    Metric { name: "keys", about: "keys of a tree" },
+    Metric { name: "value_bytes", about: "bytes of a value" },
+    Metric { name: "threads", about: "the greatest number of threads; one more drains" },
+    Metric { name: "cores", about: "processors" },
+    Metric { name: "few_entries", about: "entries of the smaller structure" },
+    Metric {
+        name: "structure_insert",
+        about: "median time of an insert, by mode, size of memory and structure",
+    },
+    Metric {
+        name: "structure_walk",
+        about: "time of an entry of a walk, by mode, size of memory and structure",
+    },
+    Metric {
+        name: "structure_mops",
+        about: "million operations a second, by first or last combination of entries and threads, and structure",
+    },
+    Metric {
+        name: "drain_nanos",
+        about: "time to drain a key, by mode, keys of the lower level for each, and insert",
+    },
+    Metric {
+        name: "tree_rate",
+        about: "thousand operations a second with the most threads, by memtable and workload",
+    },
+    Metric {
+        name: "tree_background",
+        about: "percent of a processor of flushes and merges, by memtable and workload",
+    },
+    Metric {
+        name: "tree_in_membuffer",
+        about: "percent of writes that complete in the Membuffer, by memtable and workload",
+    },
+    Metric {
+        name: "scan_keys",
+        about: "thousand keys a second, by memtable, scan and percent of scans",
+    },
+    Metric { name: "scan_operations", about: "thousand operations a second, likewise" },
+    Metric { name: "scan_restarts", about: "restarts of 1000 scans, likewise" },
+    Metric { name: "scan_fallbacks", about: "fallbacks of 1000 scans, likewise" },
+    Metric {
+        name: "scan_shared",
+        about: "scans of 1000 that share the snapshot of another, likewise",
+    },
+    Metric {
+        name: "scan_in_membuffer",
+        about: "percent of writes that complete in the Membuffer, likewise",
+    },
+    Metric {
+        name: "burst_rate",
+        about: "thousand operations a second of a burst, by memtable and size of memory",
+    },
+    Metric {
+        name: "burst_background",
+        about: "percent of a processor of flushes and merges, likewise",
+    },
+    Metric { name: "burst_draining", about: "percent of a processor of draining, likewise" },
+    Metric {
+        name: "burst_stalled",
+        about: "percent of the time of all threads in stalls, likewise",
+    },
+    Metric {
+        name: "burst_in_membuffer",
+        about: "percent of writes that complete in the Membuffer, likewise",
+    },
+    Metric {
+        name: "skew_rate",
+        about: "thousand operations a second under skew, by memtable and size of memory",
+    },
+    Metric {
+        name: "skew_background",
+        about: "percent of a processor of flushes and merges, likewise",
+    },
+    Metric { name: "skew_draining", about: "percent of a processor of draining, likewise" },
+    Metric {
+        name: "skew_stalled",
+        about: "percent of the time of all threads in stalls, likewise",
+    },
+    Metric {
+        name: "skew_in_membuffer",
+        about: "percent of writes that complete in the Membuffer, likewise",
+    },
+    Metric {
+        name: "alone_mops",
+        about: "million writes a second without a database, by mode, ablation and size of memory",
+    },
+    Metric {
+        name: "alone_in_membuffer",
+        about: "share of them that complete in the Membuffer, likewise",
+    },
+    Metric { name: "fewest_in_membuffer", about: "the same with the first number of threads" },
+];
+
+fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
+    let scratch = Scratch::temporary("terrane-claims-")?;
+    let ExperimentOptions { scale, rounds, seed, ref threads, .. } = *options;
+    let sizes = FloDbSizes::new(scale, rounds, seed, threads.clone());
+    let joined = |numbers: Vec<String>| numbers.join(", ");
+    results.record_text("machine", Machine::here(scratch.path()).to_string());
+    results.record_text("threads_list", joined(threads.iter().map(u32::to_string).collect()));
+    let memory = sizes.memory_bytes().into_iter().map(mib).collect();
+    results.record_text("memory_list", joined(memory));
+    for (metric, value) in [
+        ("scale", scale),
+        ("rounds", rounds as f64),
+        ("seed", seed as f64),
+        ("keys", sizes.keys() as f64),
+        ("value_bytes", VALUE_BYTES as f64),
+        ("threads", f64::from(sizes.threads_max())),
+        ("cores", cores() as f64),
+    ] {
+        results.record(metric, &[], value);
+    }
+    structures::measure(&sizes, results);
+    draining::measure(&sizes, results);
+    workloads::measure(&sizes, scratch.path(), results)?;
+    scans::measure(&sizes, scratch.path(), results)?;
+    memory::measure(&sizes, scratch.path(), results)
+}

@@ -1,0 +1,100 @@
+//! Scans among writes: Fig. 13, 14, and how often the paper's scans restart.
+
+use std::path::Path;
+
+use anyhow::Result;
+use terrane_policy::MemtableKind;
+use terrane_policy::flodb::ScanMode;
+
+use super::database::{OperationMix, load, open, run};
+use super::sizes::{FloDbSizes, LIST, NamedMemtable, scanning};
+use crate::experiments::memtables::BufferMode;
+use crate::results::Results;
+
+/// Scans of 100 operations; the first is the paper's usual mix.
+const SHARES: [u64; 3] = [5, 20, 50];
+
+/// Metrics of each share; the table shows the first four.
+const METRICS: [&str; 6] = [
+    "scan_keys",
+    "scan_operations",
+    "scan_restarts",
+    "scan_fallbacks",
+    "scan_shared",
+    "scan_in_membuffer",
+];
+const SHOWN: usize = 4;
+
+/// The metrics of all shares.
+type AllShares = [f64; SHARES.len() * METRICS.len()];
+
+pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Result<()> {
+    let (published, ours) = (BufferMode::Published, BufferMode::Ours);
+    let kinds = [
+        (LIST, "plain", LIST, MemtableKind::SKIP_LIST),
+        ("B-link tree", "plain", "B-link tree", MemtableKind::BTree),
+        (
+            published.name(),
+            "restart",
+            "restarting, published",
+            scanning(published, ScanMode::Restart),
+        ),
+        (ours.name(), "restart", "restarting, ours", scanning(ours, ScanMode::Restart)),
+        (
+            published.name(),
+            "version",
+            "versioned, published",
+            scanning(published, ScanMode::Versioned),
+        ),
+        (ours.name(), "version", "versioned, ours", scanning(ours, ScanMode::Versioned)),
+    ];
+    let named = kinds.map(|(_, _, name, kind)| NamedMemtable { name, kind });
+    let threads = sizes.threads_max();
+    let best = sizes.best(&named, |kind| all(sizes, dir, kind.kind, threads))?;
+    let mut rows = Vec::new();
+    for ((key, scan, name, _), all) in kinds.iter().zip(&best) {
+        for (share, values) in SHARES.iter().zip(all.chunks(METRICS.len())) {
+            for (metric, value) in METRICS.iter().zip(values) {
+                results.record(metric, &[key, scan, &share.to_string()], *value);
+            }
+            let cells = values[..SHOWN].iter().map(|value| format!("{value:.0}"));
+            let name = format!("{name}, {share} % scans");
+            rows.push(std::iter::once(name).chain(cells).collect());
+        }
+    }
+    results.table(
+        format!("Fig. 13, 14: scans of 100 keys among writes, {threads} threads"),
+        &[
+            "",
+            "thousand keys a second",
+            "thousand operations a second",
+            "restarts of 1000 scans",
+            "fallbacks of 1000 scans",
+        ],
+        rows,
+    );
+    Ok(())
+}
+
+fn all(sizes: &FloDbSizes, dir: &Path, kind: MemtableKind, threads: u32) -> Result<AllShares> {
+    let dir = dir.join("flodb");
+    let db = open(&dir, kind, sizes.buffer_bytes())?;
+    load(&db, OperationMix::default(), sizes.keys())?;
+    let mut all = [0.0; SHARES.len() * METRICS.len()];
+    for (values, scans) in all.chunks_mut(METRICS.len()).zip(SHARES) {
+        let (puts, deletes) = ((100 - scans) / 2, (100 - scans) - (100 - scans) / 2);
+        let mix = OperationMix { puts, deletes, scans, ..OperationMix::default() };
+        let run = run(sizes, &db, mix, threads, sizes.duration())?;
+        values.copy_from_slice(&[
+            run.keys,
+            run.operations,
+            run.restarts,
+            run.fallbacks,
+            run.shared,
+            run.in_membuffer,
+        ]);
+    }
+    db.close()?;
+    std::fs::remove_dir_all(&dir)?;
+    Ok(all)
+}

@@ -1,0 +1,42 @@
+//! Inserts alone: Fig. 1b, and the totals of §3.4.
+
+use super::sizes::{BufferMode, BufferSizes, of, plain};
+use crate::human::{nanos, ratio};
+use crate::memtable::{Queries, percentile};
+use crate::results::Results;
+
+/// The longest insert into each of our memtables, in nanoseconds.
+pub(super) type LongestInserts = Vec<(&'static str, f64)>;
+
+pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) -> LongestInserts {
+    let mut ours = Vec::new();
+    for mode in BufferMode::ALL {
+        let kinds = sizes.kinds(mode);
+        let none = Queries::default();
+        let totals = sizes.load.best_totals(&plain(&kinds), &none, sizes.rounds * 2);
+        let series = sizes.load.best_series(&plain(&kinds), &none, sizes.rounds);
+        let entries = sizes.load.len() as f64;
+        let skip_list = of(&kinds, &totals, "skip-list").unwrap_or(f64::NAN);
+        let mut rows = Vec::new();
+        ours.clear();
+        for ((kind, series), total) in kinds.iter().zip(&series).zip(&totals) {
+            let [p99, p99_9, longest] =
+                [0.99, 0.999, 1.0].map(|share| percentile(&series.inserts, share));
+            let keys = [mode.name(), kind.name];
+            results.record("insert_nanos", &keys, total / entries);
+            results.record("longest_insert", &keys, longest);
+            ours.push((kind.name, longest));
+            rows.push(vec![
+                kind.name.to_owned(),
+                nanos(total / entries),
+                ratio(skip_list / total),
+                nanos(p99),
+                nanos(p99_9),
+                nanos(longest),
+            ]);
+        }
+        let headers = ["memtable", "per insert", "rate against skip-list", "P99", "P99.9", "P100"];
+        results.table(format!("Fig. 1b, §3.4: inserts alone, {}", mode.name()), &headers, rows);
+    }
+    ours
+}

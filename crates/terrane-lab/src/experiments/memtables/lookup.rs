@@ -1,0 +1,146 @@
+//! Lookups between inserts: Fig. 1a, 2b, 4, and their dependence on X and H.
+
+use terrane_policy::MemtableKind;
+
+use super::insertion::LongestInserts;
+use super::sizes::{
+    BufferMode, BufferSizes, PREFIX, hash_linked_list, hash_skip_list, of, plain, query,
+};
+use crate::human::{nanos, ratio};
+use crate::memtable::{Queries, mean, percentile};
+use crate::results::Results;
+
+/// Lookups begin after this share of the inserts (§3.3).
+const AFTER: f64 = 0.75;
+
+/// The shares of lookups of Fig. 1a.
+const SHARES: [f64; 4] = [0.0, 0.0001, 0.0005, 0.001];
+
+/// Lookups where only their cost is measured.
+const MANY_LOOKUPS: usize = 5000;
+
+/// Prefixes of the grid of Fig. 2b.
+const PREFIXES: [u8; 7] = [0, 1, 2, 4, 6, 8, 10];
+
+pub(super) fn measure(sizes: &BufferSizes, inserts: &LongestInserts, results: &mut Results) {
+    share_of_lookups(sizes, results);
+    for mode in BufferMode::ALL {
+        between_inserts(sizes, mode, inserts, results);
+    }
+    for mode in BufferMode::ALL {
+        by_prefix_and_buckets(sizes, mode, results);
+        by_buckets(sizes, mode, results);
+    }
+}
+
+/// Fig. 1a.
+fn share_of_lookups(sizes: &BufferSizes, results: &mut Results) {
+    for mode in BufferMode::ALL {
+        let prealloc_bytes = sizes.prealloc_bytes();
+        let vector = [MemtableKind::Vector { prealloc_bytes, query: query(mode) }];
+        let mut rows = Vec::new();
+        let mut none = f64::NAN;
+        for share in SHARES {
+            let points = (share * sizes.load.len() as f64) as usize;
+            let totals = sizes.load.best_totals(&vector, &Queries::points(points), sizes.rounds);
+            let each = totals[0] / (sizes.load.len() + points) as f64;
+            if share == 0.0 {
+                none = each;
+            }
+            let percent = (share * 100.0).to_string();
+            results.record("mixed_nanos", &[mode.name(), &percent], each);
+            rows.push(vec![format!("{percent} %"), nanos(each), ratio(each / none)]);
+        }
+        let title =
+            format!("Fig. 1a: a preallocated vector by its share of lookups, {}", mode.name());
+        results.table(title, &["lookups", "per operation", "against none"], rows);
+    }
+}
+
+/// Fig. 4a to 4c.
+fn between_inserts(
+    sizes: &BufferSizes,
+    mode: BufferMode,
+    inserts: &LongestInserts,
+    results: &mut Results,
+) {
+    let kinds = sizes.kinds(mode);
+    let queries = Queries { points: sizes.lookups(), after: AFTER, ..Queries::default() };
+    let series = sizes.load.best_series(&plain(&kinds), &queries, sizes.rounds);
+    let means: Vec<f64> = series.iter().map(|series| mean(&series.points)).collect();
+    let skip_list = of(&kinds, &means, "skip-list").unwrap_or(f64::NAN);
+    let mut rows = Vec::new();
+    let mut stalls = Vec::new();
+    for ((kind, series), mean) in kinds.iter().zip(&series).zip(&means) {
+        let longest = percentile(&series.points, 1.0);
+        results.record("lookup_nanos", &[mode.name(), kind.name], *mean);
+        let name = || kind.name.to_owned();
+        rows.push(vec![name(), nanos(*mean), ratio(mean / skip_list), nanos(longest)]);
+        let insert = inserts.iter().find(|(name, _)| *name == kind.name);
+        let insert = nanos(insert.map_or(f64::NAN, |(_, longest)| *longest));
+        stalls.push(vec![name(), nanos(*mean), nanos(longest), insert]);
+    }
+    let of_vector = &series[0].points;
+    let fifth = of_vector.len() / 5;
+    let growth = mean(&of_vector[of_vector.len() - fifth..]) / mean(&of_vector[..fifth]);
+    results.record("vector_growth", &[mode.name()], growth);
+    let (buckets, mode_name) = (sizes.buckets(), mode.name());
+    results.table(
+        format!("Fig. 4a to 4c: lookups between inserts, X={PREFIX} H={buckets}, {mode_name}"),
+        &["memtable", "per lookup", "against skip-list", "longest"],
+        rows,
+    );
+    if mode == BufferMode::Ours {
+        let headers = ["memtable", "lookup", "longest lookup", "longest insert"];
+        results.table_for_section("longest operations", &headers, stalls);
+    }
+}
+
+/// Fig. 2b and 4d to 4f.
+fn by_prefix_and_buckets(sizes: &BufferSizes, mode: BufferMode, results: &mut Results) {
+    let most = sizes.buckets();
+    let buckets = [(1, "H=1"), (100, "H=100"), (10_000, "H=10000"), (most, "H=most")];
+    let queries =
+        Queries { points: MANY_LOOKUPS.min(sizes.load.len()), after: AFTER, ..Queries::default() };
+    let mut rows = Vec::new();
+    for prefix in PREFIXES {
+        let kinds = buckets.map(|(buckets, _)| hash_skip_list(mode, prefix, buckets));
+        let series = sizes.load.best_series(&kinds, &queries, 1);
+        let mut row = vec![format!("X={prefix}")];
+        for ((_, key), series) in buckets.iter().zip(&series) {
+            let median = percentile(&series.points, 0.5);
+            results.record("grid_nanos", &[mode.name(), &row[0], key], median);
+            row.push(nanos(median));
+        }
+        rows.push(row);
+    }
+    let columns = buckets.map(|(buckets, _)| format!("H={buckets}"));
+    let headers: Vec<&str> =
+        std::iter::once("prefix").chain(columns.iter().map(String::as_str)).collect();
+    let mode = mode.name();
+    let title = format!("Fig. 2b, 4d to 4f: median lookups of a hash skip-list by X and H, {mode}");
+    results.table(title, &headers, rows);
+}
+
+/// §3.4: the cost of a search in a bucket.
+fn by_buckets(sizes: &BufferSizes, mode: BufferMode, results: &mut Results) {
+    let buckets = [100, 1000, 10_000];
+    let queries = Queries { points: sizes.lookups(), after: AFTER, ..Queries::default() };
+    let mut rows = Vec::new();
+    for (name, kind) in [
+        ("hash skip-list", hash_skip_list as fn(BufferMode, u8, u32) -> MemtableKind),
+        ("hash linked-list", hash_linked_list),
+    ] {
+        let mut row = vec![name.to_owned()];
+        for buckets in buckets {
+            // One round is enough, because inserts into long lists take long.
+            let series = sizes.load.best_series(&[kind(mode, 10, buckets)], &queries, 1);
+            let mean = mean(&series[0].points);
+            results.record("bucket_nanos", &[mode.name(), name, &buckets.to_string()], mean);
+            row.push(nanos(mean));
+        }
+        rows.push(row);
+    }
+    let title = format!("§3.4: lookups by the number of buckets, X=10, {}", mode.name());
+    results.table(title, &["memtable", "H=100", "H=1000", "H=10000"], rows);
+}

@@ -1,0 +1,69 @@
+//! Ranges between inserts, and mixes of operations: Fig. 2a and 5.
+
+use super::sizes::{BufferMode, BufferSizes, NamedMemtable, plain};
+use crate::human::nanos;
+use crate::memtable::{Queries, mean, percentile};
+use crate::results::Results;
+
+/// Selectivities with their keys.
+const SELECTIVITIES: [(&str, f64); 3] = [("0.0001", 0.0001), ("0.02", 0.02), ("0.4", 0.4)];
+
+/// A few ranges suffice, because they are slow where they copy.
+const RANGES: usize = 50;
+
+/// Queries begin after this share of the inserts.
+const AFTER: f64 = 0.75;
+
+pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
+    for mode in BufferMode::ALL {
+        let kinds = sizes.kinds(mode);
+        ranges(sizes, mode, &kinds, results);
+        mixes(sizes, mode, &kinds, results);
+    }
+}
+
+/// Fig. 5.
+fn ranges(sizes: &BufferSizes, mode: BufferMode, kinds: &[NamedMemtable], results: &mut Results) {
+    let mut rows: Vec<Vec<String>> = kinds.iter().map(|kind| vec![kind.name.to_owned()]).collect();
+    for (key, selectivity) in SELECTIVITIES {
+        let queries = Queries { ranges: RANGES, selectivity, after: AFTER, ..Queries::default() };
+        let series = sizes.load.best_series(&plain(kinds), &queries, sizes.rounds.min(2));
+        for ((row, kind), series) in rows.iter_mut().zip(kinds).zip(&series) {
+            let mean = mean(&series.ranges);
+            results.record("range_nanos", &[mode.name(), key, kind.name], mean);
+            row.push(format!("{} / {}", nanos(mean), nanos(percentile(&series.ranges, 1.0))));
+        }
+    }
+    let mode = mode.name();
+    let title = format!("Fig. 5: ranges between inserts by selectivity, mean / longest, {mode}");
+    results.table(title, &["memtable", "0.0001", "0.02", "0.4"], rows);
+}
+
+/// Fig. 2a.
+fn mixes(sizes: &BufferSizes, mode: BufferMode, kinds: &[NamedMemtable], results: &mut Results) {
+    let ranges = |(_, selectivity): (&str, f64)| Queries {
+        ranges: RANGES,
+        selectivity,
+        after: AFTER,
+        points: 0,
+    };
+    let mixes = [
+        ("inserts", Queries::default()),
+        ("with lookups", Queries { points: sizes.lookups(), after: AFTER, ..Queries::default() }),
+        ("with short ranges", ranges(SELECTIVITIES[0])),
+        ("with long ranges", ranges(SELECTIVITIES[2])),
+    ];
+    let mut rows: Vec<Vec<String>> = kinds.iter().map(|kind| vec![kind.name.to_owned()]).collect();
+    for (mix, queries) in &mixes {
+        let totals = sizes.load.best_totals(&plain(kinds), queries, sizes.rounds.min(2));
+        for ((row, kind), total) in rows.iter_mut().zip(kinds).zip(totals) {
+            results.record("mix_nanos", &[mode.name(), mix, kind.name], total);
+            row.push(format!("{:.2}", sizes.load.len() as f64 / total * 1e3));
+        }
+    }
+    results.table(
+        format!("Fig. 2a: million inserts a second, {}", mode.name()),
+        &["memtable", mixes[0].0, mixes[1].0, mixes[2].0, mixes[3].0],
+        rows,
+    );
+}
