@@ -35,15 +35,15 @@ pub fn parse(text: &str) -> Result<Design> {
     from_toml(&table).map_err(|error| usage(format!("{path}: {error}")))
 }
 
-/// What is wrong with a design. There are too many names to be read: of one that there is not, the
-/// one that was probably meant is told.
+/// Explains a parse error. Instead of the many known names, it suggests the most similar one.
 fn explain(error: &ParseError) -> String {
     let found = error.found.as_str();
     let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
     let is_about_names = error.expected.ends_with("or hybrid");
     if is_about_names {
         let meant = did_you_mean(found, names());
-        return format!("'{found}' is no design{meant}\n`terrane design list` has all");
+        let hint = if meant.is_empty() { "; run 'terrane design list'".to_owned() } else { meant };
+        return format!("unknown design '{found}'{hint}");
     }
     let keys = if error.expected.starts_with("one of the keys") { &Design::KEYS[..] } else { &[] };
     format!("{error}{}", did_you_mean(found, keys.iter().copied()))
@@ -60,7 +60,7 @@ fn from_toml(table: &Table) -> Result<Design, String> {
     });
     let settings = settings.collect::<Result<Vec<_>, String>>()?;
     let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
-    // T first: level 0 follows it unless it is told otherwise.
+    // T first, because the runs of level 0 default to it.
     let (first, others): (Vec<_>, Vec<_>) = settings.partition(|(key, _)| *key == "T");
     let design = Design::from_settings(name, first.into_iter().chain(others));
     design.map_err(|error| explain(&error))
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn slips_are_told_with_what_was_probably_meant() {
         for (text, part) in [
-            ("levling", "'levling' is no design; did you mean 'leveling'?"),
-            ("something", "'something' is no design\n`terrane design list` has all"),
+            ("levling", "unknown design 'levling'; did you mean 'leveling'?"),
+            ("something", "unknown design 'something'; run 'terrane design list'"),
             ("leveling; triger=run-count", "did you mean 'trigger'?"),
             ("leveling; memtable=btre", "found 'btre', expected auto, btree"),
         ] {

@@ -17,11 +17,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let wrong = |error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        usage(format!(
-            "{} is not as it should be: line {line}: {}",
-            path.display(),
-            error.message()
-        ))
+        usage(format!("{}, line {line}: {}", path.display(), error.message()))
     };
     toml::from_str(&text).map_err(wrong)
 }

@@ -192,14 +192,14 @@ fn unknown(name: &str, options: &[&'static str]) -> anyhow::Error {
     let meant = did_you_mean(name, names().chain(options.iter().copied()));
     let all = names().collect::<Vec<_>>().join(", ");
     usage(format!(
-        "'{name}' is no parameter of an experiment{meant}\nthere are {all}, and every option that \
+        "unknown parameter '{name}'{meant}\nknown parameters: {all}, and every option that \
          `terrane options` lists"
     ))
 }
 
 /// A design with settings beside its name.
 fn design_of(name: &str, settings: &[(&str, &str)]) -> Result<Design> {
-    // T first: level 0 follows it unless it is told otherwise.
+    // T first, because the runs of level 0 default to it.
     let (first, rest): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| *key == "T");
     let mut text = name.to_owned();
     for (key, value) in first.into_iter().chain(rest) {
@@ -282,7 +282,7 @@ impl SimulatedWork {
     /// What it comes to, by the names of the rows of `terrane bench`.
     fn run(&self) -> Result<Value> {
         let played = predict::costs(&self.design, &self.world)
-            .ok_or_else(|| anyhow!("writers of {} wait for ever", self.design))?;
+            .ok_or_else(|| anyhow!("writers of {} stall forever", self.design))?;
         let costs: Costs = played.costs;
         let is_written = self.world.writes;
         let rate = is_written.then(|| predict::greatest_rate(&self.design, &self.world, &played));

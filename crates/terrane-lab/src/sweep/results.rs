@@ -108,7 +108,7 @@ fn parse(text: &[u8], path: &Path) -> Result<(Vec<ResultLine>, usize)> {
     for (number, line) in text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let parsed = serde_json::from_slice(line);
         lines.push(parsed.with_context(|| {
-            format!("line {} of {} is no result of a sweep", number + 1, path.display())
+            format!("line {} of {} is not a result of a sweep", number + 1, path.display())
         })?);
     }
     Ok((lines, whole))
