@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::memory::{Charge, MemoryLedger};
+use crate::memory_ledger::{Charge, MemoryLedger};
 use crate::storage::Mapping;
 
 /// A block that was read or decompressed, charged to the memory ledger.

@@ -133,7 +133,7 @@ impl fmt::Debug for BlockCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::MemoryLedger;
+    use crate::memory_ledger::MemoryLedger;
 
     #[test]
     fn cache_keeps_within_its_room() {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::cursor::VisibleCursor;
 use crate::engine::{ReadView, ScanCount};
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::held_snapshot::HeldSnapshot;
-use crate::iter::VisibleCursor;
+use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::value::{Key, Value};
 
@@ -33,7 +33,7 @@ pub struct Iter {
     is_done: bool,
     count: ScanCount,
     /// Pins the versions that the view reads.
-    _snapshot: Option<Arc<HeldSnapshot>>,
+    _snapshot: Option<Arc<SnapshotPin>>,
     handle: Arc<Handle>,
 }
 
@@ -41,7 +41,7 @@ impl Iter {
     pub(crate) fn new(
         handle: Arc<Handle>,
         view: ReadView,
-        snapshot: Option<Arc<HeldSnapshot>>,
+        snapshot: Option<Arc<SnapshotPin>>,
         bounds: (Vec<u8>, Option<Vec<u8>>),
     ) -> Self {
         handle.engine.context().counters.add(Counter::Scans, 1);

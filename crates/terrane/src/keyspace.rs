@@ -10,9 +10,9 @@ use crate::batch::Op;
 use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use crate::held_snapshot::HeldSnapshot;
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
+use crate::snapshot_pin::SnapshotPin;
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
 use crate::value::{Key, Value};
@@ -214,7 +214,7 @@ impl Keyspace {
             (start, Some(end)) if self.restarts() => {
                 self.handle.scans.begin(engine, &self.tree, (start, end))
             }
-            _ => HeldSnapshot::new(engine),
+            _ => SnapshotPin::new(engine),
         };
         let view = engine.view(&self.tree, Some(held.seq()))?;
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))

@@ -17,8 +17,8 @@ pub(crate) use rules::{DropRules, OlderTables};
 
 use terrane_memtable::Fragment;
 
+use crate::cursor::MergeCursor;
 use crate::error::Result;
-use crate::iter::MergeCursor;
 use crate::table::FinishedTable;
 use crate::types::{EntryKind, SeqNo};
 

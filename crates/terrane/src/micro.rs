@@ -14,7 +14,7 @@ use terrane_policy::Compression;
 
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
-use crate::iter::{MergeCursor, RunCursor, Source};
+use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};

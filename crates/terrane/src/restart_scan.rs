@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::engine::{Engine, Tree};
-use crate::held_snapshot::HeldSnapshot;
+use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, SeqNo};
 
@@ -33,7 +33,7 @@ pub(crate) struct RestartScans {
 /// The snapshot of a tree's last master, and the number of scans that shared it.
 #[derive(Debug, Default)]
 struct Chain {
-    master: Weak<HeldSnapshot>,
+    master: Weak<SnapshotPin>,
     piggybacks: usize,
 }
 
@@ -44,7 +44,7 @@ impl RestartScans {
         engine: &Arc<Engine>,
         tree: &Tree,
         (start, end): (&[u8], &[u8]),
-    ) -> Arc<HeldSnapshot> {
+    ) -> Arc<SnapshotPin> {
         let mut newer_than = None;
         for _ in 0..=RESTARTS_MAX {
             let held = self.snapshot(engine, tree, newer_than);
@@ -57,7 +57,7 @@ impl RestartScans {
         engine.context().counters.add(Counter::ScanFallbacks, 1);
         engine.while_writers_wait(|| {
             engine.drain_tree(tree);
-            let held = HeldSnapshot::new(engine);
+            let held = SnapshotPin::new(engine);
             // The scan that the protocol runs while writers are blocked. Only aborted writes can be
             // newer, and the snapshot does not see them.
             let _is_overtaken = engine.is_overtaken(tree, start, end, held.seq());
@@ -72,7 +72,7 @@ impl RestartScans {
         engine: &Arc<Engine>,
         tree: &Tree,
         newer_than: Option<SeqNo>,
-    ) -> Arc<HeldSnapshot> {
+    ) -> Arc<SnapshotPin> {
         // Held while draining, so that concurrent scans wait for this snapshot instead of draining
         // as well.
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl RestartScans {
             return held;
         }
         engine.drain_tree(tree);
-        let held = HeldSnapshot::new(engine);
+        let held = SnapshotPin::new(engine);
         *chain = Chain { master: Arc::downgrade(&held), piggybacks: 0 };
         held
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::engine::Tree;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::held_snapshot::HeldSnapshot;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
 use crate::range::{bounds_of, prefix_bounds};
+use crate::snapshot_pin::SnapshotPin;
 use crate::value::Value;
 
 /// A consistent view of all keyspaces at one sequence number.
@@ -20,12 +20,12 @@ use crate::value::Value;
 pub struct Snapshot {
     handle: Arc<Handle>,
     default: Arc<Tree>,
-    held: Arc<HeldSnapshot>,
+    held: Arc<SnapshotPin>,
 }
 
 impl Snapshot {
     pub(crate) fn new(handle: &Arc<Handle>, default: &Arc<Tree>) -> Self {
-        let held = HeldSnapshot::new(&handle.engine);
+        let held = SnapshotPin::new(&handle.engine);
         Self { handle: Arc::clone(handle), default: Arc::clone(default), held }
     }
 

@@ -23,7 +23,7 @@ pub struct TreeView {
     /// Entries in the active memtable.
     pub memtable_entries: u64,
     /// Immutable memtables, which await their flush.
-    pub full_memtables: usize,
+    pub immutable_memtables: usize,
     /// Levels, runs and tables.
     pub shape: TreeShape,
     /// Running compactions and merging flushes, each in a sentence.
@@ -41,7 +41,7 @@ impl TreeView {
             memtable_choice: None,
             memtable_bytes: 0,
             memtable_entries: 0,
-            full_memtables: 0,
+            immutable_memtables: 0,
             shape,
             compactions: Vec::new(),
             admission: Admission::Proceed,
@@ -61,7 +61,7 @@ impl TreeView {
             memtable_choice: tree.memtable_choice(),
             memtable_bytes: memtable.memory().used_bytes() as u64,
             memtable_entries: memtable.len() as u64,
-            full_memtables: state.immutables.len(),
+            immutable_memtables: state.immutables.len(),
             shape: state.version.shape().clone(),
             compactions,
             admission: state.admission,
@@ -79,8 +79,8 @@ impl fmt::Display for TreeView {
         writeln!(
             f,
             "mem  {:>4}          {} {:>9} of {:<9} {} entries",
-            if self.full_memtables > 0 {
-                format!("+{} full", self.full_memtables)
+            if self.immutable_memtables > 0 {
+                format!("+{} full", self.immutable_memtables)
             } else {
                 String::new()
             },

@@ -129,8 +129,8 @@ fn lines(view: &TreeView) -> Vec<Line> {
 fn memtables(view: &TreeView, width: usize) -> Line {
     let filled = filled_cells(view.memtable_bytes, view.design.buffer_bytes, width);
     let mut about = counted(view.memtable_entries, "entry");
-    if view.full_memtables > 0 {
-        let waiting = counted(view.full_memtables as u64, "full memtable");
+    if view.immutable_memtables > 0 {
+        let waiting = counted(view.immutable_memtables as u64, "immutable memtable");
         let _ = write!(about, ", {waiting} to be flushed");
     }
     Line {

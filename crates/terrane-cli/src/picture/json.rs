@@ -66,7 +66,7 @@ impl<'a> JsonTree<'a> {
             memtable_bytes: view.memtable_bytes,
             memtable_entries: view.memtable_entries,
             memtable_capacity_bytes: view.design.buffer_bytes,
-            full_memtables: view.full_memtables,
+            full_memtables: view.immutable_memtables,
             levels: levels.map(|(index, level)| JsonLevel::of(index, level, view)).collect(),
             table_bytes: view.shape.size_bytes(),
             tables: view.shape.table_count(),

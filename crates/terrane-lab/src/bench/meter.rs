@@ -49,8 +49,8 @@ impl Progress for WorkloadMeter {
         let memtable = format!(
             "{}{}",
             human::bytes(tree.memtable_bytes),
-            if tree.full_memtables > 0 {
-                format!(" +{} full", tree.full_memtables)
+            if tree.immutable_memtables > 0 {
+                format!(" +{} full", tree.immutable_memtables)
             } else {
                 String::new()
             }

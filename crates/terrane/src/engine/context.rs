@@ -16,7 +16,7 @@ use terrane_memtable::Pool;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::EventLog;
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::options::{Background, Settings};
 use crate::stats::Counters;
 use crate::storage::Storage;

@@ -27,8 +27,8 @@ use terrane_memtable::{Memtable, Pool};
 use terrane_policy::memtable_choice::{MemtableOperations, MemtableSelection};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit};
 
+use crate::cursor::DeadRanges;
 use crate::event::{StallEffect, WriteStall};
-use crate::iter::DeadRanges;
 use crate::types::{KeyspaceId, SeqNo};
 use crate::version::Version;
 use memtables::MemtableChoice;

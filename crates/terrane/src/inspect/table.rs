@@ -7,7 +7,7 @@ use terrane_policy::{KeyRange, TableId, TableInfo};
 
 use crate::cache::BlockCache;
 use crate::error::{Error, Result};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::{

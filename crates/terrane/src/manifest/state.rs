@@ -167,7 +167,7 @@ impl ManifestState {
                 .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
         );
         for (&keyspace, state) in &self.keyspaces {
-            // Two designs in a row record the previous one, as the original edits did.
+            // Two designs in a row make the first one the previous design.
             for design in state.design_before.iter().chain([&state.design]) {
                 let (name, design) = (state.name.clone(), design.to_string());
                 changes.push(Change::Keyspace { keyspace, name, design });

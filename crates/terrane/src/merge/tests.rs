@@ -10,9 +10,9 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
 use crate::cache::BlockCache;
+use crate::cursor::{DeletedRanges, Source, VisibleCursor};
 use crate::error::Error;
-use crate::iter::{DeletedRanges, Source, VisibleCursor};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::table::{ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
@@ -85,8 +85,10 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
 }
 
 fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let runs =
-        version.runs().iter().map(|run| Source::Run(crate::iter::RunCursor::new(Arc::clone(run))));
+    let runs = version
+        .runs()
+        .iter()
+        .map(|run| Source::Run(crate::cursor::RunCursor::new(Arc::clone(run))));
     let deleted =
         DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), seq).unwrap();
     read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted, None))

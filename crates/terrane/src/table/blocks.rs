@@ -17,7 +17,7 @@ use super::stored::{self, TRAILER_BYTES};
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::cache::BlockKey;
 use crate::error::Result;
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::{BlockKind, Counter, Counters};
 use crate::storage::Mapping;
 

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, MAX_SEQ};

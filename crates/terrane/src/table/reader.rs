@@ -17,7 +17,7 @@ use super::stored::TableFileId;
 use crate::cache::BlockCache;
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, Storage};
 

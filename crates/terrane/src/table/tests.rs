@@ -12,7 +12,7 @@ use terrane_testkit::{Rng, seed_from_env};
 use super::*;
 use crate::cache::BlockCache;
 use crate::error::Result;
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, SeqNo};

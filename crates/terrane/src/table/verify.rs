@@ -4,7 +4,7 @@ use super::block::BlockCursor;
 use super::reader::Table;
 use crate::block_ref::{BlockRef, HeapBlock};
 use crate::error::{Error, Result};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::types::{EntryKind, SeqNo};
 
 /// See [`Table::verify`].

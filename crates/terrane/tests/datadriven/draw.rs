@@ -71,8 +71,8 @@ fn brief(run: &Run) -> String {
 
 pub(crate) fn tree(tree: &TreeView, is_brief: bool) -> String {
     let mut out = format!("memtable: {}", counted(tree.memtable_entries, "entry"));
-    if tree.full_memtables > 0 {
-        write!(out, ", {} immutable", tree.full_memtables).unwrap();
+    if tree.immutable_memtables > 0 {
+        write!(out, ", {} immutable", tree.immutable_memtables).unwrap();
     }
     out.push('\n');
     for (index, level) in tree.shape.levels.iter().enumerate() {

@@ -19,9 +19,9 @@ use super::merge_io::{buffered_bytes, chosen_runs, chunk_bytes, fragments_of, ou
 use super::pacer::JobPacer;
 use super::subcompactions::{Sample, Subcompaction, subcompactions};
 use crate::clock::thread_cpu_time;
+use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::error::{Error, Result};
-use crate::iter::{MergeCursor, RunCursor, Source};
-use crate::memory::Charge;
+use crate::memory_ledger::Charge;
 use crate::merge::{Chunk, DropRules, OlderTables, Output, clipped, merge};
 use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};

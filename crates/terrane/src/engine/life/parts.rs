@@ -19,7 +19,7 @@ use crate::engine::write::Writer;
 use crate::error::Result;
 use crate::event::EventLog;
 use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 use crate::options::{Options, ReadMode, Settings};
 use crate::stats::Counters;
 use crate::storage::{Access, Lock};

@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::Reader;
 use super::parallel::{Start, position_runs};
 use super::pool::ReadPool;
+use crate::cursor::{
+    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
+};
 use crate::engine::tree::ScanCount;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
-use crate::iter::{
-    DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
-};
 use crate::types::SeqNo;
 
 /// A tree at a sequence number. Its state is kept until the view is dropped.

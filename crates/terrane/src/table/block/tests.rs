@@ -7,7 +7,7 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
 use crate::block_ref::{BlockRef, HeapBlock};
-use crate::memory::MemoryLedger;
+use crate::memory_ledger::MemoryLedger;
 
 type Entry = ((Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>));
 

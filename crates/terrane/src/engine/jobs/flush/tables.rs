@@ -8,6 +8,7 @@ use terrane_policy::TableInfo;
 
 use super::Flusher;
 use super::target::FlushTarget;
+use crate::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::context::Context;
 use crate::engine::jobs::gate::Stopped;
 use crate::engine::jobs::merge_io::{
@@ -16,8 +17,7 @@ use crate::engine::jobs::merge_io::{
 use crate::engine::jobs::record::written_bytes;
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
-use crate::iter::{MergeCursor, RunCursor, Source};
-use crate::memory::Charge;
+use crate::memory_ledger::Charge;
 use crate::merge::{Chunk, DropRules, OlderTables, Output, merge};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Warmer};

@@ -12,9 +12,9 @@ use terrane_policy::{
 };
 
 use super::Flusher;
+use crate::cursor::{MergeCursor, Source};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::error::{Error, Result};
-use crate::iter::{MergeCursor, Source};
 use crate::version::{OpenRun, Version};
 
 /// The plan of a flush.

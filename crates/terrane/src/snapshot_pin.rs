@@ -7,12 +7,12 @@ use crate::types::SeqNo;
 
 /// A sequence number registered with the engine until this is dropped.
 #[derive(Debug)]
-pub(crate) struct HeldSnapshot {
+pub(crate) struct SnapshotPin {
     engine: Arc<Engine>,
     seq: SeqNo,
 }
 
-impl HeldSnapshot {
+impl SnapshotPin {
     pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
         let seq = engine.hold_snapshot();
         Arc::new(Self { engine: Arc::clone(engine), seq })
@@ -23,7 +23,7 @@ impl HeldSnapshot {
     }
 }
 
-impl Drop for HeldSnapshot {
+impl Drop for SnapshotPin {
     fn drop(&mut self) {
         self.engine.release_snapshot(self.seq);
     }
