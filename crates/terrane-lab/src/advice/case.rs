@@ -1,4 +1,4 @@
-//! Everything that a piece of advice depends on.
+//! The inputs of the advice.
 
 use anyhow::{Result, anyhow};
 use terrane::Design;
@@ -10,7 +10,7 @@ use super::question::{OperationProfile, RecordProfile, prices};
 use super::search::{DesignSearch, SearchResult};
 use crate::{human, progress};
 
-/// What advice is asked for: a workload, the present design and the limits.
+/// The inputs of the advice: a workload, the present design, a machine, an objective and limits.
 #[derive(Debug, Clone)]
 pub struct AdviceCase {
     /// The workload.
@@ -23,13 +23,13 @@ pub struct AdviceCase {
     pub filter_bits: f64,
     /// Bytes of data that fit in memory.
     pub memory: u64,
-    /// What operations cost on the machine.
+    /// The costs of operations on the machine.
     pub machine: MachineModel,
-    /// How costs are weighed.
+    /// The weights of the costs.
     pub objective: Objective,
-    /// Limits of the costs.
+    /// Limits on the costs.
     pub limits: Limits,
-    /// The most designs to simulate.
+    /// The maximum number of designs to simulate.
     pub effort: usize,
     /// The seed of the simulator.
     pub seed: u64,

@@ -10,30 +10,30 @@ use super::decide::{ChangeDecision, difference};
 use super::search::SearchResult;
 use crate::json::SCHEMA;
 
-/// A piece of advice.
+/// The advice.
 pub struct AdviceReport<'a> {
     /// The question.
     pub case: &'a AdviceCase,
     /// The designs found.
     pub found: &'a SearchResult,
-    /// Whether to change the design; `None` without a database.
+    /// The decision whether to change the design; `None` without a database.
     pub decision: Option<&'a ChangeDecision>,
     /// The directory of the database, for suggested commands; `None` if it is open.
     pub db: Option<&'a Path>,
     /// The number of designs to report.
     pub top: usize,
-    /// Whether a worthwhile change is made.
+    /// True if a worthwhile change is carried out.
     pub applies: bool,
-    /// Where the workload comes from.
+    /// The source of the workload.
     pub source: WorkloadSource,
 }
 
-/// Where the workload comes from.
+/// The source of the workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WorkloadSource {
     /// The user described it.
     Given,
-    /// Nothing is known; a mix of everything is assumed.
+    /// The workload is unknown; a mix of all operations is assumed.
     Assumed,
     /// The database recorded this many operations.
     Recorded(u64),

@@ -1,8 +1,8 @@
-//! Where the databases of a sweep are made.
+//! The directory for the databases of a sweep.
 //!
-//! Beside its results, which lie where there is room: directories for temporary files may be in
-//! memory. The directory has a name of its own, and a sweep has its results to itself: what is there
-//! when one begins was left by one that was killed, and goes.
+//! By default it is inside the directory of the results, on a real disk: the system's temporary
+//! directory may be in memory. The directory is locked while a sweep uses it. Anything in it when a
+//! sweep starts was left by a killed sweep and is removed.
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::experiment::fnv;
 use crate::interrupt;
 use crate::scratch::Scratch;
 
-/// The name of the directory beside results.
+/// The name of the directory.
 const NAME: &str = "terrane-sweep-in-progress";
 
-/// The name of the file in it that is locked by who works there.
+/// The name of the lock file in the directory.
 const LOCK: &str = "LOCK";
 
-/// A directory that no other sweep works in; it goes when this is dropped, and the lock after it.
+/// An exclusively locked directory. Dropping it removes the directory, then releases the lock.
 pub(super) struct SweepDir {
     scratch: Scratch,
     _lock: File,
@@ -31,10 +31,11 @@ impl SweepDir {
     }
 }
 
-/// An empty directory for a sweep whose results are in `out`, beside them or in `dir`.
+/// Creates an empty directory for a sweep with results in `out`: inside `out`, or inside `dir` if
+/// given.
 ///
 /// # Errors
-/// The directory cannot be made, or another sweep works in it.
+/// Fails if the directory cannot be created or another sweep uses it.
 pub(super) fn of(out: &Path, dir: Option<&Path>) -> Result<SweepDir> {
     let place = match dir {
         None => out.join(NAME),
@@ -57,7 +58,7 @@ pub(super) fn of(out: &Path, dir: Option<&Path>) -> Result<SweepDir> {
     Ok(SweepDir { scratch: Scratch::of(place), _lock: lock })
 }
 
-/// Makes the directory, and locks the file in it.
+/// Creates the directory and its lock file, and locks it.
 fn locked(place: &Path) -> Result<File> {
     let path = place.join(LOCK);
     loop {
@@ -65,13 +66,13 @@ fn locked(place: &Path) -> Result<File> {
             fs::create_dir_all(place)?;
             File::options().write(true).create(true).truncate(false).open(&path)
         };
-        let file = open().with_context(|| format!("cannot make {}", path.display()))?;
+        let file = open().with_context(|| format!("cannot create {}", path.display()))?;
         match file.try_lock() {
-            // Who had it may have removed it after it was opened here.
+            // The previous owner may have removed the file after it was opened here.
             Ok(()) if path.exists() => return Ok(file),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(anyhow!("another sweep works in {}", place.display()));
+                return Err(anyhow!("another sweep is running in {}", place.display()));
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_sweep_left_goes_when_the_next_one_begins() {
+    fn leftovers_of_a_killed_sweep_are_removed_by_the_next_one() {
         let dir = tempfile::tempdir().unwrap();
         let (out, elsewhere) = (dir.path().join("out"), dir.path().join("elsewhere"));
         fs::create_dir(&out).unwrap();
@@ -93,13 +94,13 @@ mod tests {
             let first = of(&out, work).unwrap();
             let path = first.path().to_owned();
             drop(first);
-            // As if it had been killed.
+            // Simulate a killed sweep.
             fs::create_dir_all(path.join("7")).unwrap();
             let second = of(&out, work).unwrap();
             assert_eq!(second.path(), path);
             assert!(!path.join("7").exists());
             let third = of(&out, work).err().map(|error| error.to_string());
-            assert!(third.is_some_and(|error| error.starts_with("another sweep works in")));
+            assert!(third.is_some_and(|error| error.starts_with("another sweep is running in")));
             drop(second);
             assert!(!path.exists());
         }

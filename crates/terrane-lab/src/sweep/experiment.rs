@@ -1,4 +1,4 @@
-//! One experiment: its parameters, its key, and running it.
+//! One experiment of a sweep: its parameters, its key, and its execution.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,12 +24,12 @@ use crate::spec;
 /// Parameters by name.
 pub(super) type Parameters = BTreeMap<String, String>;
 
-/// The version that results are of.
+/// The version recorded in results.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const WORKLOAD_DEFAULT: &str = "fillrandom,readrandom,readmissing";
 
-/// Parameters of the run, beside those of the design and the options of the engine.
+/// Parameters of the run, in addition to settings of the design and options of the engine.
 const RUN: [&str; 10] = [
     "workload",
     "mix",
@@ -43,7 +43,7 @@ const RUN: [&str; 10] = [
     "seed",
 ];
 
-/// Who plays experiments.
+/// The system that runs experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Player {
     /// A database.
@@ -75,7 +75,7 @@ enum SweepWork {
     Simulator(Box<SimulatedWork>),
 }
 
-/// What the simulator is asked.
+/// The inputs of a simulated experiment.
 #[derive(Debug, Clone)]
 struct SimulatedWork {
     design: Design,
@@ -84,13 +84,13 @@ struct SimulatedWork {
 }
 
 impl SweepExperiment {
-    /// The experiment of these parameters.
+    /// Builds an experiment from its parameters.
     ///
     /// # Errors
-    /// One of them is not known, or not understood.
+    /// Fails if a parameter is unknown or invalid.
     pub fn of(mut parameters: Parameters, player: Player) -> Result<Self> {
         if let Some(design) = parameters.get_mut("design").filter(|name| name.starts_with('@')) {
-            // What the file says is what is run and kept: it may say something else the next time.
+            // Record the contents of the file, because the file may change.
             *design = spec::parse(design)?.to_string();
         }
         let (mut settings, mut options) = (Vec::new(), Options::new());
@@ -123,7 +123,7 @@ impl SweepExperiment {
         Ok(Self { parameters, work })
     }
 
-    /// What tells it from all others, and from the same of another version.
+    /// Returns the key: a hash of the engine version, the player, the round and the parameters.
     pub fn key(&self, round: u32) -> String {
         let player = match self.work {
             SweepWork::Engine(_) => Player::Engine,
@@ -136,14 +136,14 @@ impl SweepExperiment {
         format!("{:016x}", fnv(text.as_bytes()))
     }
 
-    /// Its parameters in a line.
+    /// Returns the parameters on one line.
     pub fn name(&self) -> String {
         let words: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         words.join(" ")
     }
 
-    /// How much there is to do.
+    /// Returns the number of operations.
     pub fn operations(&self) -> u64 {
         match &self.work {
             SweepWork::Engine(experiment) => experiment.operations(),
@@ -151,7 +151,7 @@ impl SweepExperiment {
         }
     }
 
-    /// Runs it; a database is made in `dir`. The rows, and how many answers were wrong.
+    /// Runs the experiment with a database in `dir`. Returns the rows and the number of wrong answers.
     pub fn run(&self, dir: PathBuf) -> Result<(Vec<Value>, u64)> {
         match &self.work {
             SweepWork::Engine(experiment) => experiment.run(dir),
@@ -159,7 +159,7 @@ impl SweepExperiment {
         }
     }
 
-    /// The line of it when it is done.
+    /// Returns the result line of a completed run.
     pub fn line(&self, round: u32, took: Duration, results: Vec<Value>) -> ResultLine {
         let by = match self.work {
             SweepWork::Engine(_) => Player::Engine,
@@ -179,14 +179,14 @@ impl SweepExperiment {
     }
 }
 
-/// FNV-1a: keys tell experiments apart, and are no secret.
+/// FNV-1a, because keys need not resist attacks.
 pub(super) fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A parameter that there is not.
+/// Returns the error for an unknown parameter.
 fn unknown(name: &str, options: &[&'static str]) -> anyhow::Error {
     let names = || std::iter::once("design").chain(RUN).chain(Design::KEYS);
     let meant = did_you_mean(name, names().chain(options.iter().copied()));
@@ -197,7 +197,7 @@ fn unknown(name: &str, options: &[&'static str]) -> anyhow::Error {
     ))
 }
 
-/// A design with settings beside its name.
+/// Returns the design `name` with the given settings.
 fn design_of(name: &str, settings: &[(&str, &str)]) -> Result<Design> {
     // T first, because the runs of level 0 default to it.
     let (first, rest): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| *key == "T");
@@ -246,17 +246,17 @@ fn workloads(parameters: &Parameters) -> Result<Vec<Workload>> {
     };
     let workloads = names.split(',').map(parse).collect::<Result<Vec<_>>>()?;
     if workloads.contains(&Workload::Settle) {
-        return Err(usage("workload: a database settles by itself after every workload"));
+        return Err(usage("workload: 'settle' is implied after every workload; leave it out"));
     }
     if parameters.contains_key("mix") && !workloads.contains(&Workload::Mix) {
-        return Err(usage("mix is for the workload 'mix', which is not asked for"));
+        return Err(usage("parameter 'mix' requires the workload 'mix'"));
     }
     Ok(workloads)
 }
 
 fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Result<SimulatedWork> {
     if parameters.contains_key("workload") {
-        return Err(usage("the simulator plays a mix, not a workload; leave out 'workload'"));
+        return Err(usage("the simulator runs a mix, not workloads; leave out 'workload'"));
     }
     let mut mix = run.mix.clone();
     if !parameters.contains_key("mix") {
@@ -279,7 +279,7 @@ fn simulated(parameters: &Parameters, design: Design, run: &RunOptions) -> Resul
 }
 
 impl SimulatedWork {
-    /// What it comes to, by the names of the rows of `terrane bench`.
+    /// Simulates the experiment and returns its row, with the field names of `terrane bench`.
     fn run(&self) -> Result<Value> {
         let played = predict::costs(&self.design, &self.world)
             .ok_or_else(|| anyhow!("writers of {} stall forever", self.design))?;

@@ -9,7 +9,7 @@ use super::experiment::{Parameters, Player, SweepExperiment};
 use crate::error::usage;
 use crate::toml_file;
 
-/// More than this in one sweep is a slip.
+/// A larger sweep is most likely a mistake.
 const EXPERIMENTS_MAX: usize = 100_000;
 
 /// Returns the tables of parameters of a plan: one for each of its `[[experiments]]`, with the
@@ -54,11 +54,10 @@ pub fn tables(plan: Option<&Path>, set: &[String]) -> Result<Vec<Table>> {
     Ok(listed.into_iter().map(whole).collect())
 }
 
-/// All experiments of some tables, each once, in order.
+/// Returns the experiments of all tables in order, without duplicates.
 ///
 /// # Errors
-/// A parameter is not known, or experiments make no sense: what is wrong is told before anything is
-/// run.
+/// Fails if a parameter is unknown or an experiment is invalid, before any experiment runs.
 pub fn experiments(tables: &[Table], player: Player) -> Result<Vec<SweepExperiment>> {
     let mut found: Vec<SweepExperiment> = Vec::new();
     let mut keys = std::collections::BTreeSet::new();
@@ -73,7 +72,7 @@ pub fn experiments(tables: &[Table], player: Player) -> Result<Vec<SweepExperime
     Ok(found)
 }
 
-/// Every choice of one value from each list.
+/// Returns the Cartesian product of all lists of a table.
 fn combinations(table: &Table) -> Result<Vec<Parameters>> {
     let mut all = vec![Parameters::new()];
     for (name, value) in table {
@@ -83,15 +82,15 @@ fn combinations(table: &Table) -> Result<Vec<Parameters>> {
         };
         let values = values.iter().map(|value| text_of(name, value)).collect::<Result<Vec<_>>>()?;
         if values.is_empty() {
-            return Err(usage(format!("{name} has no value")));
+            return Err(usage(format!("parameter '{name}' has an empty list of values")));
         }
         if all.len() * values.len() > EXPERIMENTS_MAX {
-            return Err(usage(format!("these are more than {EXPERIMENTS_MAX} experiments")));
+            return Err(usage(format!("the plan has more than {EXPERIMENTS_MAX} experiments")));
         }
         let with = |parameters: &Parameters, value: &String| {
-            let mut made = parameters.clone();
-            made.insert(name.clone(), value.clone());
-            made
+            let mut combined = parameters.clone();
+            combined.insert(name.clone(), value.clone());
+            combined
         };
         all = all.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
     }
@@ -102,7 +101,7 @@ fn text_of(name: &str, value: &Value) -> Result<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Ok(value.to_string()),
-        _ => Err(usage(format!("{name} is a value or a list of values"))),
+        _ => Err(usage(format!("parameter '{name}' must be a value or a list of values"))),
     }
 }
 
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_axes_and_every_value_meets_every_other() {
+    fn lists_form_a_cartesian_product() {
         let text = "design = ['leveling', 'tiering']\nT = [2, 4, 8]\nnum = 1000";
         let all = made(text, Player::Engine).unwrap();
         assert_eq!(all.len(), 6);
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_before_anything_runs() {
+    fn invalid_experiments_are_rejected_before_any_runs() {
         for text in [
             "speed = 3",
             "design = 'round'",

@@ -1,8 +1,8 @@
-//! The file of results: a line an experiment, written when it is done.
+//! The results file: one line per experiment, written when it completes.
 //!
-//! A line is written in one piece and synced, with its key. What a crash leaves of the last line is
-//! cut off when the file is opened again; anything else that is no result is an error, for the file
-//! may be another one. One sweep writes at a time: the file is locked.
+//! Each line contains the key of its experiment; it is written with one call and synced. Opening the
+//! file truncates a last line that a crash has torn. Any other invalid line is an error, because the
+//! file may not be a results file. The file is locked, so one sweep writes at a time.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -16,12 +16,12 @@ use serde_json::Value;
 /// The name of the file.
 const FILE: &str = "results.jsonl";
 
-/// An experiment that is done.
+/// The result of a completed experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultLine {
     /// The version of the schema.
     pub schema: u32,
-    /// What tells it from all others.
+    /// The key of the experiment, unique for parameters, round and version.
     pub key: String,
     /// The version of the engine.
     pub engine: String,
@@ -31,15 +31,15 @@ pub struct ResultLine {
     pub round: u32,
     /// The parameters of the experiment.
     pub parameters: BTreeMap<String, String>,
-    /// How much there was to do.
+    /// The number of operations.
     pub operations: u64,
-    /// How long it took, loading included.
+    /// The duration in seconds, loading included.
     pub seconds: f64,
     /// A row for each workload.
     pub results: Vec<Value>,
 }
 
-/// The file, open for more.
+/// A results file, open for appending.
 #[derive(Debug)]
 pub struct ResultsFile {
     file: File,
@@ -47,10 +47,10 @@ pub struct ResultsFile {
 }
 
 impl ResultsFile {
-    /// Opens the file of a directory; both are made if they are not there.
+    /// Opens the results file in `dir`, and creates both if they do not exist.
     ///
     /// # Errors
-    /// Another sweep is writing, the file holds something else, or it cannot be used.
+    /// Fails if another sweep is writing, the file is not a results file, or an I/O error occurs.
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE);
         let open = || {
@@ -75,12 +75,12 @@ impl ResultsFile {
         Ok(Self { file, lines })
     }
 
-    /// What was done before.
+    /// Returns the completed experiments.
     pub fn lines(&self) -> &[ResultLine] {
         &self.lines
     }
 
-    /// Adds a line, durably.
+    /// Appends a line and syncs it.
     pub fn append(&mut self, line: ResultLine) -> Result<()> {
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
@@ -91,7 +91,7 @@ impl ResultsFile {
     }
 }
 
-/// What there is; nothing if there is no file. Works while a sweep is writing.
+/// Reads the results in `dir`; empty if there is no results file. Works while a sweep is writing.
 pub fn read(dir: &Path) -> Result<Vec<ResultLine>> {
     let path = dir.join(FILE);
     match fs::read(&path) {
@@ -101,7 +101,7 @@ pub fn read(dir: &Path) -> Result<Vec<ResultLine>> {
     }
 }
 
-/// The lines, and how many bytes they are: a last one without an end does not count.
+/// Parses complete lines. Returns them with their total length in bytes, without a torn last line.
 fn parse(text: &[u8], path: &Path) -> Result<(Vec<ResultLine>, usize)> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut lines = Vec::new();
