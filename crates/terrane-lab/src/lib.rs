@@ -40,6 +40,7 @@ pub mod cs265;
 pub mod document;
 pub mod entries;
 pub mod error;
+mod experiment;
 pub mod experiments;
 pub mod human;
 pub mod interrupt;

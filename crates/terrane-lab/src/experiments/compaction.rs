@@ -28,7 +28,7 @@ mod workloads;
 use anyhow::Result;
 use terrane_workload::Distribution;
 
-use super::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::machine::Machine;
 use crate::progress;
 use crate::results::{Metric, Results};
@@ -174,20 +174,4 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     defaults::measure(&sizes, &dir, results)?;
     spinner.finish_and_clear();
     Ok(())
-}
-
-/// KiB, without digits after the point.
-fn kib(bytes: f64) -> String {
-    format!("{:.0}", bytes / 1024.0)
-}
-
-/// A table whose first header is given and whose others are computed.
-fn headers<'a>(first: &'a str, rest: &'a [String]) -> Vec<&'a str> {
-    std::iter::once(first).chain(rest.iter().map(String::as_str)).collect()
-}
-
-/// The pages of a lookup after the load of all inserts, as recorded; NaN if not.
-fn recorded(results: &Results, metric: &str, keys: &[&str]) -> f64 {
-    let found = results.measurements(metric).iter().find(|one| one.keys == keys);
-    found.map_or(f64::NAN, |one| one.value)
 }

@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 
 use self::talk::{Program, ProgramRun};
 use self::workload::{CommandWorkload, KeyDistribution};
-use super::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::machine::Machine;
 use crate::process;
 use crate::progress;

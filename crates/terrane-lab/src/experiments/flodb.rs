@@ -25,7 +25,7 @@ mod workloads;
 
 use anyhow::Result;
 
-use super::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::machine::Machine;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;

@@ -33,7 +33,7 @@ mod sweeps;
 
 use anyhow::Result;
 
-use super::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::machine::Machine;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;

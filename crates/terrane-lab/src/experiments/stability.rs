@@ -8,6 +8,7 @@
 //! | module | one line |
 //! |---|---|
 //! | [`plan`] | phases, and how their arrivals depend on other phases |
+//! | [`scale`] | the paper's designs and numbers, at a scale |
 //! | [`figures`] | the phases of the paper's figures, and their tables |
 //! | [`phase`] | what a phase measures, its metrics and its row in a table |
 //! | [`measured`] | databases with an I/O budget, side by side |
@@ -17,6 +18,7 @@ mod figures;
 mod measured;
 mod phase;
 mod plan;
+mod scale;
 mod simulated;
 
 pub(super) use measured::EXPERIMENT as MEASURED;

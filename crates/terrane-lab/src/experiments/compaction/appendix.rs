@@ -8,9 +8,9 @@ use terrane::inspect::{self, TableReport};
 use terrane::{Background, Db, Design, Durability, Options};
 use terrane_workload::Distribution;
 
+use super::recording::{headers, kib};
 use super::sizes::{CompactionSizes, KeySet, OF_EACH_KIND};
 use super::tree::{LoadPlan, LoadedTree};
-use super::{headers, kib};
 use crate::human;
 use crate::results::Results;
 

@@ -5,10 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use terrane_workload::Distribution;
 
-use super::recording::record;
+use super::recording::{headers, record, recorded};
 use super::sizes::{CompactionSizes, KeySet, WITHOUT_DELETES};
 use super::tree::{LoadPlan, LoadStats, LoadedTree, LookupCost};
-use super::{headers, recorded};
 use crate::results::Results;
 
 /// Percentages of lookups that request missing keys.

@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::Result;
 use terrane_workload::Distribution;
 
-use super::headers;
+use super::recording::headers;
 use super::sizes::{CompactionSizes, KeySet, OF_EACH_KIND};
 use super::tree::{LoadPlan, LoadedTree, PageCounts};
 use crate::human;

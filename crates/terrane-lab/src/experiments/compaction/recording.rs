@@ -2,7 +2,6 @@
 
 use terrane_workload::Latency;
 
-use super::kib;
 use super::tree::LoadStats;
 use crate::results::Results;
 
@@ -81,4 +80,20 @@ fn micros(latency: &Latency) -> String {
     [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
         .map(|micros| format!("{micros:.0}"))
         .join(" / ")
+}
+
+/// KiB, without digits after the point.
+pub(super) fn kib(bytes: f64) -> String {
+    format!("{:.0}", bytes / 1024.0)
+}
+
+/// The headers of a table of which all but the first are computed.
+pub(super) fn headers<'a>(first: &'a str, rest: &'a [String]) -> Vec<&'a str> {
+    std::iter::once(first).chain(rest.iter().map(String::as_str)).collect()
+}
+
+/// A measurement that was recorded before; NaN if it was not.
+pub(super) fn recorded(results: &Results, metric: &str, keys: &[&str]) -> f64 {
+    let found = results.measurements(metric).iter().find(|one| one.keys == keys);
+    found.map_or(f64::NAN, |one| one.value)
 }

@@ -2,13 +2,10 @@
 
 use anyhow::Result;
 
-use super::phase::PhaseMeasurement;
-use super::plan::{PhasePlan, PlannedArrival, PlayedPhases};
+use super::plan::{PhasePlan, PlannedArrival, PlayedPhases, UTILIZATION};
+use super::scale::StabilityScale;
 use crate::human;
 use crate::results::{Metric, Results};
-
-/// Writes of a running phase arrive at this share of the rate of its testing phase.
-pub(super) const UTILIZATION: f64 = 0.95;
 
 /// The length of the paper's phases.
 const PAPER_SECONDS: f64 = 7200.0;
@@ -34,30 +31,6 @@ const AUTHORS_LEVELING_RATE: f64 = 3600.0 / UTILIZATION;
 const MOVEMENTS: [(&str, &str); 2] =
     [("round-robin", "round-robin"), ("choose-best", "least-overlap")];
 
-/// A size of tables in MiB of the paper, and the authors' greatest rates and p99 latencies in
-/// microseconds by [`MOVEMENTS`] (Fig. 18).
-pub(super) struct TableSize {
-    pub(super) mebibytes: u32,
-    rates: [f64; 2],
-    p99_micros: [f64; 2],
-}
-
-pub(super) const TABLE_SIZES: [TableSize; 5] = [
-    TableSize { mebibytes: 8, rates: [4224.0, 3972.0], p99_micros: [27_391.0, 66_751.0] },
-    TableSize { mebibytes: 64, rates: [4478.0, 4352.0], p99_micros: [35_967.0, 34_207.0] },
-    TableSize { mebibytes: 512, rates: [4076.0, 4014.0], p99_micros: [39_023.0, 39_375.0] },
-    TableSize {
-        mebibytes: 4096,
-        rates: [4056.0, 4056.0],
-        p99_micros: [17_524_671.0, 15_138_495.0],
-    },
-    TableSize {
-        mebibytes: 32_768,
-        rates: [4177.0, 4182.0],
-        p99_micros: [1_087_373_311.0, 1_017_373_311.0],
-    },
-];
-
 /// The size of tables in the figures that do not vary it.
 const TABLE_MEBIBYTES: u32 = 64;
 
@@ -78,36 +51,6 @@ pub(super) const METRICS: [Metric; 5] = [
         about: "Fig. 1: share of the time afterwards below half of that rate",
     },
 ];
-
-/// The paper's designs and numbers at some scale.
-pub(super) trait StabilityScale {
-    /// Full tiering with a ratio.
-    fn tiering(&self, ratio: u32) -> String;
-    /// Full leveling with a ratio.
-    fn leveling(&self, ratio: u32) -> String;
-    /// Full leveling whose last level is nearly full: the ratio of level 1 to level 0 differs (§5.2.3).
-    fn filled_leveling(&self, ratio: u32) -> String;
-    /// `LevelDB`'s tree (§6.1).
-    fn partitioned(&self, table_mebibytes: f64, movement: &str) -> String;
-    /// `RocksDB`'s tree, as fast as it takes writes (Fig. 1).
-    fn production(&self, subject: &str) -> PhasePlan;
-    /// bLSM (§4.2).
-    fn blsm(&self) -> String;
-    /// The sizes of tables of Fig. 18.
-    fn table_sizes(&self) -> &'static [TableSize];
-    /// Bytes here for MiB of the paper.
-    fn mebibytes(&self, paper: f64) -> u64;
-    /// A rate here for one of the paper.
-    fn rate(&self, paper: f64) -> f64;
-    /// A latency here for one of the paper, in seconds.
-    fn latency(&self, paper_seconds: f64) -> f64;
-    /// The greatest rate of a design in the simulator, where that is a comparison.
-    fn simulated_rate(&self, design: &str) -> Result<Option<f64>>;
-    /// How long a phase is, in seconds.
-    fn seconds(&self) -> f64;
-    /// The percentile that Fig. 11 compares.
-    fn tail(&self) -> (&'static str, fn(&PhaseMeasurement) -> f64);
-}
 
 fn with(design: &str, scheduler: &str) -> String {
     format!("{design}; scheduler={scheduler}")

@@ -24,10 +24,11 @@ mod stage;
 
 use anyhow::Result;
 
-use super::figures::{self, StabilityScale};
+use super::figures;
 use super::phase;
 use super::plan::play;
-use crate::experiments::{Experiment, ExperimentOptions};
+use super::scale::StabilityScale;
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::machine::Machine;
 use crate::progress;
 use crate::results::{Metric, Results};

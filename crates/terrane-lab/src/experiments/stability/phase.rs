@@ -1,6 +1,5 @@
 //! What a phase measures, its metrics, and its row in a table.
 
-use super::plan::PlayedPhases;
 use crate::human;
 use crate::results::{Metric, Results};
 use crate::sparkline::{sparkline, squeezed};
@@ -116,7 +115,8 @@ impl PhaseMeasurement {
         (first, slow as f64 / late.len().max(1) as f64)
     }
 
-    fn record(&self, subject: &str, phase: &str, results: &mut Results) {
+    /// Records the metrics of the phase.
+    pub(super) fn record(&self, subject: &str, phase: &str, results: &mut Results) {
         let merged = self.merges.iter().rev().find(|merges| **merges > 0);
         for (metric, value) in [
             ("rate", self.rate),
@@ -154,42 +154,6 @@ impl PhaseMeasurement {
             human::seconds(self.p50),
             human::seconds(self.p99),
         ]
-    }
-}
-
-impl PlayedPhases {
-    /// Records the metrics of all phases.
-    pub(super) fn record(&self, results: &mut Results) {
-        for (subject, phase, measurement) in self.all() {
-            measurement.record(subject, phase, results);
-        }
-    }
-
-    /// Adds a table of phases: the name of each row, its subject and its phase.
-    pub(super) fn table(
-        &self,
-        title: impl Into<String>,
-        introduction: impl Into<String>,
-        rows: &[(String, String, &str)],
-        results: &mut Results,
-    ) -> anyhow::Result<()> {
-        let mut cells = Vec::new();
-        let mut has_merges = false;
-        for (name, subject, phase) in rows {
-            let measurement = self.get(subject, phase)?;
-            let mut row = measurement.row(name);
-            has_merges |= !measurement.merges.is_empty();
-            if !measurement.merges.is_empty() {
-                row.push(human::count(measurement.flushes));
-                let merges: Vec<String> = measurement.merges.iter().map(u64::to_string).collect();
-                row.push(merges.join(" "));
-            }
-            cells.push(row);
-        }
-        let counts = ["flushes", "merges"].into_iter().filter(|_| has_merges);
-        let headers: Vec<&str> = HEADERS.into_iter().chain(counts).collect();
-        results.table_with_introduction(title, introduction, &headers, cells);
-        Ok(())
     }
 }
 

@@ -6,7 +6,12 @@ use anyhow::{Context, Result};
 use terrane_workload::Indexes;
 use terrane_workload::stability::Query;
 
-use super::phase::PhaseMeasurement;
+use super::phase::{HEADERS, PhaseMeasurement};
+use crate::human;
+use crate::results::Results;
+
+/// Writes of a running phase arrive at this share of the rate of its testing phase.
+pub(super) const UTILIZATION: f64 = 0.95;
 
 /// Phases of a stage may run side by side; a stage begins when the one before has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +85,7 @@ impl PhasePlan {
         design: impl Into<String>,
         of: impl Into<String>,
     ) -> Self {
-        let arrival = PlannedArrival::Share { of: of.into(), share: super::figures::UTILIZATION };
+        let arrival = PlannedArrival::Share { of: of.into(), share: UTILIZATION };
         Self {
             phase: "running".to_owned(),
             stage: Stage::Running,
@@ -177,6 +182,42 @@ impl PlayedPhases {
             length: plan.length,
             has_warm_up: plan.has_warm_up,
         })
+    }
+}
+
+impl PlayedPhases {
+    /// Records the metrics of all phases.
+    pub(super) fn record(&self, results: &mut Results) {
+        for (subject, phase, measurement) in self.all() {
+            measurement.record(subject, phase, results);
+        }
+    }
+
+    /// Adds a table of phases: the name of each row, its subject and its phase.
+    pub(super) fn table(
+        &self,
+        title: impl Into<String>,
+        introduction: impl Into<String>,
+        rows: &[(String, String, &str)],
+        results: &mut Results,
+    ) -> Result<()> {
+        let mut cells = Vec::new();
+        let mut has_merges = false;
+        for (name, subject, phase) in rows {
+            let measurement = self.get(subject, phase)?;
+            let mut row = measurement.row(name);
+            has_merges |= !measurement.merges.is_empty();
+            if !measurement.merges.is_empty() {
+                row.push(human::count(measurement.flushes));
+                let merges: Vec<String> = measurement.merges.iter().map(u64::to_string).collect();
+                row.push(merges.join(" "));
+            }
+            cells.push(row);
+        }
+        let counts = ["flushes", "merges"].into_iter().filter(|_| has_merges);
+        let headers: Vec<&str> = HEADERS.into_iter().chain(counts).collect();
+        results.table_with_introduction(title, introduction, &headers, cells);
+        Ok(())
     }
 }
 

@@ -10,9 +10,10 @@ use terrane_sim::{Arrival, Simulation, SimulationOutcome, Skew};
 use super::figures;
 use super::phase::{self, PhaseMeasurement};
 use super::plan::{Arrivals, PhasePlan, PhasePlayer, PlayedPhases, ResolvedPhase, Stage, play};
-use crate::experiments::{Experiment, ExperimentOptions};
+use super::scale::StabilityScale;
+use crate::experiment::{Experiment, ExperimentOptions};
 use crate::results::{Metric, Results};
-use figures::{POLICIES, StabilityScale};
+use figures::POLICIES;
 use sizes::SimulatedSizes;
 
 pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {

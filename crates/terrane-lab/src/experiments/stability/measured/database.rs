@@ -15,9 +15,9 @@ use terrane_workload::stability::{
 use terrane_workload::{Glance, IndexedStore, Indexes, Store, TerraneStore};
 
 use super::sizes::{KEY_BYTES, RECORD_BYTES, StabilitySizes, time};
-use crate::experiments::stability::figures::StabilityScale;
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::{Arrivals, ResolvedPhase};
+use crate::experiments::stability::scale::StabilityScale;
 use crate::passing_storage::PassingStorage;
 
 /// Concurrent merges: as many as there are levels.

@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use terrane::Design;
 
 use super::sizes::StabilitySizes;
-use crate::experiments::stability::figures::UTILIZATION;
 use crate::experiments::stability::phase::PhaseMeasurement;
-use crate::experiments::stability::plan::{PhasePlan, PlannedArrival, PlayedPhases, Stage};
+use crate::experiments::stability::plan::{
+    PhasePlan, PlannedArrival, PlayedPhases, Stage, UTILIZATION,
+};
 use crate::human;
 use crate::results::Results;
 

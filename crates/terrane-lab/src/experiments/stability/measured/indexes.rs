@@ -6,8 +6,8 @@
 use anyhow::Result;
 
 use super::sizes::StabilitySizes;
-use crate::experiments::stability::figures::StabilityScale;
 use crate::experiments::stability::plan::{PhasePlan, PlayedPhases};
+use crate::experiments::stability::scale::StabilityScale;
 use crate::results::Results;
 
 /// Subject, name in the table, and how the indexes are maintained.

@@ -7,7 +7,7 @@ use terrane_sim::{
 };
 
 use super::sizes::{RECORD_BYTES, StabilitySizes};
-use crate::experiments::stability::figures::StabilityScale;
+use crate::experiments::stability::scale::StabilityScale;
 
 /// Writes a second in the testing phase of a design.
 pub(super) fn greatest_rate(sizes: &StabilitySizes, design: &str) -> Result<f64> {

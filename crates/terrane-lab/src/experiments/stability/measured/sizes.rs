@@ -6,9 +6,9 @@ use anyhow::Result;
 use terrane_workload::{Distribution, RunOptions, ValueSize};
 
 use super::simulator;
-use crate::experiments::stability::figures::{StabilityScale, TABLE_SIZES, TableSize};
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
+use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
 
 /// Of the paper (§3.1).
 const PAPER_BUFFER_BYTES: f64 = 134_217_728.0;

@@ -7,9 +7,9 @@ use terrane_sim::{
     initial_tree,
 };
 
-use crate::experiments::stability::figures::{StabilityScale, TABLE_SIZES, TableSize};
 use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
+use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
 
 /// Two memtables in all experiments but bLSM's: one takes writes while the other is flushed.
 const BUFFERS: &str = "buffer=128MiB; buffers=1; violation=stop";

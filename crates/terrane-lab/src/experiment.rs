@@ -1,0 +1,77 @@
+//! An experiment: its options, its metrics, and the claims that it checks.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::judge::ClaimFile;
+use crate::results::{Metric, Results};
+
+/// Sizes and repetitions of an experiment.
+#[derive(Debug, Clone)]
+pub struct ExperimentOptions {
+    /// The factor by which sizes are scaled.
+    pub scale: f64,
+    /// Rounds: operations count at the best of them, whole runs at their median.
+    pub rounds: usize,
+    /// Numbers of threads, for the experiments on memtables.
+    pub threads: Vec<u32>,
+    /// The seed of all random choices.
+    pub seed: u64,
+    /// The program of Dent's report, to run in turns with ours.
+    pub dent_program: Option<PathBuf>,
+    /// How long a simulated phase is, in hours of virtual time.
+    pub phase_hours: f64,
+    /// Simulated records.
+    pub records: u64,
+}
+
+impl Default for ExperimentOptions {
+    fn default() -> Self {
+        Self {
+            scale: 1.0,
+            rounds: 3,
+            threads: vec![1, 2],
+            seed: 1,
+            dent_program: None,
+            phase_hours: 2.0,
+            records: 100_000_000,
+        }
+    }
+}
+
+/// An experiment: what it measures, and the claims that it checks.
+pub struct Experiment {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The paper whose claims it checks.
+    pub paper: &'static str,
+    /// A line for lists.
+    pub about: &'static str,
+    /// The figures and tables of the paper that it reproduces.
+    pub figures: &'static [&'static str],
+    /// The metrics that it records.
+    pub metrics: &'static [&'static [Metric]],
+    pub(crate) claims: &'static str,
+    pub(crate) run: fn(&ExperimentOptions, &mut Results) -> Result<()>,
+}
+
+impl Experiment {
+    /// Runs the experiment.
+    ///
+    /// # Errors
+    /// If a database or a program fails.
+    pub fn run(&self, options: &ExperimentOptions) -> Result<Results> {
+        let mut results = Results::new(self.name, self.metrics);
+        (self.run)(options, &mut results)?;
+        Ok(results)
+    }
+
+    /// The claims that it checks.
+    ///
+    /// # Errors
+    /// If the file of claims is malformed.
+    pub fn claims(&self) -> Result<ClaimFile> {
+        ClaimFile::parse(self.claims).with_context(|| format!("in the claims of {}", self.name))
+    }
+}
