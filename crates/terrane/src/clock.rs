@@ -1,4 +1,4 @@
-//! Time, as a parameter.
+//! The clock, passed in so that tests control time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub(crate) fn thread_cpu_time() -> Option<Duration> {
     None
 }
 
-/// A clock that moves only when told to, for tests and simulation.
+/// A clock that moves only when the caller advances it, for tests and simulation.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     micros: AtomicU64,

@@ -1,24 +1,19 @@
-//! A database.
+//! A handle of an open database: opening, closing, reads and writes.
+
+mod administration;
 
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_policy::{Design, Forecast};
-
-use crate::durability::Durability;
-use crate::engine::{Engine, Tree, Write};
+use crate::engine::{Engine, Write};
 use crate::error::{Error, Result};
-use crate::event::LoggedEvent;
 use crate::handle::Handle;
-use crate::io_budget::IoBudget;
 use crate::iterator::Iter;
-use crate::keyspace::{Keyspace, KeyspaceOptions};
+use crate::keyspace::Keyspace;
 use crate::options::{OpenMode, Options};
 use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
-use crate::stats::{OperationCounts, Stats};
-use crate::tree_view::TreeView;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::{Key, Value};
 use crate::write_batch::WriteBatch;
@@ -270,168 +265,5 @@ impl Db {
     /// Returns a consistent view of the current state of all keyspaces.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.default.handle, &self.default.tree)
-    }
-
-    /// Returns the keyspace of a name, and creates it if it does not exist.
-    ///
-    /// # Errors
-    /// The name is empty or longer than 255 bytes, the keyspace exists with another design than
-    /// `options` has, or the database does not accept writes.
-    #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
-    pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        let tree = self.engine().keyspace(name, options.design.as_ref())?;
-        self.engine().start_drain_threads()?;
-        Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
-    }
-
-    /// Returns the names of all keyspaces.
-    pub fn keyspaces(&self) -> Vec<String> {
-        self.engine().trees().values().map(|tree| tree.name.to_string()).collect()
-    }
-
-    /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
-    /// it continue. Its handles find no keys anymore, not even through snapshots.
-    ///
-    /// # Errors
-    /// It is the default keyspace, or the database does not accept writes.
-    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        self.engine().drop_keyspace(name)
-    }
-
-    /// Returns operation counts by kind since the database was opened, over all keyspaces.
-    pub fn operations(&self) -> OperationCounts {
-        self.engine().operations()
-    }
-
-    /// Returns operation counts across openings, decayed with a half-life of one day of open time.
-    /// Flushes and closing the database store them; without writes, only [`Db::close`] does.
-    pub fn remembered_operations(&self) -> OperationCounts {
-        self.engine().operation_history()
-    }
-
-    fn all_trees(&self) -> Vec<Arc<Tree>> {
-        self.engine().trees().values().cloned().collect()
-    }
-
-    /// Flushes the memtables of all keyspaces, and returns when that is done.
-    ///
-    /// # Errors
-    /// The disk is full, the operating system refused an operation, or the database does not accept
-    /// writes.
-    pub fn flush(&self) -> Result<()> {
-        self.engine().flush(&self.all_trees())
-    }
-
-    /// Makes all writes so far survive a power failure, except writes with [`Durability::None`].
-    ///
-    /// # Errors
-    /// The sync failed; see [`Poisoned`](crate::ErrorKind::Poisoned).
-    pub fn sync(&self) -> Result<()> {
-        self.engine().context().health.check_writable()?;
-        self.engine().sync_log()
-    }
-
-    /// Compacts a range down to the last level that has any of it. See [`Keyspace::compact_range`].
-    ///
-    /// # Errors
-    /// The disk is full, the operating system refused an operation, a table in the range cannot be
-    /// read, or the database does not accept writes.
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        self.default.compact_range(range)
-    }
-
-    /// Returns once no flush is pending and no tree needs a compaction.
-    ///
-    /// # Errors
-    /// The disk is full, an unreadable table prevents a compaction, or the database does not accept
-    /// writes.
-    pub fn wait_for_compactions(&self) -> Result<()> {
-        self.engine().wait_for_compactions()
-    }
-
-    /// Creates a copy of the database in another directory, which must be empty or not exist. Reads
-    /// and writes continue meanwhile. The copy shares tables by hard links if the file system
-    /// supports them. It may lack writes with [`Durability::None`].
-    ///
-    /// # Errors
-    /// The directory is not empty, the disk is full, or the database does not accept writes.
-    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
-        self.engine().checkpoint(dir.as_ref())
-    }
-
-    /// Returns counters since the database was opened, and current sizes.
-    pub fn stats(&self) -> Stats {
-        Stats::of(self.engine(), &self.default.handle.opened)
-    }
-
-    /// Returns the last thousand events since the database was opened, oldest first. To receive
-    /// every event, see [`Options::on_event`]; for compactions of earlier openings, see
-    /// [`inspect::jobs`](crate::inspect::jobs).
-    pub fn events(&self) -> Vec<LoggedEvent> {
-        self.engine().context().events.last()
-    }
-
-    /// Returns the current tree of the default keyspace.
-    pub fn tree(&self) -> TreeView {
-        self.default.tree()
-    }
-
-    /// Returns the durability of writes that do not choose one.
-    pub fn durability(&self) -> Durability {
-        self.engine().durability()
-    }
-
-    /// Returns the design of the default keyspace.
-    pub fn design(&self) -> Design {
-        self.default.design()
-    }
-
-    /// Returns the previous design of the default keyspace. See [`Keyspace::design_before`].
-    pub fn design_before(&self) -> Option<Design> {
-        self.default.design_before()
-    }
-
-    /// Predicts the effect of another design on the default keyspace. See [`Keyspace::forecast`].
-    ///
-    /// # Errors
-    /// The design is invalid.
-    pub fn forecast(&self, design: &Design) -> Result<Forecast> {
-        self.default.forecast(design)
-    }
-
-    /// Changes the design of the default keyspace. See [`Keyspace::set_design`].
-    ///
-    /// # Errors
-    /// The design is invalid, or the database does not accept writes.
-    pub fn set_design(&self, design: Design) -> Result<()> {
-        self.default.set_design(design)
-    }
-
-    /// Changes the I/O budget of flushes and compactions until the database is closed.
-    ///
-    /// # Errors
-    /// The budget is below 64 KiB per second.
-    pub fn set_io_budget(&self, budget: IoBudget) -> Result<()> {
-        self.engine().set_io_budget(budget)
-    }
-
-    /// Returns the I/O budget of flushes and compactions.
-    pub fn io_budget(&self) -> IoBudget {
-        self.engine().io_budget()
-    }
-
-    /// Returns the directory of the database.
-    pub fn path(&self) -> &Path {
-        &self.engine().context().dir
-    }
-
-    /// With [`Background::Inline`](crate::Background::Inline), runs one pending flush or compaction;
-    /// returns false if none is pending.
-    ///
-    /// # Errors
-    /// The job failed.
-    pub fn run_background_job(&self) -> Result<bool> {
-        self.engine().context().health.check_writable()?;
-        self.engine().run_one_job()
     }
 }

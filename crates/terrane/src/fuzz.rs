@@ -82,9 +82,9 @@ fn batch(bytes: &[u8]) {
 fn design(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(design) = text.parse::<Design>() {
-        let told = design.to_string();
-        let again = told.parse::<Design>();
-        assert!(again.as_ref() == Ok(&design), "{text:?} is {told:?}, which is {again:?}");
+        let printed = design.to_string();
+        let again = printed.parse::<Design>();
+        assert!(again.as_ref() == Ok(&design), "{text:?} is {printed:?}, which is {again:?}");
     }
 }
 
@@ -92,9 +92,9 @@ fn shape(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(shape) = text.parse::<TreeShape>() {
         assert!(shape.check().is_ok(), "{text:?}");
-        let told = shape.to_string();
-        let again = told.parse::<TreeShape>();
-        assert!(again.as_ref() == Ok(&shape), "{text:?} is {told:?}, which is {again:?}");
+        let printed = shape.to_string();
+        let again = printed.parse::<TreeShape>();
+        assert!(again.as_ref() == Ok(&shape), "{text:?} is {printed:?}, which is {again:?}");
     }
 }
 

@@ -1,12 +1,15 @@
-//! Options: each defined once, in the table below.
+//! Options: each defined once, in the declaration below.
 //!
-//! From one definition come the builder method with its documentation, the parser that the command
-//! line and stored options use, the default, and [`Options::table`] for a reference page.
+//! | module | one line |
+//! |---|---|
+//! | `declare` | the macro behind the declaration |
+//! | `values` | the types of options and their text forms |
 //!
-//! Options are stored with the database. What is given when it is opened again takes the place of
-//! what is stored, except for the design of a keyspace, which has a history on disk: opening with
-//! another design is refused with a word on how to change it.
+//! Options are stored with the database. Options passed to a later opening override the stored
+//! ones, except the design of the default keyspace: opening with another design is an error that
+//! explains how to change the design.
 
+mod declare;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -22,389 +25,206 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::event::{Listener, LoggedEvent};
 use crate::io_budget::IoBudget;
-use crate::storage::{Access, DiskStorage, Storage};
+use crate::storage::{DiskStorage, Storage};
 use crate::table::CacheWarming;
-use values::Persistence;
 
-/// What to do about a directory with or without a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OpenMode {
-    /// Open the database, or make one.
-    CreateIfMissing,
-    /// Open the database; fail if there is none.
-    MustExist,
-    /// Make a database; fail if there is one.
-    MustBeNew,
-}
-
-/// How tables are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReadMode {
-    /// In place, from memory maps. Fastest while the data fits the page cache, which it is read
-    /// through; a disk that fails to read ends the process, as with any memory map.
-    Mapped,
-    /// By system calls through the block cache, and the page cache below it.
-    Cached,
-    /// By system calls through the block cache, around the page cache.
-    Direct,
-}
-
-/// How writers of several threads go about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WritePath {
-    /// All insert at the same time; only their order is given out one after the other.
-    Concurrent,
-    /// One at a time writes for all that wait, as in LevelDB.
-    Queue,
-}
-
-/// How flushes and compactions write tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WriteMode {
-    /// Through the page cache.
-    Buffered,
-    /// Around the page cache. What was just written is then not in memory, unless
-    /// [`Options::cache_warming`] puts it there.
-    Direct,
-}
-
-impl WriteMode {
-    pub(crate) fn access(self) -> Access {
-        match self {
-            Self::Buffered => Access::Buffered,
-            Self::Direct => Access::Direct,
-        }
-    }
-}
-
-/// Bytes, printed with a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bytes(u64);
-
-/// One line of the reference of options.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionInfo {
-    /// The name, also of the builder method and, with hyphens, of the flag.
-    pub name: &'static str,
-    /// What it decides.
-    pub about: &'static str,
-    /// The value unless another is given.
-    pub default: String,
-    /// Which values are accepted.
-    pub accepted: &'static str,
-    /// What a larger value, or the other choice, buys and costs.
-    pub trade_off: &'static str,
-    /// When a change takes effect.
-    pub takes_effect: &'static str,
-}
-
-macro_rules! options {
-    ($(
-        $(#[doc = $about:literal])*
-        $name:ident: $given:ty as $stored:ty = $default:expr,
-        accepts $accepted:literal where $check:expr,
-        trade_off $trade_off:literal,
-        takes_effect $takes_effect:literal;
-    )*) => {
-        /// How a database is opened.
-        ///
-        /// ```
-        /// # fn main() -> terrane::Result<()> {
-        /// # let dir = tempfile::tempdir().unwrap();
-        /// use terrane::{Durability, Options};
-        /// let db = Options::new().durability(Durability::Sync).open(dir.path())?;
-        /// db.put("key", "value")?;
-        /// # Ok(())
-        /// # }
-        /// ```
-        #[derive(Debug, Clone)]
-        pub struct Options {
-            $($name: Option<$stored>,)*
-            pub(crate) open_mode: OpenMode,
-            pub(crate) components: Components,
-        }
-
-        /// Every option with its value, after defaults and stored values were filled in.
-        #[derive(Debug, Clone)]
-        pub(crate) struct Settings {
-            $(pub(crate) $name: $stored,)*
-        }
-
-        impl Default for Options {
-            fn default() -> Self {
-                Self {
-                    $($name: None,)*
-                    open_mode: OpenMode::CreateIfMissing,
-                    components: Components::default(),
-                }
-            }
-        }
-
-        impl Options {
-            $(
-                $(#[doc = $about])*
-                ///
-                #[doc = concat!("Accepts ", $accepted, ".")]
-                ///
-                #[doc = concat!($trade_off, " Takes effect ", $takes_effect, ".")]
-                #[must_use]
-                pub fn $name(mut self, value: $given) -> Self {
-                    self.$name = Some(<$stored>::from(value));
-                    self
-                }
-            )*
-
-            /// Sets an option by its name, from text.
-            ///
-            /// # Errors
-            /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if there is no such option, or
-            /// the text is not one of its values.
-            pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-                match name {
-                    $(stringify!($name) => {
-                        self.$name = Some(parse(stringify!($name), value, $accepted)?);
-                    })*
-                    _ => {
-                        let known = [$(stringify!($name)),*].join(", ");
-                        return Err(Error::invalid("option", format!("'{name}'"), format!("one of {known}")));
-                    }
-                }
-                Ok(())
-            }
-
-            /// What was set, as names and text.
-            pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
-                let mut given = Vec::new();
-                $(given.extend(self.$name.as_ref().map(|value| (stringify!($name), value.to_string())));)*
-                given
-            }
-
-            /// Values for all options, each checked.
-            pub(crate) fn settings(&self) -> Result<Settings> {
-                let settings = Settings {
-                    $($name: self.$name.clone().unwrap_or_else(|| $default),)*
-                };
-                $({
-                    let value = &settings.$name;
-                    let check: fn(&$stored) -> bool = $check;
-                    if !check(value) {
-                        return Err(Error::invalid(stringify!($name), value.to_string(), $accepted));
-                    }
-                })*
-                Ok(settings)
-            }
-
-            /// All options with their documentation.
-            pub fn table() -> Vec<OptionInfo> {
-                vec![$(OptionInfo {
-                    name: stringify!($name),
-                    about: concat!($($about, "\n"),*).trim_ascii(),
-                    default: <$stored>::to_string(&$default),
-                    accepted: $accepted,
-                    trade_off: $trade_off,
-                    takes_effect: $takes_effect,
-                }),*]
-            }
-        }
-    };
-}
+pub use declare::OptionInfo;
+use declare::options;
+pub use values::{Background, OpenMode, ReadMode, WriteMode, WritePath};
+use values::{Bytes, Persistence};
 
 options! {
     /// The design of the default keyspace: write buffer, compaction strategy, filters. See
     /// [`Design`] for its text form.
     design: Design as Design = default_design(),
     accepts "a design such as `balanced` or `tiering T=4; filter=5`" where |design| design.validate().is_ok(),
-    trade_off "Fewer runs make reads cheaper and writes dearer.",
-    takes_effect "when the database is made; later by `Db::set_design`";
+    trade_off "Fewer runs make reads cheaper and writes more expensive.",
+    takes_effect "when the database is created; later with `Db::set_design`";
 
-    /// What a write survives once the call returns, unless the write says otherwise.
+    /// The failures that a write survives once the call returns, unless the write has options.
     durability: Durability as Durability = Durability::Process,
     accepts "`none`, `process`, `interval(TIME)` or `sync`" where |_| true,
-    trade_off "Each step survives more and costs more; see [`Durability`].",
+    trade_off "Each step survives more failures and costs more; see [`Durability`].",
     takes_effect "when the database is opened";
 
-    /// A bound for write buffers, cached and pinned blocks, and the buffers of background work
-    /// together, in bytes. Mapped tables belong to the page cache and do not count.
+    /// The limit in bytes for memtables, cached and pinned blocks, and the buffers of background work
+    /// together. Mapped tables are in the page cache and do not count.
     memory_budget: u64 as Bytes = Bytes(512 << 20),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
-    trade_off "More memory means larger flushes, so less rewriting, and a larger cache.",
+    trade_off "More memory means larger flushes, less rewriting, and a larger cache.",
     takes_effect "when the database is opened";
 
     /// How tables are read.
     read_mode: ReadMode as ReadMode = ReadMode::Mapped,
     accepts "`mapped`, `cached` or `direct`" where |_| true,
-    trade_off "Mapped reads cost no copy and no cache; cached ones keep to the memory budget.",
+    trade_off "Mapped reads need neither a copy nor a cache; cached reads keep to the memory budget.",
     takes_effect "when the database is opened";
 
-    /// How flushes and compactions write tables. With `direct` here and in `read_mode`, tables and
-    /// all reads of them stay out of the page cache, as in the experiments of the compaction paper
-    /// (§5); the log and the manifest, which are small and written again and again, do not. Where
-    /// the file system cannot do it, tables go through the page cache all the same, and the figures
-    /// of the database say for how many that was so.
+    /// How flushes and compactions write tables. With `direct` here and in `read_mode`, all I/O on
+    /// tables bypasses the page cache, as in the experiments of the compaction paper (§5); the log
+    /// and the manifest still use it. If the file system does not support direct I/O, tables go
+    /// through the page cache, and `Stats::direct_refused` counts them.
     write_mode: WriteMode as WriteMode = WriteMode::Buffered,
     accepts "`buffered` or `direct`" where |_| true,
-    trade_off "Direct writes leave the page cache to others, and wait for the device.",
+    trade_off "Direct writes leave the page cache to other data, but wait for the device.",
     takes_effect "when the database is opened";
 
-    /// How writers of several threads go about it. `queue` is LevelDB's way, in which one thread at a
-    /// time writes for all that wait (FloDB paper, §2.2): to measure the other one against.
+    /// How concurrent writers proceed. With `queue`, as in LevelDB, one leader at a time writes for all
+    /// waiting writers (FloDB paper, §2.2); kept as a baseline.
     write_path: WritePath as WritePath = WritePath::Concurrent,
     accepts "`concurrent` or `queue`" where |_| true,
-    trade_off "A queue copies each write and has threads wait for each other; it is never the better choice where threads have processors.",
+    trade_off "A queue copies each write and serializes threads; `concurrent` is faster if threads have processors.",
     takes_effect "when the database is opened";
 
-    /// Which blocks of the tables that flushes and compactions make are put into the block cache:
-    /// those of flushes, and those of compactions whose inputs' blocks were there. `meta` is for
-    /// indexes and filters, `all` for data blocks as well. Mapped tables are not read through the
-    /// cache, and are left alone.
+    /// Which blocks of new tables are inserted into the block cache: `meta` for indexes and filters,
+    /// `all` for data blocks as well. Flushes insert all such blocks, compactions those whose input
+    /// blocks were cached. Has no effect on mapped tables, which bypass the block cache.
     cache_warming: CacheWarming as CacheWarming = CacheWarming::None,
     accepts "`none`, `meta` or `all`" where |_| true,
-    trade_off "Spares readers the first read of what a compaction has just replaced, and takes room in the cache for it; `all` pays where the cache has room for what was written last.",
+    trade_off "Saves readers the first read after a compaction, but takes cache space; `all` pays if the cache has room for recently written data.",
     takes_effect "when the database is opened";
 
-    /// Threads that compact. Flushes have a thread of their own.
+    /// The number of compactions that may run at the same time. Flushes have their own thread.
     compaction_threads: usize as usize = default_compaction_threads(),
     accepts "1 to 64" where |count| (1..=64).contains(count),
-    trade_off "More threads keep up with more writes, and take more from everyone else.",
+    trade_off "More threads keep up with more writes, but compete more with the application.",
     takes_effect "when the database is opened";
 
-    /// Threads that one compaction has at most (Dent §2.3.4): each merges a range of keys of all its
-    /// runs, of a table or more. All together there may be `compaction_threads` times as many.
+    /// The most threads of one compaction (Dent §2.3.4). Each merges a key range of all inputs, of at
+    /// least the size of a table. All compactions together may use `compaction_threads` times as many.
     merge_threads: usize as usize = 1,
     accepts "1 to 64" where |count| (1..=64).contains(count),
-    trade_off "A large compaction ends sooner, and takes more processors and memory meanwhile.",
+    trade_off "A large compaction finishes sooner, but uses more processors and memory meanwhile.",
     takes_effect "when the database is opened";
 
-    /// Threads that search several runs at the same time for one get or for the start of one scan
-    /// (Dent §2.4.2, §2.6.2); 0 has each reader search for itself. It pays where several runs must
-    /// be read from a disk: with 24 runs in read mode `direct`, 4 threads start scans 2 to 3 times
-    /// as fast, and make gets without filters 1.5 to 2 times as fast. Gets with filters have one
-    /// run to search, and gain nothing for sure (0.9 to 1.3 times). In memory a thread would not be
-    /// awake before the read is done, so while reads are quick nothing is handed over. Measured by
-    /// `cargo bench -p terrane --bench parallel_reads` on two processors. Lookups of many keys at
-    /// once do without.
+    /// Threads that search several runs in parallel for one get or for the start of one scan (Dent
+    /// §2.4.2, §2.6.2); with 0 each reader searches alone. Helps if several runs must be read from
+    /// a disk: with 24 runs in read mode `direct`, 4 threads speed up the start of scans by 2 to 3
+    /// times and gets without filters by 1.5 to 2 times. Gets with filters search only one run and
+    /// gain nothing (0.9 to 1.3 times). While reads are fast no work is handed over, because waking
+    /// a thread would take longer than the read. Measured with `cargo bench -p terrane --bench
+    /// parallel_reads` on two processors. `multi_get` does not use these threads.
     read_threads: usize as usize = 0,
     accepts "0 to 64" where |count| *count <= 64,
-    trade_off "Helps when tables come from a slow disk; does nothing when they are in memory.",
+    trade_off "Helps if tables are read from a slow disk; has no effect if they are in memory.",
     takes_effect "when the database is opened";
 
-    /// How much flushes and compactions together may write in a second.
+    /// The bytes per second that flushes and compactions together may write.
     io_budget: IoBudget as IoBudget = IoBudget::Unlimited,
     accepts "`none`, 64 KiB or more such as `100MB/s`, or `leftover(100MB/s)`" where |budget| budget.is_valid(),
-    trade_off "A smaller budget leaves more of the disk to the application, and limits how much can be written in the long run.",
-    takes_effect "when the database is opened, and later by `Db::set_io_budget`";
+    trade_off "A smaller budget leaves more bandwidth to the application, but limits the sustained write rate.",
+    takes_effect "when the database is opened; later with `Db::set_io_budget`";
 
-    /// How much of a table is written before it is forced to disk, in bytes, so that no sync at its
-    /// end has everyone wait for the disk (performance-stability §3.1); `0B` leaves it to the end.
+    /// The bytes of a table between two syncs, so that the sync at its end does not stall all other
+    /// I/O (performance-stability §3.1); with `0B` there is only that sync.
     sync_bytes: u64 as Bytes = Bytes(16 << 20),
     accepts "0 or 64 KiB to 1 TiB" where |bytes| bytes.0 == 0 || (64 << 10..=1 << 40).contains(&bytes.0),
-    trade_off "Less at a time keeps others from waiting, and costs merges more waits of their own.",
+    trade_off "Smaller steps stall other I/O less, but make merges wait more often.",
     takes_effect "when the database is opened";
 
-    /// The time within which the values of what was deleted, by key or by range, are gone from all
-    /// files, whatever the design: tombstones then go before everything else, level by level, so that
-    /// each has its share of the time (Lethe §4.1), and files of the log are removed by age. Snapshots
-    /// and iterators keep what they see; what is due while the database is closed is done when it is
-    /// opened.
+    /// The time within which deleted values, by key or by range, are gone from all files, under any
+    /// design. Compactions of overdue tombstones go first, with a share of the time for each level
+    /// (Lethe §4.1), and log files are removed by age. Snapshots and iterators keep what they see.
+    /// Deletes that fall due while the database is closed are handled when it is opened.
     delete_persistence: Duration as Persistence = Persistence(None),
     accepts "`never`, or a time of at least 1s such as `10m`, `1h` or `7d`" where |time| time.0.is_none_or(|micros| micros >= 1_000_000),
-    trade_off "A shorter time rewrites more (compaction paper O18), flushes smaller memtables and makes more files of the log, and leaves less of what was deleted.",
+    trade_off "A shorter time removes deleted values sooner, but rewrites more (compaction paper O18), flushes smaller memtables and creates more log files.",
     takes_effect "when the database is opened";
 
-    /// The length of a file of the log, in bytes.
+    /// The length of a log file in bytes.
     log_segment_bytes: u64 as Bytes = Bytes(64 << 20),
     accepts "64 KiB to 4 GiB" where |bytes| (64 << 10..=4 << 30).contains(&bytes.0),
-    trade_off "Longer files are changed less often, and freed later.",
+    trade_off "Longer files are switched less often, but freed later.",
     takes_effect "with the next file";
 
-    /// The length of the log at which memtables are flushed to shorten it, in bytes: an idle
-    /// keyspace must not keep the log of a busy one, and recovery must end in time.
+    /// The length of the log in bytes at which memtables are flushed to shorten it, so that an idle
+    /// keyspace does not pin the log of a busy one, and recovery time is bounded.
     log_bytes_max: u64 as Bytes = Bytes(512 << 20),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
-    trade_off "A longer log means fewer small flushes, and a longer recovery.",
+    trade_off "A longer log means fewer small flushes, but a longer recovery.",
     takes_effect "when the database is opened";
 }
 
 fn default_design() -> Design {
-    // The catalogue's own tests say that the default is there.
+    // A test of the catalogue checks that the default exists.
     catalogue::find(catalogue::DEFAULT).map_or_else(
         || Design::new(terrane_policy::Eagerness::OneLeveling),
         |entry| (entry.design)(),
     )
 }
 
-/// Half of the processors, so that the other half serves the application.
+/// Half of the processors; the other half is for the application.
 fn default_compaction_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |count| (count.get() / 2).clamp(1, 8))
 }
 
 impl Options {
-    /// All defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What to do about a directory with or without a database.
+    /// Sets whether the database must exist, must not exist, or is created if missing.
     #[must_use]
     pub fn open_mode(mut self, mode: OpenMode) -> Self {
         self.open_mode = mode;
         self
     }
 
-    /// The files to work on, instead of those of the operating system.
+    /// Sets the storage, instead of the file system of the operating system.
     #[must_use]
     pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
         self.components.storage = storage;
         self
     }
 
-    /// The clock to go by, instead of that of the operating system.
+    /// Sets the clock, instead of that of the operating system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.components.clock = clock;
         self
     }
 
-    /// Who carries out flushes and compactions.
+    /// Sets who runs flushes and compactions.
     #[must_use]
     pub fn background(mut self, background: Background) -> Self {
         self.components.background = background;
         self
     }
 
-    /// Has `tell` called with everything that happens: flushes, compactions and why, changes of the
-    /// design, stalls, trouble; see [`Event`](crate::Event).
+    /// Sets a listener for all events: flushes and compactions with their reasons, changes of the
+    /// design, stalls, background errors; see [`Event`](crate::Event).
     ///
-    /// It is called in the thread of what happened, which waits for it, so it must not block, nor
-    /// call the database but for [`Db::events`](crate::Db::events); two threads may call it at the
-    /// same time, and not in the order of numbers. If it panics, it is not called again.
+    /// The listener runs in the thread that emits the event, which waits for it. It must not block,
+    /// nor call the database except [`Db::events`](crate::Db::events). Two threads may call it
+    /// concurrently, and not in the order of event numbers. If it panics, it is not called again.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().unwrap();
-    /// let (send, told) = std::sync::mpsc::channel();
+    /// let (send, events) = std::sync::mpsc::channel();
     /// let options = terrane::Options::new().on_event(move |event| {
     ///     let _ = send.send(event.clone());
     /// });
     /// let db = options.open(dir.path())?;
     /// db.put("key", "value")?;
     /// db.flush()?;
-    /// println!("{}", told.recv().unwrap().event);
+    /// println!("{}", events.recv().unwrap().event);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn on_event(mut self, tell: impl Fn(&LoggedEvent) + Send + Sync + 'static) -> Self {
-        self.components.listener = Some(Listener::new(tell));
+    pub fn on_event(mut self, listener: impl Fn(&LoggedEvent) + Send + Sync + 'static) -> Self {
+        self.components.listener = Some(Listener::new(listener));
         self
     }
 
-    /// The design that was asked for, if any.
+    /// The design that was set, if any.
     pub(crate) fn given_design(&self) -> Option<&Design> {
         self.design.as_ref()
     }
 
-    /// Values that are given here, and stored ones for the rest.
+    /// These options, with stored ones for options that were not set.
     pub(crate) fn or_stored<'a>(
         &self,
         stored: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -412,7 +232,7 @@ impl Options {
         let mut merged = Self { components: self.components.clone(), ..Self::default() };
         merged.open_mode = self.open_mode;
         for (name, value) in stored {
-            // An option that this version does not know any more has no effect.
+            // Options that this version no longer knows are ignored.
             let _ = merged.set(name, value);
         }
         for (name, value) in self.given() {
@@ -422,18 +242,7 @@ impl Options {
     }
 }
 
-/// Who carries out flushes and compactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Background {
-    /// Threads of the database.
-    Threads,
-    /// The caller: a job is carried out when a write has to wait for it, when the caller asks for
-    /// a flush or a compaction, or by [`Db::run_background_job`](crate::Db::run_background_job).
-    /// With a seeded storage and a manual clock every run is the same.
-    Inline,
-}
-
-/// What a database works with, as opposed to how.
+/// The injected dependencies of a database.
 #[derive(Debug, Clone)]
 pub(crate) struct Components {
     pub(crate) storage: Arc<dyn Storage>,
@@ -466,18 +275,18 @@ impl Settings {
         self.sync_bytes.0
     }
 
-    /// The time within which deletes are persistent, in microseconds.
+    /// The delete persistence time in microseconds.
     pub(crate) fn delete_persistence_micros(&self) -> Option<u64> {
         self.delete_persistence.0
     }
 
-    /// The age at which tombstones must be gone from tables: a tenth of the time within which
-    /// deletes are persistent is left for the compactions to be done.
+    /// The age at which a tombstone is due: 90 % of the delete persistence time, which leaves a tenth
+    /// for the compactions.
     pub(crate) fn tombstone_age_micros(&self) -> Option<u64> {
         self.delete_persistence.0.map(|micros| micros - micros / 10)
     }
 
-    /// The age at which a memtable is flushed for the deletes in it, likewise.
+    /// The age at which a memtable with deletes is flushed: a tenth of the delete persistence time.
     pub(crate) fn memtable_age_micros(&self) -> Option<u64> {
         self.delete_persistence.0.map(|micros| micros / 10)
     }

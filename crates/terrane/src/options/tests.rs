@@ -1,4 +1,4 @@
-//! Every option, what it takes, and what is stored.
+//! Defaults, validation and stored options.
 
 use super::*;
 

@@ -6,8 +6,80 @@ use std::time::Duration;
 
 use terrane_policy::units;
 
-use super::{Bytes, ReadMode, WriteMode, WritePath};
+use crate::storage::Access;
 use crate::table::CacheWarming;
+
+/// Whether to open an existing database, create one, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OpenMode {
+    /// Opens the database, or creates it.
+    CreateIfMissing,
+    /// Opens the database; fails if it does not exist.
+    MustExist,
+    /// Creates the database; fails if it exists.
+    MustBeNew,
+}
+
+/// How tables are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadMode {
+    /// In place, from memory maps. Fastest while the data fits into the page cache. A read error of
+    /// the disk ends the process, as with any memory map.
+    Mapped,
+    /// With system calls, through the block cache and the page cache.
+    Cached,
+    /// With system calls, through the block cache and bypassing the page cache.
+    Direct,
+}
+
+/// How concurrent writers proceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WritePath {
+    /// Writers insert into memtables concurrently; only the assignment of sequence numbers and the
+    /// append to the log are serialized.
+    Concurrent,
+    /// One leader at a time writes for all waiting writers, as in LevelDB.
+    Queue,
+}
+
+/// How flushes and compactions write tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WriteMode {
+    /// Through the page cache.
+    Buffered,
+    /// Bypassing the page cache. New tables are then not in memory unless
+    /// [`Options::cache_warming`](crate::Options::cache_warming) inserts them into the block cache.
+    Direct,
+}
+
+impl WriteMode {
+    pub(crate) fn access(self) -> Access {
+        match self {
+            Self::Buffered => Access::Buffered,
+            Self::Direct => Access::Direct,
+        }
+    }
+}
+
+/// Who runs flushes and compactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Background {
+    /// Background threads of the database.
+    Threads,
+    /// The caller. A job runs when a write has to wait for it, when the caller requests a flush or a
+    /// compaction, or in [`Db::run_background_job`](crate::Db::run_background_job). With a seeded
+    /// storage and a manual clock every run is the same.
+    Inline,
+}
+
+/// A number of bytes, printed with a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(super) u64);
 
 /// The delete persistence time in microseconds; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -191,11 +191,11 @@ mod tests {
         let mut file = storage.create(path, Access::Direct).unwrap();
         let mut rest = &bytes[..];
         let mut length = 0;
-        for piece in [1, 0, 4095, 1, 4096, 8191, 1 << 20, 777, 3, 1_500_000, usize::MAX] {
-            let (now, later) = rest.split_at(piece.min(rest.len()));
+        for chunk in [1, 0, 4095, 1, 4096, 8191, 1 << 20, 777, 3, 1_500_000, usize::MAX] {
+            let (now, later) = rest.split_at(chunk.min(rest.len()));
             file.append(now).unwrap();
             (rest, length) = (later, length + now.len());
-            if piece % 3 == 1 {
+            if chunk % 3 == 1 {
                 file.sync().unwrap();
                 file.sync().unwrap();
                 assert_eq!(storage.len(path).unwrap(), length as u64);

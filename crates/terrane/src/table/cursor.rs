@@ -28,14 +28,14 @@ impl TableCursor {
         Self { table, block: 0, entries: BlockCursor::default(), prefetched: None, ahead: None }
     }
 
-    /// A cursor that reads the table once from front to back, about `piece_bytes` at a time and
+    /// A cursor that reads the table once from front to back, about `chunk_bytes` at a time and
     /// past the cache. It reports to `heat` which blocks the cache has.
     pub(crate) fn read_ahead(
         table: Arc<Table>,
-        piece_bytes: usize,
+        chunk_bytes: usize,
         heat: Option<Arc<Heat>>,
     ) -> Self {
-        let ahead = Some(Box::new(ReadAhead::new(piece_bytes, heat)));
+        let ahead = Some(Box::new(ReadAhead::new(chunk_bytes, heat)));
         Self { ahead, ..Self::new(table) }
     }
 

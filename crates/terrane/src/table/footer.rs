@@ -71,7 +71,7 @@ impl Footer {
         let (footer, version, sum, magic) =
             Self::read(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         if magic != MAGIC {
-            return Err(corrupt("this is no table, or it was cut short"));
+            return Err(corrupt("it is not a table, or it was truncated"));
         }
         let summed = bytes.get(..FOOTER_BYTES - 16).unwrap_or_default();
         if sum != checksum(summed, MAGIC) {

@@ -21,23 +21,23 @@ use crate::stats::Counter;
 /// A position in a table with a window of read-ahead bytes.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
-    piece_bytes: usize,
+    chunk_bytes: usize,
     /// The index, which bypasses the cache as well; empty for a mapped table.
     index: Vec<u8>,
     /// Bytes of the file from `window_start` on.
     window: Vec<u8>,
     window_start: u64,
     /// The end of the part of a mapped table that was requested.
-    asked_to: u64,
+    requested_to: u64,
     /// Counts the blocks that the cache has.
     heat: Option<Arc<Heat>>,
 }
 
 impl ReadAhead {
-    /// Reads about `piece_bytes` at a time.
-    pub(super) fn new(piece_bytes: usize, heat: Option<Arc<Heat>>) -> Self {
+    /// Reads about `chunk_bytes` at a time.
+    pub(super) fn new(chunk_bytes: usize, heat: Option<Arc<Heat>>) -> Self {
         let (index, window) = (Vec::new(), Vec::new());
-        Self { piece_bytes, index, window, window_start: 0, asked_to: 0, heat }
+        Self { chunk_bytes, index, window, window_start: 0, requested_to: 0, heat }
     }
 
     /// A data block, verified and decompressed. Cheap in rising order of blocks.
@@ -89,8 +89,8 @@ impl ReadAhead {
         if place.start >= self.window_start && place.end <= window_end {
             return Ok(());
         }
-        let piece_end = place.start.saturating_add(self.piece_bytes as u64).min(data_end);
-        let len = piece_end.max(place.end).saturating_sub(place.start) as usize;
+        let chunk_end = place.start.saturating_add(self.chunk_bytes as u64).min(data_end);
+        let len = chunk_end.max(place.end).saturating_sub(place.start) as usize;
         // Released first, so that there are never two windows in memory.
         self.window = Vec::new();
         self.window_start = place.start;
@@ -101,13 +101,13 @@ impl ReadAhead {
 
     /// Requests the chunk after the one of `offset` from the operating system.
     fn ask(&mut self, map: &crate::storage::Mapping, offset: u64) {
-        let piece = self.piece_bytes as u64;
-        if offset + piece / 2 < self.asked_to {
+        let chunk = self.chunk_bytes as u64;
+        if offset + chunk / 2 < self.requested_to {
             return;
         }
-        let from = self.asked_to.max(offset);
-        self.asked_to = from + piece;
-        map.will_need(from as usize, self.piece_bytes);
+        let from = self.requested_to.max(offset);
+        self.requested_to = from + chunk;
+        map.will_need(from as usize, self.chunk_bytes);
     }
 }
 

@@ -21,6 +21,7 @@ use crate::stats::Counter;
 
 /// The blocks of a job's tables that are inserted into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CacheWarming {
     /// None.
     None,

@@ -26,7 +26,7 @@ impl LogWriter {
         is_synced: bool,
     ) -> Result<Lsn> {
         let synced = self.sync.synced();
-        // A `Synced` record tells the next recovery which records were durable.
+        // A `Synced` record states for the next recovery which records are durable.
         if synced > self.said_synced {
             let note = synced.0.to_le_bytes();
             let needed = record_bytes(note.len())

@@ -1,4 +1,4 @@
-//! Logs as wholes: written, crashed, damaged, recovered.
+//! Whole logs: written, crashed, damaged, recovered.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::types::{Lsn, SeqNo};
 const DATABASE: u64 = 42;
 const DIR: &str = "db";
 
-/// A log that is being written, with what was written.
+/// A log being written, with its written batches.
 struct Log {
     writer: LogWriter,
     sync: Arc<LogSync>,
     written: Vec<(SeqNo, Vec<u8>)>,
 }
 
-/// Batches of a log, with their positions.
+/// Batches of a log with their positions.
 type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
 
 fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Recovery)> {
@@ -43,7 +43,7 @@ impl Log {
         Self::open_by(storage, Arc::new(storage.clone()), segment_bytes)
     }
 
-    /// Opens it by way of `shared`, which leads to `storage`.
+    /// Opens the log through `shared`, a wrapper of `storage`.
     fn open_by(
         storage: &MemoryStorage,
         shared: Arc<dyn Storage>,
@@ -67,7 +67,7 @@ impl Log {
         Ok(Self { writer, sync, written })
     }
 
-    /// Ends the segment before it is full; the header of the next one is made durable, or is not yet.
+    /// Ends the segment early; whether the next header becomes durable at once is random.
     fn end_segment(&mut self, rng: &mut Rng) {
         let header = self.writer.end_segment().unwrap();
         if let Some(header) = header.filter(|_| rng.percent(70)) {
@@ -119,7 +119,7 @@ fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
     for round in 0..150 {
         let mut rng = Rng::new(seed + round);
         let mut storage = MemoryStorage::new(round);
-        // Openings after openings: each recovers what the crash before left.
+        // Several openings in a row: each recovers from the previous crash.
         for _ in 0..3 {
             let Ok(mut log) = Log::open(&storage, 70_000) else { panic!("seed {}", seed + round) };
             let mut promised = log.written.len();
@@ -156,12 +156,12 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
                 log.end_segment(&mut rng);
             }
         }
-        // All before some position is in tables now.
+        // Tables have all records before some position.
         let released = rng.index(ends.len());
         let freed = log.writer.release(ends[released]);
         freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
         for wanted in freed.reused {
-            // Some are cleaned late, or cannot be.
+            // Some files are synced late, or syncing them fails.
             let cleaned = rng.percent(80).then(|| wanted.make(&storage).unwrap());
             log.writer.give_cleaned(cleaned);
         }
@@ -200,7 +200,7 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     log.writer.note_record(|| 9);
     log.writer.note_record(|| 10);
     assert_eq!(log.writer.holds_since(), Some(9));
-    // Made before it is needed, by who has the time.
+    // Created before it is needed, by a background thread.
     let wanted = log.writer.wanted_to_end().unwrap();
     assert!(log.writer.wanted_to_end().is_none());
     log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
@@ -228,7 +228,7 @@ fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
     while log.writer.segment() == first {
         log.append(&mut rng);
     }
-    // All of it is in tables. Still, if power is lost now there has to be a log.
+    // Tables have all records, but after a power failure there must still be a log.
     let end = log.writer.end();
     let freed = log.writer.release(end);
     assert!(freed.reused.is_empty() && freed.removed.is_empty());
@@ -241,7 +241,7 @@ fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
     assert_eq!(freed.reused.len() + freed.removed.len(), 1);
     let (_, replayed, _) = recover(&storage.crash_point().image(lost), end).unwrap();
     assert_eq!(replayed.last_segment, first + 1);
-    // It is handed over once only.
+    // The header is handed out once only.
     assert!(log.writer.wanted_ahead().is_none_or(|ahead| ahead.header.is_none()));
 }
 
@@ -256,7 +256,7 @@ fn a_value_that_holds_a_whole_log_is_not_replayed() {
     let seq = log.written.len() as u64 + 1;
     log.writer.append(seq, &[&stolen[..50_000]], false).unwrap();
     log.written.push((seq, stolen[..50_000].to_vec()));
-    // The record that carries it is cut: the log must end there, not go on inside of it.
+    // The record with the copied log is cut: replay must stop there, and not continue inside it.
     let path = Path::new("db/000001.log");
     let mut bytes = storage.read(path).unwrap();
     let at = bytes.windows(8).rposition(|word| word == &stolen[512..520]).unwrap();
@@ -291,7 +291,7 @@ fn damage_before_the_end_of_a_closed_log_is_reported() {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << (at % 8);
                 image.overwrite(&path, &bad).unwrap();
-                // The number of the newest segment is known from elsewhere.
+                // The manifest knows the number of the newest segment.
                 let recovery = Recovery::open(&image, Path::new(DIR), DATABASE).unwrap();
                 let mut batches = Vec::new();
                 let replayed = recovery.replay(
@@ -344,8 +344,8 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
     assert_prefix(&batches, &log.written, log.written.len());
 }
 
-/// A write that failed between the end of a segment and the first record of the next left the one
-/// out of those that are freed, or let it go on past the place where the next one says it ends.
+/// A write that failed between the end of a segment and the first record of the next dropped the
+/// old segment from those to be freed, or continued it beyond the end that the next header states.
 #[test]
 fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() {
     let mut failures = 0;
@@ -371,7 +371,7 @@ fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() 
         assert_eq!(fault.fired(), 1);
         let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
         assert_prefix(&batches, &log.written, log.written.len());
-        // Every file with records is known, to be freed or to be written again.
+        // Every file with records is tracked, to be freed or reused.
         let known = log.writer.files();
         for name in storage.list(Path::new(DIR)).unwrap() {
             let path = Path::new(DIR).join(name);
@@ -409,7 +409,7 @@ fn writers_share_syncs() {
     assert_eq!(batches.len(), 200);
 }
 
-/// A sync panicked, and all later ones waited for it.
+/// A sync panicked, and all later ones waited for it forever.
 #[test]
 fn a_sync_that_panics_fails_the_others() {
     #[derive(Debug)]
