@@ -1,4 +1,4 @@
-//! When writers may go on: the component constraint of a tree (performance-stability §4.1).
+//! When writers may proceed: the component constraint of a tree (performance-stability §4.1).
 //!
 //! A tree that takes writes faster than it merges them grows without bound, and its reads slow down
 //! with it. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of

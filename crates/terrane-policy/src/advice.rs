@@ -1,17 +1,17 @@
-//! Which designs suit a workload: what is tried, what each is expected to cost, in which order that
-//! puts them, and why, in words.
+//! Which designs suit a workload: candidates, their expected costs, a ranking, and the reasons in
+//! words.
 //!
-//! The compaction paper asks how strategies are to be chosen, how a tree adapts when the workload
-//! does, and what lies beyond the strategies that systems have (§1, §6). Here is the part of the
-//! answer that needs no tree: whoever predicts or measures fills in [`Costs`] for each
-//! [`DesignCandidate`], and [`rank`] does the rest. The same costs give the same ranking.
+//! The compaction paper asks how to choose a strategy, how a tree adapts when the workload changes,
+//! and what lies beyond the strategies of existing systems (§1, §6). This module is the part of the
+//! answer that needs no tree: the caller predicts or measures [`Costs`] for each [`DesignCandidate`],
+//! and [`rank`] orders them. The same costs always give the same ranking.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`candidates`] | the catalogue on given sizes, and designs near a good one |
-//! | [`costs`] | what a design costs, and the time that an operation takes by that |
-//! | [`objective`] | what counts how much, and what must not be exceeded |
-//! | [`words`] | differences in words, and designs in few of them |
+//! | [`candidates`] | the catalogue with given sizes, and neighbours of a good design |
+//! | [`costs`] | what a design costs, and how long an operation takes at these costs |
+//! | [`objective`] | weights of the costs, and limits on them |
+//! | [`words`] | differences in words, and the shortest text of a design |
 
 pub mod candidates;
 pub mod costs;
@@ -27,51 +27,51 @@ pub use costs::{Costs, Prices, Shares, Times};
 pub use objective::{Limits, Objective};
 pub use words::{brief, difference};
 
-/// A design, and what it is expected to cost.
+/// A design and its expected costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignCandidate {
-    /// What it is called: a name of the catalogue, or its text.
+    /// The name: one of the catalogue, or the text of the design.
     pub name: String,
     /// The design.
     pub design: Design,
-    /// What it costs.
+    /// The expected costs.
     pub costs: Costs,
 }
 
-/// A candidate in its place.
+/// A candidate with its score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedDesign {
     /// The candidate.
     pub candidate: DesignCandidate,
-    /// What an operation of the workload takes by the objective, in seconds; less is better.
+    /// The weighted time of an operation of the workload, in seconds; less is better.
     pub score: f64,
-    /// Limits that it exceeds; it stands after all that exceed none.
+    /// The limits that it exceeds; candidates that exceed none rank first.
     pub exceeds: Vec<String>,
 }
 
-/// What is asked of candidates.
+/// A workload and an objective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceQuestion {
-    /// What operations there are.
+    /// The operations of the workload.
     pub shares: Shares,
-    /// Bytes of a key and its value.
+    /// Bytes of a key and its value together.
     pub record_bytes: f64,
-    /// What things take.
+    /// The prices of single steps.
     pub prices: Prices,
-    /// What counts how much.
+    /// The weights of the costs.
     pub objective: Objective,
-    /// What must not be exceeded.
+    /// The limits on the costs.
     pub limits: Limits,
 }
 
 impl AdviceQuestion {
-    /// What an operation takes on average by the objective, in seconds.
+    /// Returns the weighted average time of an operation, in seconds.
     pub fn score(&self, costs: &Costs) -> f64 {
         let times = Times::of(costs, &self.shares, self.record_bytes, &self.prices);
         self.objective.score(costs, &self.shares, &times)
     }
 
-    /// A candidate with its score and the limits that it exceeds.
+    /// Scores a candidate and lists the limits that it exceeds.
     pub fn judge(&self, candidate: DesignCandidate) -> RankedDesign {
         let score = self.score(&candidate.costs);
         let exceeds = self.limits.exceeded(&candidate.costs, &self.shares);
@@ -79,8 +79,8 @@ impl AdviceQuestion {
     }
 }
 
-/// Candidates in order: those within all limits first, and of each kind the best first. What is
-/// alike is ordered by name, so that the order never depends on that of the candidates.
+/// Ranks candidates: those within all limits first, best first. Ties are broken by name, so the
+/// result does not depend on the order of the candidates.
 pub fn rank(question: &AdviceQuestion, candidates: Vec<DesignCandidate>) -> Vec<RankedDesign> {
     let mut ranked: Vec<RankedDesign> =
         candidates.into_iter().map(|candidate| question.judge(candidate)).collect();
@@ -92,8 +92,8 @@ pub fn rank(question: &AdviceQuestion, candidates: Vec<DesignCandidate>) -> Vec<
     ranked
 }
 
-/// How many operations it takes until a change of design has paid for itself, where it takes so many
-/// seconds and saves so many in each operation; `None` if it never does.
+/// Returns the number of operations after which a change of design has paid for itself, if the
+/// change takes `change_seconds` and saves `saved_seconds` per operation; `None` if it never does.
 pub fn payback_operations(change_seconds: f64, saved_seconds: f64) -> Option<f64> {
     (saved_seconds > 0.0).then(|| change_seconds / saved_seconds)
 }

@@ -1,13 +1,13 @@
-//! Designs with names.
+//! Named designs.
 //!
 //! | module | designs |
 //! |---|---|
 //! | `basic` | the default, and the usual design of each eagerness |
 //! | `paper` | the nine strategies of the compaction paper's Table 2, and its tenth |
-//! | `leveled`, `tiered` | the systems of its Table 1, by eagerness, with the parameters that they have themselves |
+//! | `leveled`, `tiered` | the systems of its Table 1, by eagerness, with their own parameters |
 //!
-//! A system's [`Row`] is what Table 1 says of it; its design is one configuration of that row, and
-//! [`Entry::beyond`] says what the system does that is not in it. Adding a design is one entry.
+//! A system's [`Row`] is its row in Table 1; its design is one configuration of that row, and
+//! [`Entry::beyond`] says what the system does beyond it. Adding a design is one entry.
 
 mod basic;
 mod entry;
@@ -19,7 +19,7 @@ mod tiered;
 
 pub use entry::{Entry, Row};
 
-/// The name of the design that a tree has unless another one is asked for.
+/// The name of the default design.
 pub const DEFAULT: &str = "balanced";
 
 const PARTS: [&[Entry]; 4] = [basic::ALL, paper::ALL, leveled::ALL, tiered::ALL];
@@ -41,7 +41,7 @@ pub const ALL: &[Entry] = &{
     all
 };
 
-/// The entry of a name.
+/// Returns the entry of a name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }

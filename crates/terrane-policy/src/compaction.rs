@@ -1,4 +1,4 @@
-//! What a strategy answers: a compaction, its place and its reason.
+//! The answer of a strategy: a compaction with its inputs, its output and its reason.
 
 mod reason;
 
@@ -52,26 +52,25 @@ pub enum Placement {
 
 /// A job that rewrites or moves tables.
 ///
-/// Inputs are listed newest first; together they take the place of older data, see
-/// [`crate::soundness`].
+/// Inputs are listed newest first. The result replaces them, which [`crate::soundness`] checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
-    /// What the job takes.
+    /// The tables that the job takes.
     pub inputs: Vec<Input>,
     /// Where its result goes.
     pub output: Output,
-    /// Why.
+    /// Why it was picked.
     pub reason: Reason,
 }
 
-/// Inputs of a compaction that overlap, directly or through others, and so belong together.
+/// Inputs of a compaction that overlap, directly or through other inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputGroup {
-    /// One table that overlaps no other input and already is where the result goes: it stays.
+    /// One table that overlaps no other input and is already in the output run: it stays.
     Keep(TableId),
-    /// One table that overlaps no other input: it moves to the output place without being read.
+    /// One table that overlaps no other input: it moves to the output run without being read.
     Move(Arc<TableInfo>),
-    /// Tables to be merged, in no particular order.
+    /// Tables to merge, in no particular order.
     Merge(Vec<Arc<TableInfo>>),
 }
 
@@ -96,21 +95,21 @@ impl Compaction {
         self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
     }
 
-    /// Whether both could change the same place, so that they must not run at the same time.
+    /// Whether the two compactions must not run at the same time.
     ///
-    /// Two jobs are independent if they share no key, or if one is newer than the other in all
-    /// that it takes and makes: a merge into a level may go on beside one out of that level that
-    /// took its runs before.
+    /// Two jobs are independent if they share no key, or if one is newer than the other in all its
+    /// inputs and its output. So a merge into a level may run concurrently with a merge out of that
+    /// level that claimed its runs before.
     pub fn conflicts_with(&self, other: &Compaction) -> bool {
         self.range().overlaps(&other.range())
             && !is_newer_throughout(self, other)
             && !is_newer_throughout(other, self)
     }
 
-    /// Splits the inputs into groups that share no keys; each can be carried out on its own.
+    /// Splits the inputs into groups that share no keys; each can be processed on its own.
     ///
-    /// A table on its own moves as it is, unless it holds tombstones and nothing older than the
-    /// output can hold what they delete: then it is rewritten to be rid of them.
+    /// A group of a single table moves as it is, unless it holds tombstones and no older table can
+    /// hold keys that they delete: then it is rewritten to drop them.
     pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
@@ -150,15 +149,15 @@ impl Compaction {
         InputGroup::Merge(tables.iter().map(|(table, _)| Arc::clone(table)).collect())
     }
 
-    /// Whether no table that is older than the output can hold keys of `range`, so that
-    /// tombstones in it have nothing left to delete.
+    /// Whether no table older than the output can hold keys of `range`, so that tombstones in it have
+    /// nothing left to delete.
     pub fn is_bottom(&self, range: &KeyRange, shape: &TreeShape) -> bool {
         self.runs_below(shape)
             .all(|run| run.overlapping(range).iter().all(|table| self.takes(table.id)))
     }
 
-    /// The tables that are not inputs and are older than the output, run by run in key order:
-    /// what tombstones in the output may still have to delete.
+    /// Returns the tables that are older than the output and not inputs, run by run in key order: the
+    /// tables that tombstones in the output may still have to delete from.
     pub fn older_tables(&self, shape: &TreeShape) -> Vec<Vec<Arc<TableInfo>>> {
         let range = self.range();
         self.runs_below(shape)
@@ -170,7 +169,7 @@ impl Compaction {
             .collect()
     }
 
-    /// The runs that hold older data than the output, that which it joins included.
+    /// The runs that hold older data than the output, including the run that it joins.
     fn runs_below<'a>(&self, shape: &'a TreeShape) -> impl Iterator<Item = &'a Run> {
         let Output { level: output, placement } = self.output;
         shape.levels.iter().enumerate().skip(output).flat_map(move |(index, level)| {
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_split_where_no_key_is_shared() {
+    fn inputs_without_shared_keys_form_separate_groups() {
         let shape: TreeShape = "L0 r3: 1=a..=c:1 2=p..=q:1\n\
                                 L0 r2: 3=c..=e:1\n\
                                 L1 r1: 4=e..=f:1 5=g..=h:1 6=x..=z:1"
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_into_a_level_goes_on_beside_one_that_took_its_runs() {
+    fn a_merge_into_a_level_may_run_beside_one_that_took_its_runs() {
         let shape: TreeShape =
             "L0 r4: 1=a..=z:1\nL1 r3: 2=a..=z:1\nL2 r2: 3=a..=z:1".parse().unwrap();
         let to = |level, placement| Output { level, placement };

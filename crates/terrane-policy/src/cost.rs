@@ -1,18 +1,18 @@
-//! What a design costs: formulas, not measurements.
+//! What a design costs, by formulas rather than measurements.
 //!
-//! A model answers before anything is built, for any size, in no time. There are two here, and they
-//! are free-standing: nothing else in the crate asks them.
+//! A model answers before anything is built, for any size, at once. There are two, and no other part
+//! of the crate depends on them:
 //!
-//! | | of what | source |
+//! | | models | source |
 //! |---|---|---|
-//! | [`costs`] | any [`Design`]: writes, lookups, scans, memory and space, level by level | Dostoevsky §4, Monkey §4, with what this engine does in their place |
+//! | [`costs`] | any [`Design`]: writes, lookups, scans, memory and space, level by level | Dostoevsky §4, Monkey §4, adapted to this engine |
 //! | [`dent`] | the CS 265 tree, tiered or leveled: orders of growth | Dent §2.3.3, §2.4.1, §2.6.1 |
 //!
-//! [`costs`] is for records of one size, written once each in random order, and lookups of keys that
-//! are equally likely. It leaves out what averages leave out: stalls, caches, concurrency, what
-//! movements gain by choosing, moves of tables that nothing overlaps, and `growth=dynamic`, which is
-//! taken for `fixed`. `crates/terrane/tests/cost.rs` holds it to the engine's own counts, and says
-//! how near it comes.
+//! [`costs`] assumes records of one size, each written once, in random order, and lookups of equally
+//! likely keys. It ignores everything that averages hide: stalls, caches, concurrency, the gains of
+//! movement rules, moves of tables that overlap nothing, and `growth=dynamic`, which it treats as
+//! `fixed`. `crates/terrane/tests/cost.rs` compares it with the engine's counters and states the
+//! error.
 
 pub mod dent;
 mod filter;
@@ -23,27 +23,28 @@ pub use levels::LevelCosts;
 
 use crate::design::Design;
 
-/// What is written.
+/// The data that is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Data {
-    /// Records, of different keys.
+    /// Records, each with a different key.
     pub records: f64,
     /// Bytes of a key and its value.
     pub record_bytes: f64,
-    /// Bytes of an entry in a memtable beside those.
+    /// Bytes of an entry in a memtable in addition to key and value.
     pub memtable_entry_bytes: f64,
-    /// Bytes of an entry in a table beside those, without its share of filters and index.
+    /// Bytes of an entry in a table in addition to key and value, without its share of filters and
+    /// index.
     pub table_entry_bytes: f64,
 }
 
 impl Data {
-    /// Records of a size, with what this engine needs beside them.
+    /// Records of a size, with this engine's overhead per entry.
     pub fn new(records: f64, record_bytes: f64) -> Self {
         Self { records, record_bytes, memtable_entry_bytes: 40.0, table_entry_bytes: 6.0 }
     }
 
-    /// Bytes of an entry in a table of a design, its share of filters and index included. Filters
-    /// are those of the deepest levels, which have nearly all keys.
+    /// Bytes of an entry in a table of a design, including its share of filters and index. Filters
+    /// count with the bits of the deepest levels, because these hold nearly all keys.
     pub fn stored_bytes(&self, design: &Design) -> f64 {
         let entry = self.record_bytes + self.table_entry_bytes;
         let filter = design.filter_bits.values().last().copied().unwrap_or(0.0) / 8.0;
@@ -51,30 +52,30 @@ impl Data {
     }
 }
 
-/// Bytes of an index for each data block: head, offset, and the ends and the rest of a separator.
+/// Bytes of the index per data block: head, offset, and the offsets and remainder of a separator.
 const INDEX_ENTRY_BYTES: f64 = 24.0;
 
 fn block_bytes(design: &Design) -> f64 {
     f64::from(design.block_bytes.max(1))
 }
 
-/// What a design costs for some data. A block is a data block of the design.
+/// The costs of a design for some data. A block is a data block of the design.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
-    /// Level 0 and those below, down to the last one that holds anything.
+    /// Level 0 and the levels below, down to the last one in use.
     pub levels: Vec<LevelCosts>,
-    /// Bytes written to tables for each byte that the user wrote, flushes included, from the first
-    /// record to the last.
+    /// Bytes written to tables per byte that the user wrote, flushes included, from the first record
+    /// to the last.
     pub write_amplification: f64,
     /// Sorted runs, on average over time.
     pub runs: f64,
-    /// Blocks read to learn that a key is not there.
+    /// Blocks read by a lookup of a missing key.
     pub absent_lookup_blocks: f64,
-    /// Blocks read to find a key that is there.
+    /// Blocks read by a lookup of an existing key.
     pub present_lookup_blocks: f64,
     /// Blocks read to begin a scan.
     pub seek_blocks: f64,
-    /// Blocks read for each entry that a scan goes over.
+    /// Blocks read per entry of a scan.
     pub scan_entry_blocks: f64,
     /// Bytes of all filters.
     pub filter_bytes: f64,
@@ -82,14 +83,14 @@ pub struct Costs {
     pub index_bytes: f64,
     /// Bytes of all tables.
     pub table_bytes: f64,
-    /// Bytes of tables over bytes of what is live in them, where all that can be obsolete is: each
-    /// key of a newer run is in the runs below it.
+    /// Bytes of tables over bytes of live data, in the worst case: each key of a newer run is also in
+    /// the runs below it.
     pub space_amplification_max: f64,
-    /// The most bytes that one compaction writes before it can free what it read.
+    /// The most bytes that one compaction writes before it can free its inputs.
     pub compaction_bytes_max: f64,
 }
 
-/// What a design costs for some data.
+/// Returns the costs of a design for some data.
 ///
 /// ```
 /// use terrane_policy::cost::{Data, costs};
@@ -126,14 +127,14 @@ pub fn costs(design: &Design, data: &Data) -> Costs {
 }
 
 impl Costs {
-    /// Blocks read by a scan of so many entries.
+    /// Returns the blocks read by a scan of this many entries.
     pub fn scan_blocks(&self, entries: f64) -> f64 {
         self.seek_blocks + entries * self.scan_entry_blocks
     }
 }
 
-/// A key is in a level with the share of the data that the level has. Until then, each run that is
-/// newer lets through what its filter lets through; in the level itself that is half of the others.
+/// A key is in a level with a probability equal to the level's share of the data. Before finding it, a
+/// lookup pays the false positives of every newer run, on average half of the other runs of its level.
 fn present_lookup(levels: &[LevelCosts], table_bytes: f64) -> f64 {
     let (mut newer, mut blocks) = (0.0, 0.0);
     for level in levels {
@@ -145,7 +146,7 @@ fn present_lookup(levels: &[LevelCosts], table_bytes: f64) -> f64 {
     blocks
 }
 
-/// All of a level that is not the last one may be obsolete, and all runs of that but one.
+/// In the worst case all of a level but the last is obsolete, and all runs of the last level but one.
 fn space_max(levels: &[LevelCosts]) -> f64 {
     let Some((last, above)) = levels.split_last() else { return 1.0 };
     let above: f64 = above.iter().map(|level| level.bytes_max).sum();
@@ -194,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn flushes_that_merge_trade_writes_for_runs() {
-        // By its size, so that level 0 gives up the same bytes both ways.
+    fn merging_flushes_trade_writes_for_runs() {
+        // Triggered by size, so that level 0 gives up the same bytes in both modes.
         let shared = "trigger=level-saturation; granularity=level; movement=none; buffer=1MiB";
         for name in ["1-leveling", "tiering T=4"] {
             let [apart, merged] =
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_without_end_is_a_log_or_a_sorted_array() {
+    fn a_ratio_as_large_as_the_data_is_a_log_or_a_sorted_array() {
         // Dent §2.2: with a ratio as large as the data, tiering is a log, leveling a sorted array.
         let array = of("leveling T=1000; buffer=1MiB; granularity=level; movement=none", 1e6);
         let log = of("tiering T=1000; buffer=1MiB; delay=never; stop=never", 1e6);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_blocks_take_more_index_and_fewer_bytes() {
+    fn smaller_blocks_need_a_larger_index_and_read_fewer_bytes() {
         let [small, large] =
             ["1KiB", "16KiB"].map(|block| of(&format!("leveling; block={block}"), 1e6));
         assert!((small.index_bytes / large.index_bytes - 16.0).abs() < 1e-6);

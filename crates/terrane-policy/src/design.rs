@@ -1,16 +1,17 @@
 //! A design: every choice about one tree, as a value with a text form.
 //!
-//! A design says which memory buffer takes writes, how the tree is kept in shape, how its tables
-//! are written, and when writers have to wait. It is stored with the tree that follows it.
+//! A design decides which memtable buffers writes, how the tree is kept in shape, how its tables are
+//! written, and when writers stall. It is stored with its tree.
 //!
-//! The text form is a name of the [`crate::catalogue`] or an eagerness, then what differs from it:
+//! The text form is a name of the [`crate::catalogue`] or an eagerness, followed by the settings that
+//! differ from it:
 //!
 //! ```text
 //! 1-leveling T=10 L0=4 base=256MiB; granularity=file; movement=least-overlap; filter=10
 //! ```
 //!
-//! Parts are separated by `;`, and within the first part by spaces. See [`Design`] for all keys.
-//! [`Design::settings`] and [`Design::from_settings`] are the same in pieces, for other syntaxes.
+//! Parts are separated by `;`, and within the first part by spaces. [`Design`] lists all keys.
+//! [`Design::settings`] and [`Design::from_settings`] give and take the parts, for other syntaxes.
 
 mod constraint;
 mod filters;
@@ -45,7 +46,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// Every choice about one tree.
+/// Every choice about one tree. Build one from text or with [`Design::new`], and set its fields.
 ///
 /// | key in text | field | unit | default |
 /// |---|---|---|---|
@@ -74,17 +75,17 @@ pub enum Compression {
 /// | `scheduler` | `scheduler` | a [`Scheduler`] | `fair` |
 /// | `intake` | `strategy.intake` | `all` or `exact` | `all` |
 ///
-/// What differs by level is a list with `,`; its last value holds for all deeper levels.
+/// Settings that differ by level are lists with `,`; the last value applies to all deeper levels.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Design {
     /// How the tree is kept in shape.
     pub strategy: Strategy,
-    /// What takes writes in memory.
+    /// The structure that buffers writes.
     pub memtable: MemtableKind,
     /// Bytes of data and metadata at which a memtable is full.
     pub buffer_bytes: u64,
-    /// What flushes do with the runs of level 0.
+    /// How flushes treat the runs of level 0.
     pub flush: FlushMode,
     /// Target size of a table file, in bytes.
     pub table_bytes: u64,
@@ -92,7 +93,7 @@ pub struct Design {
     pub block_bytes: u32,
     /// Bloom filter bits per key for each level; 0 for no filter. May be fractional.
     pub filter_bits: PerLevel<f64>,
-    /// Whether the bits are those of each level, or an average that is shared out.
+    /// Whether the bits are given for each level, or an average to be allocated.
     pub filter_allocation: FilterAllocation,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,
@@ -102,11 +103,11 @@ pub struct Design {
     pub scheduler: Scheduler,
 }
 
-/// The scheduler of a design that names none.
+/// The default scheduler.
 pub(crate) const DEFAULT_SCHEDULER: Scheduler = Scheduler::Fair;
 
 impl Design {
-    /// The usual design of an eagerness.
+    /// Returns the default design of an eagerness.
     pub fn new(eagerness: Eagerness) -> Self {
         Self {
             strategy: Strategy::new(eagerness),
@@ -131,7 +132,7 @@ impl Design {
         }
     }
 
-    /// The capacity of a level in bytes, where `last_level` is the deepest one in use.
+    /// Returns the capacity of a level in bytes, if `last_level` is the deepest one in use.
     pub fn capacity_bytes(&self, level: usize, last_level: usize) -> u64 {
         self.strategy.capacity_bytes(level, last_level, self.buffer_bytes)
     }

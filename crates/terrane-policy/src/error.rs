@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// What was being read, for example `design` or `size`.
+    /// The kind of value, for example `design` or `size`.
     pub what: &'static str,
-    /// The part of the text that was not understood.
+    /// The part of the text that could not be parsed.
     pub found: String,
-    /// What would have been accepted.
+    /// The accepted values.
     pub expected: String,
 }
 

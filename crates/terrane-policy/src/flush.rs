@@ -1,19 +1,18 @@
-//! Where a flush puts the entries of a memtable: into a new run of level 0, or together with what is
-//! there (memory-buffer paper, §3.5).
+//! Where a flush puts the entries of a memtable: into a new run of level 0, or merged with existing
+//! runs there (memory-buffer paper, §3.5).
 //!
-//! A flush that merges reads the tables of the newest runs of level 0 that share keys with the
-//! memtable, and writes all of it into the place of the oldest of these runs. So level 0 is one run at
-//! rest, which grows until it holds what level 0 may, and then moves on as it would otherwise.
-//! Lookups have one run to look into there instead of several; every byte is rewritten several times
-//! for it.
+//! A merging flush reads the tables of the newest runs of level 0 that share keys with the memtable,
+//! and writes the result into the oldest of these runs. So a settled level 0 is one run, which grows
+//! to the capacity of level 0 and then moves on as usual. Lookups search one run there instead of
+//! several; in return every byte is rewritten several times.
 //!
-//! To compactions the memtable is a run that is newer than all of level 0, and the flush a merge of
-//! it with older ones: [`crate::soundness`] and [`Compaction::conflicts_with`] hold it to their rules.
-//! A flush never waits. It makes a new run where
-//! 1. what it would merge is in use by a job, or could not be read;
-//! 2. the run that takes it would be more than level 0 may hold: no flush rewrites more than that;
-//! 3. a compaction that is due needs what it would hold, or would take at once what it makes. Flushes
-//!    one after the other would keep that compaction waiting, or be for nothing.
+//! To compactions the memtable is a run newer than all of level 0, and the flush a merge of it with
+//! older runs, subject to [`crate::soundness`] and [`Compaction::conflicts_with`]. A flush never
+//! waits. It falls back to a new run if
+//! 1. a job has claimed the tables that it would merge, or they could not be read;
+//! 2. the merged run would exceed the capacity of level 0, which bounds what a flush rewrites;
+//! 3. a due compaction needs these tables, or would take the result at once. A sequence of flushes
+//!    would otherwise delay that compaction, or rewrite data in vain.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,13 +25,13 @@ use crate::pick::{PickInput, closed_under_overlap, is_free, pick};
 use crate::shape::{Run, RunId, TableInfo, TreeShape};
 use crate::units::format_bytes;
 
-/// What one flush does.
+/// The decision about one flush.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPlan {
     /// It makes a new run.
     NewRun(NewRunReason),
-    /// It merges the memtable, the first input, with tables of level 0, or only puts its tables
-    /// beside them where no key is shared.
+    /// It merges the memtable, the first input, with tables of level 0, or adds its tables to a run
+    /// with which it shares no key.
     Merge(Compaction),
 }
 
@@ -43,28 +42,28 @@ pub enum NewRunReason {
     Design,
     /// Level 0 has nothing to merge with.
     Empty,
-    /// A job takes what it would be merged with, or that could not be read.
+    /// A job has claimed the tables that it would merge, or they could not be read.
     Busy,
-    /// It would be more than a flush may rewrite.
+    /// The merged run would be too large.
     TooLarge {
-        /// Bytes of the run that would take the memtable.
+        /// Bytes of the merged run.
         bytes: u64,
-        /// What level 0 may hold.
+        /// The capacity of level 0 in bytes.
         limit: u64,
     },
-    /// A compaction takes what it would be merged with, or would take the result.
+    /// A due compaction takes the tables that it would merge, or would take the result.
     Due(Reason),
 }
 
 impl NewRunReason {
-    /// Whether the design would rather have had it merged.
+    /// Whether the design prefers a merge.
     pub fn is_fallback(&self) -> bool {
         !matches!(self, Self::Design | Self::Empty)
     }
 }
 
 impl fmt::Display for NewRunReason {
-    /// What follows "a run of its own, as".
+    /// Completes the sentence "a new run, as ...".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Design => f.write_str("the design has flushes make new runs"),
@@ -79,8 +78,8 @@ impl fmt::Display for NewRunReason {
     }
 }
 
-/// What a flush should do with a memtable whose keys, and the ranges that it deletes, are within
-/// `range`, and that makes about `bytes` of tables.
+/// Decides what a flush does with a memtable whose keys and range tombstones lie within `range`, and
+/// that makes about `bytes` of tables.
 pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
     if input.design.flush == FlushMode::New {
         return FlushPlan::NewRun(NewRunReason::Design);
@@ -100,7 +99,7 @@ pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
     reason.map_or(FlushPlan::Merge(merge), |reason| FlushPlan::NewRun(NewRunReason::Due(reason)))
 }
 
-/// The tree as a flush would leave it.
+/// The tree after the flush.
 fn merged(input: &PickInput<'_>, merge: &Compaction) -> Option<TreeShape> {
     let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design.table_bytes);
     played.now_micros = input.now_micros;
@@ -109,8 +108,8 @@ fn merged(input: &PickInput<'_>, merge: &Compaction) -> Option<TreeShape> {
     Some(played.shape)
 }
 
-/// The tree with the memtable as its newest run, which is the tree that a merging flush is sound
-/// for.
+/// Returns the tree with the memtable as its newest run: the tree for which a merging flush must be
+/// sound.
 pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
     let mut shape = shape.clone();
     if shape.levels.is_empty() {
@@ -123,7 +122,7 @@ pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
     shape
 }
 
-/// The memtable with what shares keys with it in as many of the newest runs as the rules allow.
+/// The memtable merged with the overlapping tables of as many of the newest runs as the rules allow.
 fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, NewRunReason> {
     let level0 = &input.shape.level(0).runs;
     let newest = level0.first().ok_or(NewRunReason::Empty)?;
@@ -135,14 +134,14 @@ fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction,
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
         let output = Output { level: 0, placement: Placement::Join(run.id) };
         let merge = Compaction { inputs, output, reason: Reason::Flush };
-        // With what stays of the run that it joins: else flushes of few keys would have one grow for as
-        // long as a compaction is at another.
+        // Count the rest of the joined run too. Otherwise flushes of few keys would let a run grow for
+        // as long as a compaction occupies another one.
         let joined = run.tables.iter().filter(|table| !merge.takes(table.id));
         let bytes = merge.input_bytes() + joined.map(|table| table.size_bytes).sum::<u64>();
         let apart = if bytes > limit {
             NewRunReason::TooLarge { bytes, limit }
         } else if is_free(input, &merge) {
-            // An older run is only worth joining for what of it is merged.
+            // Joining an older run pays off only if it adds tables to merge.
             let takes_more = |less: &Compaction| merge.tables().count() > less.tables().count();
             if found.as_ref().map_or(true, takes_more) {
                 found = Ok(merge);

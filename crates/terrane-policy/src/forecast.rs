@@ -1,10 +1,9 @@
-//! What a design will do to a tree, without doing it: compactions carried out on shapes alone.
+//! Predicts what a design will do to a tree, by simulating compactions on shapes alone.
 //!
-//! [`forecast`] plays the compactions that a tree needs until it satisfies a design, and adds up
-//! what they read and write. Merged tables are assumed to hold all that went into them: what is
-//! overwritten or deleted is dropped on the way, and less is written. Where tables are cut is only
-//! estimated, and with it which of them move. `terrane/tests/api/forecasts.rs` holds what is told to
-//! what then happens.
+//! [`forecast`] simulates compactions until the tree satisfies a design, and adds up their I/O. It
+//! assumes that merged tables keep all input bytes; a real merge drops overwritten and deleted
+//! entries and writes less. The positions of cuts between tables are estimates, and so is the choice
+//! of tables that move. `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
 
 use std::sync::Arc;
 
@@ -14,10 +13,10 @@ use crate::key_range::KeyRange;
 use crate::pick::{PickInput, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape};
 
-/// More compactions than are played: a forecast that has not ended by then says so.
+/// The most compactions to simulate; a longer forecast is reported as incomplete.
 const JOBS_MAX: u64 = 100_000;
 
-/// What it takes until a tree satisfies a design.
+/// The work until a tree satisfies a design.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Forecast {
@@ -25,43 +24,43 @@ pub struct Forecast {
     pub jobs: u64,
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
-    /// Tables that only change place.
+    /// Tables that change their level without being rewritten.
     pub tables_moved: u64,
-    /// Bytes that compactions read, and write again but for what they drop.
+    /// Bytes that compactions read, and at most write again.
     pub bytes_rewritten: u64,
-    /// The most that is written before what it was made of can go, with as many compactions at a time
-    /// as were asked about.
+    /// The most bytes that exist twice at a time, in outputs and in inputs not yet removed, for the
+    /// given number of concurrent compactions.
     pub peak_extra_bytes: u64,
-    /// The tree as it is.
+    /// The tree before.
     pub before: Amplification,
     /// The tree when everything is done.
     pub after: Amplification,
-    /// Whether the end was reached within the bounds of a forecast.
+    /// Whether the forecast reached the end within its bounds.
     pub is_complete: bool,
 }
 
-/// What the shape of a tree costs reads and space.
+/// What the shape of a tree costs in reads and space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Amplification {
-    /// Sorted runs, each of which a short scan has to ask.
+    /// Sorted runs, each of which a short scan reads.
     pub runs: u64,
     /// Data blocks that a lookup of a missing key reads on average, by the filters of the design.
     pub blocks_per_missing_key: f64,
-    /// Bytes of all runs but the oldest over those of the oldest: what may be out of date, at most.
+    /// Bytes of all runs but the oldest over those of the oldest: the most that may be obsolete.
     pub space: f64,
 }
 
 impl Forecast {
-    /// How long the compactions take, in seconds, where so many bytes a second are read and written
-    /// again.
+    /// Returns the duration of the compactions in seconds, at a rate of this many bytes read and
+    /// rewritten per second.
     pub fn seconds_at(&self, bytes_per_second: f64) -> f64 {
         self.bytes_rewritten as f64 / bytes_per_second.max(1.0)
     }
 }
 
 impl Amplification {
-    /// What a shape costs whose tables have the filters of `design`.
+    /// Returns the costs of a shape whose tables have the filters of `design`.
     pub fn of(shape: &TreeShape, design: &Design) -> Self {
         let last = shape.last_level();
         let rates = shape.levels.iter().enumerate().map(|(level, content)| {
@@ -77,14 +76,14 @@ impl Amplification {
     }
 }
 
-/// Plays what `input.design` will do to `input.shape`, which followed the design `now` so far, where
-/// `at_once` compactions may go on at a time.
+/// Forecasts what `input.design` will do to `input.shape`, which followed the design `now` so far,
+/// with `at_once` concurrent compactions.
 pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast {
     let mut tree = SimulatedTree::of(input.shape.clone(), input.design.table_bytes);
     tree.now_micros = input.now_micros;
     tree.oldest_snapshot = input.oldest_snapshot;
     let mut cursors = input.cursors.clone();
-    // The largest compactions, the smallest of them last.
+    // The largest compactions in falling order.
     let mut largest = vec![0; at_once.max(1)];
     let mut forecast = Forecast {
         jobs: 0,
@@ -118,7 +117,7 @@ pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast
     forecast
 }
 
-/// What one compaction does.
+/// The work of one compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobCost {
     /// Tables that are merged into others.
@@ -130,7 +129,7 @@ pub struct JobCost {
 }
 
 impl JobCost {
-    /// What `job` will do to `shape`.
+    /// Returns the work of `job` on `shape`.
     pub fn of(job: &Compaction, shape: &TreeShape) -> Self {
         let mut cost = Self::default();
         for group in job.groups(shape) {
@@ -148,37 +147,37 @@ impl JobCost {
     }
 }
 
-/// A tree on which compactions are carried out without data.
+/// A tree on which compactions are simulated without data.
 #[derive(Debug, Clone)]
 pub struct SimulatedTree {
     /// The tree.
     pub shape: TreeShape,
-    /// When new tables are made.
+    /// The creation time of new tables.
     pub now_micros: u64,
-    /// Tombstones that are newer stay.
+    /// Newer tombstones are kept.
     pub oldest_snapshot: Option<SeqNo>,
     table_bytes: u64,
     next: u64,
 }
 
 impl SimulatedTree {
-    /// A tree that writes tables of at most `table_bytes`, as far as keys are known to cut at.
+    /// A tree whose merges write tables of `table_bytes`, as far as bounds of inputs allow cuts.
     pub fn of(shape: TreeShape, table_bytes: u64) -> Self {
         let tables = shape.places().map(|place| place.table.id.0.max(place.run.0));
         let next = tables.max().unwrap_or(0).max(1000);
         Self { shape, now_micros: 0, oldest_snapshot: None, table_bytes: table_bytes.max(1), next }
     }
 
-    /// A number that no table and no run has.
+    /// Returns a number that no table or run has.
     pub fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    /// Carries a compaction out.
+    /// Applies a compaction.
     ///
     /// # Errors
-    /// The result is no tree: the compaction is not sound.
+    /// The compaction is unsound: its result breaks an invariant of shapes.
     pub fn carry_out(&mut self, job: &Compaction) -> Result<JobCost, ShapeError> {
         let cost = JobCost::of(job, &self.shape);
         let run = match job.output.placement {
@@ -209,7 +208,7 @@ impl SimulatedTree {
         Ok(cost)
     }
 
-    /// Splits the hull of `tables` at their own bounds. Tombstones go where nothing older is left.
+    /// Splits the hull of `tables` at their bounds. Drops tombstones with no older data below.
     fn merged(&mut self, job: &Compaction, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
         let Some(hull) = KeyRange::hull_of(tables.iter().map(|table| &table.range)) else {
             return Vec::new();
@@ -223,7 +222,7 @@ impl SimulatedTree {
         cuts.retain(|cut| *cut != hull.start);
         let wanted = usize::try_from(bytes / self.table_bytes).unwrap_or(usize::MAX);
         if wanted < cuts.len() {
-            // Evenly over all of them, or the last piece would span most keys.
+            // Spread the cuts evenly, or the last table would span most keys.
             cuts = (1..=wanted).map(|cut| cuts[cut * cuts.len() / (wanted + 1)].clone()).collect();
         }
         let pieces = cuts.len() as u64 + 1;
@@ -257,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_to_leveling_is_told_before_it_is_made() {
+    fn a_change_to_leveling_is_predicted() {
         let shape: TreeShape =
             "L1 r3: 3=a..=z:30MiB\nL1 r2: 2=a..=z:30MiB\nL2 r1: 1=a..=z:600MiB".parse().unwrap();
         let tiering: Design = "tiering".parse().unwrap();
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn compactions_that_go_on_at_a_time_take_their_space_together() {
+    fn concurrent_compactions_add_up_their_space() {
         let shape: TreeShape = "L1 r2: 2=a..=b:30MiB 3=c..=d:20MiB 4=e..=f:10MiB\n\
                                 L2 r1: 5=a..=b:60MiB 6=c..=d:50MiB 7=e..=f:90MiB"
             .parse()
@@ -289,8 +288,8 @@ mod tests {
         assert!(peak(2) > peak(1) && peak(2) <= 2 * peak(1) && peak(3) > peak(2));
     }
 
-    /// Cuts were taken from the first keys on, as many as tables fit: the last one then spanned all
-    /// other keys, and overlapped what it does not.
+    /// Once, cuts were taken from the first keys on: the last table then spanned all other keys and
+    /// overlapped tables that it should not.
     #[test]
     fn tables_of_a_large_merge_share_its_keys_evenly() {
         // Each table of one run overlaps two of the other.

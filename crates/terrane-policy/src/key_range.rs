@@ -1,14 +1,14 @@
 //! Half-open ranges of keys.
 //!
-//! Every range in Terrane is `[start, end)`, also where an end is a key that is itself included:
-//! the smallest key above `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is
-//! `[a, k\0)`. One form means one overlap test, and range tombstones, whose ends are exclusive by
-//! nature, need no second kind of bound.
+//! Every range in Terrane is `[start, end)`, even if it includes its last key: the smallest key above
+//! `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is `[a, k\0)`. A single form
+//! needs a single overlap test, and range tombstones, whose ends are exclusive, need no second kind
+//! of bound.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A set of neighbouring keys: all `k` with `start <= k`, and `k < end` where there is an end.
+/// A contiguous set of keys: all `k` with `start <= k`, and `k < end` if there is an end.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     /// The first key of the range.
@@ -89,7 +89,7 @@ pub fn successor(key: &[u8]) -> Arc<[u8]> {
     next.into()
 }
 
-/// Writes a key for people: printable ASCII as it is, every other byte as `\xNN`.
+/// Formats a key for people: printable ASCII as it is, every other byte as `\xNN`.
 pub fn escape(key: &[u8]) -> String {
     use fmt::Write;
     let mut text = String::with_capacity(key.len());

@@ -1,26 +1,26 @@
-//! The decisions of a log-structured merge tree, without the tree.
+//! The decisions of a log-structured merge tree, without its data.
 //!
 //! A [`TreeShape`] describes levels, runs and tables without their data. A [`Design`] names every
-//! choice of the LSM design space: memory buffer, compaction [`Strategy`], filters. From the two,
-//! [`pick()`] answers which compaction to do next and [`admit`] whether writers may go on.
+//! choice of the LSM design space: memtable, compaction [`Strategy`], filters. From these two,
+//! [`pick()`] decides which compaction to run next, and [`admit`] whether writers may proceed.
 //!
-//! Everything here is pure: plain data in, a decision out. No I/O, no threads, no clock, no
-//! randomness. That is why the same code decides in the engine, in a simulator and in tests that
-//! state a tree as text and expect a decision as text.
+//! Everything here is pure: plain data in, a decision out. There is no I/O, no thread, no clock and
+//! no randomness, so the same code decides in the engine, in the simulator and in tests that state a
+//! tree as text and expect a decision as text.
 //!
 //! | module | one line |
 //! |---|---|
 //! | [`key_range`] | half-open ranges of keys |
 //! | [`shape`] | levels, runs, tables; edits of them; their text form |
 //! | [`strategy`] | trigger × eagerness × granularity × data movement |
-//! | [`design`] | a strategy plus memtable, filters, compression; its text form |
-//! | [`catalogue`] | designs with names |
-//! | [`compaction`] | what a strategy answers: inputs, output place, reason |
-//! | [`pick`](mod@pick) | from shape and strategy to a compaction |
-//! | [`flush`] | where the entries of a memtable go |
-//! | [`forecast`](mod@forecast) | what a design will do to a tree, played on shapes |
-//! | [`soundness`] | the check that a compaction never turns recency round |
-//! | [`space`] | all strategies that make sense |
+//! | [`design`] | a strategy plus memtable, filters, compression and limits; its text form |
+//! | [`catalogue`] | named designs |
+//! | [`compaction`] | a compaction: inputs, output, reason |
+//! | [`pick`](mod@pick) | picks a compaction for a shape and a design |
+//! | [`flush`] | where a flush puts the entries of a memtable |
+//! | [`forecast`](mod@forecast) | what a design will do to a tree, simulated on shapes |
+//! | [`soundness`] | checks that a compaction never inverts recency |
+//! | [`space`] | enumerates all valid strategies |
 //! | [`admission`] | when writers are delayed or stopped |
 //! | [`scheduler`] | how merges share the bandwidth |
 //! | [`allocation`] | how filter memory and time are shared among levels |

@@ -1,28 +1,27 @@
-//! From a shape and a strategy to the compaction that should be done next.
+//! Picks the next compaction for a shape and a design.
 //!
-//! [`pick`] looks at every level that a [`Trigger`](crate::strategy::Trigger) marks and answers the
-//! first compaction that touches nothing in progress: by precedence of the triggers, and among
-//! those of how full levels are, worst first. A level that holds more runs than its eagerness ever
-//! allows, as after a change of design, is repaired even when no trigger asks for it, so that every
-//! strategy reaches a shape that satisfies its own constraints.
+//! [`pick`] considers every level that a [`Trigger`](crate::strategy::Trigger) marks and returns the
+//! first compaction that conflicts with no running job: in the order of trigger precedence, and for
+//! triggers on the fullness of levels, fullest first. A level with more runs than its eagerness
+//! allows, as after a change of design, is repaired even without a trigger, so that every strategy
+//! reaches a shape that satisfies its own constraints.
 //!
-//! What a level does when it acts because of how full it is:
-//! - a level that gathers runs merges all of them into the next level: into its run where that
-//!   level is a single run, into its newest run where that has room and runs are filled
-//!   ([`Strategy::fills_runs`](crate::Strategy::fills_runs)), as a new run otherwise. Below level 0
-//!   and by granularity it merges a table with those that share keys with it instead;
-//! - a level that is one run moves all of it or some tables, by granularity, into the next level;
+//! A level that acts because of its fullness does one of the following:
+//! - a level that gathers runs merges all of them into the next level: into its run if that level is
+//!   a single run, into its newest run if that has room and runs are filled
+//!   ([`Strategy::fills_runs`](crate::Strategy::fills_runs)), and as a new run otherwise. Below level
+//!   0, with a granularity of files, it merges a table with the tables that overlap it instead;
+//! - a level of one run moves all or some of its tables, by granularity, into the next level;
 //! - a level that should be one run and is not merges its runs in place.
 //!
-//! When single tables are what fires, they move likewise, chosen among those that are marked. A
-//! table with tombstones below which nothing is left to delete is rewritten where it is, unless a
-//! snapshot keeps them; in the last level a marked table is merged with what it overlaps. Space
-//! amplification has all runs merged into the oldest, size-tiered policies neighbours into the oldest
-//! of them.
+//! Triggers on single tables move tables likewise, chosen among the marked ones. A table whose
+//! tombstones have nothing left to delete is rewritten in place, unless a snapshot needs them; in the
+//! last level a marked table is merged with the tables that it overlaps. Space amplification merges
+//! all runs into the oldest, and size-tiered policies merge adjacent runs into their oldest.
 //!
-//! Every answer passes [`crate::soundness::check`], and from any shape finitely many answers lead
-//! to none: each moves data down, or leaves fewer runs, fewer tombstones or younger tables. The
-//! property tests hold it to both.
+//! Two properties hold, and property tests check them. Every compaction passes
+//! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
+//! because each moves data down or leaves fewer runs, fewer tombstones or younger tables.
 
 mod assemble;
 mod candidate;
@@ -50,8 +49,8 @@ pub(crate) use assemble::closed_under_overlap;
 use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
 use candidate::{Candidate, Extent};
 
-/// The compaction to do next, or `None` when the tree satisfies its design or everything that it
-/// needs is in progress.
+/// Returns the next compaction; `None` if the tree satisfies its design or all necessary jobs are
+/// running.
 pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     let fitted = input.design.fitted(input.shape);
     let input = &PickInput { design: &fitted, ..*input };
@@ -64,7 +63,7 @@ pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate))
 }
 
-/// The level that a compaction is due for by the shape of the tree alone, whatever the time.
+/// Returns the level that a compaction is due for by the shape alone, regardless of time.
 pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
     let fitted = input.design.fitted(input.shape);
     let input = &PickInput { design: &fitted, ..*input };
@@ -77,11 +76,11 @@ pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
     open.find(|one| act(input, one).is_some()).map(|one| one.level)
 }
 
-/// Compacts everything in `range` one level down, for a caller that walks level by level: the
-/// tables of `level` that share keys with the range go into the next level, or are rewritten in
-/// place where the level is the last one.
+/// Compacts everything in `range` one level down; the caller walks level by level. The tables of
+/// `level` that share keys with the range move into the next level, or are rewritten in place if
+/// `level` is the last one.
 ///
-/// `None` when the level holds nothing of the range or is busy.
+/// Returns `None` if the level holds nothing in the range or is busy.
 pub fn manual(input: &PickInput<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
     let reason = Reason::Manual { level };
     let compaction = if level >= input.last_level() && level > 0 {

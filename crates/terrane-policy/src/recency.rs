@@ -1,11 +1,11 @@
-//! The order of age of places in a tree.
+//! The age order of positions in a tree.
 
 use std::cmp::Reverse;
 
 use crate::compaction::{Compaction, Placement};
 use crate::shape::RunId;
 
-/// A place in the order of recency: level, then run within the level; smaller is newer.
+/// A position in the order of recency: level, then run within the level; smaller is newer.
 ///
 /// Runs are ordered newest first, so the number of the run counts down.
 pub(crate) type Recency = (usize, Reverse<u64>);
@@ -14,8 +14,8 @@ pub(crate) fn recency(level: usize, run: RunId) -> Recency {
     (level, Reverse(run.0))
 }
 
-/// Where the result of a compaction will be. A run that is joined keeps its place also when its
-/// last table has left it in the meantime: the number of the run is the place.
+/// The position of a compaction's result. A joined run keeps its position even if its last table has
+/// left it meanwhile, because the position is the number of the run.
 pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     let level = compaction.output.level;
     match compaction.output.placement {
@@ -24,8 +24,8 @@ pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     }
 }
 
-/// Whether all that `newer` takes and makes is newer than all that `older` takes and makes, in
-/// whichever order they end: then neither can come between the places of the other.
+/// Whether all inputs and the output of `newer` are newer than those of `older`. Then neither can end
+/// up between the positions of the other, whichever finishes first.
 pub(crate) fn is_newer_throughout(newer: &Compaction, older: &Compaction) -> bool {
     let oldest = places(newer).max();
     let newest = places(older).min();

@@ -1,17 +1,17 @@
 //! The shape of a tree: levels, runs and tables without their data.
 //!
-//! One shape holds leveling, tiering and everything between: `levels[i].runs[j].tables[k]`. The
-//! mechanism asks policy about this shape and applies [`ShapeEdit`]s to it; the simulator and the
-//! tests do the same without any files.
+//! One shape covers leveling, tiering and everything between: `levels[i].runs[j].tables[k]`. The
+//! engine passes shapes to policy and applies [`ShapeEdit`]s to them; the simulator and the tests do
+//! the same without files.
 //!
 //! Invariants, checked by [`TreeShape::check`]:
 //! 1. Runs of a level are ordered by falling [`RunId`]; a higher number is newer.
-//! 2. Tables of a run are ordered by key and do not overlap.
-//! 3. A table is in one place only, and its range is not empty.
+//! 2. Tables of a run are in key order and do not overlap.
+//! 3. A table occurs once, and its range is not empty.
 //! 4. There are no empty runs, and no empty levels after the last one in use.
 //!
-//! Recency falls from level 0 on, and within a level from the first run on: for any key, an entry
-//! in an earlier run is newer than an entry in a later one. [`crate::soundness`] guards that.
+//! Recency falls from level to level, and from run to run within a level: for any key, an entry in an
+//! earlier run is newer than an entry in a later one. [`crate::soundness`] preserves this order.
 
 mod edit;
 mod text;
@@ -26,7 +26,7 @@ use crate::key_range::KeyRange;
 /// A position in the total order of writes; higher is newer.
 pub type SeqNo = u64;
 
-/// The number of a table, unique within a database for ever.
+/// The number of a table; never reused within a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
 
@@ -46,7 +46,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// What policy knows of one table (SST): an immutable sorted file.
+/// What policy knows about a table (SST), an immutable sorted file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableInfo {
     /// The table's number.
@@ -160,7 +160,7 @@ pub struct TreeShape {
     pub levels: Vec<Level>,
 }
 
-/// Where a table stands in a shape.
+/// The position of a table in a shape.
 #[derive(Debug, Clone)]
 pub struct TablePosition<'a> {
     /// Index of the level.
@@ -183,7 +183,7 @@ impl TreeShape {
         self.levels.iter().rposition(|level| !level.runs.is_empty()).unwrap_or(0)
     }
 
-    /// All tables with their places, newest data first.
+    /// All tables with their positions, newest data first.
     pub fn places(&self) -> impl Iterator<Item = TablePosition<'_>> {
         self.levels.iter().enumerate().flat_map(|(index, level)| {
             level.runs.iter().flat_map(move |run| {

@@ -1,9 +1,9 @@
-//! The check that a compaction never turns recency round.
+//! Checks that a compaction never inverts recency.
 //!
-//! A read takes the first entry that it finds on its way from new to old. So for any two tables
-//! that share keys, of which one is moved and one is not, the one that was newer before must be
-//! newer after: data must never jump over newer data for the same key, nor sink below older data.
-//! The check is by ranges of whole tables, which errs on the safe side.
+//! A read searches from new to old and takes the first entry that it finds. So for any two tables
+//! that share keys, one of which moves, the newer one before must be the newer one after: data must
+//! never jump over newer data for the same key, nor sink below older data. The check compares the
+//! ranges of whole tables, which errs on the safe side.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::key_range::KeyRange;
 use crate::recency::{Recency, output_recency, recency};
 use crate::shape::{TableId, TablePosition, TreeShape};
 
-/// Why a compaction must not be carried out.
+/// Why a compaction must not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unsound {
-    /// It takes no table at all.
+    /// It has no inputs.
     Empty,
-    /// An input is not where the compaction says that it is.
+    /// An input is not at the position that the compaction names.
     Misplaced(TableId),
-    /// `moved` would change places with `passed`, which shares keys with it.
+    /// `moved` would change its order with `passed`, which shares keys with it.
     TurnsRecency {
         /// An input.
         moved: TableId,
@@ -47,7 +47,7 @@ impl fmt::Display for Unsound {
 
 impl std::error::Error for Unsound {}
 
-/// Checks that carrying out `compaction` on `shape` keeps the recency of every key.
+/// Checks that `compaction` preserves the recency of every key of `shape`.
 ///
 /// # Errors
 /// The first violation found.

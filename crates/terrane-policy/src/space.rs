@@ -1,19 +1,19 @@
-//! The space of strategies: which there are, and how many make sense.
+//! The space of valid strategies.
 //!
-//! Every eagerness is combined with every set of triggers, every granularity and every list of
-//! movement rules that can have an effect: one rule that ranks all tables, after none, one or both
-//! of those about deletes in either order. What [`Strategy::validate`] refuses is not counted. The
-//! compaction paper estimates the space at more than 10^4 (§3.2); numbers that primitives are given
-//! would multiply it without end, so each has one value here.
+//! It combines every eagerness with every set of triggers, every granularity and every list of
+//! movement rules that can have an effect: one rule that ranks all tables, after any of the others in
+//! any order. Strategies that [`Strategy::validate`] rejects are not counted. The compaction paper
+//! estimates the space at more than 10^4 (§3.2). Numeric settings would multiply it without end, so
+//! each has one value here.
 
 use crate::design::Design;
 use crate::strategy::{Eagerness, Granularity, Movement, Scope, Strategy, Trigger, TriggerKind};
 
-/// Eagerness by the text of a design that has it.
+/// Each eagerness, as the text of a design that has it.
 const EAGERNESS: [&str; 5] =
     ["leveling", "1-leveling", "tiering", "lazy-leveling", "hybrid runs=T-1,4,last:2"];
 
-/// Every strategy of the space that makes sense, as its four primitives.
+/// Enumerates all valid strategies by their four primitives.
 pub fn strategies() -> impl Iterator<Item = Strategy> {
     let bases = EAGERNESS.iter().filter_map(|text| text.parse::<Design>().ok());
     let all_triggers = triggers();
@@ -29,7 +29,7 @@ pub fn strategies() -> impl Iterator<Item = Strategy> {
     })
 }
 
-/// Whether the strategy keeps the tree in shape: some trigger looks at how full levels are.
+/// Whether the strategy keeps the tree in shape: some trigger looks at the fullness of levels.
 pub fn bounds_levels(strategy: &Strategy) -> bool {
     strategy
         .triggers
@@ -84,7 +84,7 @@ fn movements() -> Vec<Vec<Movement>> {
     last.iter().flat_map(|last| -> Vec<Vec<Movement>> { with(last) }).collect()
 }
 
-/// The name of an eagerness in the space.
+/// The names of all eagerness values.
 pub fn eagerness_names() -> impl Iterator<Item = &'static str> {
     Eagerness::NAMED.iter().map(|(_, name)| *name).chain(["hybrid"])
 }

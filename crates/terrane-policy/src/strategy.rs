@@ -40,7 +40,7 @@ use trigger::{LevelSaturation, RunCount};
 pub struct Strategy {
     /// How many runs each level may hold.
     pub eagerness: Eagerness,
-    /// Size ratio T between neighbouring levels; at least 2.
+    /// Size ratio T between adjacent levels; at least 2.
     pub size_ratio: u32,
     /// How the ratio differs from level to level.
     pub growth: Growth,
@@ -54,13 +54,13 @@ pub struct Strategy {
     pub triggers: PerLevel<Vec<Trigger>>,
     /// How much one compaction moves.
     pub granularity: PerLevel<Granularity>,
-    /// Which table a partial compaction moves, in order of precedence; empty where all move.
+    /// Which table a partial compaction moves, in order of precedence; empty if all tables move.
     pub movement: PerLevel<Vec<Movement>>,
 }
 
 impl Strategy {
-    /// The usual strategy of an eagerness: size ratio 10, both triggers of how full a level is,
-    /// whole levels where runs pile up and single files where they do not.
+    /// Returns the default strategy of an eagerness: size ratio 10, both triggers on the fullness of
+    /// levels, whole levels where runs gather and single files elsewhere.
     pub fn new(eagerness: Eagerness) -> Self {
         let size_ratio = 10;
         Self {
@@ -76,14 +76,14 @@ impl Strategy {
         }
     }
 
-    /// Capacity of `level`, from level 1 on, over that of the level above.
+    /// Returns the capacity of `level`, from level 1 on, over that of the level above.
     pub fn ratio(&self, level: usize, last_level: usize) -> u64 {
         self.growth.ratio(level, last_level, self.size_ratio)
     }
 
-    /// How many runs `level` may hold at rest, where `last_level` is the deepest level in use.
+    /// Returns the number of runs that a settled `level` may hold, if `last_level` is the deepest one.
     ///
-    /// 0 means that a run may only pass through, 1 that the level is one sorted sequence.
+    /// 0 means that runs only pass through, 1 that the level is one sorted sequence.
     pub fn runs_allowed(&self, level: usize, last_level: usize) -> u32 {
         if level == 0 {
             return self.level0_runs.saturating_sub(1);
@@ -96,18 +96,18 @@ impl Strategy {
         level > 0 && self.runs_allowed(level, last_level) == 1
     }
 
-    /// Whether a run that comes into `level` joins the newest run there as long as that has room
-    /// for it, as in Dostoevsky's fluid tree: the level holds fewer runs than come into it.
+    /// Whether a run that enters `level` joins the newest run there while that has room, as in
+    /// Dostoevsky's fluid tree: the level holds fewer runs than enter it.
     pub fn fills_runs(&self, level: usize, last_level: usize) -> bool {
         let allowed = u64::from(self.runs_allowed(level, last_level));
         level > 0 && allowed > 1 && allowed + 1 < self.ratio(level, last_level)
     }
 
-    /// The capacity of a level in bytes, where `buffer_bytes` is the size of the write buffer.
+    /// Returns the capacity of a level in bytes, for memtables of `buffer_bytes`.
     ///
-    /// Level 0 holds as many buffers as it gathers runs, level 1 [`Strategy::base_bytes`] or its
-    /// ratio times level 0, and each deeper level its ratio times its upper neighbour
-    /// (compaction paper §2).
+    /// Level 0 holds as many memtables as it gathers runs, level 1 [`Strategy::base_bytes`] or its
+    /// ratio times level 0, and each deeper level its ratio times the level above (compaction paper
+    /// §2).
     pub fn capacity_bytes(&self, level: usize, last_level: usize, buffer_bytes: u64) -> u64 {
         let level0 = buffer_bytes.saturating_mul(u64::from(self.level0_runs));
         let mut capacity = level0;
@@ -122,7 +122,7 @@ impl Strategy {
         capacity
     }
 
-    /// The four primitives in a word each, without their settings, for a line of a list.
+    /// Returns the four primitives in a word each, without their settings.
     pub fn words(&self) -> [String; 4] {
         let mut triggers: Vec<&str> = Vec::new();
         for trigger in self.triggers.values().iter().flatten() {
@@ -131,7 +131,7 @@ impl Strategy {
                 triggers.push(name);
             }
         }
-        // Earlier versions wrote a rule also where all of a level moves.
+        // Earlier versions wrote a rule even if all of a level moves.
         let chooses = self.granularity.values().iter().any(|one| one.tables().is_some());
         let movement = self.movement.values().last().map_or(&[][..], |rules| rules);
         let movement: Vec<String> = movement.iter().map(ToString::to_string).collect();
@@ -163,8 +163,8 @@ impl Strategy {
         triggers.any(|trigger| trigger.kind().info().looks_at_time)
     }
 
-    /// The age at which tombstones have to leave each level but for the last one where that is a
-    /// single run, in microseconds; see [`ttl_deadlines`]. `times` is what the trigger was given.
+    /// Returns the age at which tombstones must leave each level, except a last level of one run, in
+    /// microseconds; see [`ttl_deadlines`]. `times` is the argument of the trigger.
     pub fn tombstone_deadlines(&self, times: &PerLevel<u64>, last_level: usize) -> PerLevel<u64> {
         if times.values().len() > 1 {
             return times.clone();

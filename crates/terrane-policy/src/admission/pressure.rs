@@ -5,15 +5,15 @@ use std::fmt;
 use crate::design::{Bound, Design, FlushMode, Limit};
 use crate::shape::TreeShape;
 
-/// The slowest that a delayed writer is made, right before it would be stopped, in nanoseconds
-/// per byte: 4 MiB a second.
+/// The longest delay of a writer, right before it would be stopped, in nanoseconds per byte: 4 MiB a
+/// second.
 const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
-/// Runs beyond the limit at which writers wait wherever they are: more than buffers make that were
-/// full when the limit was reached.
+/// Runs beyond the limit at which writers stop even if their memtable has room. Flushes of memtables
+/// that were immutable when the limit was reached add fewer runs than this.
 const ON_THEIR_WAY_MAX: u32 = 4;
 
-/// What holds writers up.
+/// What stalls writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StallCause {
     /// Merging falls behind: level 0 holds too many runs.
@@ -22,9 +22,9 @@ pub enum StallCause {
     LevelRuns,
     /// Merging falls behind: all levels together hold too many runs.
     TotalRuns,
-    /// Flushing falls behind: too many full write buffers.
+    /// Flushing falls behind: too many immutable memtables.
     ImmutableMemtables,
-    /// The tree is out of shape, and its design has writers wait for that.
+    /// A compaction is due, and the design stalls writers until the tree is in shape.
     CompactionsDue,
 }
 
@@ -51,23 +51,23 @@ impl fmt::Display for StallCause {
     }
 }
 
-/// A cause with the number that was found and the limit that it met.
+/// A cause of stalls, with the measured number and the limits that it reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pressure {
-    /// What is behind.
+    /// The cause.
     pub cause: StallCause,
-    /// The level where it was found, unless it is about all of them.
+    /// The level that was measured; `None` if all levels together were.
     pub level: Option<usize>,
-    /// Runs or buffers found; 0 for [`StallCause::CompactionsDue`].
+    /// Runs or memtables counted; 0 for [`StallCause::CompactionsDue`].
     pub measured: u32,
-    /// Runs or buffers at which this answer starts.
+    /// Runs or memtables at which writers are delayed.
     pub threshold: u32,
-    /// Runs or buffers at which writers stop.
+    /// Runs or memtables at which writers stop.
     pub stop_at: u32,
-    /// In a level that holds one run when no merge is behind, how far its newest run fills it: from
-    /// one run to the next there is no other step. bLSM slows writers down by how far a level is
-    /// full again while what was in it is still on its way.
+    /// How far the newest run fills its level, in percent, for a level that holds one run when
+    /// merging keeps up. There the number of runs alone has no step between full speed and stop. bLSM
+    /// delays writers by how far a level has refilled while its previous run is still being merged.
     pub newest_percent: Option<u8>,
 }
 
@@ -83,7 +83,7 @@ impl Pressure {
         Self { cause, level, measured, threshold, stop_at, newest_percent: None }
     }
 
-    /// What ends it, in words: `level 0 holds fewer than 12 runs`.
+    /// Returns the condition that ends the stall, in words: `level 0 holds fewer than 12 runs`.
     pub fn until(&self) -> String {
         let Self { cause, level, threshold, .. } = self;
         let level = level.unwrap_or_default();
@@ -99,7 +99,7 @@ impl Pressure {
         }
     }
 
-    /// How near the tree is to its stop; 1 and more are at or beyond it.
+    /// How close the tree is to a stop; at 1 and above, writers stop.
     fn excess(&self) -> f64 {
         (f64::from(self.measured) + self.newest_part()) / f64::from(self.stop_at.max(1))
     }
@@ -108,10 +108,10 @@ impl Pressure {
         f64::from(self.newest_percent.unwrap_or(0)) / 100.0
     }
 
-    /// Whether writers that are to stop do so at once, also if there is room in memory: where the
-    /// tree has to be in shape at every write, and where flushes that were asked for have made more
-    /// runs than were on their way. Else they go on until their memtable is full: to have them wait
-    /// earlier would only add to how long they wait (performance-stability, Theorem 1).
+    /// Whether a stop takes effect at once, even if the memtable has room. It does if the design
+    /// demands a tree in shape at every write, or if requested flushes have added more runs than were
+    /// pending. Otherwise writers continue until their memtable is full: stopping them earlier would
+    /// only lengthen their stalls (performance-stability, Theorem 1).
     pub fn stops_at_once(&self) -> bool {
         match self.cause {
             StallCause::CompactionsDue => true,
@@ -122,13 +122,13 @@ impl Pressure {
         }
     }
 
-    /// By how much a writer is slowed down, in nanoseconds for each byte that it writes.
+    /// Returns the delay of a writer, in nanoseconds per byte that it writes.
     pub fn delay_nanos_per_byte(&self) -> f64 {
         let strength = self.strength();
         strength * strength * SLOWEST_NANOS_PER_BYTE
     }
 
-    /// How far the tree is from its first delay (0) to its stop (1).
+    /// How far the tree is between its first delay (0) and its stop (1).
     pub fn strength(&self) -> f64 {
         let span = f64::from(self.stop_at.saturating_sub(self.threshold));
         let steps = f64::from(self.measured.saturating_sub(self.threshold));
@@ -158,7 +158,7 @@ impl fmt::Display for Pressure {
     }
 }
 
-/// The runs that the limit of a design counts: of several levels those of the fullest.
+/// The runs that the limit of a design counts; for limits by level, those of the fullest level.
 pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     let limits = &design.constraint;
     match limits.limit {
@@ -188,8 +188,8 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     }
 }
 
-/// Those of level 0, but for what a size-tiered policy lets rest: of that there is ever more. Where
-/// flushes are merged a run counts for as many as it holds buffers.
+/// Counts the runs of level 0, except runs that a size-tiered policy will not merge again, because
+/// their number only grows. With merging flushes, a run counts as the memtables that it holds.
 fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
     let runs = &shape.level(0).runs;
     if let Some(policy) = design.strategy.size_tiered() {
@@ -204,14 +204,14 @@ fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
     }
 }
 
-/// The most runs that a level has when no merge is behind: those at which it acts, or the one that
-/// it is.
+/// The most runs that a level has while merging keeps up: the number at which it acts, or one for a
+/// single-run level.
 fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
     let allowed = design.strategy.runs_allowed(level, last_level);
     if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }
 }
 
-/// A level other than the first may be at its bound: what writers add goes to the first.
+/// Levels below level 0 may be at their bound, because writers add runs to level 0 only.
 fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pressure {
     let last = shape.last_level();
     let expected = expected_runs(design, level, last);
@@ -232,7 +232,7 @@ fn local(shape: &TreeShape, design: &Design, level: usize, bound: Bound) -> Pres
     pressure
 }
 
-/// Writers are delayed from half-way between what is expected and what is too much.
+/// Writers are delayed from half-way between the expected number of runs and the limit.
 fn bounded(
     cause: StallCause,
     level: Option<usize>,

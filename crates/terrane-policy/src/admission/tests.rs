@@ -20,7 +20,7 @@ fn writers_slow_down_before_they_stop() {
 }
 
 #[test]
-fn writers_wait_for_every_compaction_where_they_are_told_to() {
+fn writers_stop_for_every_due_compaction_with_stall_full() {
     let mut design: Design = "tiering T=3; stall=full".parse().unwrap();
     assert_eq!(admit(&with_runs(2), 0, &design), Admission::Proceed);
     let Admission::Stop(pressure) = admit(&with_runs(3), 0, &design) else { panic!() };
@@ -39,7 +39,7 @@ fn verdict(runs: u64, settings: &str) -> &'static str {
 }
 
 #[test]
-fn the_interaction_says_what_becomes_of_too_many_runs() {
+fn the_violation_decides_what_happens_at_too_many_runs() {
     let at = |runs, violation| verdict(runs, &format!("delay=4; stop=6; violation={violation}"));
     assert_eq!([3, 5, 6].map(|runs| at(runs, "slow-down")), ["proceed", "delay", "stop"]);
     assert_eq!([3, 5, 6].map(|runs| at(runs, "stop")), ["proceed", "proceed", "stop"]);
@@ -47,8 +47,8 @@ fn the_interaction_says_what_becomes_of_too_many_runs() {
 }
 
 #[test]
-fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
-    // Three runs gather in level 0: twice as many are too many.
+fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
+    // Three runs gather in level 0: the bound is twice as many.
     assert_eq!(
         [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x)")),
         ["proceed", "delay", "stop"]
@@ -57,7 +57,7 @@ fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
         [8, 9].map(|runs| verdict(runs, "limit=global(9); violation=stop")),
         ["proceed", "stop"]
     );
-    // One level of one run, and the flush that comes in: two levels, four runs.
+    // One run in level 1, plus the incoming flush: two levels, four runs.
     let design: Design = "leveling L0=1; limit=global; violation=stop".parse().unwrap();
     let tree = |level0: u64| {
         let runs: String =
@@ -68,7 +68,7 @@ fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
     let Admission::Stop(pressure) = admit(&tree(2), 0, &design) else { panic!() };
     assert_eq!(pressure.to_string(), "total-runs: 4 (delay at 4, stop at 4)");
     let local: Design = "leveling L0=1; limit=local".parse().unwrap();
-    // Two runs in level 1 are at the bound of each level, and one in level 0 leaves room.
+    // Two runs in level 1 are at the bound of that level, and one run in level 0 is below its bound.
     assert!(!matches!(admit(&tree(1), 0, &local), Admission::Stop(_)));
     let Admission::Stop(pressure) = admit(&tree(2), 0, &local) else { panic!() };
     assert_eq!((pressure.cause, pressure.level), (StallCause::LevelRuns, Some(0)));
@@ -76,7 +76,7 @@ fn bounds_are_multiples_of_what_a_design_has_or_numbers() {
 
 #[test]
 fn writers_slow_down_as_a_level_of_one_run_fills_again() {
-    // What is in level 1 is on its way to level 2, and the next run has come so far.
+    // Run 2 of level 1 is being merged into level 2 while run 3 fills up.
     let design: Design =
         "leveling L0=1 T=10; granularity=level; base=100B; limit=local(2x)".parse().unwrap();
     let with = |newest: u64| {
@@ -98,7 +98,7 @@ fn writers_slow_down_as_a_level_of_one_run_fills_again() {
 }
 
 #[test]
-fn full_buffers_stop_writers_whatever_the_shape() {
+fn immutable_memtables_stop_writers_whatever_the_shape() {
     let answer = admit(&TreeShape::default(), 2, &design());
     let Admission::Stop(pressure) = answer else { panic!("{answer:?}") };
     assert_eq!(pressure.to_string(), "immutable-memtables: 2 (delay at 2, stop at 2)");

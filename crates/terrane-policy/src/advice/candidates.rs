@@ -1,8 +1,8 @@
-//! What is tried: the catalogue on given sizes, and designs near a good one.
+//! The candidates: the catalogue with given sizes, and neighbours of a good design.
 //!
-//! Sizes, memtable and filter memory are what the user has; strategies are what is compared. So
-//! every candidate has the buffer, tables, blocks, memtable and compression of the design at hand,
-//! and as many filter bits a key on average, however it shares them out.
+//! Sizes, memtable and filter memory are given by the user, and only strategies are compared. So
+//! every candidate has the buffer, table and block size, memtable and compression of the base design,
+//! and the same average number of filter bits per key, however it allocates them.
 
 use crate::catalogue;
 use crate::design::{Design, FilterAllocation, PerLevel};
@@ -10,16 +10,16 @@ use crate::strategy::{Eagerness, Granularity, Growth, Movement, RunLimit, Runs, 
 
 use super::words::brief;
 
-/// Size ratios that are tried.
+/// Size ratios to try.
 const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-/// Runs of level 0 that are tried where they are not the ratio.
+/// Numbers of level 0 runs to try, other than the size ratio.
 const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
 
-/// Sizes of level 1 that are tried, in buffers.
+/// Capacities of level 1 to try, in buffers.
 const BASE_BUFFERS: [u64; 3] = [4, 10, 40];
 
-/// The designs of the catalogue with the sizes of `base`, each once, with its name.
+/// Returns each design of the catalogue once, with its name and with the sizes of `base`.
 pub fn catalogue_on(base: &Design, filter_bits: f64) -> Vec<(String, Design)> {
     let mut found: Vec<(String, Design)> = Vec::new();
     for entry in catalogue::ALL {
@@ -50,7 +50,7 @@ fn on_sizes(design: &Design, base: &Design, filter_bits: f64) -> Design {
     made
 }
 
-/// Designs that differ from one in a single choice, with their texts.
+/// Returns the designs that differ from `design` in a single choice, with their texts.
 pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
     let mut found = Vec::new();
     let mut add = |change: &dyn Fn(&mut Design)| {
@@ -95,7 +95,7 @@ pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
     found
 }
 
-/// The neighbours of a value in a list, and the one in it that is closest.
+/// The entry of a list that is closest to a value, and its neighbours.
 fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
     let at = values.partition_point(|one| *one < value);
     let from = at.saturating_sub(1);
@@ -117,14 +117,14 @@ fn layouts() -> Vec<Eagerness> {
 }
 
 fn set_ratio(strategy: &mut Strategy, ratio: u32) {
-    // Level 0 of a tree that gathers runs is as wide as the rest.
+    // In a tree that gathers runs, level 0 is as wide as the other levels.
     if strategy.eagerness.gathers() && strategy.level0_runs == strategy.size_ratio {
         strategy.level0_runs = ratio;
     }
     strategy.size_ratio = ratio;
 }
 
-/// Another layout with what is usual for it: level 0, granularity and no capacity of its own.
+/// Changes the layout, and with it level 0, granularity and base capacity to the layout's defaults.
 fn set_eagerness(design: &mut Design, eagerness: Eagerness) {
     let ratio = design.strategy.size_ratio;
     let mut usual = Strategy::new(eagerness);

@@ -1,20 +1,20 @@
-//! What a design costs under a workload, and the time that an operation takes by that.
+//! What a design costs under a workload, and how long operations take at these costs.
 //!
-//! The model is that of the papers that compare designs by input and output: a write costs the bytes
-//! that it makes the tree read and write, in sequence; a lookup the blocks that it looks into, at
-//! random; a range a block of each run, and then its entries. Processor time stands beside each,
-//! so that a tree that is in memory is not free.
+//! The model follows the papers that compare designs by I/O: a write costs the sequential bytes that
+//! it makes the tree read and write; a lookup the random blocks that it reads; a range scan a block
+//! per run and then its entries. Each also has a processor time, so that a tree in memory is not
+//! free.
 
 use crate::design::Design;
 
-/// What there is to be done, as parts of all operations that add up to one.
+/// The operations of a workload, as fractions of all operations that add up to one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shares {
     /// Puts and deletes.
     pub writes: f64,
-    /// Lookups of keys that are there.
+    /// Lookups of existing keys.
     pub found: f64,
-    /// Lookups of keys that are not.
+    /// Lookups of missing keys.
     pub missing: f64,
     /// Scans.
     pub scans: f64,
@@ -25,55 +25,55 @@ pub struct Shares {
 /// What a design costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// Bytes written to tables, for each byte that the user writes: write amplification.
+    /// Bytes written to tables per byte that the user writes: write amplification.
     pub written: f64,
-    /// Bytes that compactions read, for each byte that the user writes.
+    /// Bytes that compactions read per byte that the user writes.
     pub merged: f64,
-    /// Data blocks that a lookup of a key that is there looks into.
+    /// Data blocks that a lookup of an existing key reads.
     pub found_blocks: f64,
-    /// Data blocks that a lookup of a key that is not there looks into.
+    /// Data blocks that a lookup of a missing key reads.
     pub missing_blocks: f64,
-    /// Sorted runs, each of which a scan has to ask.
+    /// Sorted runs, each of which a scan reads.
     pub runs: f64,
-    /// Bytes of tables for each byte of valid data.
+    /// Bytes of tables per byte of live data.
     pub space: f64,
-    /// The part of the time for which writers are held up at the rate asked for; `None` if that
-    /// was not looked at.
+    /// The fraction of time for which writers are stalled at the requested rate; `None` if it was
+    /// not measured.
     pub stalled: Option<f64>,
-    /// The latency that 99 % of writes do not exceed at that rate, in seconds.
+    /// The 99th percentile of write latency at that rate, in seconds.
     pub p99_seconds: Option<f64>,
 }
 
-/// What things take, in seconds.
+/// The price of each step of an operation, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
     /// A write into log and memtable.
     pub write: f64,
-    /// An entry of a flush or a merge, by processor time.
+    /// Processor time of an entry in a flush or a merge.
     pub merge_entry: f64,
-    /// A byte that flushes and merges read or write.
+    /// A byte that a flush or a merge reads or writes.
     pub byte: f64,
-    /// A data block that a lookup reads, hits of caches averaged in.
+    /// A data block that a lookup reads, averaged over cache hits and misses.
     pub block: f64,
-    /// A run that a lookup asks: its range and its filter.
+    /// A run that a lookup checks: its range and its filter.
     pub run: f64,
     /// An entry of a scan.
     pub scan_entry: f64,
 }
 
-/// The time that operations take, in seconds.
+/// The time of operations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// A write, with its part of all flushes and merges.
+    /// A write, with its share of all flushes and merges.
     pub write: f64,
-    /// A lookup, of a key that is there or not as the workload has them.
+    /// A lookup, averaged over existing and missing keys as in the workload.
     pub lookup: f64,
     /// A scan.
     pub scan: f64,
 }
 
 impl Shares {
-    /// Parts of one; `None` if there is nothing.
+    /// Fractions of the total; `None` if the total is zero.
     pub fn new([writes, found, missing, scans]: [f64; 4], scan_entries: f64) -> Option<Self> {
         let sum = writes + found + missing + scans;
         let part = |share: f64| share / sum;
@@ -93,8 +93,8 @@ impl Shares {
 }
 
 impl Costs {
-    /// Data blocks of a lookup, of keys that are there or not in the proportion of the workload;
-    /// of those that are there where it has no lookups.
+    /// Data blocks of a lookup, averaged over existing and missing keys as in the workload; those of
+    /// existing keys if the workload has no lookups.
     pub fn lookup_blocks(&self, shares: &Shares) -> f64 {
         let lookups = shares.lookups();
         if lookups <= 0.0 {
@@ -103,10 +103,10 @@ impl Costs {
         (shares.found * self.found_blocks + shares.missing * self.missing_blocks) / lookups
     }
 
-    /// What reading costs in a tree of levels with so many runs and bytes each: the data blocks of a
-    /// lookup of a key that is there and of one that is not, and runs.
+    /// What reads cost in a tree whose levels have these numbers of runs and bytes: the data blocks
+    /// of a lookup of an existing and of a missing key, and runs.
     ///
-    /// A key that is there is where the bytes are, and a lookup asks every newer run before.
+    /// An existing key is found in proportion to bytes, after a lookup checked every newer run.
     pub fn of_levels(design: &Design, levels: &[(f64, f64)]) -> (f64, f64, f64) {
         let last = levels.iter().rposition(|(_, bytes)| *bytes > 0.0).unwrap_or(0);
         let total: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
@@ -114,7 +114,7 @@ impl Costs {
         for (level, &(count, bytes)) in levels.iter().enumerate() {
             let bits = design.filter_bits_at(level, last);
             let rate = crate::allocation::false_positive_rate(bits).min(1.0);
-            // Half of the other runs of its own level are newer.
+            // On average, half of the other runs of its own level are newer.
             let newer = above + (count - 1.0).max(0.0) / 2.0 * rate;
             found += bytes / total.max(1.0) * newer;
             above += count * rate;
@@ -125,12 +125,12 @@ impl Costs {
 }
 
 impl Times {
-    /// What costs come to.
+    /// Returns how long operations take at these costs and prices.
     pub fn of(costs: &Costs, shares: &Shares, record_bytes: f64, prices: &Prices) -> Self {
         let moved = record_bytes * (costs.written + costs.merged);
         let write = prices.write + prices.merge_entry * (1.0 + costs.merged) + prices.byte * moved;
         let lookup = prices.run * costs.runs + prices.block * costs.lookup_blocks(shares);
-        // What is out of date is passed over, and each run is opened at a block of its own.
+        // A scan skips obsolete entries, and opens each run at a block of its own.
         let scan = (prices.run + prices.block) * costs.runs
             + prices.scan_entry * shares.scan_entries * costs.space;
         Self { write, lookup, scan }

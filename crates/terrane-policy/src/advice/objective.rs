@@ -1,4 +1,4 @@
-//! What counts how much, and what must not be exceeded.
+//! Weights of the costs, and limits on them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::costs::{Costs, Shares, Times};
 use crate::error::ParseError;
 
-/// How much each thing counts; 1 is what it takes.
+/// The weight of each cost; 1 counts the time as it is.
 ///
 /// The text form names what differs from the default: `write=1,lookup=2,space=0.5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,38 +17,38 @@ pub struct Objective {
     pub lookup: f64,
     /// Time of scans.
     pub range: f64,
-    /// By what part all of it is taken to be longer where space is twice that of the data.
+    /// By which fraction all times are lengthened if space is twice that of the data.
     pub space: f64,
-    /// By what part it is where writers are held up all the time.
+    /// By which fraction they are lengthened if writers are stalled all the time.
     pub stall: f64,
 }
 
 impl Default for Objective {
-    /// Time, with a little for space and a lot for writers that wait.
+    /// Time, with a small weight for space and a large one for stalls.
     fn default() -> Self {
         Self { write: 1.0, lookup: 1.0, range: 1.0, space: 0.1, stall: 2.0 }
     }
 }
 
-/// What must not be exceeded.
+/// Limits on the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// Bytes written to tables for each byte of the user.
+    /// Bytes written to tables per byte of the user.
     pub written: Option<f64>,
-    /// Data blocks of a lookup.
+    /// Data blocks per lookup.
     pub lookup_blocks: Option<f64>,
     /// Sorted runs.
     pub runs: Option<f64>,
-    /// Bytes of tables for each byte of valid data.
+    /// Bytes of tables per byte of live data.
     pub space: Option<f64>,
-    /// The part of the time for which writers are held up.
+    /// The fraction of time for which writers are stalled.
     pub stalled: Option<f64>,
-    /// The 99th percentile of writes, in seconds.
+    /// The 99th percentile of write latency, in seconds.
     pub p99_seconds: Option<f64>,
 }
 
 impl Objective {
-    /// What an operation takes on average, in seconds, with what else counts.
+    /// Returns the weighted average time of an operation, in seconds.
     pub fn score(&self, costs: &Costs, shares: &Shares, times: &Times) -> f64 {
         let time = self.write * shares.writes * times.write
             + self.lookup * shares.lookups() * times.lookup
@@ -70,7 +70,7 @@ impl Objective {
 }
 
 impl Limits {
-    /// What costs exceed, each in words.
+    /// Lists the limits that the costs exceed, in words.
     pub fn exceeded(&self, costs: &Costs, shares: &Shares) -> Vec<String> {
         let all = [
             ("bytes written", self.written, Some(costs.written)),

@@ -44,7 +44,7 @@ fn the_workload_decides_which_of_two_designs_is_the_better_one() {
 }
 
 #[test]
-fn what_exceeds_a_limit_stands_behind_all_that_does_not() {
+fn candidates_over_a_limit_rank_behind_all_others() {
     let mut question = question([1.0, 0.0, 0.0, 0.0]);
     question.limits.space = Some(1.3);
     let wide = candidate("wide", Costs { written: 2.0, space: 1.9, ..COSTS });
@@ -64,7 +64,7 @@ fn the_order_of_candidates_makes_no_difference() {
 }
 
 #[test]
-fn differences_are_told_as_gains_for_losses() {
+fn differences_name_gains_and_losses() {
     let shares = question([0.5, 0.5, 0.0, 0.0]).shares;
     let other = Costs { written: 14.0, found_blocks: 0.69, runs: 9.0, ..COSTS };
     assert_eq!(
@@ -91,7 +91,7 @@ fn briefs_parse_to_the_designs_they_stand_for() {
 }
 
 #[test]
-fn all_that_is_tried_makes_sense_and_has_the_sizes_and_filter_memory_at_hand() {
+fn candidates_are_valid_and_keep_the_given_sizes_and_filter_memory() {
     let base: Design = "balanced; buffer=1MiB; table=512KiB; block=8KiB".parse().unwrap();
     let all = catalogue_on(&base, 7.0);
     assert!(all.len() > 30, "{}", all.len());

@@ -1,12 +1,12 @@
-//! Differences in words, and designs in few of them.
+//! Differences in words, and designs as short texts.
 
 use super::costs::{Costs, Shares};
 use crate::design::Design;
 
-/// A difference below this part is none.
+/// Differences below this fraction are not mentioned.
 const ALIKE: f64 = 0.05;
 
-/// The shortest text of settings that parses to a design.
+/// Returns the shortest text that parses to a design.
 pub fn brief(design: &Design) -> String {
     let name = design.strategy.eagerness.to_string();
     let settings = design.settings();
@@ -24,7 +24,7 @@ pub fn brief(design: &Design) -> String {
             kept.push((key, value));
         }
     }
-    // What stands in the first part comes before all that a semicolon ends.
+    // Settings of the first part come before those that a semicolon ends.
     let is_first = |key: &str| matches!(key, "T" | "L0" | "base");
     let mut text = name;
     for (key, value) in kept.iter().filter(|(key, _)| is_first(key)) {
@@ -36,8 +36,8 @@ pub fn brief(design: &Design) -> String {
     text
 }
 
-/// What one design's costs are beside those of another one, such as "31 % fewer blocks of a lookup,
-/// for 1.4× the bytes written"; only what the workload does is spoken of, and space.
+/// Describes how the costs of one design differ from those of another, such as "31 % fewer blocks per
+/// lookup, for 1.4× the bytes written". It mentions only space and the operations of the workload.
 pub fn difference(one: &Costs, other: &Costs, shares: &Shares) -> String {
     let (mut better, mut worse) = (Vec::new(), Vec::new());
     let mut compare = |counts: bool, fewer: &str, more: &str, one: f64, other: f64| {

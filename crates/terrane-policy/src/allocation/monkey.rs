@@ -1,39 +1,39 @@
 //! Monkey's allocation of filter memory (Monkey §4; Dostoevsky §4 for several runs a level).
 //!
-//! A lookup of a missing key costs the sum of the false positive rates of all runs. With `n` keys
-//! in a level of `r` runs, and rates of e^(−bits·ln²2), the sum is least for a given memory where
-//! the rate of a level is in proportion to n/r: deep levels have few bits, shallow ones many. Where
-//! that would be a rate above one, the level has no filter, and its memory goes to the others.
+//! A lookup of a missing key costs the sum of the false positive rates of all runs. With `n` keys in
+//! a level of `r` runs, and rates of e^(−bits·ln²2), the sum is minimal for a given amount of memory
+//! if the rate of each level is proportional to n/r: deep levels get few bits, shallow ones many. A
+//! level whose rate would exceed one gets no filter, and its memory goes to the other levels.
 
-/// A level, to share filter memory with.
+/// The load of a level, for the allocation of filter memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelLoad {
     /// Keys of the level, in any unit.
     pub keys: f64,
-    /// Runs that the level holds at most; each lookup asks all of them.
+    /// Runs that the level holds at most; each lookup checks all of them.
     pub runs: f64,
 }
 
-/// The most bits a key has: more is never worth it.
+/// The most bits per key; more never pay off.
 const BITS_MAX: f64 = 64.0;
 
-/// ln² 2: what one bit per key is worth.
+/// ln² 2: the exponent that one bit per key adds to the rate.
 const LN2_SQUARED: f64 = std::f64::consts::LN_2 * std::f64::consts::LN_2;
 
-/// The share of missing keys that a filter of so many bits per key lets through.
+/// Returns the fraction of missing keys that a filter with these bits per key lets through.
 pub fn false_positive_rate(bits_per_key: f64) -> f64 {
     (-bits_per_key * LN2_SQUARED).exp()
 }
 
-/// The bits per key of a filter that lets such a share of missing keys through.
+/// Returns the bits per key of a filter that lets this fraction of missing keys through.
 pub fn bits_for_rate(rate: f64) -> f64 {
     -rate.ln() / LN2_SQUARED
 }
 
-/// Bits per key for each level, that together are `average_bits` per key of all levels.
+/// Returns the bits per key for each level; weighted by keys, they average `average_bits`.
 pub fn filter_bits(average_bits: f64, levels: &[LevelLoad]) -> Vec<f64> {
     let mut bits = vec![0.0; levels.len()];
-    // Levels that take part; those whose rate would be above one leave, worst first.
+    // Levels that get a filter; those whose rate would exceed one are removed, worst first.
     let mut with: Vec<usize> =
         (0..levels.len()).filter(|&at| levels.get(at).is_some_and(|l| l.keys > 0.0)).collect();
     let total: f64 = levels.iter().map(|level| level.keys.max(0.0)).sum();

@@ -1,14 +1,13 @@
 //! Lethe's allocation of the delete persistence threshold (Lethe §4.1).
 
-/// The age at which a tombstone has to leave each level, so that it has gone through all of them
-/// within `threshold`: the times of levels grow with their capacities, d_i = T · d_(i−1), and add
-/// up to the threshold.
+/// Returns the age at which a tombstone has to leave each level, so that it passes through all levels
+/// within `threshold`. The time spent in a level grows with its capacity, d_i = T · d_(i−1), and the
+/// times add up to the threshold.
 ///
-/// `ratios` are those of levels 1, 2, … to the levels above, so that there is one more deadline
-/// than ratios. Ages are counted from the delete, not from when the table came into its level, so
-/// each deadline is the sum of the times of its level and all above. The artifact of the
-/// compaction paper compares the age with the time of the level alone, which acts sooner than
-/// needed.
+/// `ratios` are the size ratios of levels 1, 2, … to the level above, so there is one more deadline
+/// than ratios. Ages count from the delete, not from when the table entered its level, so each
+/// deadline is the sum of the times of its level and all levels above. The artifact of the compaction
+/// paper compares the age with the time of the level alone, and so acts earlier than necessary.
 pub fn ttl_deadlines(threshold: u64, ratios: &[u64]) -> Vec<u64> {
     let mut weights = vec![1.0f64];
     for &ratio in ratios {
@@ -23,7 +22,7 @@ pub fn ttl_deadlines(threshold: u64, ratios: &[u64]) -> Vec<u64> {
         .enumerate()
         .map(|(level, weight)| {
             sum += weight;
-            // The last one is exact, whatever was rounded.
+            // The last deadline is exact, whatever rounding did to the others.
             let share = if level + 1 == count { 1.0 } else { sum / total };
             if share >= 1.0 { threshold } else { ((threshold as f64 * share) as u64).max(1) }
         })

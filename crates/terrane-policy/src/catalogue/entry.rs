@@ -1,9 +1,9 @@
-//! What the catalogue says of a design.
+//! What the catalogue knows about a design.
 
 use crate::design::Design;
 use crate::strategy::Eagerness;
 
-/// A design with a name.
+/// A named design.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Entry {
@@ -15,14 +15,14 @@ pub struct Entry {
     pub source: &'static str,
     /// The design.
     pub design: fn() -> Design,
-    /// What Table 1 of the compaction paper says of the system, if it is one of those.
+    /// The system's row in Table 1 of the compaction paper, if it has one.
     pub row: Option<Row>,
-    /// What the real system does beyond its design here; empty if nothing is known to be missing.
+    /// What the real system does beyond its design here; empty if nothing is missing.
     pub beyond: &'static str,
 }
 
-/// A row of Table 1 of the compaction paper: every value of a primitive that a system is said to
-/// have, by the names of text forms and with spaces between. `none` is the table's N/A.
+/// A row of Table 1 of the compaction paper: for each primitive, all values that the paper lists for
+/// the system, as in text forms, separated by spaces. `none` is the table's N/A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
@@ -36,7 +36,7 @@ pub struct Row {
     pub movement: &'static str,
 }
 
-/// The design of a text that begins with an eagerness. A test parses all texts of the catalogue.
+/// Parses a text that begins with an eagerness. A test parses all texts of the catalogue.
 pub(super) fn plain(text: &str) -> Design {
     Design::plain(text).unwrap_or_else(|_| Design::new(Eagerness::Leveling))
 }

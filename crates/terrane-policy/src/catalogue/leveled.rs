@@ -1,7 +1,7 @@
-//! Systems of the compaction paper's Table 1 that level, all or most of their levels.
+//! Systems of the compaction paper's Table 1 that level all or most of their levels.
 //!
-//! Level 0 of LevelDB and of what comes from it is full by its number of files, deeper levels by
-//! their bytes: `trigger=run-count,level-saturation`.
+//! Level 0 of LevelDB and its descendants is full by its number of files, deeper levels by their
+//! bytes: `trigger=run-count,level-saturation`.
 
 use super::entry::{Entry, Row, plain};
 

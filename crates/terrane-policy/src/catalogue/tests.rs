@@ -1,4 +1,4 @@
-//! The catalogue against the paper's tables, which are in `testdata/tables.txt` as facts.
+//! Checks the catalogue against the paper's tables, which `testdata/tables.txt` holds as facts.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ fn set(words: &str) -> BTreeSet<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The primitives of a strategy as sets of names: triggers of level 1, as level 0 of many systems
-/// is full by its number of files.
+/// The primitives of a strategy as sets of names. Triggers are those of level 1, because level 0 of
+/// many systems is full by its number of files.
 fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
     let triggers = strategy.triggers.at(1).iter().map(|trigger| trigger.kind().to_string());
     let granularity = strategy.granularity.at(1).to_string();
@@ -38,7 +38,7 @@ fn primitives(strategy: &Strategy) -> [BTreeSet<String>; 4] {
 }
 
 #[test]
-fn names_are_unique_and_the_default_is_there() {
+fn names_are_unique_and_the_default_exists() {
     let names: BTreeSet<&str> = ALL.iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), ALL.len());
     assert!(find(DEFAULT).is_some());
@@ -54,7 +54,7 @@ fn all_designs_are_valid_and_print_as_they_parse() {
     }
 }
 
-/// A text that does not parse would be leveling without a word, see [`plain`].
+/// [`plain`] silently turns a text that does not parse into leveling.
 #[test]
 fn texts_of_the_catalogue_parse() {
     let fallback = Design::new(Eagerness::Leveling);
@@ -64,7 +64,7 @@ fn texts_of_the_catalogue_parse() {
 }
 
 #[test]
-fn strategies_of_table_2_are_as_printed() {
+fn strategies_of_table_2_match_the_paper() {
     let rows = table(2);
     assert_eq!(rows.len(), 9);
     for row in rows {
@@ -73,7 +73,7 @@ fn strategies_of_table_2_are_as_printed() {
         let found = primitives(&strategy);
         let printed = [eagerness, triggers, granularity, movement].map(set);
         assert_eq!(found, printed, "{name}");
-        // Precedence is that of the list.
+        // The order of the list is the precedence.
         let rules: Vec<String> = strategy.movement.at(1).iter().map(ToString::to_string).collect();
         let words: Vec<&str> = movement.split_whitespace().filter(|word| *word != "none").collect();
         assert_eq!(rules, words, "{name}");

@@ -1,4 +1,4 @@
-//! Systems of the compaction paper's Table 1 that tier, all or most of their levels.
+//! Systems of the compaction paper's Table 1 that tier all or most of their levels.
 
 use super::entry::{Entry, Row, plain};
 
@@ -8,8 +8,8 @@ const RUNS: Row =
 const ROCKSDB_ROW: Row = Row { triggers: "run-count space-amplification file-staleness", ..RUNS };
 const CASSANDRA_ROW: Row = Row { triggers: "run-count file-staleness tombstone-ttl", ..RUNS };
 
-/// Of Dostoevsky and what follows it: saturation and whole levels where a level is one run, the
-/// number of runs and sorted runs where it gathers them.
+/// Triggers and granularity of Dostoevsky and its successors: saturation and whole levels for a
+/// single-run level, the number of runs and whole runs for levels that gather runs.
 const LAZY_ROW: Row = Row {
     eagerness: "lazy-leveling",
     triggers: "level-saturation run-count",
@@ -21,7 +21,7 @@ const ROCKSDB: &str = "tiering T=4 L0=4; granularity=run; movement=none; buffer=
 
 const CASSANDRA: &str = "tiering T=4 L0=4; trigger=tombstone-ttl(10d)+file-staleness(30d)+run-count; granularity=run; movement=none; buffer=64MiB; table=160MiB; filter=1%; delay=32; stop=64";
 
-/// All runs are one list; writers stop at its limit and not before (performance-stability §5.1.2).
+/// All runs form one list; writers stop at its limit and not earlier (performance-stability §5.1.2).
 const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buffer=128MiB; filter=9.6; buffers=2; violation=stop";
 
 pub(super) const ALL: &[Entry] = &[

@@ -1,21 +1,21 @@
-//! The CS 265 tree's own models, as orders of growth in input and output operations.
+//! The CS 265 tree's own models, as orders of growth in I/O operations.
 //!
-//! A tree of n pages' worth of entries, a buffer of b pages, fanout f: its depth is
-//! d = log_f(n/b). A page holds p/e entries. Constants are left out, as they are by Dent: figures of
-//! one tree say how it grows, and of two how they differ.
+//! A tree of n pages of entries, a buffer of b pages, fanout f: its depth is d = log_f(n/b). A page
+//! holds p/e entries. As in Dent, constants are left out: the numbers show how one tree grows and how
+//! two trees differ.
 
 /// A tree of the paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tree {
-    /// Entries that were written, in pages: n.
+    /// Pages of entries written: n.
     pub pages: f64,
     /// Pages of the buffer: b.
     pub buffer_pages: f64,
     /// Runs of a level that are merged into one of the next: f.
     pub fanout: f64,
-    /// The share of missing keys that a filter lets through: φ.
+    /// The fraction of missing keys that a filter lets through: φ.
     pub false_positive_rate: f64,
-    /// What reading a page costs over writing one: μ.
+    /// The cost of reading a page relative to writing one: μ.
     pub read_cost: f64,
 }
 
@@ -26,34 +26,34 @@ impl Tree {
         (flushes.ln() / self.fanout.max(2.0).ln()).max(1.0)
     }
 
-    /// An update, where levels gather runs: (1/b)(1 + μ) log_f(n/b) (§2.3.3).
+    /// An update of a tree whose levels gather runs: (1/b)(1 + μ) log_f(n/b) (§2.3.3).
     pub fn tiered_update(&self) -> f64 {
         (1.0 + self.read_cost) * self.depth() / self.buffer_pages
     }
 
-    /// An update, where every level is one run: each level is rewritten for all that come into it,
-    /// f times as often.
+    /// An update of a tree whose levels are one run each: each level is rewritten for every run that
+    /// comes into it, f times as often.
     pub fn leveled_update(&self) -> f64 {
         self.tiered_update() * self.fanout.min(self.pages / self.buffer_pages).max(1.0)
     }
 
-    /// A lookup, where levels gather runs: φ f log_f(n/b) (§2.4.1).
+    /// A lookup in a tree whose levels gather runs: φ f log_f(n/b) (§2.4.1).
     pub fn tiered_lookup(&self) -> f64 {
         self.false_positive_rate * self.fanout * self.depth()
     }
 
-    /// A lookup, where every level is one run: φ log_f(n/b).
+    /// A lookup in a tree whose levels are one run each: φ log_f(n/b).
     pub fn leveled_lookup(&self) -> f64 {
         self.false_positive_rate * self.depth()
     }
 
-    /// A range of Δ entries of `entry_bytes` in pages of `page_bytes`, where levels gather runs:
-    /// d f e Δ/p (§2.6.1). Each run has a page of it at least.
+    /// A range of Δ entries of `entry_bytes` in pages of `page_bytes`, in a tree whose levels gather
+    /// runs: d f e Δ/p (§2.6.1). Each run contributes at least one page.
     pub fn tiered_range(&self, entries: f64, entry_bytes: f64, page_bytes: f64) -> f64 {
         self.depth() * self.fanout * (entry_bytes * entries / page_bytes).max(1.0)
     }
 
-    /// A range, where every level is one run.
+    /// A range in a tree whose levels are one run each.
     pub fn leveled_range(&self, entries: f64, entry_bytes: f64, page_bytes: f64) -> f64 {
         self.tiered_range(entries, entry_bytes, page_bytes) / self.fanout
     }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_those_of_the_paper() {
+    fn costs_match_the_paper() {
         assert!(near(TREE.depth(), 3.0));
         assert!(near(TREE.tiered_update(), 2.0 * 3.0 / 1e3));
         assert!(near(TREE.tiered_lookup(), 0.01 * 10.0 * 3.0));
@@ -88,16 +88,16 @@ mod tests {
     fn a_fanout_as_large_as_the_data_makes_a_log_of_tiering_and_a_sorted_array_of_leveling() {
         let flushes = TREE.pages / TREE.buffer_pages;
         let tree = Tree { fanout: flushes, ..TREE };
-        // A log: every page is written once more, and every run looked into.
+        // A log: every page is written once more, and a lookup reads every run.
         assert!(near(tree.tiered_update(), (1.0 + tree.read_cost) / tree.buffer_pages));
         assert!(near(tree.tiered_lookup(), tree.false_positive_rate * flushes));
-        // A sorted array: each flush rewrites all of it, and there is one run to look into.
+        // A sorted array: each flush rewrites all of it, and a lookup reads one run.
         assert!(near(tree.leveled_update(), flushes * (1.0 + tree.read_cost) / tree.buffer_pages));
         assert!(near(tree.leveled_lookup(), tree.false_positive_rate));
     }
 
     #[test]
-    fn a_larger_fanout_makes_tiered_updates_cheaper_and_lookups_dearer() {
+    fn a_larger_fanout_makes_tiered_updates_cheaper_and_lookups_more_expensive() {
         for pair in [2.0, 4.0, 10.0, 100.0].windows(2) {
             let [less, more] = [pair[0], pair[1]].map(|fanout| Tree { fanout, ..TREE });
             assert!(more.tiered_update() < less.tiered_update());

@@ -1,14 +1,14 @@
-//! What a filter lets through.
+//! The false positive rate of this engine's filters.
 
-/// Bits of a line: a key sets and tests all of its bits within one cache line.
+/// Bits of a cache line: a key sets and tests all of its bits within one line.
 const LINE_BITS: f64 = 512.0;
 
-/// The share of missing keys that a filter of this engine lets through, with so many bits per key.
+/// Returns the fraction of missing keys that a filter of this engine lets through.
 ///
-/// Its bits are in lines of 512, and keys fall into lines by chance: the mean over lines of what a
-/// Bloom filter of their load lets through (Putze, Sanders, Singler 2007, §3). That is more than
-/// [`false_positive_rate`](crate::allocation::false_positive_rate), which allocations go by: 0.96
-/// in place of 0.82 of a hundred at ten bits.
+/// The filter consists of lines of 512 bits, and keys hash to lines at random. The rate is the mean
+/// over lines of the rate of a Bloom filter with the load of the line (Putze, Sanders, Singler 2007,
+/// §3). It exceeds [`false_positive_rate`](crate::allocation::false_positive_rate), on which
+/// allocations are based: 0.96 % instead of 0.82 % at ten bits.
 pub fn blocked_false_positive_rate(bits_per_key: f64) -> f64 {
     if bits_per_key <= 0.0 || bits_per_key.is_nan() {
         return 1.0;
@@ -16,8 +16,8 @@ pub fn blocked_false_positive_rate(bits_per_key: f64) -> f64 {
     let probes = probes(bits_per_key);
     let keys = LINE_BITS / bits_per_key;
     let unset_by_one = (1.0 - 1.0 / LINE_BITS).powf(probes);
-    // The Poisson distribution of keys in a line, from term to term, with the logarithm of the
-    // first so that it does not vanish for loaded lines.
+    // The Poisson distribution of keys per line, term by term, with the logarithm of the first term
+    // so that it does not underflow for loaded lines.
     let (mut log_weight, mut unset, mut rate) = (-keys, 1.0, 0.0);
     let most = (keys + 12.0 * keys.sqrt() + 12.0).ceil() as u32;
     for count in 0..=most {
@@ -30,7 +30,7 @@ pub fn blocked_false_positive_rate(bits_per_key: f64) -> f64 {
     rate.clamp(0.0, 1.0)
 }
 
-/// How many bits a key sets: as the engine has it.
+/// The number of bits that a key sets, as in the engine.
 fn probes(bits_per_key: f64) -> f64 {
     let ideal = bits_per_key * std::f64::consts::LN_2;
     let crowded = if bits_per_key > 8.0 { ideal * 0.9 } else { ideal };
@@ -43,8 +43,8 @@ mod tests {
     use crate::allocation::false_positive_rate;
 
     #[test]
-    fn rates_are_above_those_of_one_large_filter_and_below_what_ours_are_held_to() {
-        // The right column is what the engine's own test of its filters allows.
+    fn rates_lie_between_one_large_filter_and_the_limit_of_the_engines_test() {
+        // The right column is the limit in the engine's own test of its filters.
         for (bits, most) in [(0.5, 0.87), (2.0, 0.40), (5.0, 0.10), (10.0, 0.0125), (16.0, 0.0015)]
         {
             let rate = blocked_false_positive_rate(bits);

@@ -1,75 +1,75 @@
-//! Level by level: what comes into a level, what it rewrites for that, and what stays in it.
+//! Level by level: the data that enters a level, the rewriting that it causes, and the data that stays.
 //!
-//! All data comes into level 0 in flushes. A level takes in what the level above gives up at once,
-//! its *chunk*. What it does with it:
+//! All data enters level 0 in flushes. A level receives data from the level above in *chunks*, the
+//! amount that the level above gives up at once. Depending on the level:
 //!
-//! - One run, and whole levels move: the chunk is merged with what is there, until that is too much
-//!   and all of it leaves; n chunks of a bytes are written a·(1 + 2 + … + n) in all, less the first
-//!   one, which finds nothing and moves if it is a single run itself.
-//! - One run, and files move: the level stays full, and each byte that comes in has as many bytes of
-//!   it rewritten as the level is larger than what the chunk was cut from.
-//! - Several runs: a chunk is a run, written once, until there are too many.
-//! - Several runs that have room for more than one chunk (Dostoevsky's fluid tree): each as in the
-//!   first case.
+//! - One run, moved as a whole: the level merges each chunk with its contents until it exceeds its
+//!   capacity, and then gives up everything. n chunks of a bytes are written a·(1 + 2 + … + n) in all,
+//!   except for the first one, which finds an empty level and moves if it is a single run itself.
+//! - One run, moved file by file: the level stays full. Each incoming byte rewrites as many bytes as
+//!   the level is larger than the range from which the chunk was cut.
+//! - Several runs: a chunk becomes a run, written once, until there are too many runs.
+//! - Several runs with room for more than one chunk each (Dostoevsky's fluid tree): each run behaves
+//!   as in the first case.
 //!
-//! - Level 0 where flushes merge: one run, to which each flush adds itself by writing all of it again,
-//!   until a flush would be too much, which is a second run then, and leaves with it.
+//! - Level 0 with merging flushes: one run. Each flush adds itself by rewriting the run, until the
+//!   result would be too large. The flush then becomes a second run and leaves with the first.
 //!
-//! The last level is the first one that need not give anything up.
+//! The last level is the first one that does not have to give anything up.
 
 use super::{Data, blocked_false_positive_rate};
 use crate::design::{Design, FlushMode};
 use crate::strategy::Scope;
 
-/// No tree is deeper.
+/// The deepest level that the model considers.
 const LEVELS_MAX: usize = 40;
 
 /// A level, on average over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelCosts {
-    /// Its number.
+    /// The number of the level.
     pub level: usize,
     /// Bytes that it holds.
     pub bytes: f64,
-    /// The most that it holds before it gives something up.
+    /// The most bytes that it holds before it gives up some.
     pub bytes_max: f64,
     /// Runs that it holds.
     pub runs: f64,
-    /// The most runs.
+    /// The most runs that it holds.
     pub runs_max: f64,
-    /// Bytes that came into it from the level above, or from the memtable.
+    /// Bytes that entered it from the level above, or from memtables.
     pub arrived_bytes: f64,
     /// Bytes that compactions wrote to it.
     pub written_bytes: f64,
-    /// The most that one compaction into it writes.
+    /// The most bytes that one compaction into it writes.
     pub merge_bytes_max: f64,
     /// Filter bits per key.
     pub filter_bits: f64,
-    /// The share of missing keys that one of its filters lets through.
+    /// The fraction of missing keys that one of its filters lets through.
     pub false_positive_rate: f64,
 }
 
 impl LevelCosts {
-    /// Blocks of it that are read in vain for a key that it does not have.
+    /// Blocks of the level that a lookup reads because of false positives.
     pub fn false_positives(&self) -> f64 {
         self.runs * self.false_positive_rate
     }
 }
 
-/// What a level gives up.
+/// The data that a level gives up at once.
 #[derive(Debug, Clone, Copy)]
 struct DataChunk {
-    /// All of it.
+    /// All bytes that ever pass through.
     arriving: f64,
-    /// Bytes that are spread over all keys at a time: what rewrites a whole run below.
+    /// Bytes spread over all keys at a time, which rewrite a whole run below.
     bytes: f64,
-    /// Whether it is given up file by file, from a level that stays full.
+    /// Whether a level that stays full gives it up file by file.
     is_partial: bool,
-    /// Whether it is one run, which moves where nothing is in its way.
+    /// Whether it is one run, which moves without a rewrite if it overlaps nothing.
     is_single: bool,
 }
 
-/// What a level is like, and what leaves it.
+/// The contents of a level, and the data that leaves it.
 struct LevelFlow {
     bytes: f64,
     bytes_max: f64,
@@ -80,14 +80,14 @@ struct LevelFlow {
     leaves: Option<DataChunk>,
 }
 
-/// The levels of a tree that all data was written to.
+/// The levels of a tree after all data was written.
 pub(super) fn levels(design: &Design, data: &Data) -> Vec<LevelCosts> {
     let depths = (0..=LEVELS_MAX).map(|last| attempt(design, data, last));
     let Some((mut levels, _)) = depths.into_iter().find(|(_, overflows)| !overflows) else {
         return Vec::new();
     };
     let last = levels.len() - 1;
-    // A level may have had other rules while it was the last one.
+    // A level may have had other rules while it was the last level.
     let changes = |level: usize| {
         let strategy = &design.strategy;
         strategy.runs_allowed(level, level) != strategy.runs_allowed(level, last)
@@ -106,7 +106,7 @@ pub(super) fn levels(design: &Design, data: &Data) -> Vec<LevelCosts> {
     levels
 }
 
-/// Bytes written to each level, summed up from depth to depth of the tree as it grew.
+/// Bytes written to each level, added up from depth to depth as the tree grew.
 fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
     let mut written = vec![0.0; deepest + 1];
     let mut begun = 0.0;
@@ -114,7 +114,7 @@ fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
         let is_deepest = last == deepest;
         let ended = if is_deepest { data.records } else { most_records(design, data, last, begun) };
         let at = |records: f64| attempt(design, &Data { records, ..*data }, last).0;
-        // Before, the tree may have reached fewer levels.
+        // Before that, the tree may have had fewer levels.
         for (sum, level) in written.iter_mut().zip(at(ended)) {
             *sum += level.written_bytes;
         }
@@ -126,7 +126,7 @@ fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
     written.iter().map(|bytes| bytes.max(0.0)).collect()
 }
 
-/// How many records fit a tree of this depth, which has held `least` of them.
+/// The number of records that fit a tree of this depth; at least `least`, which it held before.
 fn most_records(design: &Design, data: &Data, last: usize, least: f64) -> f64 {
     let (mut fits, mut overflows) = (least, data.records);
     for _ in 0..60 {
@@ -140,8 +140,8 @@ fn most_records(design: &Design, data: &Data, last: usize, least: f64) -> f64 {
     fits
 }
 
-/// The levels of a tree whose last level is `last`, without filters, and whether that holds too
-/// much.
+/// The levels of a tree whose last level is `last`, without filters, and whether the last level
+/// overflows.
 fn attempt(design: &Design, data: &Data, last: usize) -> (Vec<LevelCosts>, bool) {
     let stored = data.stored_bytes(design);
     let all = data.records * stored;
@@ -185,7 +185,7 @@ impl LevelModel<'_> {
         self.design.capacity_bytes(self.level, self.last) as f64
     }
 
-    /// Whether the level acts by its size where it gathers runs.
+    /// Whether the level acts by its size although it gathers runs.
     fn goes_by_size(&self) -> bool {
         !self
             .design
@@ -221,11 +221,11 @@ impl LevelModel<'_> {
         gathered(from, if self.goes_by_size() { by_size } else { allowed + 1.0 })
     }
 
-    /// One run, which files leave one by one.
+    /// One run that gives up single files.
     fn one_full_run(&self, from: DataChunk, room: f64) -> LevelFlow {
         let stays = from.arriving.min(room);
         let spread = from.bytes.max(1.0);
-        // As it grows, half of it is in the way on average.
+        // While it grows, an incoming byte meets half of it on average.
         let growing = if from.is_partial {
             stays * (1.0 + stays / spread / 2.0)
         } else {
@@ -252,19 +252,19 @@ impl LevelModel<'_> {
     }
 }
 
-/// What need not be written of what comes into an empty place: the first chunk moves.
+/// Bytes that need not be rewritten because the first chunk moves into an empty level.
 fn moved(from: DataChunk, room: f64) -> f64 {
     let is_moved = from.is_single && !from.is_partial;
     if is_moved { from.bytes.min(room).min(from.arriving) } else { 0.0 }
 }
 
-/// Bytes written where chunks are merged into one run until that has `room`.
+/// Bytes written while chunks are merged into one run until it holds `bytes`.
 fn merged(from: DataChunk, bytes: f64) -> f64 {
     let chunks = bytes / from.bytes.max(1.0);
     (bytes * (chunks + 1.0) / 2.0 - moved(from, bytes)).max(0.0)
 }
 
-/// One run, all of which leaves when it has grown beyond its room.
+/// One run that gives up everything when it exceeds its capacity.
 fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     let whole = ((room / from.bytes).floor() + 1.0).max(1.0) * from.bytes;
     if from.arriving <= room {
@@ -297,11 +297,11 @@ fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     }
 }
 
-/// One run that flushes merge with as long as it has room, and one more when it has not.
+/// One run that flushes merge with while it has room, and a second one when it has none.
 fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
     let all = (fit + 1.0) * from.bytes;
-    // Beside its own bytes, which count as flushed, each of `chunks` writes those before it.
+    // Apart from its own bytes, which count as flushed, each chunk rewrites those before it.
     let rewritten = |chunks: f64| from.bytes * (chunks * (chunks - 1.0) / 2.0).max(0.0);
     if from.arriving < all {
         let chunks = from.arriving / from.bytes;
@@ -332,7 +332,7 @@ fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     }
 }
 
-/// Runs, a chunk each, all of which leave when there are `most`.
+/// Runs of a chunk each, all of which leave when there are `most`.
 fn gathered(from: DataChunk, most: f64) -> LevelFlow {
     let written = if from.is_single { 0.0 } else { from.arriving };
     let all = most * from.bytes;

@@ -1,5 +1,5 @@
-//! The component constraint of a tree as a value: which runs count, how many are too many, and what
-//! then happens to writers (performance-stability §4.1, §5.1.1, §5.1.2).
+//! The component constraint of a tree as a value: which runs count, how many are too many, and how
+//! writers are held back then (performance-stability §4.1, §5.1.1, §5.1.2).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,8 @@ use std::str::FromStr;
 use crate::error::ParseError;
 use crate::text::call;
 
-/// A number of runs that is never reached: level 0 may grow perpetually, as that of a system that
-/// puts writes before compactions (compaction paper §3.1.2).
+/// A number of runs that is never reached: level 0 may grow without bound, as in systems that give
+/// writes precedence over compactions (compaction paper §3.1.2).
 pub const NEVER: u32 = u32::MAX;
 
 /// The limits of a tree.
@@ -19,28 +19,28 @@ pub struct Constraint {
     pub limit: Limit,
     /// What happens to writers when there are too many.
     pub violation: Violation,
-    /// Runs in level 0 from which on writers are delayed, more with each further run; with
+    /// Runs in level 0 at which writers begin to be delayed, more with each further run; with
     /// [`Limit::Level0`].
     pub delay_runs: u32,
-    /// Runs in level 0 at which writers wait; with [`Limit::Level0`].
+    /// Runs in level 0 at which writers stop; with [`Limit::Level0`].
     pub stop_runs: u32,
-    /// Full write buffers, waiting to be flushed, at which writers wait.
+    /// Immutable memtables at which writers stop.
     pub stop_buffers: u32,
-    /// What else writers wait for.
+    /// Whether writers also wait for due compactions.
     pub stall: Stall,
-    /// The most operations that writers may write in a second, whatever the tree could take
+    /// The most operations per second that writers are allowed, even if the tree could take more
     /// (performance-stability §5.2.3, "Limit").
     pub max_rate: Option<u32>,
 }
 
-/// What else writers wait for.
+/// What writers wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stall {
-    /// Only runs and buffers, as production systems do.
+    /// Only for runs and memtables, as in production systems.
     Runs,
-    /// Every compaction that the shape of the tree asks for: the compaction paper puts compactions
-    /// before writes, so that no measurement sees a tree out of shape (§4.1).
+    /// Also for every compaction that the shape of the tree makes due: the compaction paper gives
+    /// compactions precedence over writes, so that no measurement sees a tree out of shape (§4.1).
     Full,
 }
 
@@ -65,15 +65,15 @@ impl FromStr for Stall {
     }
 }
 
-/// Which runs are counted, and against what: the component constraint.
+/// Which runs are counted, and against which bound: the component constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Those of level 0, against numbers of their own, as LevelDB and RocksDB do.
+    /// The runs of level 0, against numbers of their own, as in LevelDB and RocksDB.
     Level0,
-    /// Those of each level by itself, as bLSM does.
+    /// The runs of each level separately, as in bLSM.
     Local(Bound),
-    /// Those of all levels together.
+    /// The runs of all levels together.
     Global(Bound),
 }
 
@@ -81,15 +81,15 @@ pub enum Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bound {
-    /// So many times as many as the design has at most when no merge is behind. The paper's bound
-    /// is 2: 2L runs for leveling, 2TL for tiering.
+    /// A multiple of the most runs that the design has while merging keeps up. The paper's bound is
+    /// 2: 2L runs for leveling, 2TL for tiering.
     Times(u32),
     /// A number.
     Runs(u32),
 }
 
 impl Bound {
-    /// The bound in runs, where the design has `expected` at most.
+    /// Returns the bound in runs, if the design has at most `expected` while merging keeps up.
     pub fn runs(self, expected: u32) -> u32 {
         match self {
             Self::Times(factor) => expected.saturating_mul(factor),
@@ -102,11 +102,11 @@ impl Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {
-    /// They are slowed down more and more on the way there, and stopped at the end.
+    /// Writers are delayed more and more on the way to the limit, and stopped at it.
     SlowDown,
-    /// They go on as fast as they can until they are stopped (Theorem 1).
+    /// Writers proceed at full speed until they are stopped (Theorem 1).
     Stop,
-    /// Nothing: runs gather without bound.
+    /// Nothing: the number of runs is unbounded.
     None,
 }
 

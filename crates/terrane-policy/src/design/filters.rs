@@ -1,4 +1,4 @@
-//! How many filter bits each level has.
+//! The number of filter bits of each level.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use crate::allocation::{LevelLoad, bits_for_rate, filter_bits};
 use crate::error::ParseError;
 use crate::text::call;
 
-/// How filter bits come to levels.
+/// How filter bits are allocated to levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FilterAllocation {
-    /// Each level has the bits that are given for it.
+    /// Each level has the bits given for it.
     Given,
-    /// The bits given are an average, shared out so that a lookup of a missing key costs least
+    /// The given bits are an average, allocated so that a lookup of a missing key costs least
     /// (Monkey §4).
     Monkey,
 }
 
 impl FilterAllocation {
-    /// Parses `10`, `20,10,5` or `monkey(10)`; for bits a share of missing keys that pass may be
-    /// given, as in `1%`.
+    /// Parses `10`, `20,10,5` or `monkey(10)`; a false positive rate such as `1%` may stand for the
+    /// bits.
     pub(super) fn parse(text: &str) -> Result<(PerLevel<f64>, Self), ParseError> {
         match call(text)? {
             ("monkey", Some(bits)) => {
@@ -38,8 +38,8 @@ impl FilterAllocation {
     }
 }
 
-/// A share of missing keys, such as `1%`, as the bits per key that let no more of them pass; what is
-/// not a share as it is.
+/// Converts a false positive rate such as `1%` to the bits per key that keep it; returns any other
+/// text as it is.
 fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
     let Some(percent) = text.strip_suffix('%') else { return Ok(text.into()) };
     let percent: f64 = percent.trim().parse().unwrap_or(f64::NAN);
@@ -50,14 +50,14 @@ fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
             "a share of missing keys above 0 %, such as 1%",
         ));
     }
-    // A tenth of a bit is as fine as filters are; rounded so that the share is kept.
+    // Rounded up to a tenth of a bit, the resolution of filters, so that the rate is kept.
     let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil().max(0.0);
     Ok((tenths / 10.0).to_string().into())
 }
 
 impl Design {
-    /// Filter bits per key for new tables of a level, where `last_level` is the deepest level in
-    /// use.
+    /// Returns the filter bits per key for new tables of a level, if `last_level` is the deepest
+    /// level in use.
     pub fn filter_bits_at(&self, level: usize, last_level: usize) -> f64 {
         let bits = self.filter_bits.get(level);
         if self.filter_allocation == FilterAllocation::Given {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_missing_keys_stands_for_bits() {
+    fn a_false_positive_rate_stands_for_bits() {
         for (given, bits) in
             [("1%", "9.6"), ("10,1%, 100%", "10,9.6,0"), ("monkey(0.1%)", "monkey(14.4)")]
         {

@@ -7,11 +7,11 @@ use crate::shape::TreeShape;
 use crate::strategy::Growth;
 
 impl Design {
-    /// The design with capacities for a tree as it is: of [`Growth::Dynamic`], level 1 as large as
-    /// makes the last level just full, but at least a T-th of its own capacity and not less than
-    /// level 0. Then each level holds a T-th of the next one, and all above the last level together
-    /// hold little beside it, however far it is filled (performance-stability §5.2.3; Dong et al.,
-    /// CIDR 2017).
+    /// Returns the design with capacities for the tree as it is now. Under [`Growth::Dynamic`], level
+    /// 1 is sized so that the last level is just full, but gets at least a T-th of its own capacity
+    /// and no less than level 0. Then each level holds a T-th of the next one, and all levels above
+    /// the last are small compared to it however full it is (performance-stability §5.2.3; Dong et
+    /// al., CIDR 2017).
     pub fn fitted(&self, shape: &TreeShape) -> Cow<'_, Self> {
         if self.strategy.growth != Growth::Dynamic {
             return Cow::Borrowed(self);
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_above_the_last_are_as_small_as_it_is_empty() {
+    fn upper_levels_shrink_with_an_emptier_last_level() {
         let halfway = capacities("L1 r2: 2=a..=z:1MiB\nL2 r1: 1=a..=z:500MiB");
         assert_eq!(halfway, [4, 50, 500]);
         let begun = capacities("L1 r2: 2=a..=z:100MiB\nL2 r1: 1=a..=z:1MiB");
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn other_designs_are_as_they_are() {
+    fn other_designs_stay_unchanged() {
         let design: Design = "leveling".parse().unwrap();
         assert!(matches!(design.fitted(&TreeShape::default()), Cow::Borrowed(_)));
     }

@@ -1,16 +1,16 @@
-//! FloDB's memtable as a choice: a hash table in front of an ordered structure.
+//! FloDB's memtable as a value: a hash table in front of an ordered structure.
 
 use std::fmt::{self, Display};
 
 use crate::error::ParseError;
 
-/// The settings of a FloDB memtable.
+/// The settings of a FloDB memtable. Build one with `..FloDb::DEFAULT`.
 ///
 /// | key in text | field | default | raising it |
 /// |---|---|---|---|
-/// | `membuffer` | `membuffer_percent` | 25% | more keys written again stay where they are updated in place; 0% for no Membuffer |
-/// | `partition-bits` | `partition_bits` | 4 | short scans drain less; keys that are not spread evenly use less of the Membuffer |
-/// | `drain-threads` | `drain_threads` | 1 | more writes find a place, for more of the processor |
+/// | `membuffer` | `membuffer_percent` | 25% | more rewritten keys are updated in place; 0% for no Membuffer |
+/// | `partition-bits` | `partition_bits` | 4 | short scans drain less; keys that are spread unevenly use less of the Membuffer |
+/// | `drain-threads` | `drain_threads` | 1 | more writes find a free slot, at the cost of processor time |
 /// | `lower` | `lower` | `btree` | |
 /// | `insert` | `insert` | `multi` | |
 /// | `update` | `update` | `in-place` | |
@@ -18,26 +18,26 @@ use crate::error::ParseError;
 /// | `flush` | `flush` | `tables` | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloDb {
-    /// The part of the buffer that the Membuffer is meant to hold, in percent; 0 to 90.
+    /// The share of the buffer that the Membuffer may hold, in percent; 0 to 90.
     pub membuffer_percent: u8,
     /// The Membuffer has two to the power of this many partitions; 0 to 12.
     pub partition_bits: u8,
-    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. A database has as many as
-    /// the largest number of any of its trees.
+    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. A database has as
+    /// many as its tree with the most.
     pub drain_threads: u8,
-    /// What they move entries to.
+    /// The lower level, into which they move entries.
     pub lower: LowerLevel,
-    /// How they are put there.
+    /// How they insert entries there.
     pub insert: DrainInsert,
-    /// What becomes of a version that no one asks for any more.
+    /// How versions that no reader needs are treated.
     pub update: UpdateMode,
-    /// How scans of a range see one moment.
+    /// How range scans see a consistent state.
     pub scan: ScanMode,
-    /// What becomes of a full memtable.
+    /// What happens to an immutable memtable.
     pub flush: FlushTarget,
 }
 
-/// What the Membuffer is drained into, and scans walk.
+/// The structure that the Membuffer is drained into, and that scans walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LowerLevel {
     /// The B-link tree.
@@ -51,37 +51,37 @@ pub enum LowerLevel {
 pub enum DrainInsert {
     /// Each by a search of its own.
     Single,
-    /// Sorted, each from where the one before went (FloDB paper, Algorithm 1).
+    /// Sorted, each search starting from the position of the previous one (FloDB paper, Algorithm 1).
     Multi,
 }
 
-/// What becomes of a version that no one asks for any more.
+/// How versions that no reader needs are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UpdateMode {
-    /// Its place is used for the next one.
+    /// The next version overwrites them in place.
     InPlace,
-    /// It stays until the memtable is flushed.
+    /// They stay until the memtable is flushed.
     Versions,
 }
 
-/// How scans of a range see one moment.
+/// How range scans see a consistent state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScanMode {
-    /// What they need is kept for them: they never restart, and never stop a writer.
+    /// The versions that they need are kept: scans never restart, and never stop a writer.
     Versioned,
-    /// As FloDB does it (§4.4), for comparison: everything is drained; a scan that meets something
-    /// newer than it begins again, and after ten times with writers stopped. Scans at the same time
-    /// share a moment, which may be before they began. Only where both ends of the range are given.
+    /// As in FloDB (§4.4), for comparison: the scan drains everything, restarts if it meets an entry
+    /// newer than itself, and stops writers after ten restarts. Concurrent scans share a snapshot,
+    /// which may be older than their start. Only for ranges with two ends.
     Restart,
 }
 
-/// What becomes of a full memtable.
+/// What happens to an immutable memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlushTarget {
-    /// It is written to tables.
+    /// It is flushed to tables.
     Tables,
-    /// It is thrown away, with what was written: to measure memory alone. Only for a database that
-    /// holds nothing.
+    /// It is discarded together with its data, to measure memory alone. Only for a database without
+    /// tables.
     Discard,
 }
 
@@ -90,9 +90,9 @@ const PARTITION_BITS_MAX: u8 = 12;
 const DRAIN_THREADS_MAX: u8 = 16;
 
 impl FloDb {
-    /// The settings that are used unless others are given.
+    /// The default settings.
     ///
-    /// A quarter is what the paper found best (§5.1).
+    /// A quarter is the best share in the paper (§5.1).
     pub const DEFAULT: FloDb = FloDb {
         membuffer_percent: 25,
         partition_bits: 4,
@@ -104,7 +104,7 @@ impl FloDb {
         flush: FlushTarget::Tables,
     };
 
-    /// Reads what stands between the parentheses.
+    /// Parses the text between the parentheses.
     pub(crate) fn parse(arguments: &str) -> Result<Self, ParseError> {
         let mut flodb = Self::DEFAULT;
         for argument in arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty())

@@ -1,17 +1,17 @@
-//! What flushes do with level 0, as a value; [`crate::flush`] decides by it.
+//! How flushes treat level 0, as a value; [`crate::flush`] decides by it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::ParseError;
 
-/// What flushes do with the runs of level 0.
+/// How flushes treat the runs of level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlushMode {
-    /// Leave them: each flush makes a new run.
+    /// Each flush makes a new run.
     New,
-    /// Merge with them where they share keys.
+    /// Flushes merge with the runs that share keys with them.
     Merge,
 }
 

@@ -1,5 +1,5 @@
-//! Which structure takes writes in memory, and its text form: a name, and in brackets what differs
-//! from its usual settings.
+//! The structure that buffers writes, and its text form: a name, and in parentheses the settings that
+//! differ from their defaults.
 //!
 //! ```text
 //! auto
@@ -18,14 +18,14 @@ use super::flodb::FloDb;
 use crate::error::ParseError;
 use crate::units::format_bytes;
 
-/// Which structure takes writes in memory.
+/// The structure that buffers writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemtableKind {
-    /// Chosen at each rotation from the operations since the one before, by
+    /// Chosen at each rotation from the operations since the previous one, by
     /// [`choose`](crate::memtable_choice::choose).
     Auto,
-    /// A concurrent B-link tree: neighbouring keys share nodes, so that inserts and lookups miss
-    /// the cache a few times only.
+    /// A concurrent B-link tree: adjacent keys share nodes, so inserts and lookups have few cache
+    /// misses.
     BTree,
     /// A concurrent skip-list.
     SkipList {
@@ -34,97 +34,97 @@ pub enum MemtableKind {
         /// The largest height of a node; 1 to 20.
         height: u8,
     },
-    /// An array in the order of arrival: the cheapest insert and the least memory; reads sort.
+    /// An array in order of arrival: the cheapest insert and the least memory; reads sort.
     Vector {
-        /// Bytes taken when the memtable is made; 0 for an array that doubles.
+        /// Bytes allocated when the memtable is created; 0 for an array that doubles.
         prealloc_bytes: u64,
-        /// How reads find their order.
+        /// How reads find entries.
         query: VectorQuery,
     },
-    /// A skip-list in each bucket of a hash table. Reads of one prefix search one bucket; ranges
-    /// that leave a prefix sort.
+    /// A skip-list in each bucket of a hash table. Reads within one prefix search one bucket; ranges
+    /// that span prefixes sort.
     HashSkipList {
-        /// The first bytes of a key, by which its bucket is chosen; 0 to 255.
+        /// How many of the first bytes of a key choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
         /// The largest height of a node; 1 to 20.
         height: u8,
-        /// What is read where a range leaves a prefix.
+        /// What a range that spans prefixes reads.
         view: OrderedView,
     },
     /// A sorted linked list in each bucket of a hash table.
     HashLinkedList {
-        /// The first bytes of a key, by which its bucket is chosen; 0 to 255.
+        /// How many of the first bytes of a key choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
-        /// The length from which on a list becomes a skip-list; 0 for never.
+        /// The length at which a list becomes a skip-list; 0 for never.
         threshold: u32,
-        /// What is read where a range leaves a prefix.
+        /// What a range that spans prefixes reads.
         view: OrderedView,
     },
-    /// Entries in the order of arrival in each bucket of a hash table: inserts search nothing,
-    /// lookups look into one bucket, ranges sort.
+    /// Entries in order of arrival in each bucket of a hash table: inserts search nothing, lookups
+    /// search one bucket, ranges sort.
     HashVector {
-        /// The first bytes of a key, by which its bucket is chosen; 0 to 255.
+        /// How many of the first bytes of a key choose its bucket; 0 to 255.
         prefix: u8,
         /// The number of buckets; each takes 8 bytes even if it is empty.
         buckets: u32,
-        /// What is read where a range leaves a prefix.
+        /// What a range that spans prefixes reads.
         view: OrderedView,
     },
     /// A hash table in front of an ordered structure.
     FloDb(FloDb),
 }
 
-/// How reads of a vector find their order.
+/// How reads of a vector find entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum VectorQuery {
-    /// What is sorted stays sorted; a read sorts what came since.
+    /// Sorted entries stay sorted; a read sorts the entries added since.
     #[default]
     Resort,
     /// Every read copies and sorts everything, as RocksDB does.
     Copy,
-    /// Lookups search what is not sorted by two bytes of a hash of each key; only ranges sort.
+    /// Lookups compare two bytes of a hash of each unsorted key; only ranges sort.
     Scan,
 }
 
-/// What a hashed memtable reads where a range leaves a prefix.
+/// What a hashed memtable reads for a range that spans prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OrderedView {
-    /// An order of all entries that is made once and then brought up to date.
+    /// A sorted view of all entries that is built once and then updated.
     #[default]
     Kept,
     /// A copy of all entries, sorted each time, as RocksDB does.
     Copy,
 }
 
-/// Bytes of a bucket without entries.
+/// Bytes of an empty bucket.
 const BUCKET_BYTES: u64 = 8;
 
 const BRANCHING_USUAL: u8 = 4;
 const HEIGHT_USUAL: u8 = 12;
 
-/// Where RocksDB turns a list into a skip-list.
+/// The threshold at which RocksDB turns a list into a skip-list.
 const THRESHOLD_USUAL: u32 = 256;
 
-/// Of a hash vector the whole key chooses the bucket, as far as keys are usual.
+/// In a hash vector the whole key chooses the bucket, up to 255 bytes.
 const PREFIX_USUAL: u8 = u8::MAX;
 
 impl MemtableKind {
-    /// The skip-list that is used unless its settings are given.
+    /// The skip-list with default settings.
     ///
-    /// Branching 4 costs 1.33 links a node; with the next key's head beside each link, a search
-    /// visits few nodes that it does not pass.
+    /// Branching 4 costs 1.33 links per node. Because each link stores the head of the next key, a
+    /// search visits few nodes that it does not pass.
     pub const SKIP_LIST: MemtableKind =
         MemtableKind::SkipList { branching: BRANCHING_USUAL, height: HEIGHT_USUAL };
 
-    /// The array that is used unless its settings are given.
+    /// The vector with default settings.
     pub const VECTOR: MemtableKind =
         MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
 
-    /// What it is good for, in a sentence or two: the short form of `docs/memtables.md`.
+    /// Describes what the kind is good for, in a sentence or two; `docs/memtables.md` has the details.
     pub const fn about(&self) -> &'static str {
         match self {
             Self::Auto => {
@@ -173,7 +173,7 @@ impl MemtableKind {
         }
     }
 
-    /// Checks that the settings make sense for a buffer of this size.
+    /// Checks that the settings fit a buffer of this size.
     pub(super) fn validate(&self, buffer_bytes: u64) -> Result<(), ParseError> {
         let refuse =
             |found: String, expected: String| Err(ParseError::new("memtable", found, expected));

@@ -1,4 +1,4 @@
-//! A value for each level, of which the last one holds for all deeper levels.
+//! A value for each level; the last one applies to all deeper levels.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +18,12 @@ impl<T> PerLevel<T> {
         Self { values: vec![value] }
     }
 
-    /// `first` for level 0 and so on; the last of `rest` holds for all deeper levels.
+    /// `first` for level 0 and so on; the last of `rest` applies to all deeper levels.
     pub fn new(first: T, rest: impl IntoIterator<Item = T>) -> Self {
         Self { values: std::iter::once(first).chain(rest).collect() }
     }
 
-    /// The value for a level, to be looked at.
+    /// Returns a reference to the value for a level.
     pub fn at(&self, level: usize) -> &T {
         &self.values[level.min(self.values.len() - 1)]
     }

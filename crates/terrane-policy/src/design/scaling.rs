@@ -3,12 +3,12 @@
 //! | word | fanout f | a level of it holds |
 //! |---|---|---|
 //! | `L10` | 10 | one run |
-//! | `T4` | 4 | up to 3 runs; the fourth has them merged |
+//! | `T4` | 4 | up to 3 runs; the fourth triggers a merge |
 //! | `N` | 2 | one run: where leveling and tiering meet |
 //!
-//! It is another spelling of runs and growth, from Cassandra's unified compaction strategy. That
-//! assigns tables to levels by density and splits them into shards; here levels are places, and
-//! compactions are parted by key as they are everywhere else.
+//! It is another notation for runs and growth, from Cassandra's unified compaction strategy. That
+//! strategy assigns tables to levels by density and splits them into shards; here levels are fixed,
+//! and compactions are split by key as usual.
 
 use crate::error::ParseError;
 use crate::strategy::{Eagerness, Growth, RunLimit, Runs, Strategy};

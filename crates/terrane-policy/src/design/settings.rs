@@ -1,5 +1,4 @@
-//! A design as a name and settings: what its text form consists of, and what other syntaxes, such
-//! as TOML, are made of and into.
+//! A design as a name and settings: the parts of its text form, and of other syntaxes such as TOML.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -44,8 +43,8 @@ impl Design {
         "scheduler",
     ];
 
-    /// Every choice but the eagerness as a key and a text, in the order in which they are printed.
-    /// Those that are rarely made are there only if they differ from what is usual.
+    /// Returns every choice but the eagerness as a key and a text, in printing order. Rare settings
+    /// are included only if they differ from their defaults.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let strategy = &self.strategy;
         let mut settings = vec![
@@ -100,11 +99,10 @@ impl Design {
         settings
     }
 
-    /// The design of a name with settings: a name of the catalogue, or an eagerness.
+    /// Builds a design from a name, which is one of the catalogue or an eagerness, and settings.
     ///
     /// # Errors
-    /// The name or a key is not known, a value is not understood, or the choices make no sense
-    /// together.
+    /// The name or a key is unknown, a value cannot be parsed, or the choices contradict each other.
     pub fn from_settings<'a>(
         name: &str,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -114,17 +112,16 @@ impl Design {
         Ok(design)
     }
 
-    /// The design that a database was made with, in the text form. Rules that came later do not hold
-    /// for it.
+    /// Parses the design that a database was created with. Rules introduced later do not apply.
     ///
     /// # Errors
-    /// A key is not known, a value is not understood, or no database can have it.
+    /// A key is unknown, a value cannot be parsed, or no version accepted the design.
     pub fn stored(text: &str) -> Result<Self, ParseError> {
         let (name, settings) = super::text::parts(text)?;
         Self::build(name, named(name)?, settings)
     }
 
-    /// As [`Design::from_settings`], where the name is an eagerness and the catalogue is not asked.
+    /// Like [`Design::from_settings`] for an eagerness, without consulting the catalogue.
     pub(crate) fn plain(text: &str) -> Result<Self, ParseError> {
         let (name, settings) = super::text::parts(text)?;
         Self::build(name, eager(name)?, settings)
@@ -152,7 +149,7 @@ impl Design {
     }
 }
 
-/// The design that settings start from: one of the catalogue, or the usual one of an eagerness.
+/// The design that settings modify: one of the catalogue, or the default of an eagerness.
 fn named(name: &str) -> Result<Design, ParseError> {
     if let Some(entry) = catalogue::find(name) {
         return Ok((entry.design)());
@@ -163,7 +160,7 @@ fn named(name: &str) -> Result<Design, ParseError> {
     })
 }
 
-/// The usual design of an eagerness.
+/// The default design of an eagerness.
 fn eager(name: &str) -> Result<Design, ParseError> {
     if name == "hybrid" {
         return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunLimit::Tiered))));
@@ -175,7 +172,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
     let strategy = &mut design.strategy;
     match key {
         "T" => {
-            // Levels that gather T runs follow the ratio unless told otherwise.
+            // A level 0 that gathers T runs follows the ratio unless set explicitly.
             let follows = strategy.level0_runs == strategy.size_ratio;
             strategy.size_ratio = number(key, value)?;
             if follows {
@@ -221,7 +218,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// A value for each level, with the error of the one that was not understood.
+/// Parses a value for each level; the error names the value that could not be parsed.
 fn per_level<T>(
     value: &str,
     parse: impl Fn(&str) -> Result<T, ParseError>,
@@ -232,7 +229,7 @@ fn per_level<T>(
     Ok(PerLevel::new(first, rest))
 }
 
-/// A list with `+`. `none` alone is an empty list, unless it has a meaning of its own.
+/// Parses a list with `+`. `none` is an empty list, unless it is a value.
 fn list<T: FromStr<Err = ParseError>>(text: &str, alone: &str) -> Result<Vec<T>, ParseError> {
     if alone == "none" && text == "none" {
         return Ok(Vec::new());

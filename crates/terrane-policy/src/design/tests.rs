@@ -1,4 +1,4 @@
-//! Text forms round-trip, and what makes no sense is refused with the reason.
+//! Text forms round-trip, and invalid designs are rejected with the reason.
 
 use super::*;
 use crate::catalogue;
@@ -42,7 +42,7 @@ fn runs_of_level_0_follow_the_size_ratio_where_levels_gather() {
 }
 
 #[test]
-fn what_a_database_has_can_be_read_where_a_later_rule_refuses_it() {
+fn stored_designs_parse_even_if_a_later_rule_rejects_them() {
     let text = "tiering; granularity=run; trigger=prefix(8MiB); buffer=64MiB";
     let refused = text.parse::<Design>().unwrap_err();
     assert!(refused.to_string().contains("nothing would ever be merged"), "{refused}");
@@ -53,7 +53,7 @@ fn what_a_database_has_can_be_read_where_a_later_rule_refuses_it() {
 }
 
 #[test]
-fn nonsense_is_refused_with_what_was_expected() {
+fn nonsense_is_rejected_with_the_expected_values() {
     for (text, part) in [
         ("", "one of"),
         ("sideways", "one of"),
@@ -151,7 +151,7 @@ fn memtables_print_and_parse_back() {
         assert_eq!(design.to_string().parse(), Ok(design));
     }
 }
-/// What earlier versions wrote into databases.
+/// Texts that earlier versions wrote into databases.
 #[test]
 fn texts_of_earlier_versions_parse() {
     for text in [

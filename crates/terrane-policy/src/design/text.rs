@@ -1,4 +1,4 @@
-//! The text form of a design, and those of its parts. See [`crate::design`].
+//! The text form of a design and of its parts. See [`crate::design`].
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::{Compression, Design};
 use crate::error::ParseError;
 use crate::text::split_outside;
 
-/// Keys that stand in the first part, after the eagerness, when a design is printed.
+/// Keys that are printed in the first part, after the eagerness.
 const FIRST_PART: [&str; 3] = ["T", "L0", "base"];
 
 impl Display for Design {

@@ -1,4 +1,4 @@
-//! Whether the choices of a design make sense, each and together.
+//! Whether the choices of a design are valid, each and together.
 
 use super::settings::out_of_range;
 use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, Violation};
@@ -15,8 +15,8 @@ impl Design {
         self.check_runs_that_rest()
     }
 
-    /// What every design holds that a database was ever made with. A rule that is new is none of
-    /// these: a database must open whatever it was made with, for its design to be changed.
+    /// The rules that every design of an existing database satisfies. New rules must not be added
+    /// here: a database must open with its design, so that the design can be changed.
     pub(super) fn check_stored(&self) -> Result<(), ParseError> {
         self.strategy.validate()?;
         let level0_runs = self.strategy.level0_runs;
@@ -103,7 +103,7 @@ impl Design {
         Ok(())
     }
 
-    /// A flush writes about a buffer: where runs of that size rest already, none is ever merged.
+    /// A flush writes about a buffer: if runs of that size rest already, no run is ever merged.
     fn check_runs_that_rest(&self) -> Result<(), ParseError> {
         match self.strategy.size_tiered() {
             Some(policy) if !policy.merges_again(self.buffer_bytes) => {

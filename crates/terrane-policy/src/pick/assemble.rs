@@ -1,4 +1,4 @@
-//! Puts the inputs of a compaction together, once it is known which level acts.
+//! Assembles the inputs of a compaction once the acting level is known.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::key_range::KeyRange;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::Intake;
 
-/// The runs of a level, or what of them shares keys with `within`, into the next level.
+/// Moves the runs of a level, or their tables that share keys with `within`, into the next level.
 pub(super) fn move_runs(
     input: &PickInput<'_>,
     level: usize,
@@ -25,8 +25,8 @@ pub(super) fn move_runs(
     into_next_level(input, level, inputs, false, reason)
 }
 
-/// The runs of a level that its intake says into the next level: all, or as many of the oldest as
-/// make it act.
+/// Moves the runs that the intake selects into the next level: all, or only as many of the oldest as
+/// made the level act.
 pub(super) fn move_oldest_runs(
     input: &PickInput<'_>,
     level: usize,
@@ -42,8 +42,8 @@ pub(super) fn move_oldest_runs(
     into_next_level(input, level, oldest.map(|run| whole(level, run)).collect(), false, reason)
 }
 
-/// Up to `count` neighbouring tables of a single-run level into the next level, chosen by the
-/// strategy's movement rules among those that are marked.
+/// Moves up to `count` adjacent tables of a single-run level into the next level, chosen by the
+/// movement rules among the marked ones.
 pub(super) fn move_tables(
     input: &PickInput<'_>,
     level: usize,
@@ -53,7 +53,7 @@ pub(super) fn move_tables(
 ) -> Option<Compaction> {
     let run = input.shape.level(level).runs.first()?;
     movement::find(input, level, run, extent, |at, rule| {
-        // Neighbours after the table, or before it where it is among the last.
+        // The tables after the chosen one; for one of the last tables, those before it.
         let from = at.min(run.tables.len().saturating_sub(count));
         let tables = run.tables.iter().skip(from).take(count).cloned().collect();
         let one = Input { level, run: run.id, tables };
@@ -62,8 +62,8 @@ pub(super) fn move_tables(
     })
 }
 
-/// Some tables of a level that gathers runs, with all that share keys with them, into the next
-/// level. They are chosen among the marked ones, or else in the oldest run.
+/// Moves some tables of a level that gathers runs, with all overlapping tables of the level, into the
+/// next level. They are chosen among the marked ones, or else in the oldest run.
 pub(super) fn move_column(
     input: &PickInput<'_>,
     level: usize,
@@ -84,7 +84,7 @@ pub(super) fn move_column(
     })
 }
 
-/// The runs of a level, or what of them shares keys with `within`, into the oldest of them.
+/// Merges the runs of a level, or their tables that share keys with `within`, into the oldest run.
 pub(super) fn merge_in_place(
     input: &PickInput<'_>,
     level: usize,
@@ -99,7 +99,7 @@ pub(super) fn merge_in_place(
     (!inputs.is_empty()).then_some(Compaction { inputs, output, reason })
 }
 
-/// `is_part` says that more of the level will follow, which may go into the same run.
+/// `is_part` says that more of the level will follow, and may go into the same run.
 fn into_next_level(
     input: &PickInput<'_>,
     level: usize,
@@ -111,7 +111,7 @@ fn into_next_level(
     let tables = || inputs.iter().flat_map(|input| &input.tables);
     let range = KeyRange::hull_of(tables().map(|table| &table.range))?;
     let bytes: u64 = tables().map(|table| table.size_bytes).sum();
-    // What moves below the last level makes that level the last one.
+    // Data that moves below the last level makes the target the last level.
     let last = input.last_level().max(target);
     let strategy = &input.design.strategy;
     let newest = input.shape.level(target).runs.first().filter(|run| {
@@ -132,8 +132,8 @@ fn into_next_level(
     Some(Compaction { inputs, output: Output { level: target, placement }, reason })
 }
 
-/// Whether a job is taking all of a run into a deeper level. What comes meanwhile is the next run
-/// of the level (performance-stability §5.1.1: two components for each level).
+/// Whether a job is taking all of a run into a deeper level. Data that arrives meanwhile forms the
+/// next run of the level (performance-stability §5.1.1: two components for each level).
 fn is_leaving(input: &PickInput<'_>, level: usize, run: &Run) -> bool {
     let takes = |table: &Arc<TableInfo>| {
         let mut jobs = input.in_progress.iter().filter(|job| job.output.level > level);
@@ -154,8 +154,8 @@ fn whole(level: usize, run: &Run) -> Input {
     Input { level, run: run.id, tables: run.tables.clone() }
 }
 
-/// The tables of `runs` that share keys with `range`, and those that share keys with these, and so
-/// on: the result is contiguous in recency for every key that it touches.
+/// The tables of `runs` that share keys with `range`, the tables that share keys with those, and so
+/// on. The result is contiguous in recency for every key that it touches.
 pub(crate) fn closed_under_overlap(level: usize, runs: &[Run], range: &KeyRange) -> Vec<Input> {
     let mut hull = range.clone();
     loop {

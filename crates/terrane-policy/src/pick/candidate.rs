@@ -1,4 +1,4 @@
-//! What might be done, and in which order.
+//! Candidates for a compaction, and their order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use crate::compaction::Reason;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
 
-/// What a candidate is about.
+/// The data that a candidate would compact.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {
-    /// The level is too full.
+    /// Some of the level, because it is too full.
     Level,
-    /// These tables should move down, worst first.
+    /// These tables move down, worst first.
     Marked(Vec<Arc<TableInfo>>),
-    /// These tables should be rewritten where they are, worst first.
+    /// These tables are rewritten in place, worst first.
     InPlace(Vec<Arc<TableInfo>>),
-    /// All runs should become one.
+    /// All runs become one.
     Tree,
-    /// These runs of the whole tree, the newest first, should become one.
+    /// These runs of the whole tree, in an order with the newest first, become one.
     Runs(Range<usize>),
 }
 
-/// A level that should act, and how badly.
+/// A level that should act, and how urgently.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) reason: Reason,
@@ -64,14 +64,14 @@ impl Candidate {
     }
 }
 
-/// By precedence, and then worst first.
+/// Sorts by precedence, then worst first.
 pub(super) fn sort(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.score.total_cmp(&a.score)));
 }
 
-/// The triggers of a level with their precedence. Those of how full a level is share that of the
-/// first of them, so that the fullest level goes first, whichever of them it is by. The time in
-/// which deletes have to be persistent goes before everything.
+/// The triggers of a level with their precedence. Triggers on the fullness of the level share the
+/// precedence of the first of them, so that the fullest level goes first, whichever trigger fired.
+/// Delete persistence takes precedence over everything.
 pub(super) fn ranked<'a>(
     input: &PickInput<'a>,
     level: usize,
@@ -84,7 +84,7 @@ pub(super) fn ranked<'a>(
         .map(move |(at, trigger)| (if trigger.kind().is_load() { load } else { at + 1 }, trigger))
 }
 
-/// The precedence of what a level does because of how full it is.
+/// The precedence of triggers on the fullness of a level.
 pub(super) fn load_rank(input: &PickInput<'_>, level: usize) -> usize {
     let triggers = input.design.strategy.triggers.at(level);
     triggers.iter().position(|trigger| trigger.kind().is_load()).unwrap_or(triggers.len()) + 1

@@ -1,4 +1,4 @@
-//! What a decision depends on.
+//! The inputs of a decision.
 
 use super::cursors::Cursors;
 use crate::access::Accesses;
@@ -6,29 +6,29 @@ use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::shape::{SeqNo, TreeShape};
 
-/// All that a decision depends on.
+/// Everything that a decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct PickInput<'a> {
     /// The tree.
     pub shape: &'a TreeShape,
     /// The design that the tree should follow.
     pub design: &'a Design,
-    /// Compactions that are being carried out, and flushes that merge.
+    /// Running compactions and merging flushes.
     pub in_progress: &'a [Compaction],
-    /// How far round-robin movement has come in each level.
+    /// How far round-robin movement has progressed in each level.
     pub cursors: &'a Cursors,
     /// How tables were read.
     pub accesses: &'a Accesses,
     /// The time, in microseconds since the Unix epoch.
     pub now_micros: u64,
-    /// The oldest sequence number that a snapshot holds: newer tombstones must stay.
+    /// The oldest sequence number that a snapshot holds; newer tombstones must be kept.
     pub oldest_snapshot: Option<SeqNo>,
-    /// The time in which deletes have to be persistent whatever the design says, in microseconds.
+    /// The time in which deletes must become persistent under any design, in microseconds.
     pub delete_persistence_micros: Option<u64>,
 }
 
 impl<'a> PickInput<'a> {
-    /// A tree and its design, with nothing in progress, at time zero.
+    /// A tree and its design, without running jobs, at time zero.
     pub fn new(shape: &'a TreeShape, design: &'a Design) -> Self {
         static START: Cursors = Cursors::START;
         static UNREAD: Accesses = Accesses::NONE;
@@ -44,7 +44,7 @@ impl<'a> PickInput<'a> {
         }
     }
 
-    /// Whether something is going on that may leave fewer runs: a flush does not.
+    /// Whether a running job may reduce the number of runs; flushes do not.
     pub(super) fn is_compacting(&self) -> bool {
         self.in_progress.iter().any(|job| job.reason != Reason::Flush)
     }
@@ -55,7 +55,7 @@ impl<'a> PickInput<'a> {
     }
 }
 
-/// Whether nothing in progress touches what the compaction would.
+/// Whether the compaction conflicts with no running job.
 pub(crate) fn is_free(input: &PickInput<'_>, compaction: &Compaction) -> bool {
     !input.in_progress.iter().any(|other| other.conflicts_with(compaction))
 }

@@ -10,7 +10,7 @@ use crate::shape::{Level, TableInfo};
 use crate::strategy::trigger::Manual;
 use crate::strategy::{Intake, LevelContext, Scope, Trigger, TriggerKind};
 
-/// The contents of a level that no running job takes away from it.
+/// The contents of a level, without the tables that running jobs take away.
 #[derive(Debug, Clone, Copy, Default)]
 struct LevelLoadTotals {
     runs: u64,

@@ -4,13 +4,13 @@ use super::input::PickInput;
 use crate::compaction::{Compaction, Reason};
 use crate::design::FlushMode;
 
-/// How far the level that `job` takes from is full again: the part of what makes it act that has
-/// come since. 0 right after the job took all of it, 1 when it should act again.
+/// Returns how far the level that `job` takes from is full again, as a fraction of the fullness at
+/// which it acts: 0 right after the job took everything, 1 when the level should act again.
 pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
     let level = job.from_level();
     let last = input.shape.last_level();
     let strategy = &input.design.strategy;
-    // What a flush takes it leaves in the level.
+    // A flush leaves its tables in the level.
     let others = input.in_progress.iter().filter(|other| other.reason != Reason::Flush);
     let is_taken = |id| job.takes(id) || others.clone().any(|other| other.takes(id));
     let staying = input.shape.level(level).runs.iter().map(|run| {

@@ -1,4 +1,4 @@
-//! Size-tiered policies on a tree: its runs, in order of age, are their list.
+//! Size-tiered policies applied to a tree, whose runs in order of age form their list.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ fn runs<'a>(input: &PickInput<'a>) -> Vec<(usize, &'a Run)> {
     levels.flat_map(|(level, content)| content.runs.iter().map(move |run| (level, run))).collect()
 }
 
-/// What the policy of the design, if it has one, wants merged.
+/// The merge that the size-tiered policy of the design wants, if it has one.
 pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
     let policy = input.design.strategy.size_tiered()?;
     let all = runs(input);
@@ -31,8 +31,8 @@ pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
     told(input, &all, policy.choose(&sized)?)
 }
 
-/// Whatever the policy, writers must not wait for what it would never merge: then all that it lets
-/// take part becomes one run, and if that is nothing, all there is.
+/// Writers must not stall because of runs that the policy would never merge. Then all runs that the
+/// policy still merges become one, or all runs of the tree if there are not two of them.
 pub(super) fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     let policy = input.design.strategy.size_tiered()?;
     let pressure = run_pressure(input.shape, input.design);
@@ -41,7 +41,7 @@ pub(super) fn relief(input: &PickInput<'_>) -> Option<Candidate> {
         Violation::Stop => pressure.stop_at,
         Violation::None => return None,
     };
-    // What goes on may lift it.
+    // A running compaction may relieve the pressure.
     if pressure.measured < from || input.is_compacting() {
         return None;
     }
@@ -60,7 +60,7 @@ fn told(input: &PickInput<'_>, all: &[(usize, &Run)], chosen: Range<usize>) -> O
     Some(Candidate::triggered(trigger.kind(), level, rank, measure, Extent::Runs(chosen)))
 }
 
-/// Neighbouring runs into the place of the oldest of them.
+/// Merges adjacent runs into the oldest of them.
 pub(super) fn merge(
     input: &PickInput<'_>,
     chosen: &Range<usize>,

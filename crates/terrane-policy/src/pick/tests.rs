@@ -1,4 +1,4 @@
-//! What strategies pick, as text; and as properties on random trees.
+//! Picks as text, and properties on random trees.
 
 mod flushes;
 mod properties;
@@ -18,7 +18,7 @@ use crate::units::parse_micros;
 use simulate::Simulation;
 
 #[test]
-fn picks_are_as_written_down() {
+fn picks_match_testdata() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pick.txt");
     datadriven::run(path, answer);
 }

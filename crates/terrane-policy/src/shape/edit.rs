@@ -1,4 +1,4 @@
-//! Changes of a shape: what a flush or a compaction does to the tree, and what a manifest records.
+//! Changes of a shape: the effect of a flush or a compaction, and the record of it in a manifest.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,13 +12,13 @@ use crate::key_range::KeyRange;
 pub struct AddedTable {
     /// Index of the level.
     pub level: usize,
-    /// The run that takes the table; it is made where the level does not have it.
+    /// The run that takes the table; created if the level does not have it.
     pub run: RunId,
     /// The table.
     pub table: Arc<TableInfo>,
 }
 
-/// Tables that leave a shape, and tables that enter it, in one step.
+/// Tables that leave a shape and tables that enter it, in one step.
 ///
 /// A table that is in both lists moves without being rewritten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct ShapeEdit {
 pub enum ShapeError {
     /// An edit removes a table that the shape does not have.
     Unknown(TableId),
-    /// A table would be in two places.
+    /// A table would occur twice.
     Duplicate(TableId),
     /// Two tables of one run overlap.
     Overlap(RunId, TableId, TableId),
@@ -60,10 +60,10 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl TreeShape {
-    /// The shape after `edit`.
+    /// Returns the shape after `edit`.
     ///
     /// # Errors
-    /// The edit removes a table that is not there, or its result breaks an invariant of
+    /// The edit removes a table that the shape does not have, or its result breaks an invariant of
     /// [`crate::shape`].
     pub fn apply(&self, edit: &ShapeEdit) -> Result<TreeShape, ShapeError> {
         let mut shape = self.clone();

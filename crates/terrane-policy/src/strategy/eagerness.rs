@@ -1,6 +1,6 @@
 //! Eagerness: how many sorted runs a level may hold (compaction paper §3.1.2).
 //!
-//! All values are points of one mechanism, [`Runs`]; the names stand for those that are met often.
+//! All values are points of one mechanism, [`Runs`]; the names stand for common ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use super::{Granularity, RunLimit, Runs};
 use crate::error::ParseError;
 
-/// The data layout that compactions keep up.
+/// The data layout that compactions maintain.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Eagerness {
@@ -20,12 +20,12 @@ pub enum Eagerness {
     Tiering,
     /// Tiering, except that the last level is one run (Dostoevsky's L-leveling).
     LazyLeveling,
-    /// Each level as it is told.
+    /// A number of runs for each level.
     Hybrid(Runs),
 }
 
 impl Eagerness {
-    /// The values that a name alone stands for, with their names.
+    /// The values that have a name, with their names.
     pub const NAMED: [(Eagerness, &'static str); 4] = [
         (Eagerness::Leveling, "leveling"),
         (Eagerness::OneLeveling, "1-leveling"),
@@ -74,7 +74,7 @@ impl Eagerness {
 }
 
 impl fmt::Display for Eagerness {
-    /// The name. The runs of a hybrid are told apart from it.
+    /// The name. The runs of a hybrid are printed separately.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::NAMED.iter().find(|(value, _)| value == self);
         f.write_str(name.map_or("hybrid", |(_, name)| name))

@@ -10,14 +10,14 @@ use crate::text::call;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Granularity {
-    /// All of the level, with all that it overlaps of the next one.
+    /// All of the level, with all overlapping data of the next one.
     Level,
-    /// All sorted runs of the level; where the next level gathers runs, it is left as it is.
+    /// All sorted runs of the level; a next level that gathers runs is not rewritten.
     Run,
-    /// One table, with what it overlaps. Of a level that gathers runs below level 0: the table
-    /// with the tables that share keys with it.
+    /// One table, with all overlapping tables. Below level 0, in a level that gathers runs: the table
+    /// with all tables of the level that share keys with it.
     File,
-    /// Up to so many neighbouring tables of a run, with what they overlap.
+    /// Up to this many adjacent tables of a run, with all overlapping tables.
     Files(u32),
 }
 

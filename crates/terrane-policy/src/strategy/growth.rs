@@ -15,7 +15,7 @@ use crate::error::ParseError;
 use crate::text::call;
 use crate::units::{format_bytes, parse_bytes};
 
-/// The largest ratio that a formula answers: beyond it a level would never be merged in practice.
+/// The largest ratio of a formula: a level beyond it would never be merged in practice.
 const RATIO_MAX: u64 = 1 << 16;
 
 /// The rule by which capacities grow.
@@ -31,8 +31,8 @@ pub enum Growth {
         /// The base of the outer power; 1 is the same as `Fixed`.
         exponent: u32,
     },
-    /// By the size ratio T at every level, with capacities that follow the last level, so that it is
-    /// always as good as full; see [`crate::Design::fitted`].
+    /// By the size ratio T at every level, with capacities derived from the last level so that it is
+    /// always nearly full; see [`crate::Design::fitted`].
     Dynamic,
     /// To these bytes for level 1, 2, …; by T below the last of them.
     Capacities(Vec<u64>),
@@ -59,7 +59,7 @@ impl Growth {
         }
     }
 
-    /// The capacity of `level`, from level 1 on, where it is given.
+    /// The capacity of `level`, from level 1 on, if the rule states it.
     pub(super) fn given_bytes(&self, level: usize) -> Option<u64> {
         match self {
             Self::Capacities(bytes) => bytes.get(level.checked_sub(1)?).copied(),

@@ -9,12 +9,11 @@ use crate::error::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Intake {
-    /// All that are there: more where merging is behind, which absorbs bursts of writes. A rate
-    /// that is measured so cannot be held, as the tree loses its shape (performance-stability
-    /// §6.2).
+    /// All runs: more of them if merging is behind, which absorbs bursts of writes. A rate measured
+    /// this way is not sustainable, because the tree loses its shape (performance-stability §6.2).
     All,
-    /// As many as make it act, the oldest ones; and where whole levels move, a level of one run that
-    /// is full moves on before it takes more.
+    /// The oldest runs, as many as made the level act. If whole levels move, a full level of one run
+    /// moves on before it takes more.
     Exact,
 }
 

@@ -1,4 +1,4 @@
-//! How many sorted runs levels may hold: one mechanism, of which every eagerness is a point.
+//! How many sorted runs levels may hold: one mechanism that covers every eagerness.
 //!
 //! The text form is a list for levels 1, 2, …, whose last value holds for all deeper levels, and
 //! after `last:` the value for the deepest level in use: `T-1,last:1` is Dostoevsky's lazy
@@ -12,13 +12,13 @@ use std::str::FromStr;
 
 use crate::error::ParseError;
 
-/// The number of runs that a level may hold at rest.
+/// The number of runs that a settled level may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunLimit {
     /// This many; at least 1.
     Fixed(u32),
-    /// As many as runs of the level above fit, less one: the level is tiered.
+    /// As many runs of the level above as fit, less one: the level is tiered.
     Tiered,
 }
 
@@ -57,7 +57,7 @@ impl Runs {
         }
     }
 
-    /// All values, the one of the deepest level included.
+    /// All values, including that of the deepest level.
     pub(crate) fn values(&self) -> impl Iterator<Item = RunLimit> {
         self.upper.iter().copied().chain(self.last)
     }

@@ -1,18 +1,18 @@
-//! Which choices make sense together.
+//! Which choices are valid together.
 //!
-//! What contradicts itself is refused with the reason. Choices that merely have no effect are
-//! refused too, unless earlier versions wrote them into databases: least overlap and round-robin
-//! beside a granularity that leaves nothing to choose, and after one another.
+//! Contradictions are rejected with the reason. Choices without an effect are rejected too, unless
+//! earlier versions wrote them into databases: least overlap and round-robin with a granularity that
+//! leaves nothing to choose, and one after the other.
 
 use super::trigger::Manual;
 use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};
 use crate::error::ParseError;
 
 impl Strategy {
-    /// Checks that the choices make sense, each and together.
+    /// Checks that the choices are valid, each and together.
     ///
     /// # Errors
-    /// The first that does not, with the reason.
+    /// The first invalid choice, with the reason.
     pub fn validate(&self) -> Result<(), ParseError> {
         self.check_sizes()?;
         for triggers in self.triggers.values() {
@@ -49,7 +49,7 @@ impl Strategy {
         Ok(())
     }
 
-    /// What goes by the sizes of runs has no levels, and nothing else that is about levels.
+    /// Size-tiered strategies have no levels, and no other choice about levels.
     fn check_size_tiered(&self) -> Result<(), ParseError> {
         let is_sized = |trigger: &&Trigger| trigger.kind().is_size_tiered();
         let Some(sized) = self.triggers.values().iter().flatten().find(is_sized) else {
@@ -132,7 +132,7 @@ impl Strategy {
         Ok(())
     }
 
-    /// Whether no level acts but on request.
+    /// Whether all levels act only on request.
     pub fn is_manual(&self) -> bool {
         let only = |triggers: &Vec<Trigger>| triggers == &[Trigger::from(Manual)];
         self.triggers.values().iter().all(only)

@@ -5,7 +5,7 @@
 use super::number::scaled;
 use crate::error::ParseError;
 
-/// What is understood, for messages.
+/// The accepted forms, for messages.
 const FORMS: &str = "a whole number such as 20000, 500K, 1.5M or 1e9";
 
 const LETTERS: [(char, u64); 4] =
@@ -14,7 +14,7 @@ const LETTERS: [(char, u64); 4] =
 /// Parses a count, with an optional letter.
 ///
 /// # Errors
-/// A text that is no whole number that is not negative, or does not fit in 64 bits.
+/// A text that is not a non-negative whole number, or does not fit in 64 bits.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     let trimmed = text.trim();
     let letter = LETTERS
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_number_is_refused() {
+    fn other_texts_are_refused() {
         for text in [
             "",
             "M",

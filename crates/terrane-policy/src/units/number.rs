@@ -1,14 +1,14 @@
 //! Decimal numbers as people write them, without the loss of floating point: `20000`, `20_000`,
-//! `1.5`, `1e9`, `2.5e6`. What counts and sizes have in common.
+//! `1.5`, `1e9`, `2.5e6`. Counts and sizes share this parser.
 
-/// A number times a factor: its whole part, and whether there is nothing beside it.
+/// Returns the whole part of a number times a factor, and whether the product is whole.
 pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // A text that is no number at all begins with neither a digit nor a point.
+    // A number begins with a digit or a point.
     if !mantissa.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     let (value, is_whole) = match (tens, power >= 0) {
         (Some(tens), true) => (value.checked_mul(tens)?, true),
         (Some(tens), false) => (value / tens, value.is_multiple_of(tens)),
-        // Nothing is left of what is divided by so much, and only of nothing something so large.
+        // Dividing by more than a u128 holds leaves 0; multiplying by it overflows unless zero.
         (None, at_least_one) if value == 0 || !at_least_one => (0, value == 0),
         (None, _) => return None,
     };

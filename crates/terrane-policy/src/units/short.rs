@@ -1,7 +1,7 @@
-//! Sizes for people.
+//! Sizes rounded for people.
 
-/// Bytes with three digits and a binary unit: `64.0 MiB`. Unlike [`format_bytes`](super::format_bytes)
-/// it is rounded, and not to be parsed.
+/// Formats bytes with three digits and a binary unit: `64.0 MiB`. Unlike
+/// [`format_bytes`](super::format_bytes), the result is rounded and cannot be parsed.
 pub fn short_bytes(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes as f64;

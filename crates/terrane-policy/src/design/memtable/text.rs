@@ -10,7 +10,7 @@ use super::{
 use crate::error::ParseError;
 use crate::units::{format_bytes, parse_bytes, parse_count};
 
-/// The forms that are accepted, for messages.
+/// The accepted forms, for messages.
 const FORMS: &str = "auto, btree, skiplist(branching=4,height=12), vector(prealloc=8MiB,query=resort), \
                      hash-skiplist(prefix=6,buckets=100000), \
                      hash-linkedlist(prefix=6,buckets=100000,threshold=256), \
@@ -19,7 +19,7 @@ const FORMS: &str = "auto, btree, skiplist(branching=4,height=12), vector(preall
 
 const QUERIES: &str = "resort, copy or scan";
 
-/// Writes a name, and settings in brackets if there are any.
+/// Writes a name, and settings in parentheses if there are any.
 fn write_form(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fmt::Result {
     match settings {
         [] => f.write_str(name),
@@ -27,13 +27,13 @@ fn write_form(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fm
     }
 }
 
-/// A setting as text, unless it is the usual one.
+/// Formats a setting, unless it has its default.
 fn unless<T: PartialEq + Display>(key: &str, value: &T, usual: &T) -> Option<String> {
     (value != usual).then(|| format!("{key}={value}"))
 }
 
 impl Display for MemtableKind {
-    /// The name, and the settings that are not the usual ones.
+    /// The name, and the settings that differ from their defaults.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |prefix: u8, buckets: u32| {
             vec![format!("prefix={prefix}"), format!("buckets={buckets}")]
@@ -74,7 +74,7 @@ impl Display for MemtableKind {
     }
 }
 
-/// The settings of a text form, which are taken out one by one.
+/// The settings of a text form, taken out one by one.
 struct SettingList<'t> {
     left: Vec<(&'t str, &'t str)>,
 }
@@ -100,7 +100,7 @@ impl<'t> SettingList<'t> {
         Some(self.left.remove(at).1)
     }
 
-    /// The value of a key; `usual` if it is not given, and an error if there is no usual one.
+    /// Takes the value of a key; `usual` if it is not given, and an error if there is no default.
     fn take<T: FromStr>(
         &mut self,
         key: &str,
