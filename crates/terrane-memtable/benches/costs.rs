@@ -1,8 +1,8 @@
-//! What operations cost by kind of memtable and number of entries, in nanoseconds: the table that
-//! `memtable=auto` chooses by. `cargo bench -p terrane-memtable --bench costs` writes it as it
-//! stands in `terrane-policy/src/memtable_choice/costs.rs`.
+//! The cost of operations by kind of memtable and number of entries, in nanoseconds: the table by
+//! which `memtable=auto` chooses. `cargo bench -p terrane-memtable --bench costs` prints it in the
+//! form of `terrane-policy/src/memtable_choice/costs.rs`.
 //!
-//! Kinds take turns, and every figure is the least of a few rounds.
+//! Kinds take turns, and every number is the minimum of several rounds.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_types, reason = "a benchmark takes times")]
 #![cfg(not(loom))]
@@ -11,15 +11,18 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
+use terrane_memtable::{
+    BTreeConfig, Config, EntryKind, HashLinkedListConfig, HashSkipListConfig, HashVectorConfig,
+    HashView, MAX_SEQ, Memtable, Pool, SkipListConfig, VectorConfig, VectorQuery,
+};
 use terrane_testkit::Rng;
 
 const SIZES: [u64; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 const ROUNDS: usize = 20;
 
-/// Reads of each sort.
+/// Reads of each operation.
 const READS: u64 = 1000;
-/// Entries that a long walk goes over.
+/// Entries that a long walk visits.
 const STEPS: u64 = 1000;
 
 const OPERATIONS: [&str; 8] = [
@@ -42,7 +45,7 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Nanoseconds of each of `count` calls.
+/// Returns the nanoseconds per call of `count` calls.
 fn each(count: u64, mut work: impl FnMut(u64)) -> f64 {
     let start = Instant::now();
     (0..count).for_each(&mut work);
@@ -54,7 +57,7 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
     let put = |memtable: &Memtable, key: &[u8], number: u64| {
         memtable.insert(key, number + 1, EntryKind::Value, &value);
     };
-    // Small memtables are filled several times, so that there is something to measure.
+    // Small memtables are filled several times, to have enough to measure.
     let fills = (20_000 / count).max(1);
     let many: Vec<Arc<Memtable>> = (0..fills).map(|_| Memtable::new(config, pool)).collect();
     let insert = each(fills * count, |step| {
@@ -63,7 +66,7 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
     });
     let memtable = &many[0];
     let some = |number: u64| key(number.wrapping_mul(7919) % count);
-    // Of a vector the first one sorts; that is in `order`.
+    // The first read of a vector sorts; `order` includes that.
     let sort = |memtable: &Arc<Memtable>| {
         let start = Instant::now();
         let mut cursor = memtable.cursor();
@@ -71,7 +74,8 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
         black_box(cursor.entry());
         start.elapsed().as_nanos() as f64 / count as f64
     };
-    let is_lookup_sorting = matches!(config, Config::Vector { query: VectorQuery::Resort, .. });
+    let is_lookup_sorting =
+        matches!(config, Config::Vector(VectorConfig { query: VectorQuery::Resort, .. }));
     let mut order = if is_lookup_sorting { sort(memtable) } else { 0.0 };
     let lookup = each(READS, |number| {
         black_box(memtable.get(&some(number), MAX_SEQ).unwrap());
@@ -116,21 +120,34 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
 fn main() {
     let pool = Pool::new(1 << 30);
     let kinds = |count: u64| {
-        let vector = |query| Config::Vector { prealloc_bytes: 0, query };
+        let vector = |query| Config::Vector(VectorConfig { prealloc_bytes: 0, query });
         let buckets = usize::try_from(count).unwrap();
         [
-            ("BTREE", Config::BTree),
-            ("SKIP_LIST", Config::SkipList { branching: 4, height: 12 }),
+            ("BTREE", Config::BTree(BTreeConfig)),
+            ("SKIP_LIST", Config::SkipList(SkipListConfig { branching: 4, height: 12 })),
             ("VECTOR", vector(VectorQuery::Resort)),
             ("VECTOR_SCANNED", vector(VectorQuery::Scan)),
-            ("HASH_VECTOR", Config::HashVector { prefix: 255, buckets, view: HashView::Kept }),
+            (
+                "HASH_VECTOR",
+                Config::HashVector(HashVectorConfig { prefix: 255, buckets, view: HashView::Kept }),
+            ),
             (
                 "HASH_SKIP_LIST",
-                Config::HashSkipList { prefix: 8, buckets, height: 12, view: HashView::Kept },
+                Config::HashSkipList(HashSkipListConfig {
+                    prefix: 8,
+                    buckets,
+                    height: 12,
+                    view: HashView::Kept,
+                }),
             ),
             (
                 "HASH_LINKED_LIST",
-                Config::HashLinkedList { prefix: 8, buckets, threshold: 256, view: HashView::Kept },
+                Config::HashLinkedList(HashLinkedListConfig {
+                    prefix: 8,
+                    buckets,
+                    threshold: 256,
+                    view: HashView::Kept,
+                }),
             ),
         ]
     };

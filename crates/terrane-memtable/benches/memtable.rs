@@ -1,7 +1,8 @@
-//! Nanoseconds per insert and get of each memtable: `cargo bench -p terrane-memtable`.
+//! Nanoseconds per operation of each kind of memtable: `cargo bench -p terrane-memtable`. An
+//! argument selects the kinds whose names contain it.
 //!
-//! One line a measurement: `kind operation entries median-nanoseconds min max`. Kinds take turns
-//! within a round, so that drift of the machine hits them alike.
+//! One line per measurement: `kind operation entries median-nanoseconds min max`. Kinds take turns
+//! within a round, so that drift of the machine affects them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_types, reason = "a benchmark takes times")]
 #![cfg(not(loom))]
@@ -10,7 +11,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_memtable::{Config, EntryKind, HashView, MAX_SEQ, Memtable, Pool, VectorQuery};
+use terrane_memtable::{
+    Config, EntryKind, MAX_SEQ, Memtable, Pool, SkipListConfig, VectorConfig, VectorQuery,
+};
 use terrane_testkit::Rng;
 
 const ENTRIES: u64 = 500_000;
@@ -31,7 +34,7 @@ fn ordered(number: u64) -> [u8; 16] {
 
 const OPERATIONS: usize = 8;
 
-/// Lookups and ranges of a structure that may take long for each.
+/// The number of lookups and ranges, which are slow in some structures.
 const SOME: u64 = 2000;
 
 fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS] {
@@ -104,31 +107,21 @@ fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS
 }
 
 fn main() {
-    let kinds = [
-        ("skiplist", Config::SkipList { branching: 4, height: 12 }),
-        ("skiplist(branching=2)", Config::SkipList { branching: 2, height: 20 }),
-        ("btree", Config::BTree),
-        ("vector", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort }),
-        ("vector(scan)", Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan }),
-        ("hash-vector", Config::HashVector { prefix: 255, buckets: 500_000, view: HashView::Kept }),
-        (
-            "hash-skiplist",
-            Config::HashSkipList { prefix: 6, buckets: 100_000, height: 12, view: HashView::Kept },
-        ),
-        (
-            "hash-linkedlist",
-            Config::HashLinkedList {
-                prefix: 6,
-                buckets: 100_000,
-                threshold: 256,
-                view: HashView::Kept,
-            },
-        ),
-    ];
+    let mut kinds: Vec<(String, Config)> = Config::usual(ENTRIES as usize)
+        .into_iter()
+        .map(|config| (config.kind().to_owned(), config))
+        .collect();
+    let dense = SkipListConfig { branching: 2, height: 20 };
+    kinds.push(("SkipList(branching=2)".to_owned(), Config::SkipList(dense)));
+    let scanned = VectorConfig { prealloc_bytes: 0, query: VectorQuery::Scan };
+    kinds.push(("Vector(query=scan)".to_owned(), Config::Vector(scanned)));
+    if let Some(wanted) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
+        kinds.retain(|(kind, _)| kind.contains(&wanted));
+    }
     let pool = Pool::new(1 << 30);
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
-        rounds.push(kinds.map(|(_, config)| measure(config, &pool)));
+        rounds.push(kinds.iter().map(|(_, config)| measure(*config, &pool)).collect::<Vec<_>>());
     }
     for (index, (kind, _)) in kinds.iter().enumerate() {
         for operation in 0..OPERATIONS {

@@ -25,12 +25,34 @@ use std::ptr::NonNull;
 use crate::arena::Arena;
 use crate::entry::{Entry, MAX_SEQ, SeqNo};
 use crate::head::head_of;
+use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::skiplist::{Layout, Node, NodeRef, Older, Overwritten};
+use crate::skiplist::{Layout, Node, NodeRef, Older};
+use crate::structure::{InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicPtr, Mutex, Ordering, lock};
 use node::{LeafEntry, NodeChanged, SLOTS, SearchTarget, TreeNode, TreeNodeGuard, TreeNodeRef};
 pub(crate) use position::BTreePosition;
 use std::sync::Arc;
+
+/// The settings of a B-link tree: none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BTreeConfig;
+
+impl Settings for BTreeConfig {
+    type Structure = BTree;
+
+    const EXAMPLES: &'static [(&'static str, Self)] = &[("as usual", Self)];
+
+    const SMALLEST: Self = Self;
+
+    fn usual(_entries: usize) -> Self {
+        Self
+    }
+
+    fn build(self, pool: Arc<Pool>, _span: impl FnOnce() -> Option<KeySpan>) -> BTree {
+        BTree::new(Layout::Plain, pool)
+    }
+}
 
 /// The tree.
 pub(crate) struct BTree {
@@ -53,11 +75,6 @@ impl BTree {
         let arena = Arena::new(pool);
         let root = AtomicPtr::new(TreeNode::allocate(&arena, 0).as_ptr());
         Self { arena, root, growing: Mutex::new(()), layout }
-    }
-
-    /// Returns the bytes in use and the bytes allocated.
-    pub(crate) fn usage(&self) -> (usize, usize) {
-        self.arena.usage()
     }
 
     #[inline]
@@ -263,13 +280,7 @@ impl BTree {
         next.ok_or(NodeChanged)
     }
 
-    /// Returns the newest version of `key` at or below `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let slot = self.first_at_or_after(key, seq)?;
-        (slot.record.key() == key).then(|| slot.record.entry())
-    }
-
-    /// As [`BTree::get`], for entries with versions. Returns an error if the requested version may
+    /// As [`Structure::get`], for entries with versions. Returns an error if the requested version may
     /// have been reclaimed. The found version and the one that marks reclaimed versions below it
     /// were linked before this call, so the two need not be read at one point in time.
     pub(crate) fn get_unless_reclaimed(
@@ -404,6 +415,32 @@ impl BTree {
         };
         node.check(version)?;
         Ok(found)
+    }
+}
+
+impl Structure for BTree {
+    type Position = BTreePosition;
+
+    const INSERTS_GROUPS: bool = true;
+
+    #[inline]
+    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+        BTree::insert(self, entry);
+        InsertOutcome::default()
+    }
+
+    fn insert_all(&self, entries: &[Entry<'_>]) {
+        self.insert_groups(entries);
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let found = self.first_at_or_after(key, seq)?;
+        (found.record.key() == key).then(|| found.record.entry())
+    }
+
+    fn usage(&self) -> (usize, usize) {
+        self.arena.usage()
     }
 }
 

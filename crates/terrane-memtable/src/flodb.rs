@@ -14,7 +14,7 @@
 //!   late for its version gets an error, and retries with a newer sequence number;
 //! - partitions follow from the span of keys in the previous memtable. A memtable without
 //!   predecessor writes to the lower level only, until it has enough keys to learn the span from
-//!   ([`FloDb::enable_membuffer`]);
+//!   ([`FrontLevel::enable`]);
 //! - cursors walk the lower level. Before a cursor enters a range of keys, it drains the
 //!   Membuffer's partition of that range ([`position`], [`drain`]); versions written later are
 //!   newer than the ones the scan looks for. So scans neither block writers nor restart, and short
@@ -30,7 +30,6 @@ mod lower;
 mod membuffer;
 mod partition;
 mod position;
-mod span;
 
 use std::sync::{Arc, OnceLock};
 
@@ -40,11 +39,12 @@ use lower::Lower;
 pub use lower::LowerLevel;
 use membuffer::{LookupMiss, Membuffer};
 pub(crate) use position::FloDbPosition;
-pub(crate) use span::KeySpan;
 
 use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
 use crate::pool::Pool;
-use crate::skiplist::{NodeRef, Overwritten, Pin};
+use crate::skiplist::{NodeRef, Pin};
+use crate::structure::{FrontLevel, InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The settings of a FloDB memtable.
@@ -66,6 +66,49 @@ pub struct FloDbConfig {
 /// many.
 const SAMPLE_KEYS_MIN: usize = if cfg!(miri) { 20 } else { 1000 };
 
+impl Settings for FloDbConfig {
+    type Structure = FloDb;
+
+    const EXAMPLES: &'static [(&'static str, Self)] = &[
+        ("as usual", Self::of(2000, 4, LowerLevel::BTree, DrainInsert::Multi)),
+        ("of few buckets", Self::of(64, 3, LowerLevel::BTree, DrainInsert::Multi)),
+        ("without a Membuffer", Self::of(0, 0, LowerLevel::BTree, DrainInsert::Multi)),
+        ("over a skip-list", Self::of(64, 3, LowerLevel::SkipList, DrainInsert::Multi)),
+        ("of one bucket", Self::of(1, 4, LowerLevel::SkipList, DrainInsert::Single)),
+        ("that holds everything", Self::of(8192, 6, LowerLevel::BTree, DrainInsert::Single)),
+        (
+            "that keeps versions",
+            Self {
+                update: Update::Versions,
+                ..Self::of(500, 4, LowerLevel::SkipList, DrainInsert::Multi)
+            },
+        ),
+    ];
+
+    const SMALLEST: Self = Self::of(1, 0, LowerLevel::BTree, DrainInsert::Multi);
+
+    fn usual(entries: usize) -> Self {
+        // A quarter of the entries, at six keys a bucket.
+        Self::of(entries / 24, 4, LowerLevel::BTree, DrainInsert::Multi)
+    }
+
+    fn build(self, pool: Arc<Pool>, span: impl FnOnce() -> Option<KeySpan>) -> FloDb {
+        FloDb::new(self, span(), pool)
+    }
+}
+
+impl FloDbConfig {
+    /// A memtable that updates in place.
+    const fn of(
+        buckets: usize,
+        partition_bits: u8,
+        lower: LowerLevel,
+        insert: DrainInsert,
+    ) -> Self {
+        Self { buckets, partition_bits, lower, insert, update: Update::InPlace }
+    }
+}
+
 /// What happens to a version that no reader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
@@ -75,36 +118,26 @@ pub enum Update {
     Versions,
 }
 
-/// What an insert did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InsertOutcome {
-    /// The version is in the Membuffer.
-    pub is_in_membuffer: bool,
-    /// The number of older versions that were reclaimed.
-    pub reclaimed: usize,
-    /// The Membuffer should be drained.
-    pub wants_drain: bool,
-}
-
 /// A Membuffer in front of a lower level.
 pub(crate) struct FloDb {
     lower: Lower,
-    /// Set on creation, by [`FloDb::enable_membuffer`], or never.
+    /// Set on creation, by [`FrontLevel::enable`], or never.
     membuffer: OnceLock<Membuffer>,
     buckets: usize,
     partitions: usize,
     insert: DrainInsert,
     update: Update,
-    /// Versions inserted while there was no Membuffer to count them, and their bytes of keys and
-    /// values.
+    /// Versions inserted before the Membuffer was enabled, and their bytes of keys and values.
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
     drained: AtomicUsize,
+    /// Bytes of a Membuffer that was enabled after the creation, at that time.
+    exempt_bytes: AtomicUsize,
 }
 
 impl FloDb {
     /// Creates a memtable. Without a span, it has no Membuffer until it has learned one.
-    pub(crate) fn new(config: FloDbConfig, span: Option<KeySpan>, pool: Arc<Pool>) -> Self {
+    fn new(config: FloDbConfig, span: Option<KeySpan>, pool: Arc<Pool>) -> Self {
         let partitions = 1 << config.partition_bits.min(16);
         let membuffer = OnceLock::new();
         if let Some(span) = span.filter(|_| config.buckets > 0) {
@@ -120,49 +153,57 @@ impl FloDb {
             entries: AtomicUsize::new(0),
             data_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
+            exempt_bytes: AtomicUsize::new(0),
         }
     }
 
-    /// Whether the Membuffer is not in use yet, and there are enough keys to learn the span from.
-    pub(crate) fn wants_membuffer(&self) -> bool {
-        self.buckets > 0
-            && self.membuffer.get().is_none()
-            && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
-    }
-
-    /// Learns the span and begins to use the Membuffer; see [`crate::Memtable::learn`]. Returns the
-    /// bytes of its table.
-    pub(crate) fn enable_membuffer(&self) -> usize {
-        if !self.wants_membuffer() {
-            return 0;
+    /// The span of the keys in this memtable, for its successor.
+    fn span(&self) -> KeySpan {
+        match (self.lower.first_key(), self.lower.last_key()) {
+            (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
+            _ => self.membuffer.get().map_or_else(KeySpan::all, |front| front.span().clone()),
         }
-        let span = self.span();
-        self.membuffer.get_or_init(|| Membuffer::new(self.buckets, self.partitions, span)).bytes()
     }
 
-    /// Prefetches the memory that adding a version of this key starts with.
+    /// Returns the newest version of `key` at or below `seq`, with a pin that keeps it from being
+    /// refilled.
     #[inline]
-    pub(crate) fn prefetch(&self, key: &[u8]) {
+    fn find(&self, key: &[u8], seq: SeqNo) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
         if let Some(membuffer) = self.membuffer.get() {
-            membuffer.prefetch(key);
+            match membuffer.get(&self.lower, key, seq) {
+                Ok(Some(found)) => return Ok(Some((found.node, found.pin))),
+                Ok(None) => {}
+                Err(LookupMiss::Overwritten) => return Err(Overwritten),
+                Err(LookupMiss::DrainFirst) => self.drain_for(membuffer, key),
+            }
         }
+        let found = self.lower.get(key, seq)?;
+        Ok(found.map(|node| (node, Pin::NONE)))
     }
 
-    /// Prefetches the memory that adding a version continues with, once the first has arrived.
-    #[inline]
-    pub(crate) fn prefetch_version(&self, key: &[u8]) {
-        if let Some(membuffer) = self.membuffer.get() {
-            membuffer.prefetch_version(key);
-        }
+    /// Drains the partition of `key`, so that a search finds a version that is many steps back in
+    /// its chain.
+    #[cold]
+    fn drain_for(&self, membuffer: &Membuffer, key: &[u8]) {
+        self.drain_partition(membuffer, membuffer.partition_of(key), DrainScope::All);
     }
 
-    /// Adds a version; see [`Membuffer::add`].
+    fn drain_partition(&self, membuffer: &Membuffer, partition: usize, scope: DrainScope) -> usize {
+        let drained = membuffer.drain(&self.lower, partition, scope, self.insert);
+        if drained > 0 {
+            self.drained.fetch_add(drained, Ordering::Relaxed);
+        }
+        drained
+    }
+}
+
+impl Structure for FloDb {
+    type Position = FloDbPosition;
+
+    const COUNTS_ENTRIES: bool = true;
+
     #[inline]
-    pub(crate) fn insert(
-        &self,
-        version: &Entry<'_>,
-        horizon: impl FnOnce() -> SeqNo,
-    ) -> InsertOutcome {
+    fn insert(&self, version: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
         let Some(membuffer) = self.membuffer.get() else {
             self.lower.insert(version);
             self.entries.fetch_add(1, Ordering::Relaxed);
@@ -183,92 +224,19 @@ impl FloDb {
         }
     }
 
-    /// Returns the newest version of `key` at or below `seq`, with a pin that keeps it from being
-    /// refilled.
-    #[inline]
-    pub(crate) fn get(
-        &self,
-        key: &[u8],
-        seq: SeqNo,
-    ) -> Result<Option<(NodeRef<'_>, Pin)>, Overwritten> {
-        if let Some(membuffer) = self.membuffer.get() {
-            match membuffer.get(&self.lower, key, seq) {
-                Ok(Some(found)) => return Ok(Some((found.node, found.pin))),
-                Ok(None) => {}
-                Err(LookupMiss::Overwritten) => return Err(Overwritten),
-                Err(LookupMiss::DrainFirst) => self.drain_for(membuffer, key),
-            }
-        }
-        let found = self.lower.get(key, seq)?;
-        Ok(found.map(|node| (node, Pin::NONE)))
-    }
-
-    /// Drains the partition of `key`, so that a search finds a version that is many steps back in
-    /// its chain.
-    #[cold]
-    fn drain_for(&self, membuffer: &Membuffer, key: &[u8]) {
-        self.drain(membuffer, membuffer.partition_of(key), DrainScope::All);
-    }
-
-    /// As [`FloDb::get`], but the entry is never refilled.
-    pub(crate) fn get_permanent(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let (node, _pin) = self.get(key, seq).ok().flatten()?;
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let (node, _pin) = self.find(key, seq).ok().flatten()?;
         // SAFETY: the lower level allocates nodes with versions.
         unsafe { node.versions() }.retain();
         Some(node.entry())
     }
 
-    /// Drains partitions that are filling up; leaves hot versions in the Membuffer unless that does
-    /// not suffice. Returns how many versions it moved.
-    pub(crate) fn drain_some(&self) -> usize {
-        let Some(membuffer) = self.membuffer.get() else { return 0 };
-        let mut drained = 0;
-        for (number, partition) in membuffer.partitions.iter().enumerate() {
-            // A quarter: includes partitions that will be due soon.
-            if partition.dirty() * 4 > partition.slots() {
-                drained += self.drain(membuffer, number, DrainScope::Cold);
-                if partition.dirty() * 4 > partition.slots() * 3 {
-                    drained += self.drain(membuffer, number, DrainScope::All);
-                }
-            }
-        }
-        drained
+    #[inline]
+    fn look_up(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+        Ok(self.find(key, seq)?.map(|(node, pin)| (node.entry(), pin)))
     }
 
-    pub(crate) fn wants_drain(&self) -> bool {
-        let membuffer = self.membuffer.get();
-        membuffer
-            .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
-    }
-
-    /// Drains all partitions.
-    pub(crate) fn drain_all(&self) {
-        if let Some(membuffer) = self.membuffer.get() {
-            for number in 0..membuffer.partitions.len() {
-                self.drain(membuffer, number, DrainScope::All);
-            }
-        }
-    }
-
-    fn drain(&self, membuffer: &Membuffer, partition: usize, scope: DrainScope) -> usize {
-        let drained = membuffer.drain(&self.lower, partition, scope, self.insert);
-        if drained > 0 {
-            self.drained.fetch_add(drained, Ordering::Relaxed);
-        }
-        drained
-    }
-
-    /// The span of the keys in this memtable, for its successor.
-    pub(crate) fn span(&self) -> KeySpan {
-        match (self.lower.first_key(), self.lower.last_key()) {
-            (Some(first), Some(last)) if first < last => KeySpan::between(first, last),
-            _ => self.membuffer.get().map_or_else(KeySpan::all, |front| front.span().clone()),
-        }
-    }
-
-    /// The number of versions that were added and not reclaimed, and their bytes of keys and
-    /// values.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         let (entries, bytes) = self.membuffer.get().map_or((0, 0), Membuffer::counts);
         (
             entries + self.entries.load(Ordering::Relaxed),
@@ -276,17 +244,88 @@ impl FloDb {
         )
     }
 
-    /// The number of versions that drains have moved to the lower level.
-    pub(crate) fn drained(&self) -> usize {
-        self.drained.load(Ordering::Relaxed)
-    }
-
-    /// Returns the bytes in use and the bytes allocated.
-    pub(crate) fn usage(&self) -> (usize, usize) {
+    fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.lower.usage();
         let Some(membuffer) = self.membuffer.get() else { return (used, allocated) };
         let free: usize = membuffer.partitions.iter().map(partition::Partition::free_bytes).sum();
         let table = membuffer.bytes();
         ((used + table).saturating_sub(free), allocated + table)
+    }
+
+    fn exempt_bytes(&self) -> usize {
+        self.exempt_bytes.load(Ordering::Relaxed)
+    }
+
+    fn key_span(&self) -> Option<KeySpan> {
+        Some(self.span())
+    }
+
+    #[inline]
+    fn front_level(&self) -> Option<&dyn FrontLevel> {
+        Some(self)
+    }
+}
+
+impl FrontLevel for FloDb {
+    fn wants_enabling(&self) -> bool {
+        self.buckets > 0
+            && self.membuffer.get().is_none()
+            && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
+    }
+
+    fn enable(&self) {
+        if self.wants_enabling() {
+            let span = self.span();
+            let new = || Membuffer::new(self.buckets, self.partitions, span);
+            let bytes = self.membuffer.get_or_init(new).bytes();
+            self.exempt_bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, key: &[u8]) {
+        if let Some(membuffer) = self.membuffer.get() {
+            membuffer.prefetch(key);
+        }
+    }
+
+    #[inline]
+    fn prefetch_version(&self, key: &[u8]) {
+        if let Some(membuffer) = self.membuffer.get() {
+            membuffer.prefetch_version(key);
+        }
+    }
+
+    fn drain(&self) -> usize {
+        let Some(membuffer) = self.membuffer.get() else { return 0 };
+        let mut drained = 0;
+        for (number, partition) in membuffer.partitions.iter().enumerate() {
+            // A quarter: includes partitions that will be due soon.
+            if partition.dirty() * 4 > partition.slots() {
+                drained += self.drain_partition(membuffer, number, DrainScope::Cold);
+                if partition.dirty() * 4 > partition.slots() * 3 {
+                    drained += self.drain_partition(membuffer, number, DrainScope::All);
+                }
+            }
+        }
+        drained
+    }
+
+    fn wants_drain(&self) -> bool {
+        let membuffer = self.membuffer.get();
+        membuffer
+            .is_some_and(|front| front.partitions.iter().any(partition::Partition::wants_drain))
+    }
+
+    fn drain_all(&self) {
+        if let Some(membuffer) = self.membuffer.get() {
+            for number in 0..membuffer.partitions.len() {
+                self.drain_partition(membuffer, number, DrainScope::All);
+            }
+        }
+    }
+
+    fn drained(&self) -> usize {
+        self.drained.load(Ordering::Relaxed)
     }
 }

@@ -26,6 +26,7 @@
 mod chain;
 mod position;
 mod prefix;
+mod settings;
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -35,10 +36,12 @@ use crate::entry::{Entry, SeqNo};
 use crate::ordered::{EntryLog, SortedView};
 use crate::pool::{ALIGN, Pool};
 use crate::skiplist::{Layout, List, Node, NodeRef, random_height};
+use crate::structure::{InsertOutcome, Structure};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, fence, lock};
 use chain::{Chain, ChainTooLong, STEPS_MAX};
-pub(crate) use position::{HashPosition, ReadBounds};
+pub(crate) use position::HashPosition;
 use prefix::Prefix;
+pub use settings::{HashLinkedListConfig, HashSkipListConfig, HashVectorConfig};
 
 /// How a hashed memtable serves a range that leaves a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,22 +144,6 @@ impl Hashed {
         Self { arena, places, prefix, view, log, stage, ordering: Mutex::new(()) }
     }
 
-    /// Returns the bytes in use and the bytes allocated.
-    pub(crate) fn usage(&self) -> (usize, usize) {
-        let (used, allocated) = self.arena.usage();
-        let (log_used, log_allocated) = self.log.usage();
-        let table = self.table_bytes();
-        (used + log_used + table, allocated + log_allocated + table)
-    }
-
-    /// Returns the bytes of the table of buckets.
-    pub(crate) fn table_bytes(&self) -> usize {
-        match &self.places {
-            Buckets::Lists(places, _) => size_of_val(&**places),
-            Buckets::Chains(chains) => size_of_val(&**chains),
-        }
-    }
-
     fn prefix<'k>(&self, key: &'k [u8]) -> Prefix<'k> {
         Prefix::of(key, self.prefix)
     }
@@ -202,34 +189,6 @@ impl Hashed {
                 Ordering::Release,
                 Ordering::Relaxed,
             );
-        }
-    }
-
-    /// Inserts a version. No two versions of a key may have the same sequence number.
-    pub(crate) fn insert(&self, contents: &Entry<'_>) {
-        // Acquire pairs with the release of ORDERED in `kept_view`: a writer that sees it links its
-        // node after the walk.
-        let stage = self.stage.load(Ordering::Acquire);
-        let node = match &self.places {
-            Buckets::Lists(places, heights) => {
-                let bucket = self.bucket_or_new(self.place(places, contents.key), heights);
-                let node = self.insert_sorted(bucket, heights, contents);
-                // Pairs with the fence in `kept_view`: either the walk sees the link, or the load
-                // of the stage in `log` sees that the walk has begun.
-                if stage != ORDERED {
-                    fence(Ordering::SeqCst);
-                }
-                node
-            }
-            Buckets::Chains(chains) => {
-                let node = Node::allocate(&self.arena, Layout::Plain, 1, contents);
-                // SAFETY: the node was just allocated in the arena of this table, with one link.
-                unsafe { self.place(chains, contents.key).push(node) };
-                node
-            }
-        };
-        if self.view == HashView::Kept {
-            self.log(node, stage);
         }
     }
 
@@ -315,9 +274,41 @@ impl Hashed {
             HashView::Copy => usize::MAX,
         }
     }
+}
 
-    /// Returns the newest version of `key` at or below `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+impl Structure for Hashed {
+    type Position = HashPosition;
+
+    #[inline]
+    fn insert(&self, contents: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+        // Acquire pairs with the release of ORDERED in `kept_view`: a writer that sees it links its
+        // node after the walk.
+        let stage = self.stage.load(Ordering::Acquire);
+        let node = match &self.places {
+            Buckets::Lists(places, heights) => {
+                let bucket = self.bucket_or_new(self.place(places, contents.key), heights);
+                let node = self.insert_sorted(bucket, heights, contents);
+                // Pairs with the fence in `kept_view`: either the walk sees the link, or the load
+                // of the stage in `log` sees that the walk has begun.
+                if stage != ORDERED {
+                    fence(Ordering::SeqCst);
+                }
+                node
+            }
+            Buckets::Chains(chains) => {
+                let node = Node::allocate(&self.arena, Layout::Plain, 1, contents);
+                // SAFETY: the node was just allocated in the arena of this table, with one link.
+                unsafe { self.place(chains, contents.key).push(node) };
+                node
+            }
+        };
+        if self.view == HashView::Kept {
+            self.log(node, stage);
+        }
+        InsertOutcome::default()
+    }
+
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         match &self.places {
             Buckets::Lists(places, _) => {
                 let list = self.list(self.place(places, key))?;
@@ -336,6 +327,21 @@ impl Hashed {
                     }
                 }
             }
+        }
+    }
+
+    fn usage(&self) -> (usize, usize) {
+        let (used, allocated) = self.arena.usage();
+        let (log_used, log_allocated) = self.log.usage();
+        let table = self.charged_bytes();
+        (used + log_used + table, allocated + log_allocated + table)
+    }
+
+    /// The table of buckets, so that a design that spends memory on it has less for entries.
+    fn charged_bytes(&self) -> usize {
+        match &self.places {
+            Buckets::Lists(places, _) => size_of_val(&**places),
+            Buckets::Chains(chains) => size_of_val(&**chains),
         }
     }
 }

@@ -23,7 +23,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next memtable |
-//! | `head` | the first bytes of a key as an integer |
+//! | `head`, `key_span` | the first bytes of a key as an integer; the range of the expected keys |
 //! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
 //! | `hash` | lists or chains in the buckets of a hash table |
 //! | `flodb` | a hash table in front of the B-link tree or the skip-list |
@@ -31,7 +31,9 @@
 //! | `ordered` | sorted views of an unsorted structure |
 //! | `btree` | the concurrent B-link tree |
 //! | `range_tombstones` | fragments of deleted ranges |
-//! | `memtable` | one interface over the kinds |
+//! | `structure` | the interface of a kind |
+//! | `kinds` | the registration of the kinds |
+//! | `memtable` | a memtable of any kind |
 //! | `prefetch`, `padded` | prefetching; values with cache lines of their own |
 //! | `cursor`, `pinned` | positions and values that keep their memtable alive |
 
@@ -42,6 +44,8 @@ mod entry;
 mod flodb;
 mod hash;
 mod head;
+mod key_span;
+mod kinds;
 mod memory;
 mod memtable;
 mod ordered;
@@ -51,19 +55,24 @@ mod pool;
 mod prefetch;
 mod range_tombstones;
 mod skiplist;
+mod structure;
 mod sync;
 mod vector;
 
+pub use btree::BTreeConfig;
 pub use cursor::Cursor;
 pub use entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-pub use flodb::{DrainInsert, FloDbConfig, InsertOutcome, LowerLevel, Update};
-pub use hash::HashView;
+pub use flodb::{DrainInsert, FloDbConfig, LowerLevel, Update};
+pub use hash::{HashLinkedListConfig, HashSkipListConfig, HashVectorConfig, HashView};
 pub use head::head_of;
+pub use kinds::Config;
 pub use memory::MemoryUse;
-pub use memtable::{Config, Lookup, Memtable};
+pub use memtable::{ExpectedKeys, Lookup, Memtable};
 pub use padded::Padded;
 pub use pinned::PinnedValue;
 pub use pool::Pool;
 pub use prefetch::prefetch_lines;
 pub use range_tombstones::{Fragment, RangeTombstones};
-pub use vector::VectorQuery;
+pub use skiplist::SkipListConfig;
+pub use structure::{FrontLevel, InsertOutcome};
+pub use vector::{VectorConfig, VectorQuery};

@@ -1,210 +1,78 @@
-//! One interface over all kinds of memtable.
-//!
-//! A kind is one file with a structure that implements `insert`, `get`, `usage` and positions, and
-//! one line in each `match` here. All kinds follow the same rules, which the conformance tests
-//! hold them to: entries are seen in key order, new before old within a key; a version that was
-//! inserted before a read began is found by it; nothing is changed or removed.
+//! A memtable of any kind, with the range tombstones and counts that all kinds share.
 
 use std::sync::Arc;
 
-use crate::btree::BTree;
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
-use crate::flodb::{FloDb, FloDbConfig, InsertOutcome, KeySpan};
-use crate::hash::{BucketForm, HashView, Hashed, ListHeights, TableShape};
+use crate::key_span::KeySpan;
+use crate::kinds::{AnyStructure, Config, EntryCounts};
 use crate::memory::MemoryUse;
 use crate::padded::Padded;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
-use crate::skiplist::{Layout, MAX_HEIGHT, Overwritten, SkipList};
-use crate::sync::{AtomicUsize, Ordering};
-use crate::vector::{Vector, VectorQuery};
+use crate::structure::{FrontLevel, InsertOutcome, Overwritten};
 
-/// Which structure holds the entries, with its settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Config {
-    /// The concurrent skip-list.
-    SkipList {
-        /// One in `branching` nodes of a height also has the next height; at least 2.
-        branching: u8,
-        /// The largest height of a node; 1 to 20.
-        height: u8,
-    },
-    /// The concurrent B-link tree.
-    BTree,
-    /// An array in the order of arrival.
-    Vector {
-        /// Bytes that are taken in advance.
-        prealloc_bytes: usize,
-        /// How reads find their order.
-        query: VectorQuery,
-    },
-    /// A skip-list in each bucket of a hash table.
-    HashSkipList {
-        /// The first bytes of a key, by which its bucket is chosen.
-        prefix: usize,
-        /// The number of buckets; at least 1.
-        buckets: usize,
-        /// The largest height of a node; 1 to 20.
-        height: u8,
-        /// What is read where a range leaves a prefix.
-        view: HashView,
-    },
-    /// A sorted linked list in each bucket of a hash table.
-    HashLinkedList {
-        /// The first bytes of a key, by which its bucket is chosen.
-        prefix: usize,
-        /// The number of buckets; at least 1.
-        buckets: usize,
-        /// The length from which on a list becomes a skip-list; 0 for never.
-        threshold: usize,
-        /// What is read where a range leaves a prefix.
-        view: HashView,
-    },
-    /// Entries in the order of arrival in each bucket of a hash table.
-    HashVector {
-        /// The first bytes of a key, by which its bucket is chosen.
-        prefix: usize,
-        /// The number of buckets; at least 1.
-        buckets: usize,
-        /// What is read where a range leaves a prefix.
-        view: HashView,
-    },
-    /// FloDB's two levels: a hash table in front of an ordered structure.
-    FloDb(FloDbConfig),
-}
-
-/// What a memtable says of a key.
+/// The result of a lookup.
 #[derive(Debug, Clone)]
 pub enum Lookup {
-    /// This version is the newest that is not newer than what was asked for.
+    /// The newest version at or below the requested sequence number.
     Found(SeqNo, EntryKind, PinnedValue),
-    /// There is none.
+    /// The memtable has no such version.
     Absent,
-    /// The version may have been forgotten, as a newer one took its place: to be asked again with
-    /// a newer sequence number. Only [`Memtable::update`] forgets versions.
+    /// The version may have been reclaimed, because a newer one replaced it; look it up again with
+    /// a newer sequence number. Only [`Memtable::update`] reclaims versions.
     Overwritten,
 }
 
-/// The links of the head of an empty bucket's skip-list: with a quarter of the nodes at each
-/// height, enough for a few hundred nodes.
-const HEAD_HEIGHT: usize = 4;
+/// The keys that a new memtable expects, by which a front level is divided.
+#[derive(Debug, Clone, Copy)]
+pub enum ExpectedKeys<'m> {
+    /// Any keys.
+    Any,
+    /// Keys to learn about: a front level stays unused until [`FrontLevel::enable`].
+    Unknown,
+    /// Keys like those of the memtable that the new one replaces.
+    Like(&'m Memtable),
+}
 
-/// A write buffer. Shared by reference; all methods may be called from any thread at any time.
+/// A write buffer. All methods may be called from any thread at any time.
 #[derive(Debug)]
 pub struct Memtable {
-    pub(crate) kind: Kind,
+    pub(crate) structure: AnyStructure,
     range_tombstones: RangeTombstones,
-    /// Apart from what readers and writers only read.
+    /// Kept apart from the fields that readers and writers only read.
     counts: Padded<EntryCounts>,
-    /// What it used before anything was inserted, and what it took for its front level later.
-    empty_bytes: AtomicUsize,
-}
-
-/// What every insert changes.
-#[derive(Debug)]
-struct EntryCounts {
-    data_bytes: AtomicUsize,
-    entries: AtomicUsize,
-}
-
-impl EntryCounts {
-    fn new() -> Self {
-        Self { data_bytes: AtomicUsize::new(0), entries: AtomicUsize::new(0) }
-    }
-}
-
-pub(crate) enum Kind {
-    SkipList(SkipList),
-    BTree(BTree),
-    Vector(Vector),
-    Hashed(Hashed),
-    FloDb(FloDb),
-}
-
-impl std::fmt::Debug for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::SkipList(_) => f.write_str("skiplist"),
-            Self::BTree(_) => f.write_str("btree"),
-            Self::Vector(_) => f.write_str("vector"),
-            Self::Hashed(_) => f.write_str("hashed"),
-            Self::FloDb(_) => f.write_str("flodb"),
-        }
-    }
+    /// Bytes of the empty memtable that do not count against its size.
+    empty_bytes: usize,
 }
 
 impl Memtable {
-    /// An empty memtable, whose memory comes from `pool` and goes back there.
+    /// Creates an empty memtable that expects any keys. Its memory comes from `pool` and returns
+    /// there.
     pub fn new(config: Config, pool: &Arc<Pool>) -> Arc<Self> {
-        Self::with_span(config, pool, || Some(KeySpan::all()))
+        Self::with_keys(config, pool, ExpectedKeys::Any)
     }
 
-    /// As [`Memtable::new`], to learn where its keys lie: a kind that wants to know that does
-    /// without its front level until [`Memtable::learn`].
-    pub fn new_to_learn(config: Config, pool: &Arc<Pool>) -> Arc<Self> {
-        Self::with_span(config, pool, || None)
-    }
-
-    /// An empty memtable that takes the place of `before`: it expects keys such as that one holds,
-    /// or learns where they lie.
-    pub fn new_after(before: &Self, config: Config, pool: &Arc<Pool>) -> Arc<Self> {
-        Self::with_span(config, pool, || match &before.kind {
-            Kind::FloDb(flodb) => Some(flodb.span()),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => None,
-        })
-    }
-
-    fn with_span(
-        config: Config,
-        pool: &Arc<Pool>,
-        span: impl FnOnce() -> Option<KeySpan>,
-    ) -> Arc<Self> {
-        let kind = match config {
-            Config::SkipList { branching, height } => {
-                let pool = Arc::clone(pool);
-                Kind::SkipList(SkipList::new(branching, height, Layout::Plain, pool))
-            }
-            Config::BTree => Kind::BTree(BTree::new(Layout::Plain, Arc::clone(pool))),
-            Config::Vector { prealloc_bytes, query } => {
-                Kind::Vector(Vector::new(prealloc_bytes, query, Arc::clone(pool)))
-            }
-            Config::HashSkipList { prefix, buckets, height, view } => {
-                let max = usize::from(height).clamp(1, MAX_HEIGHT);
-                let heights = ListHeights { head: max.min(HEAD_HEIGHT), max, tall_from: 0 };
-                let shape = TableShape { prefix, buckets, form: BucketForm::List(heights) };
-                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
-            }
-            Config::HashLinkedList { prefix, buckets, threshold, view } => {
-                let max = if threshold == 0 { 1 } else { MAX_HEIGHT };
-                let heights = ListHeights { head: 1, max, tall_from: threshold };
-                let shape = TableShape { prefix, buckets, form: BucketForm::List(heights) };
-                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
-            }
-            Config::HashVector { prefix, buckets, view } => {
-                let shape = TableShape { prefix, buckets, form: BucketForm::Chain };
-                Kind::Hashed(Hashed::new(shape, view, Arc::clone(pool)))
-            }
-            Config::FloDb(config) => Kind::FloDb(FloDb::new(config, span(), Arc::clone(pool))),
+    /// As [`Memtable::new`], for other expectations.
+    pub fn with_keys(config: Config, pool: &Arc<Pool>, keys: ExpectedKeys<'_>) -> Arc<Self> {
+        let span = || match keys {
+            ExpectedKeys::Any => Some(KeySpan::all()),
+            ExpectedKeys::Unknown => None,
+            ExpectedKeys::Like(before) => before.structure.key_span(),
         };
-        let memtable = Self {
-            kind,
+        let mut memtable = Self {
+            structure: config.build(Arc::clone(pool), span),
             range_tombstones: RangeTombstones::new(),
-            counts: Padded(EntryCounts::new()),
-            empty_bytes: AtomicUsize::new(0),
+            counts: Padded(EntryCounts::default()),
+            empty_bytes: 0,
         };
-        let mut empty_bytes = memtable.memory().used_bytes();
-        if let Kind::Hashed(table) = &memtable.kind {
-            // What a design spends on buckets, it has less of for entries.
-            empty_bytes -= table.table_bytes();
-        }
-        memtable.empty_bytes.store(empty_bytes, Ordering::Relaxed);
+        memtable.empty_bytes = memtable.memory().used_bytes() - memtable.structure.charged_bytes();
         Arc::new(memtable)
     }
 
-    /// Adds a version of `key`, written at `seq`. No two versions of a key may have the same
-    /// sequence number, and none may be added twice.
+    /// Inserts a version of `key`, written at `seq`. No two versions of a key may have the same
+    /// sequence number.
     ///
     /// # Panics
     /// When the key, the value or the sequence number is larger than the limits of this crate.
@@ -212,10 +80,10 @@ impl Memtable {
         self.update(key, seq, kind, value, || 0);
     }
 
-    /// As [`Memtable::insert`], and may forget versions that no one asks for, where the kind does
-    /// so. `horizon` answers a sequence number that is visible, and not above any that is or will
-    /// be read at; only readers that took a sequence number before this call and are not counted
-    /// there may ask for less, and must be ready for [`Lookup::Overwritten`].
+    /// As [`Memtable::insert`], but a memtable with a front level may reclaim versions that no
+    /// reader needs. `horizon` returns a visible sequence number that is not above any that is read
+    /// at, now or later. Only readers that took a sequence number before this call and are not
+    /// counted in the horizon may read below it; they must expect [`Lookup::Overwritten`].
     ///
     /// # Panics
     /// When the key, the value or the sequence number is larger than the limits of this crate.
@@ -228,128 +96,35 @@ impl Memtable {
         value: &[u8],
         horizon: impl FnOnce() -> SeqNo,
     ) -> InsertOutcome {
-        assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
-        match &self.kind {
-            Kind::SkipList(list) => list.insert(&Entry { key, seq, kind, value }),
-            Kind::BTree(tree) => tree.insert(&Entry { key, seq, kind, value }),
-            Kind::Vector(vector) => vector.insert(&Entry { key, seq, kind, value }),
-            Kind::Hashed(table) => table.insert(&Entry { key, seq, kind, value }),
-            Kind::FloDb(flodb) => {
-                // It counts itself.
-                return flodb.insert(&Entry { key, seq, kind, value }, horizon);
-            }
-        }
-        // Relaxed: counters order nothing.
-        self.counts.data_bytes.fetch_add(key.len() + value.len(), Ordering::Relaxed);
-        self.counts.entries.fetch_add(1, Ordering::Relaxed);
-        InsertOutcome::default()
+        let entry = Entry { key, seq, kind, value };
+        assert_in_limits(&entry);
+        self.structure.insert(&entry, horizon, &self.counts)
     }
 
-    /// Whether [`Memtable::insert_all`] is cheaper than one insert after the other.
+    /// Returns whether [`Memtable::insert_all`] is cheaper than one insert after the other.
     pub fn takes_groups(&self) -> bool {
-        matches!(self.kind, Kind::BTree(_))
+        self.structure.inserts_groups()
     }
 
-    /// As [`Memtable::insert`] of each: searches of several keys wait for memory at the same time.
+    /// Inserts several versions. Kinds that [take groups](Memtable::takes_groups) search for
+    /// several keys in parallel.
     ///
     /// # Panics
     /// As [`Memtable::insert`].
     pub fn insert_all(&self, entries: &[Entry<'_>]) {
-        let Kind::BTree(tree) = &self.kind else {
-            for &Entry { key, seq, kind, value } in entries {
-                self.insert(key, seq, kind, value);
-            }
-            return;
-        };
-        let mut bytes = 0;
-        for Entry { key, seq, value, .. } in entries {
-            assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && *seq <= MAX_SEQ);
-            bytes += key.len() + value.len();
-        }
-        tree.insert_all(entries);
-        // Relaxed: counters order nothing.
-        self.counts.data_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.counts.entries.fetch_add(entries.len(), Ordering::Relaxed);
+        entries.iter().for_each(assert_in_limits);
+        self.structure.insert_all(entries, &self.counts);
     }
 
-    /// Whether [`Memtable::learn`] would be of use by now.
-    pub fn wants_to_learn(&self) -> bool {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.wants_membuffer(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => false,
-        }
-    }
-
-    /// Sees where its keys lie, and begins to use its front level if it waited for that. To be
-    /// called while no entry is being inserted, and if all that come later have sequence numbers
-    /// above those that are there; others may read meanwhile, below those that come later.
-    pub fn learn(&self) {
-        if let Kind::FloDb(flodb) = &self.kind {
-            self.empty_bytes.fetch_add(flodb.enable_membuffer(), Ordering::Relaxed);
-        }
-    }
-
-    /// Asks for the memory that [`Memtable::update`] of this key begins with, where the kind knows
-    /// it at once: for who has something else to do before.
+    /// Returns the front level, if the kind has one. Such a memtable reclaims versions.
     #[inline]
-    pub fn prefetch(&self, key: &[u8]) {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.prefetch(key),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
-        }
-    }
-
-    /// Asks for what [`Memtable::update`] goes on with, once that has come.
-    #[inline]
-    pub fn prefetch_version(&self, key: &[u8]) {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.prefetch_version(key),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {}
-        }
-    }
-
-    /// Moves what a front level holds to where cursors walk, as far as it is full; for threads that
-    /// do so in the background. Answers how many versions were moved.
-    pub fn drain(&self) -> usize {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.drain_some(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => 0,
-        }
-    }
-
-    /// Whether [`Memtable::drain`] would make room.
-    pub fn wants_drain(&self) -> bool {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.wants_drain(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => false,
-        }
-    }
-
-    /// As [`Memtable::drain`], but everything. Cursors need not wait for that: they drain what
-    /// they come to.
-    pub fn drain_all(&self) {
-        if let Kind::FloDb(flodb) = &self.kind {
-            flodb.drain_all();
-        }
-    }
-
-    /// How many versions were drained, so far.
-    pub fn drained(&self) -> usize {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.drained(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => 0,
-        }
-    }
-
-    /// Whether [`Memtable::update`] forgets versions: then who reads several times at one sequence
-    /// number must be counted in the horizon.
-    pub fn forgets(&self) -> bool {
-        matches!(self.kind, Kind::FloDb(_))
+    pub fn front_level(&self) -> Option<&dyn FrontLevel> {
+        self.structure.front_level()
     }
 
     /// Deletes all versions of all keys in `[start, end)` that are older than `seq`; without an
-    /// end, of all keys from `start` on. It is part of a batch that began at `first`, which readers
-    /// see whole or not at all; see [`RangeTombstones::insert`].
+    /// end, of all keys from `start` on. The tombstone belongs to a batch whose first sequence
+    /// number is `first`, and which readers see as a whole; see [`RangeTombstones::insert`].
     ///
     /// # Panics
     /// When a key or the sequence number is larger than the limits of this crate.
@@ -366,30 +141,24 @@ impl Memtable {
         self.range_tombstones.insert(start, end, seq, first);
     }
 
-    /// The newest version of `key` that is not newer than `seq`, tombstones included. Range
-    /// tombstones are not considered, and a version that was forgotten is not there.
+    /// Returns the newest version of `key` at or below `seq`, point tombstones included. Ignores
+    /// range tombstones and versions that were reclaimed.
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        match &self.kind {
-            Kind::SkipList(list) => list.get(key, seq),
-            Kind::BTree(tree) => tree.get(key, seq),
-            Kind::Vector(vector) => vector.get(key, seq),
-            Kind::Hashed(table) => table.get(key, seq),
-            Kind::FloDb(flodb) => flodb.get_permanent(key, seq),
-        }
+        self.structure.get(key, seq)
     }
 
-    /// The deleted ranges.
+    /// Returns the deleted ranges.
     pub fn range_tombstones(&self) -> &RangeTombstones {
         &self.range_tombstones
     }
 
-    /// A cursor, on no entry yet.
+    /// Creates a cursor on no entry.
     pub fn cursor(self: &Arc<Self>) -> Cursor {
         Cursor::new(Arc::clone(self))
     }
 
-    /// As [`Memtable::get`], with the value kept alive without being copied.
+    /// As [`Memtable::get`], with a value that keeps the memtable alive.
     pub fn get_pinned(
         self: &Arc<Self>,
         key: &[u8],
@@ -401,82 +170,53 @@ impl Memtable {
         }
     }
 
-    /// As [`Memtable::cursor`], over what was drained already: what a front level holds is not
-    /// there.
-    pub fn cursor_of_drained(self: &Arc<Self>) -> Cursor {
-        Cursor::of_drained(Arc::clone(self))
-    }
-
-    /// As [`Memtable::get_pinned`], and tells a version that was forgotten from one that never was.
+    /// As [`Memtable::get_pinned`], but distinguishes a version that may have been reclaimed from
+    /// one that never existed.
     #[inline]
     pub fn look_up(self: &Arc<Self>, key: &[u8], seq: SeqNo) -> Lookup {
-        if let Kind::FloDb(flodb) = &self.kind {
-            return match flodb.get(key, seq) {
-                Ok(None) => Lookup::Absent,
-                Err(Overwritten) => Lookup::Overwritten,
-                Ok(Some((node, pin))) => {
-                    let entry = node.entry();
-                    // SAFETY: the entry was found in this memtable, and is pinned if need be.
-                    let value = unsafe { PinnedValue::with_pin(self, entry.value, pin) };
-                    Lookup::Found(entry.seq, entry.kind, value)
-                }
-            };
-        }
-        let Some(entry) = self.get(key, seq) else { return Lookup::Absent };
-        // SAFETY: the entry was found in this memtable, which never changes one.
-        let value = unsafe { PinnedValue::new(self, entry.value) };
-        Lookup::Found(entry.seq, entry.kind, value)
-    }
-
-    /// The number of entries; range tombstones do not count, nor what was forgotten.
-    pub fn len(&self) -> usize {
-        self.counts().0
-    }
-
-    /// Entries that are there, and their bytes of keys and values.
-    fn counts(&self) -> (usize, usize) {
-        match &self.kind {
-            Kind::FloDb(flodb) => flodb.counts(),
-            Kind::SkipList(_) | Kind::BTree(_) | Kind::Vector(_) | Kind::Hashed(_) => {
-                let bytes = self.counts.data_bytes.load(Ordering::Relaxed);
-                (self.counts.entries.load(Ordering::Relaxed), bytes)
+        match self.structure.look_up(key, seq) {
+            Ok(None) => Lookup::Absent,
+            Err(Overwritten) => Lookup::Overwritten,
+            Ok(Some((entry, pin))) => {
+                // SAFETY: the entry lies in the arena of this memtable, and the structure returned
+                // the pin that keeps it, or `Pin::NONE` if it is never refilled.
+                let value = unsafe { PinnedValue::with_pin(self, entry.value, pin) };
+                Lookup::Found(entry.seq, entry.kind, value)
             }
         }
     }
 
-    /// Whether it holds neither entries nor range tombstones.
+    /// Returns the number of entries, without range tombstones and reclaimed versions.
+    pub fn len(&self) -> usize {
+        self.structure.counts(&self.counts).0
+    }
+
+    /// Returns whether the memtable has neither entries nor range tombstones.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.range_tombstones.is_empty()
     }
 
-    /// Tells it that no more entries come. What is not in order yet is sorted now, by the caller;
-    /// otherwise the first reader of a range would have to.
+    /// Sorts entries that are not in order yet, which otherwise the first reader of a range does.
+    /// Call it when no more entries are inserted.
     pub fn freeze(&self) {
-        if let Kind::Vector(vector) = &self.kind {
-            vector.freeze();
-        }
+        self.structure.freeze();
     }
 
-    /// The bytes in use beyond those of an empty memtable, but with those of a table of buckets:
-    /// what its size is limited by. An empty one answers 0, so that however low the limit is, it
-    /// takes at least one entry.
+    /// Returns the bytes that count against the size of the memtable: those in use beyond an empty
+    /// memtable, plus a table of buckets. Returns 0 for an empty memtable, so that it takes at
+    /// least one entry however low its limit is.
     pub fn filled_bytes(&self) -> usize {
         if self.is_empty() {
             return 0;
         }
-        self.memory().used_bytes().saturating_sub(self.empty_bytes.load(Ordering::Relaxed))
+        let exempt = self.empty_bytes + self.structure.exempt_bytes();
+        self.memory().used_bytes().saturating_sub(exempt)
     }
 
-    /// What its memory is used for.
+    /// Returns the memory in use, by use.
     pub fn memory(&self) -> MemoryUse {
-        let (used, allocated) = match &self.kind {
-            Kind::SkipList(list) => list.usage(),
-            Kind::BTree(tree) => tree.usage(),
-            Kind::Vector(vector) => vector.usage(),
-            Kind::Hashed(table) => table.usage(),
-            Kind::FloDb(flodb) => flodb.usage(),
-        };
-        let (_, data_bytes) = self.counts();
+        let (used, allocated) = self.structure.usage();
+        let (_, data_bytes) = self.structure.counts(&self.counts);
         let tombstones = self.range_tombstones.bytes();
         MemoryUse {
             data_bytes,
@@ -484,4 +224,10 @@ impl Memtable {
             unused_bytes: allocated.saturating_sub(used),
         }
     }
+}
+
+#[inline]
+fn assert_in_limits(entry: &Entry<'_>) {
+    let Entry { key, seq, value, .. } = *entry;
+    assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN && seq <= MAX_SEQ);
 }

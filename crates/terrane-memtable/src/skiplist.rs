@@ -17,7 +17,7 @@ mod list;
 mod multi_insert;
 mod node;
 mod position;
-mod versions;
+pub(crate) mod versions;
 
 use std::cmp::Ordering::Less;
 use std::ptr::{self, NonNull};
@@ -25,13 +25,44 @@ use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
 use crate::pool::Pool;
+use crate::structure::{InsertOutcome, Overwritten, Settings, Structure};
 use crate::sync::{AtomicPtr, Ordering};
 use list::Splice;
 pub(crate) use list::{List, MAX_HEIGHT};
 pub(crate) use node::{Layout, Node, NodeRef};
 pub(crate) use position::ListPosition;
 pub(crate) use versions::{Older, Pin, Temperature, Versions, versions_of};
+
+/// The settings of a skip-list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkipListConfig {
+    /// One in `branching` nodes of a height also has the next height; at least 2.
+    pub branching: u8,
+    /// The largest height of a node; 1 to 20.
+    pub height: u8,
+}
+
+impl Settings for SkipListConfig {
+    type Structure = SkipList;
+
+    const EXAMPLES: &'static [(&'static str, Self)] = &[
+        ("as usual", Self { branching: 4, height: 12 }),
+        ("of height 1", Self { branching: 2, height: 1 }),
+        ("of height 20", Self { branching: 2, height: 20 }),
+    ];
+
+    const SMALLEST: Self = Self { branching: 2, height: 2 };
+
+    fn usual(_entries: usize) -> Self {
+        Self { branching: 4, height: 12 }
+    }
+
+    fn build(self, pool: Arc<Pool>, _span: impl FnOnce() -> Option<KeySpan>) -> SkipList {
+        SkipList::new(self.branching, self.height, Layout::Plain, pool)
+    }
+}
 
 /// The concurrent skip-list.
 pub(crate) struct SkipList {
@@ -51,10 +82,6 @@ unsafe impl Send for SkipList {}
 // (list invariant 3).
 unsafe impl Sync for SkipList {}
 
-/// The requested version was reclaimed, and a newer one exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Overwritten;
-
 impl SkipList {
     /// Creates an empty list in which one in `branching` nodes of a height also has the next
     /// height.
@@ -71,11 +98,6 @@ impl SkipList {
             max_height: usize::from(max_height).clamp(1, MAX_HEIGHT),
             layout,
         }
-    }
-
-    /// Bytes handed out, and bytes taken from the allocator.
-    pub(crate) fn usage(&self) -> (usize, usize) {
-        self.arena.usage()
     }
 
     /// Adds a version. No two versions of a key may have the same sequence number.
@@ -132,13 +154,7 @@ impl SkipList {
         }
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
-        let node = self.list.first_at_or_after(key, seq)?;
-        (node.key() == key).then(|| node.entry())
-    }
-
-    /// As [`SkipList::get`], for nodes with versions. Returns an error if the requested version may
+    /// As [`Structure::get`], for nodes with versions. Returns an error if the requested version may
     /// have been reclaimed.
     pub(crate) fn get_unless_reclaimed(
         &self,
@@ -186,6 +202,26 @@ impl SkipList {
         }
         let is_end = last.link(0).load().0.is_null();
         is_end.then_some(Splice { previous, next: [ptr::null_mut(); MAX_HEIGHT] })
+    }
+}
+
+impl Structure for SkipList {
+    type Position = ListPosition;
+
+    #[inline]
+    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+        SkipList::insert(self, entry);
+        InsertOutcome::default()
+    }
+
+    #[inline]
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+        let node = self.list.first_at_or_after(key, seq)?;
+        (node.key() == key).then(|| node.entry())
+    }
+
+    fn usage(&self) -> (usize, usize) {
+        self.arena.usage()
     }
 }
 

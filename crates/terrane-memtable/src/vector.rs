@@ -16,9 +16,11 @@ use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
 use crate::ordered::{EntryLog, SortedView, ViewPosition};
 use crate::pool::Pool;
 use crate::skiplist::{Layout, Node, NodeRef};
+use crate::structure::{InsertOutcome, ReadBounds, Settings, Structure, StructurePosition};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// How reads of a vector order its entries.
@@ -31,6 +33,39 @@ pub enum VectorQuery {
     Copy,
     /// Lookups search the unsorted entries; only ranges sort.
     Scan,
+}
+
+/// The settings of a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VectorConfig {
+    /// Bytes that are allocated in advance.
+    pub prealloc_bytes: usize,
+    /// How reads order the entries.
+    pub query: VectorQuery,
+}
+
+impl Settings for VectorConfig {
+    type Structure = Vector;
+
+    const EXAMPLES: &'static [(&'static str, Self)] = &[
+        ("as usual", Self { prealloc_bytes: 0, query: VectorQuery::Resort }),
+        ("preallocated", Self { prealloc_bytes: 100_000, query: VectorQuery::Resort }),
+        ("preallocated, large", Self { prealloc_bytes: 3_000_000, query: VectorQuery::Resort }),
+        ("that copies", Self { prealloc_bytes: 0, query: VectorQuery::Copy }),
+        ("preallocated that copies", Self { prealloc_bytes: 5000, query: VectorQuery::Copy }),
+        ("that scans", Self { prealloc_bytes: 0, query: VectorQuery::Scan }),
+        ("preallocated that scans", Self { prealloc_bytes: 9000, query: VectorQuery::Scan }),
+    ];
+
+    const SMALLEST: Self = Self { prealloc_bytes: 0, query: VectorQuery::Resort };
+
+    fn usual(_entries: usize) -> Self {
+        Self { prealloc_bytes: 0, query: VectorQuery::Resort }
+    }
+
+    fn build(self, pool: Arc<Pool>, _span: impl FnOnce() -> Option<KeySpan>) -> Vector {
+        Vector::new(self.prealloc_bytes, self.query, pool)
+    }
 }
 
 /// One in this many preallocated bytes is for pointers, which suffices for entries of 40 bytes and
@@ -49,7 +84,7 @@ pub(crate) struct Vector {
 
 impl Vector {
     /// Creates an empty array with `prealloc_bytes` for entries and pointers to them.
-    pub(crate) fn new(prealloc_bytes: usize, query: VectorQuery, pool: Arc<Pool>) -> Self {
+    fn new(prealloc_bytes: usize, query: VectorQuery, pool: Arc<Pool>) -> Self {
         let pointers_bytes = prealloc_bytes / SHARE_OF_POINTERS;
         let arena = Arena::with_capacity(prealloc_bytes - pointers_bytes, pool);
         let capacity = pointers_bytes / size_of::<usize>();
@@ -64,13 +99,25 @@ impl Vector {
         Self { log, arena, query, is_frozen: AtomicUsize::new(0) }
     }
 
-    /// Inserts a version.
-    pub(crate) fn insert(&self, contents: &Entry<'_>) {
-        self.log.push(Node::allocate(&self.arena, Layout::Plain, 0, contents));
+    fn copies(&self) -> bool {
+        self.query == VectorQuery::Copy && self.is_frozen.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns the newest version of `key` at or below `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
+    fn view(&self) -> Arc<SortedView> {
+        if self.copies() { self.log.copy() } else { self.log.view() }
+    }
+}
+
+impl Structure for Vector {
+    type Position = VectorPosition;
+
+    #[inline]
+    fn insert(&self, entry: &Entry<'_>, _horizon: impl FnOnce() -> SeqNo) -> InsertOutcome {
+        self.log.push(Node::allocate(&self.arena, Layout::Plain, 0, entry));
+        InsertOutcome::default()
+    }
+
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>> {
         let node: NodeRef<'_> = match self.query {
             VectorQuery::Scan => self.log.search(key, seq)?,
             VectorQuery::Copy if self.copies() => {
@@ -83,41 +130,60 @@ impl Vector {
         Some(node.entry())
     }
 
-    /// Sorts all entries for good, because no more are inserted.
-    pub(crate) fn freeze(&self) {
-        // Relaxed: a reader that misses it sorts once more than necessary.
-        self.is_frozen.store(1, Ordering::Relaxed);
-        self.log.view();
-    }
-
-    fn copies(&self) -> bool {
-        self.query == VectorQuery::Copy && self.is_frozen.load(Ordering::Relaxed) == 0
-    }
-
-    fn view(&self) -> Arc<SortedView> {
-        if self.copies() { self.log.copy() } else { self.log.view() }
-    }
-
-    /// Returns the bytes in use and the bytes allocated.
-    pub(crate) fn usage(&self) -> (usize, usize) {
+    fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.arena.usage();
         let (log_used, log_allocated) = self.log.usage();
         (used + log_used, allocated + log_allocated)
     }
 
-    pub(crate) fn first(&self) -> ViewPosition {
-        ViewPosition::first(self.view())
+    fn freeze(&self) {
+        // Relaxed: a reader that misses it sorts once more than necessary.
+        self.is_frozen.store(1, Ordering::Relaxed);
+        self.log.view();
+    }
+}
+
+/// A position in a sorted view of a vector, or on no entry.
+#[derive(Default)]
+pub(crate) struct VectorPosition(Option<ViewPosition>);
+
+impl StructurePosition<Vector> for VectorPosition {
+    #[inline]
+    fn is_valid(&self) -> bool {
+        self.0.as_ref().is_some_and(ViewPosition::is_valid)
     }
 
-    pub(crate) fn last(&self) -> ViewPosition {
-        ViewPosition::last(self.view())
+    #[inline]
+    unsafe fn entry<'a>(&'a self, _vector: &'a Vector) -> Option<Entry<'a>> {
+        self.0.as_ref()?.entry()
     }
 
-    pub(crate) fn at_or_after(&self, key: &[u8], seq: SeqNo) -> ViewPosition {
-        ViewPosition::at_or_after(self.view(), key, seq)
+    fn seek_first(&mut self, vector: &Vector) {
+        self.0 = Some(ViewPosition::first(vector.view()));
     }
 
-    pub(crate) fn before(&self, key: &[u8], seq: SeqNo) -> ViewPosition {
-        ViewPosition::before(self.view(), key, seq)
+    fn seek_last(&mut self, vector: &Vector) {
+        self.0 = Some(ViewPosition::last(vector.view()));
+    }
+
+    fn seek(&mut self, vector: &Vector, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        self.0 = Some(ViewPosition::at_or_after(vector.view(), key, seq));
+    }
+
+    fn seek_before(&mut self, vector: &Vector, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        self.0 = Some(ViewPosition::before(vector.view(), key, seq));
+    }
+
+    #[inline]
+    unsafe fn next(&mut self, _vector: &Vector, _bounds: &ReadBounds) {
+        if let Some(position) = &mut self.0 {
+            position.next();
+        }
+    }
+
+    unsafe fn previous(&mut self, _vector: &Vector, _bounds: &ReadBounds) {
+        if let Some(position) = &mut self.0 {
+            position.previous();
+        }
     }
 }

@@ -1,16 +1,13 @@
-//! Every kind of memtable against a `BTreeMap`, one macro line a kind.
+//! Every example of every kind of memtable against a `BTreeMap`.
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_memtable::{
-    Config, Cursor, DrainInsert, Entry, EntryKind, FloDbConfig, HashView, LowerLevel, MAX_SEQ,
-    Memtable, Pool, SeqNo, Update, VectorQuery,
-};
+use terrane_memtable::{Config, Cursor, Entry, EntryKind, MAX_SEQ, Memtable, Pool, SeqNo};
 use terrane_testkit::{Rng, seed_from_env};
 
 /// The oracle: versions in memtable order.
@@ -19,7 +16,7 @@ type Oracle = BTreeMap<Version, (EntryKind, Vec<u8>)>;
 /// A version of a key, in memtable order.
 type Version = (Vec<u8>, Reverse<SeqNo>);
 
-/// How often something is done: less under Miri, which takes a thousand times as long.
+/// A number of repetitions: smaller under Miri, which is a thousand times slower.
 fn some(count: u64) -> u64 {
     if cfg!(miri) { count / 50 } else { count }
 }
@@ -53,7 +50,7 @@ fn fill(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     oracle
 }
 
-/// The same, several entries at a time.
+/// As [`fill`], several entries at a time.
 fn fill_in_groups(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     let mut oracle = Oracle::new();
     let mut seq = 0;
@@ -85,513 +82,483 @@ fn assert_at(cursor: &Cursor, expected: Option<(&Version, &(EntryKind, Vec<u8>))
     assert_eq!(cursor.pin_value().as_deref(), expected.map(|entry| entry.3));
 }
 
-fn gets_find_the_newest_version_not_above_a_seq(config: Config) {
-    let mut rng = Rng::new(seed_from_env(11));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let oracle = fill(&memtable, &mut rng, some(3000));
-    for _ in 0..some(5000) {
-        let (key, seq) = (random_key(&mut rng), rng.below(some(3100)));
-        let mut versions = oracle.range((key.clone(), Reverse(seq))..=(key.clone(), Reverse(0)));
-        let expected =
-            versions.next().map(|((_, seq), (kind, value))| (seq.0, *kind, value.clone()));
-        let pinned = memtable.get_pinned(&key, seq);
-        let found = pinned.map(|(seq, kind, value)| (seq, kind, value.to_vec()));
-        assert_eq!(found, expected);
-        assert_eq!(memtable.get(&key, seq).map(|entry| entry.seq), expected.map(|found| found.0));
-    }
-    assert_eq!(memtable.len(), oracle.len());
-}
+mod checks {
+    use super::*;
 
-fn cursors_walk_both_ways_and_seek(config: Config) {
-    let mut rng = Rng::new(seed_from_env(12));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let oracle = fill(&memtable, &mut rng, some(2000));
-    let mut cursor = memtable.cursor();
-    assert_at(&cursor, None);
-    cursor.seek_first();
-    for entry in &oracle {
-        assert_at(&cursor, Some(entry));
-        cursor.next();
-    }
-    assert_at(&cursor, None);
-    cursor.seek_last();
-    for entry in oracle.iter().rev() {
-        assert_at(&cursor, Some(entry));
-        cursor.previous();
-    }
-    assert_at(&cursor, None);
-    for _ in 0..some(1000) {
-        let (key, seq) = (random_key(&mut rng), rng.below(some(2100)));
-        cursor.seek(&key, seq);
-        assert_at(&cursor, oracle.range((key.clone(), Reverse(seq))..).next());
-        cursor.seek_before(&key);
-        assert_at(&cursor, oracle.range(..(key.clone(), Reverse(MAX_SEQ))).next_back());
-    }
-}
-
-/// Entries that are inserted several at a time, by one thread and by four at the same time.
-fn groups_are_there_as_if_they_came_one_by_one(config: Config) {
-    let mut rng = Rng::new(seed_from_env(19));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let oracle = fill_in_groups(&memtable, &mut rng, some(3000));
-    assert_eq!(memtable.len(), oracle.len());
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    for entry in &oracle {
-        assert_at(&cursor, Some(entry));
-        cursor.next();
-    }
-    assert_at(&cursor, None);
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let groups = some(300).max(3);
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let memtable = &memtable;
-            scope.spawn(move || {
-                for group in 0..groups {
-                    let numbers = (0..20).map(|at| (group * 20 + at) * 4 + thread + 1);
-                    let keys: Vec<_> = numbers
-                        .map(|seq| (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(), seq))
-                        .collect();
-                    let kind = EntryKind::Value;
-                    let entries: Vec<_> = keys
-                        .iter()
-                        .map(|(key, seq)| Entry { key, seq: *seq, kind, value: key })
-                        .collect();
-                    memtable.insert_all(&entries);
-                }
-            });
-        }
-    });
-    assert_eq!(memtable.len() as u64, groups * 80);
-    let mut seqs = Vec::new();
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    while let Some(entry) = cursor.entry() {
-        assert_eq!(entry.key, entry.seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-        seqs.push(entry.seq);
-        cursor.next();
-    }
-    seqs.sort_unstable();
-    assert!(seqs.into_iter().eq(1..=groups * 80));
-}
-
-fn an_empty_memtable_has_nothing(config: Config) {
-    let memtable = Memtable::new(config, &Pool::new(0));
-    assert!(memtable.is_empty());
-    assert_eq!(memtable.get(b"", MAX_SEQ), None);
-    let mut cursor = memtable.cursor();
-    for step in [Cursor::seek_first, Cursor::seek_last, Cursor::next, Cursor::previous] {
-        step(&mut cursor);
-        assert_at(&cursor, None);
-    }
-    memtable.insert(b"", 1, EntryKind::Value, b"");
-    assert_eq!(memtable.get(b"", 0), None);
-    assert_eq!(memtable.get(b"", 1).map(|entry| entry.value), Some(&b""[..]));
-}
-
-fn pinned_values_outlive_their_memtable(config: Config) {
-    let memtable = Memtable::new(config, &Pool::new(0));
-    memtable.insert(b"k", 1, EntryKind::Value, b"value");
-    let (_, _, value) = memtable.get_pinned(b"k", 1).unwrap();
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    drop(memtable);
-    let copy = value.clone();
-    drop(value);
-    assert_eq!(std::thread::spawn(move || copy.to_vec()).join().unwrap(), b"value");
-    assert_eq!(cursor.entry().unwrap().value, b"value");
-}
-
-fn ascending_keys_and_all_heights_are_found(config: Config) {
-    let memtable = Memtable::new(config, &Pool::new(0));
-    for number in 0..some(5000) {
-        let key = number.to_be_bytes();
-        memtable.insert(&key, number + 1, EntryKind::Value, &key);
-        if number % 100 == 50 {
-            memtable.insert(
-                &(number / 2).to_be_bytes(),
-                10_000 + number,
-                EntryKind::Value,
-                b"again",
+    pub(super) fn gets_find_the_newest_version_not_above_a_seq(config: Config) {
+        let mut rng = Rng::new(seed_from_env(11));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let oracle = fill(&memtable, &mut rng, some(3000));
+        for _ in 0..some(5000) {
+            let (key, seq) = (random_key(&mut rng), rng.below(some(3100)));
+            let mut versions =
+                oracle.range((key.clone(), Reverse(seq))..=(key.clone(), Reverse(0)));
+            let expected =
+                versions.next().map(|((_, seq), (kind, value))| (seq.0, *kind, value.clone()));
+            let pinned = memtable.get_pinned(&key, seq);
+            let found = pinned.map(|(seq, kind, value)| (seq, kind, value.to_vec()));
+            assert_eq!(found, expected);
+            assert_eq!(
+                memtable.get(&key, seq).map(|entry| entry.seq),
+                expected.map(|found| found.0)
             );
         }
+        assert_eq!(memtable.len(), oracle.len());
     }
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    let mut walked = 0;
-    let mut last = Vec::new();
-    while let Some(entry) = cursor.entry() {
-        assert!(entry.key >= &last[..]);
-        last = entry.key.to_vec();
-        walked += 1;
-        cursor.next();
-    }
-    assert_eq!(walked, some(5000) + some(50));
-}
 
-fn concurrent_writers_lose_nothing_and_readers_see_order(config: Config) {
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let next_seq = AtomicU64::new(1);
-    let seed = seed_from_env(13);
-    let oracles: Vec<Oracle> = std::thread::scope(|scope| {
-        let write = |thread: u64| {
-            let (memtable, next_seq) = (Arc::clone(&memtable), &next_seq);
-            move || {
-                let mut rng = Rng::new(seed + thread);
-                let mut oracle = Oracle::new();
-                for step in 0..some(3000) {
-                    let seq = next_seq.fetch_add(1, Ordering::Relaxed);
-                    // Some keys of this thread alone, some of all, some ascending.
-                    let key = match step % 3 {
-                        0 => random_key(&mut rng),
-                        1 => format!("t{thread}-{}", rng.below(500)).into_bytes(),
-                        _ => seq.to_be_bytes().to_vec(),
-                    };
-                    let value = random_value(&mut rng);
-                    memtable.insert(&key, seq, EntryKind::Value, &value);
-                    let found = memtable.get(&key, seq).unwrap();
-                    assert_eq!((found.seq, found.value), (seq, &value[..]));
-                    oracle.insert((key, Reverse(seq)), (EntryKind::Value, value));
-                }
-                oracle
-            }
-        };
-        let writers: Vec<_> = (0..4).map(|thread| scope.spawn(write(thread))).collect();
-        scope.spawn(|| {
-            for _ in 0..some(20).max(2) {
-                let mut cursor = memtable.cursor();
-                cursor.seek_first();
-                let mut last: Option<(Vec<u8>, Reverse<SeqNo>)> = None;
-                while let Some(entry) = cursor.entry() {
-                    let here = (entry.key.to_vec(), Reverse(entry.seq));
-                    assert!(last.is_none_or(|last| last < here));
-                    last = Some(here);
-                    cursor.next();
-                }
-            }
-        });
-        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
-    });
-    let oracle: Oracle = oracles.into_iter().flatten().collect();
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    for entry in &oracle {
-        assert_at(&cursor, Some(entry));
-        cursor.next();
-    }
-    assert_at(&cursor, None);
-}
-
-/// While entries are inserted, every read finds all that were there before it.
-fn reads_between_inserts_miss_nothing(config: Config) {
-    let mut rng = Rng::new(seed_from_env(14));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let mut oracle = Oracle::new();
-    let mut cursor = memtable.cursor();
-    for seq in 1..=some(1200) {
-        let key = random_key(&mut rng);
-        let value = seq.to_be_bytes().to_vec();
-        memtable.insert(&key, seq, EntryKind::Value, &value);
-        oracle.insert((key, Reverse(seq)), (EntryKind::Value, value));
-        let (key, at) = (random_key(&mut rng), rng.below(seq + 1));
-        let newest = oracle.range((key.clone(), Reverse(at))..).next();
-        match rng.below(5) {
-            0 => {
-                let newest = newest.filter(|((found, _), _)| *found == key);
-                let found = memtable.get(&key, at).map(|entry| entry.seq);
-                assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
-            }
-            1 => {
-                cursor.seek(&key, at);
-                let mut expected = oracle.range((key, Reverse(at))..);
-                for _ in 0..rng.below(8) {
-                    assert_at(&cursor, expected.next());
-                    cursor.next();
-                }
-            }
-            2 => {
-                cursor.seek_before(&key);
-                let mut expected = oracle.range(..(key, Reverse(MAX_SEQ))).rev();
-                for _ in 0..rng.below(8) {
-                    assert_at(&cursor, expected.next());
-                    cursor.previous();
-                }
-            }
-            3 => {
-                cursor.seek(&key, at);
-                assert_at(&cursor, newest);
-                cursor.previous();
-                let before = oracle.range(..(key, Reverse(at))).next_back();
-                if newest.is_some() {
-                    assert_at(&cursor, before);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whoever goes on from an entry sees the rest in order, whatever is inserted meanwhile, in which
-/// direction it goes, and how often it turns.
-fn cursors_go_on_while_entries_come(config: Config) {
-    let mut rng = Rng::new(seed_from_env(15));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let mut seen_before = fill(&memtable, &mut rng, some(500));
-    let mut seq = some(500);
-    for _ in 0..20 {
+    pub(super) fn cursors_walk_both_ways_and_seek(config: Config) {
+        let mut rng = Rng::new(seed_from_env(12));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let oracle = fill(&memtable, &mut rng, some(2000));
         let mut cursor = memtable.cursor();
+        assert_at(&cursor, None);
         cursor.seek_first();
-        let mut walked: Vec<Version> = Vec::new();
-        while let Some(entry) = cursor.entry() {
-            walked.push((entry.key.to_vec(), Reverse(entry.seq)));
-            if rng.percent(5) {
-                seq += 1;
-                let key = random_key(&mut rng);
-                memtable.insert(&key, seq, EntryKind::Value, b"meanwhile");
-                seen_before.insert((key, Reverse(seq)), (EntryKind::Value, b"meanwhile".to_vec()));
-            }
+        for entry in &oracle {
+            assert_at(&cursor, Some(entry));
             cursor.next();
         }
-        assert!(walked.is_sorted_by(|a, b| a < b));
-        assert!(walked.iter().all(|version| seen_before.contains_key(version)));
-        let key = random_key(&mut rng);
-        cursor.seek(&key, MAX_SEQ);
-        let mut at = seen_before.range((key, Reverse(MAX_SEQ))..).next();
-        for _ in 0..30 {
-            assert_at(&cursor, at);
-            let Some((version, _)) = at else { break };
-            if rng.percent(60) {
-                cursor.next();
-                at = seen_before.range(version.clone()..).nth(1);
-            } else {
-                cursor.previous();
-                at = seen_before.range(..version.clone()).next_back();
-            }
-        }
-    }
-}
-
-/// A cursor that was told what will be asked for answers that as any other.
-fn cursors_of_a_range_have_all_of_it(config: Config) {
-    let mut rng = Rng::new(seed_from_env(16));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let oracle = fill(&memtable, &mut rng, some(1000));
-    for _ in 0..some(1500) {
-        let (one, other) = (random_key(&mut rng), random_key(&mut rng));
-        let (first, end) = if one < other { (one, other) } else { (other, one) };
-        let mut cursor = memtable.cursor();
-        cursor.limit_to(Some(&first), Some(&end));
-        let versions = (first.clone(), Reverse(MAX_SEQ))..(end.clone(), Reverse(MAX_SEQ));
-        let expected: Vec<_> = oracle.range(versions).map(|(version, _)| version.clone()).collect();
-        let mut found: Vec<Version> = Vec::new();
-        cursor.seek(&first, MAX_SEQ);
-        while let Some(entry) = cursor.entry().filter(|entry| *entry.key < end[..]) {
-            found.push((entry.key.to_vec(), Reverse(entry.seq)));
-            cursor.next();
-        }
-        assert_eq!(found, expected);
-        found.clear();
-        cursor.seek_before(&end);
-        while let Some(entry) = cursor.entry().filter(|entry| *entry.key >= first[..]) {
-            found.push((entry.key.to_vec(), Reverse(entry.seq)));
+        assert_at(&cursor, None);
+        cursor.seek_last();
+        for entry in oracle.iter().rev() {
+            assert_at(&cursor, Some(entry));
             cursor.previous();
         }
-        found.reverse();
-        assert_eq!(found, expected);
-    }
-}
-
-/// Freezing changes no answer, at whatever moment it comes and from whichever thread.
-fn frozen_memtables_answer_as_before(config: Config) {
-    let mut rng = Rng::new(seed_from_env(17));
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let oracle = fill(&memtable, &mut rng, some(2000));
-    std::thread::scope(|scope| {
-        for thread in 0..3 {
-            let (memtable, oracle) = (&memtable, &oracle);
-            let mut rng = Rng::new(seed_from_env(18) + thread);
-            scope.spawn(move || {
-                for _ in 0..some(100) {
-                    let key = random_key(&mut rng);
-                    let first = oracle.range((key.clone(), Reverse(MAX_SEQ))..).next();
-                    let newest = first.filter(|((found, _), _)| *found == key);
-                    let found = memtable.get(&key, MAX_SEQ).map(|entry| entry.seq);
-                    assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
-                }
-            });
+        assert_at(&cursor, None);
+        for _ in 0..some(1000) {
+            let (key, seq) = (random_key(&mut rng), rng.below(some(2100)));
+            cursor.seek(&key, seq);
+            assert_at(&cursor, oracle.range((key.clone(), Reverse(seq))..).next());
+            cursor.seek_before(&key);
+            assert_at(&cursor, oracle.range(..(key.clone(), Reverse(MAX_SEQ))).next_back());
         }
-        memtable.freeze();
-    });
-    memtable.freeze();
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    for entry in &oracle {
-        assert_at(&cursor, Some(entry));
-        cursor.next();
     }
-    assert_at(&cursor, None);
-    cursor.seek_first();
-    let mut newest = oracle.iter().peekable();
-    while let Some(entry) = newest.next() {
-        assert_at(&cursor, Some(entry));
-        while newest.next_if(|(version, _)| version.0 == entry.0.0).is_some() {}
-        cursor.next_key();
-    }
-    assert_at(&cursor, None);
-}
 
-/// Readers of ranges begin while writers insert: no entry is missed, and none is there twice.
-fn ranges_read_while_writers_insert_have_every_entry_once(config: Config) {
-    for round in 0..if cfg!(miri) { 2 } else { 30 } {
+    /// Entries that are inserted in groups, by one thread and by four concurrently.
+    pub(super) fn groups_are_there_as_if_they_came_one_by_one(config: Config) {
+        let mut rng = Rng::new(seed_from_env(19));
         let memtable = Memtable::new(config, &Pool::new(0));
-        // Up to this, everything was inserted.
-        let inserted = [AtomicU64::new(0), AtomicU64::new(0)];
-        let count = some(400).max(8);
+        let oracle = fill_in_groups(&memtable, &mut rng, some(3000));
+        assert_eq!(memtable.len(), oracle.len());
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        for entry in &oracle {
+            assert_at(&cursor, Some(entry));
+            cursor.next();
+        }
+        assert_at(&cursor, None);
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let groups = some(300).max(3);
         std::thread::scope(|scope| {
-            for (thread, inserted) in (0u64..).zip(&inserted) {
+            for thread in 0..4 {
                 let memtable = &memtable;
                 scope.spawn(move || {
-                    for step in 0..count {
-                        let seq = 2 * step + thread + 1;
-                        let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-                        memtable.insert(&key, seq, EntryKind::Value, &seq.to_be_bytes());
-                        inserted.store(step + 1, Ordering::Release);
-                    }
-                });
-            }
-            for reader in 0..2 {
-                let (memtable, inserted) = (&memtable, &inserted);
-                scope.spawn(move || {
-                    if round % 2 == reader {
-                        while inserted[0].load(Ordering::Acquire) < count / 2 {
-                            std::hint::spin_loop();
-                        }
-                    }
-                    for _ in 0..3 {
-                        let before: Vec<u64> =
-                            inserted.iter().map(|count| count.load(Ordering::Acquire)).collect();
-                        let mut cursor = memtable.cursor();
-                        cursor.seek_first();
-                        let mut found = Vec::new();
-                        let mut last = None;
-                        while let Some(entry) = cursor.entry() {
-                            assert!(last < Some(entry.key.to_vec()));
-                            last = Some(entry.key.to_vec());
-                            found.push(entry.seq);
-                            cursor.next();
-                        }
-                        found.sort_unstable();
-                        for (thread, count) in (0u64..).zip(before) {
-                            let mut missing = (0..count).map(|step| 2 * step + thread + 1);
-                            assert!(missing.all(|seq| found.binary_search(&seq).is_ok()));
-                        }
+                    for group in 0..groups {
+                        let numbers = (0..20).map(|at| (group * 20 + at) * 4 + thread + 1);
+                        let keys: Vec<_> = numbers
+                            .map(|seq| (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(), seq))
+                            .collect();
+                        let kind = EntryKind::Value;
+                        let entries: Vec<_> = keys
+                            .iter()
+                            .map(|(key, seq)| Entry { key, seq: *seq, kind, value: key })
+                            .collect();
+                        memtable.insert_all(&entries);
                     }
                 });
             }
         });
+        assert_eq!(memtable.len() as u64, groups * 80);
+        let mut seqs = Vec::new();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        while let Some(entry) = cursor.entry() {
+            assert_eq!(entry.key, entry.seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+            seqs.push(entry.seq);
+            cursor.next();
+        }
+        seqs.sort_unstable();
+        assert!(seqs.into_iter().eq(1..=groups * 80));
+    }
+
+    pub(super) fn an_empty_memtable_has_nothing(config: Config) {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        assert!(memtable.is_empty());
+        assert_eq!(memtable.get(b"", MAX_SEQ), None);
+        let mut cursor = memtable.cursor();
+        for step in [Cursor::seek_first, Cursor::seek_last, Cursor::next, Cursor::previous] {
+            step(&mut cursor);
+            assert_at(&cursor, None);
+        }
+        memtable.insert(b"", 1, EntryKind::Value, b"");
+        assert_eq!(memtable.get(b"", 0), None);
+        assert_eq!(memtable.get(b"", 1).map(|entry| entry.value), Some(&b""[..]));
+    }
+
+    pub(super) fn pinned_values_outlive_their_memtable(config: Config) {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        memtable.insert(b"k", 1, EntryKind::Value, b"value");
+        let (_, _, value) = memtable.get_pinned(b"k", 1).unwrap();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        drop(memtable);
+        let copy = value.clone();
+        drop(value);
+        assert_eq!(std::thread::spawn(move || copy.to_vec()).join().unwrap(), b"value");
+        assert_eq!(cursor.entry().unwrap().value, b"value");
+    }
+
+    pub(super) fn ascending_keys_and_all_heights_are_found(config: Config) {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        for number in 0..some(5000) {
+            let key = number.to_be_bytes();
+            memtable.insert(&key, number + 1, EntryKind::Value, &key);
+            if number % 100 == 50 {
+                memtable.insert(
+                    &(number / 2).to_be_bytes(),
+                    10_000 + number,
+                    EntryKind::Value,
+                    b"again",
+                );
+            }
+        }
         let mut cursor = memtable.cursor();
         cursor.seek_first();
         let mut walked = 0;
-        while cursor.is_valid() {
+        let mut last = Vec::new();
+        while let Some(entry) = cursor.entry() {
+            assert!(entry.key >= &last[..]);
+            last = entry.key.to_vec();
             walked += 1;
             cursor.next();
         }
-        assert_eq!(walked, 2 * count);
+        assert_eq!(walked, some(5000) + some(50));
     }
-}
 
-fn memory_is_counted(config: Config) {
-    let memtable = Memtable::new(config, &Pool::new(0));
-    let mut data = 0;
-    for number in 0..some(1000) {
-        let value = vec![7; usize::try_from(number % 50).unwrap()];
-        memtable.insert(&number.to_be_bytes(), number + 1, EntryKind::Value, &value);
-        data += 8 + value.len();
-    }
-    let memory = memtable.memory();
-    assert_eq!(memory.data_bytes, data);
-    assert!(memory.metadata_bytes > 0);
-    assert_eq!(memory.total_bytes(), memory.used_bytes() + memory.unused_bytes);
-    memtable.insert_range_tombstone(b"a", Some(b"b"), 2000, 2000);
-    assert!(memtable.memory().metadata_bytes > memory.metadata_bytes);
-    assert!(!memtable.is_empty());
-}
-
-macro_rules! conformance {
-    ($($kind:ident: $config:expr),* $(,)?) => {$(
-        conformance!(@kind $kind $config;
-            gets_find_the_newest_version_not_above_a_seq
-            cursors_walk_both_ways_and_seek
-            groups_are_there_as_if_they_came_one_by_one
-            an_empty_memtable_has_nothing
-            pinned_values_outlive_their_memtable
-            ascending_keys_and_all_heights_are_found
-            concurrent_writers_lose_nothing_and_readers_see_order
-            reads_between_inserts_miss_nothing
-            cursors_go_on_while_entries_come
-            cursors_of_a_range_have_all_of_it
-            frozen_memtables_answer_as_before
-            ranges_read_while_writers_insert_have_every_entry_once
-            memory_is_counted
-        );
-    )*};
-    (@kind $kind:ident $config:expr; $($test:ident)*) => {
-        mod $kind {
-            use super::*;
-
-            $(#[test]
-            fn $test() {
-                super::$test($config);
-            })*
+    pub(super) fn concurrent_writers_lose_nothing_and_readers_see_order(config: Config) {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let next_seq = AtomicU64::new(1);
+        let seed = seed_from_env(13);
+        let oracles: Vec<Oracle> = std::thread::scope(|scope| {
+            let write = |thread: u64| {
+                let (memtable, next_seq) = (Arc::clone(&memtable), &next_seq);
+                move || {
+                    let mut rng = Rng::new(seed + thread);
+                    let mut oracle = Oracle::new();
+                    for step in 0..some(3000) {
+                        let seq = next_seq.fetch_add(1, Ordering::Relaxed);
+                        // Some keys of this thread alone, some of all, some ascending.
+                        let key = match step % 3 {
+                            0 => random_key(&mut rng),
+                            1 => format!("t{thread}-{}", rng.below(500)).into_bytes(),
+                            _ => seq.to_be_bytes().to_vec(),
+                        };
+                        let value = random_value(&mut rng);
+                        memtable.insert(&key, seq, EntryKind::Value, &value);
+                        let found = memtable.get(&key, seq).unwrap();
+                        assert_eq!((found.seq, found.value), (seq, &value[..]));
+                        oracle.insert((key, Reverse(seq)), (EntryKind::Value, value));
+                    }
+                    oracle
+                }
+            };
+            let writers: Vec<_> = (0..4).map(|thread| scope.spawn(write(thread))).collect();
+            scope.spawn(|| {
+                for _ in 0..some(20).max(2) {
+                    let mut cursor = memtable.cursor();
+                    cursor.seek_first();
+                    let mut last: Option<(Vec<u8>, Reverse<SeqNo>)> = None;
+                    while let Some(entry) = cursor.entry() {
+                        let here = (entry.key.to_vec(), Reverse(entry.seq));
+                        assert!(last.is_none_or(|last| last < here));
+                        last = Some(here);
+                        cursor.next();
+                    }
+                }
+            });
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        let oracle: Oracle = oracles.into_iter().flatten().collect();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        for entry in &oracle {
+            assert_at(&cursor, Some(entry));
+            cursor.next();
         }
-    };
+        assert_at(&cursor, None);
+    }
+
+    /// Reads between inserts find every entry inserted before.
+    pub(super) fn reads_between_inserts_miss_nothing(config: Config) {
+        let mut rng = Rng::new(seed_from_env(14));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let mut oracle = Oracle::new();
+        let mut cursor = memtable.cursor();
+        for seq in 1..=some(1200) {
+            let key = random_key(&mut rng);
+            let value = seq.to_be_bytes().to_vec();
+            memtable.insert(&key, seq, EntryKind::Value, &value);
+            oracle.insert((key, Reverse(seq)), (EntryKind::Value, value));
+            let (key, at) = (random_key(&mut rng), rng.below(seq + 1));
+            let newest = oracle.range((key.clone(), Reverse(at))..).next();
+            match rng.below(5) {
+                0 => {
+                    let newest = newest.filter(|((found, _), _)| *found == key);
+                    let found = memtable.get(&key, at).map(|entry| entry.seq);
+                    assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
+                }
+                1 => {
+                    cursor.seek(&key, at);
+                    let mut expected = oracle.range((key, Reverse(at))..);
+                    for _ in 0..rng.below(8) {
+                        assert_at(&cursor, expected.next());
+                        cursor.next();
+                    }
+                }
+                2 => {
+                    cursor.seek_before(&key);
+                    let mut expected = oracle.range(..(key, Reverse(MAX_SEQ))).rev();
+                    for _ in 0..rng.below(8) {
+                        assert_at(&cursor, expected.next());
+                        cursor.previous();
+                    }
+                }
+                3 => {
+                    cursor.seek(&key, at);
+                    assert_at(&cursor, newest);
+                    cursor.previous();
+                    let before = oracle.range(..(key, Reverse(at))).next_back();
+                    if newest.is_some() {
+                        assert_at(&cursor, before);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A cursor that continues from an entry visits the rest in order, whatever is inserted
+    /// meanwhile and however often the cursor turns.
+    pub(super) fn cursors_go_on_while_entries_come(config: Config) {
+        let mut rng = Rng::new(seed_from_env(15));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let mut seen_before = fill(&memtable, &mut rng, some(500));
+        let mut seq = some(500);
+        for _ in 0..20 {
+            let mut cursor = memtable.cursor();
+            cursor.seek_first();
+            let mut walked: Vec<Version> = Vec::new();
+            while let Some(entry) = cursor.entry() {
+                walked.push((entry.key.to_vec(), Reverse(entry.seq)));
+                if rng.percent(5) {
+                    seq += 1;
+                    let key = random_key(&mut rng);
+                    memtable.insert(&key, seq, EntryKind::Value, b"meanwhile");
+                    seen_before
+                        .insert((key, Reverse(seq)), (EntryKind::Value, b"meanwhile".to_vec()));
+                }
+                cursor.next();
+            }
+            assert!(walked.is_sorted_by(|a, b| a < b));
+            assert!(walked.iter().all(|version| seen_before.contains_key(version)));
+            let key = random_key(&mut rng);
+            cursor.seek(&key, MAX_SEQ);
+            let mut at = seen_before.range((key, Reverse(MAX_SEQ))..).next();
+            for _ in 0..30 {
+                assert_at(&cursor, at);
+                let Some((version, _)) = at else { break };
+                if rng.percent(60) {
+                    cursor.next();
+                    at = seen_before.range(version.clone()..).nth(1);
+                } else {
+                    cursor.previous();
+                    at = seen_before.range(..version.clone()).next_back();
+                }
+            }
+        }
+    }
+
+    /// A cursor with bounds visits the same entries within them as one without.
+    pub(super) fn cursors_of_a_range_have_all_of_it(config: Config) {
+        let mut rng = Rng::new(seed_from_env(16));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let oracle = fill(&memtable, &mut rng, some(1000));
+        for _ in 0..some(1500) {
+            let (one, other) = (random_key(&mut rng), random_key(&mut rng));
+            let (first, end) = if one < other { (one, other) } else { (other, one) };
+            let mut cursor = memtable.cursor();
+            cursor.limit_to(Some(&first), Some(&end));
+            let versions = (first.clone(), Reverse(MAX_SEQ))..(end.clone(), Reverse(MAX_SEQ));
+            let expected: Vec<_> =
+                oracle.range(versions).map(|(version, _)| version.clone()).collect();
+            let mut found: Vec<Version> = Vec::new();
+            cursor.seek(&first, MAX_SEQ);
+            while let Some(entry) = cursor.entry().filter(|entry| *entry.key < end[..]) {
+                found.push((entry.key.to_vec(), Reverse(entry.seq)));
+                cursor.next();
+            }
+            assert_eq!(found, expected);
+            found.clear();
+            cursor.seek_before(&end);
+            while let Some(entry) = cursor.entry().filter(|entry| *entry.key >= first[..]) {
+                found.push((entry.key.to_vec(), Reverse(entry.seq)));
+                cursor.previous();
+            }
+            found.reverse();
+            assert_eq!(found, expected);
+        }
+    }
+
+    /// Freezing does not change answers, whenever it happens and on whichever thread.
+    pub(super) fn frozen_memtables_answer_as_before(config: Config) {
+        let mut rng = Rng::new(seed_from_env(17));
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let oracle = fill(&memtable, &mut rng, some(2000));
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let (memtable, oracle) = (&memtable, &oracle);
+                let mut rng = Rng::new(seed_from_env(18) + thread);
+                scope.spawn(move || {
+                    for _ in 0..some(100) {
+                        let key = random_key(&mut rng);
+                        let first = oracle.range((key.clone(), Reverse(MAX_SEQ))..).next();
+                        let newest = first.filter(|((found, _), _)| *found == key);
+                        let found = memtable.get(&key, MAX_SEQ).map(|entry| entry.seq);
+                        assert_eq!(found, newest.map(|((_, seq), _)| seq.0));
+                    }
+                });
+            }
+            memtable.freeze();
+        });
+        memtable.freeze();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        for entry in &oracle {
+            assert_at(&cursor, Some(entry));
+            cursor.next();
+        }
+        assert_at(&cursor, None);
+        cursor.seek_first();
+        let mut newest = oracle.iter().peekable();
+        while let Some(entry) = newest.next() {
+            assert_at(&cursor, Some(entry));
+            while newest.next_if(|(version, _)| version.0 == entry.0.0).is_some() {}
+            cursor.next_key();
+        }
+        assert_at(&cursor, None);
+    }
+
+    /// Ranges that are read during inserts miss no earlier entry and have none twice.
+    pub(super) fn ranges_read_while_writers_insert_have_every_entry_once(config: Config) {
+        for round in 0..if cfg!(miri) { 2 } else { 30 } {
+            let memtable = Memtable::new(config, &Pool::new(0));
+            // How many entries each writer has inserted.
+            let inserted = [AtomicU64::new(0), AtomicU64::new(0)];
+            let count = some(400).max(8);
+            std::thread::scope(|scope| {
+                for (thread, inserted) in (0u64..).zip(&inserted) {
+                    let memtable = &memtable;
+                    scope.spawn(move || {
+                        for step in 0..count {
+                            let seq = 2 * step + thread + 1;
+                            let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                            memtable.insert(&key, seq, EntryKind::Value, &seq.to_be_bytes());
+                            inserted.store(step + 1, Ordering::Release);
+                        }
+                    });
+                }
+                for reader in 0..2 {
+                    let (memtable, inserted) = (&memtable, &inserted);
+                    scope.spawn(move || {
+                        if round % 2 == reader {
+                            while inserted[0].load(Ordering::Acquire) < count / 2 {
+                                std::hint::spin_loop();
+                            }
+                        }
+                        for _ in 0..3 {
+                            let before: Vec<u64> = inserted
+                                .iter()
+                                .map(|count| count.load(Ordering::Acquire))
+                                .collect();
+                            let mut cursor = memtable.cursor();
+                            cursor.seek_first();
+                            let mut found = Vec::new();
+                            let mut last = None;
+                            while let Some(entry) = cursor.entry() {
+                                assert!(last < Some(entry.key.to_vec()));
+                                last = Some(entry.key.to_vec());
+                                found.push(entry.seq);
+                                cursor.next();
+                            }
+                            found.sort_unstable();
+                            for (thread, count) in (0u64..).zip(before) {
+                                let mut missing = (0..count).map(|step| 2 * step + thread + 1);
+                                assert!(missing.all(|seq| found.binary_search(&seq).is_ok()));
+                            }
+                        }
+                    });
+                }
+            });
+            let mut cursor = memtable.cursor();
+            cursor.seek_first();
+            let mut walked = 0;
+            while cursor.is_valid() {
+                walked += 1;
+                cursor.next();
+            }
+            assert_eq!(walked, 2 * count);
+        }
+    }
+
+    pub(super) fn memory_is_counted(config: Config) {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        let mut data = 0;
+        for number in 0..some(1000) {
+            let value = vec![7; usize::try_from(number % 50).unwrap()];
+            memtable.insert(&number.to_be_bytes(), number + 1, EntryKind::Value, &value);
+            data += 8 + value.len();
+        }
+        let memory = memtable.memory();
+        assert_eq!(memory.data_bytes, data);
+        assert!(memory.metadata_bytes > 0);
+        assert_eq!(memory.total_bytes(), memory.used_bytes() + memory.unused_bytes);
+        memtable.insert_range_tombstone(b"a", Some(b"b"), 2000, 2000);
+        assert!(memtable.memory().metadata_bytes > memory.metadata_bytes);
+        assert!(!memtable.is_empty());
+    }
 }
 
-const fn hash_skip_list(prefix: usize, buckets: usize, view: HashView) -> Config {
-    Config::HashSkipList { prefix, buckets, height: 12, view }
-}
-
-const fn hash_linked_list(prefix: usize, buckets: usize, threshold: usize) -> Config {
-    Config::HashLinkedList { prefix, buckets, threshold, view: HashView::Kept }
-}
-
-const fn hash_vector(prefix: usize, buckets: usize, view: HashView) -> Config {
-    Config::HashVector { prefix, buckets, view }
+/// Runs each check with every example of every kind. A failed check prints the example.
+macro_rules! conformance {
+    ($($check:ident)*) => {$(
+        #[test]
+        fn $check() {
+            for (name, config) in Config::examples() {
+                println!("{name}");
+                checks::$check(config);
+            }
+        }
+    )*};
 }
 
 conformance! {
-    skip_list: Config::SkipList { branching: 4, height: 12 },
-    skip_list_of_height_1: Config::SkipList { branching: 2, height: 1 },
-    skip_list_dense: Config::SkipList { branching: 2, height: 20 },
-    btree: Config::BTree,
-    vector: Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort },
-    vector_preallocated: Config::Vector { prealloc_bytes: 100_000, query: VectorQuery::Resort },
-    vector_that_copies: Config::Vector { prealloc_bytes: 5000, query: VectorQuery::Copy },
-    vector_that_scans: Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan },
-    vector_preallocated_that_scans: Config::Vector { prealloc_bytes: 9000, query: VectorQuery::Scan },
-    hash_skip_list: hash_skip_list(2, 7, HashView::Kept),
-    hash_skip_list_of_one_bucket: hash_skip_list(0, 1, HashView::Kept),
-    hash_skip_list_of_long_prefixes: hash_skip_list(14, 1000, HashView::Kept),
-    hash_skip_list_that_copies: hash_skip_list(1, 3, HashView::Copy),
-    hash_linked_list: hash_linked_list(2, 50, 0),
-    hash_linked_list_of_tall_buckets: hash_linked_list(1, 3, 4),
-    hash_vector: hash_vector(255, 500, HashView::Kept),
-    hash_vector_of_short_prefixes: hash_vector(1, 3, HashView::Kept),
-    hash_vector_of_one_bucket: hash_vector(0, 1, HashView::Kept),
-    hash_vector_that_copies: hash_vector(2, 40, HashView::Copy),
-    flodb: flodb(LowerLevel::BTree, 64, 3, DrainInsert::Multi),
-    flodb_without_membuffer: flodb(LowerLevel::BTree, 0, 0, DrainInsert::Multi),
-    flodb_over_a_skip_list: flodb(LowerLevel::SkipList, 64, 3, DrainInsert::Multi),
-    flodb_of_one_bucket: flodb(LowerLevel::SkipList, 1, 4, DrainInsert::Single),
-    flodb_that_holds_everything: flodb(LowerLevel::BTree, 8192, 6, DrainInsert::Single),
+    gets_find_the_newest_version_not_above_a_seq
+    cursors_walk_both_ways_and_seek
+    groups_are_there_as_if_they_came_one_by_one
+    an_empty_memtable_has_nothing
+    pinned_values_outlive_their_memtable
+    ascending_keys_and_all_heights_are_found
+    concurrent_writers_lose_nothing_and_readers_see_order
+    reads_between_inserts_miss_nothing
+    cursors_go_on_while_entries_come
+    cursors_of_a_range_have_all_of_it
+    frozen_memtables_answer_as_before
+    ranges_read_while_writers_insert_have_every_entry_once
+    memory_is_counted
 }
 
-const fn flodb(
-    lower: LowerLevel,
-    buckets: usize,
-    partition_bits: u8,
-    insert: DrainInsert,
-) -> Config {
-    Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update: Update::InPlace })
+#[test]
+fn every_kind_has_examples() {
+    let kinds: Vec<&str> = Config::examples().map(|(_, config)| config.kind()).collect();
+    assert!(Config::KINDS.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+    assert_eq!(Config::SMALLEST.len(), Config::KINDS.len());
 }

@@ -1,4 +1,5 @@
-//! FloDB's memtable: what it may forget, what it must not, and the order of writes through it.
+//! FloDB's memtable: which versions it reclaims, which it must keep, and the order of writes
+//! through it.
 #![cfg(not(loom))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests have threads")]
@@ -9,13 +10,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, MAX_SEQ, Memtable, Pool,
-    SeqNo, Update,
+    Config, DrainInsert, EntryKind, ExpectedKeys, FloDbConfig, FrontLevel, Lookup, LowerLevel,
+    MAX_SEQ, Memtable, Pool, SeqNo, Update,
 };
 use terrane_testkit::{HangGuard, Rng, seed_from_env};
 
 fn config(lower: LowerLevel, buckets: usize, partition_bits: u8, insert: DrainInsert) -> Config {
     Config::FloDb(FloDbConfig { buckets, partition_bits, lower, insert, update: Update::InPlace })
+}
+
+fn front(memtable: &Memtable) -> &dyn FrontLevel {
+    memtable.front_level().unwrap()
 }
 
 fn configs() -> Vec<Config> {
@@ -28,7 +33,7 @@ fn configs() -> Vec<Config> {
             config(lower, 1024, 6, DrainInsert::Multi),
         ]
     });
-    // Miri sees the same code in each: one that is full, and one that is not, in two structures.
+    // The others run the same code under Miri: a full and a sparse Membuffer, over both structures.
     all.enumerate()
         .filter(|(at, _)| !cfg!(miri) || [1, 6].contains(at))
         .map(|(_, one)| one)
@@ -39,7 +44,7 @@ fn some(count: u64) -> u64 {
     if cfg!(miri) { count / 50 } else { count }
 }
 
-/// Values whose length and bytes follow from who wrote them.
+/// Values whose length and bytes follow from their key and sequence number.
 fn value_of(seq: SeqNo) -> Vec<u8> {
     let len = 8 + (seq % 40) as usize;
     seq.to_be_bytes().iter().cycle().take(len).copied().collect()
@@ -52,7 +57,7 @@ fn key_of(number: u64) -> Vec<u8> {
 
 type Versions = BTreeMap<(Vec<u8>, Reverse<SeqNo>), EntryKind>;
 
-/// What an oracle holds of all keys at `seq`, without tombstones.
+/// The state of all keys at `seq` in the oracle, without tombstones.
 fn visible_at(versions: &Versions, seq: SeqNo) -> Vec<(Vec<u8>, SeqNo)> {
     let mut found: BTreeMap<&[u8], (SeqNo, EntryKind)> = BTreeMap::new();
     for ((key, Reverse(version)), kind) in versions {
@@ -64,7 +69,7 @@ fn visible_at(versions: &Versions, seq: SeqNo) -> Vec<(Vec<u8>, SeqNo)> {
     values.map(|(key, (seq, _))| (key.to_vec(), seq)).collect()
 }
 
-/// What a cursor sees of all keys at `seq`, forward or backward.
+/// The state of all keys at `seq` as a cursor visits it, forward or backward.
 fn scan(memtable: &Arc<Memtable>, seq: SeqNo, is_forward: bool) -> Vec<(Vec<u8>, SeqNo)> {
     let mut cursor = memtable.cursor();
     let mut newest: BTreeMap<Vec<u8>, (SeqNo, EntryKind)> = BTreeMap::new();
@@ -120,8 +125,8 @@ fn what_snapshots_see_is_never_forgotten() {
             match rng.below(100) {
                 0..=1 => held.push(seq),
                 2..=3 if !held.is_empty() => drop(held.swap_remove(rng.index(held.len()))),
-                4 => drop(memtable.drain()),
-                5 if rng.percent(20) => memtable.drain_all(),
+                4 => _ = front(&memtable).drain(),
+                5 if rng.percent(20) => front(&memtable).drain_all(),
                 _ => {}
             }
             let at = held.get(rng.index(held.len() + 1)).copied().unwrap_or(seq);
@@ -140,12 +145,12 @@ fn what_snapshots_see_is_never_forgotten() {
 #[test]
 fn what_is_written_before_and_after_keys_were_learned_is_one() {
     for config in configs() {
-        let memtable = Memtable::new_to_learn(config, &Pool::new(0));
+        let memtable = Memtable::with_keys(config, &Pool::new(0), ExpectedKeys::Unknown);
         let mut versions = Versions::new();
         let mut rng = Rng::new(seed_from_env(37));
         let mut cursor = memtable.cursor();
         let mut in_front = 0;
-        // Enough keys to learn from; then most of them once more, and others around them.
+        // Enough keys to learn the span from; then most of them again, and others near them.
         let (learned_at, end) = (some(1200), some(3000));
         for seq in 1..=end {
             let number = if seq <= learned_at { 100 + seq % 1100 } else { rng.below(1400) };
@@ -155,12 +160,12 @@ fn what_is_written_before_and_after_keys_were_learned_is_one() {
             versions.insert((key, Reverse(seq)), EntryKind::Value);
             assert!(seq > learned_at || in_front == 0);
             if seq == learned_at {
-                // One that has begun to walk goes on.
+                // An open cursor continues.
                 cursor.seek(b"user000500", MAX_SEQ);
-                assert!(memtable.wants_to_learn());
+                assert!(front(&memtable).wants_enabling());
                 let filled = memtable.filled_bytes();
-                memtable.learn();
-                assert!(!memtable.wants_to_learn());
+                front(&memtable).enable();
+                assert!(!front(&memtable).wants_enabling());
                 assert_eq!(memtable.filled_bytes(), filled, "the table does not fill it");
             }
         }
@@ -191,9 +196,9 @@ fn a_late_reader_is_told_that_its_version_was_overwritten() {
             memtable.update(b"k", seq, EntryKind::Value, &value_of(seq), || seq - 1);
         }
         if is_drained {
-            memtable.drain_all();
+            front(&memtable).drain_all();
         }
-        // Two versions are there, as the last was not visible when it came.
+        // Two versions remain, because the last one was not visible when it was inserted.
         assert_eq!(memtable.len(), 2);
         assert!(matches!(memtable.look_up(b"k", 3), Lookup::Overwritten));
         assert!(matches!(memtable.look_up(b"k", 4), Lookup::Found(4, ..)));
@@ -214,10 +219,10 @@ fn versions_that_come_late_find_their_place() {
             );
             for (step, seq) in order.into_iter().enumerate() {
                 if step == drained_after {
-                    memtable.drain_all();
+                    front(&memtable).drain_all();
                 }
                 memtable.insert(b"k", seq, EntryKind::Value, &value_of(seq));
-                // Others that take the slot, once what is in it is in the list.
+                // Other keys take the slot once its versions are linked.
                 if step == drained_after {
                     for other in 0..6 {
                         memtable.insert(&[other], 100 + u64::from(other), EntryKind::Value, b"");
@@ -248,7 +253,7 @@ fn keys_that_are_written_again_take_no_more_memory() {
     let after = memtable.memory();
     assert_eq!(after.used_bytes(), before.used_bytes());
     assert_eq!(memtable.len(), 100);
-    // A snapshot keeps what it sees, and all that is written after.
+    // A snapshot keeps its versions and all later ones.
     let more = if cfg!(miri) { 100 } else { 1000 };
     for seq in 100_000..100_000 + more {
         memtable.update(&key_of(seq % 50), seq, EntryKind::Value, &[7; 100], || 99_999);
@@ -256,8 +261,8 @@ fn keys_that_are_written_again_take_no_more_memory() {
     assert_eq!(memtable.len() as u64, 50 + more);
 }
 
-/// A snapshot is held while one key is written again and again: neither writes nor lookups go
-/// through all versions that are kept for it.
+/// A snapshot is open while one key is written repeatedly: neither writes nor lookups walk all the
+/// versions that are kept for it.
 #[test]
 fn a_key_with_many_versions_is_as_fast_as_others() {
     const OTHERS: SeqNo = 100;
@@ -270,7 +275,7 @@ fn a_key_with_many_versions_is_as_fast_as_others() {
         (LowerLevel::SkipList, true),
     ] {
         let memtable = Memtable::new(config(lower, 64, 2, DrainInsert::Multi), &Pool::new(0));
-        // Others that are in its partition.
+        // Other keys of its partition.
         for seq in 1..=OTHERS {
             memtable.update(&key_of(seq), seq, EntryKind::Value, &value_of(seq), || seq - 1);
         }
@@ -280,7 +285,7 @@ fn a_key_with_many_versions_is_as_fast_as_others() {
             guard.check(|| format!("{seq} of {count} versions"));
             memtable.update(b"hot", seq, EntryKind::Value, &value_of(seq), || first);
             if is_drained && seq % (count / 10) == 0 {
-                memtable.drain_all();
+                front(&memtable).drain_all();
             }
         }
         let at = |seq: SeqNo| match memtable.look_up(b"hot", seq) {
@@ -297,7 +302,7 @@ fn a_key_with_many_versions_is_as_fast_as_others() {
         }
         assert!(matches!(memtable.look_up(b"hot", first - 1), Lookup::Absent));
 
-        // Nothing but what came after it is kept, once the snapshot is let go of.
+        // Once the snapshot is dropped, only later versions are kept.
         let before = memtable.len();
         for seq in last + 1..=last + 10 {
             memtable.update(b"hot", seq, EntryKind::Value, &value_of(seq), || seq - 1);
@@ -321,7 +326,7 @@ fn pinned_values_stay_what_they_were() {
             pinned.push((seq, value.clone()));
         }
         if seq % 97 == 0 {
-            memtable.drain_all();
+            front(&memtable).drain_all();
         }
         if seq % 501 == 0 {
             pinned.drain(..pinned.len() / 2);
@@ -333,7 +338,7 @@ fn pinned_values_stay_what_they_were() {
     }
 }
 
-/// Gives out sequence numbers, and makes them visible in their order, as an engine does.
+/// Assigns sequence numbers and makes them visible in order, like an engine.
 #[derive(Default)]
 struct Order {
     state: Mutex<(SeqNo, BTreeSet<SeqNo>)>,
@@ -390,7 +395,7 @@ impl Order {
     }
 }
 
-/// The newest version of a key, however often it is overwritten meanwhile.
+/// Looks up the newest version of a key, and retries while it is overwritten.
 fn newest(memtable: &Arc<Memtable>, order: &Order, key: &[u8]) -> SeqNo {
     loop {
         match memtable.look_up(key, order.visible.load(Ordering::SeqCst)) {
@@ -406,7 +411,7 @@ fn newest(memtable: &Arc<Memtable>, order: &Order, key: &[u8]) -> SeqNo {
 
 const KEYS: u64 = 12;
 
-/// What the threads of a history share.
+/// The state that the threads of a history share.
 struct History {
     memtable: Arc<Memtable>,
     order: Order,
@@ -432,7 +437,7 @@ impl History {
             let key = rng.below(KEYS);
             let seq = self.put(&key_of(key), &mut rng);
             self.acknowledged[key as usize].fetch_max(seq, Ordering::SeqCst);
-            // Others that go to the same buckets.
+            // Other keys of the same buckets.
             let other = key_of(KEYS + rng.below(5000));
             self.put(&other, &mut rng);
         }
@@ -448,19 +453,20 @@ impl History {
 
     fn drain(&self) {
         while !self.is_over() {
-            self.memtable.drain();
+            front(&self.memtable).drain();
             std::thread::yield_now();
         }
     }
 
-    /// Readers under Miri leave the time to the writers that they wait for.
+    /// Readers under Miri yield to the writers that they wait for.
     fn leave_time() {
         if cfg!(miri) {
             (0..50).for_each(|_| std::thread::yield_now());
         }
     }
 
-    /// Reads what is newest: never older than what has returned before, or was read before.
+    /// Reads the newest version: never older than a write that returned or a version that was read
+    /// before.
     fn read(&self, mut rng: Rng) {
         let mut seen = vec![0; KEYS as usize];
         while !self.is_over() {
@@ -473,7 +479,7 @@ impl History {
         }
     }
 
-    /// Reads at held sequence numbers, in several ways that must agree.
+    /// Reads at snapshots, in several ways that must agree.
     fn read_snapshots(&self, mut rng: Rng) {
         while !self.is_over() {
             let before = self.acknowledged();

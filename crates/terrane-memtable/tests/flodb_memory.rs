@@ -1,4 +1,4 @@
-//! What a FloDB memtable says it takes is what the allocator gave it.
+//! The reported memory of a FloDB memtable is the memory that the allocator gave it.
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_types, reason = "tests")]
 
@@ -13,17 +13,17 @@ struct Counting;
 
 static ALLOCATED: AtomicIsize = AtomicIsize::new(0);
 
-// SAFETY: everything is left to the allocator of the system.
+// SAFETY: all calls go to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         ALLOCATED.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps the contract of the system allocator.
         unsafe { System.dealloc(start, layout) };
     }
 }
@@ -44,13 +44,14 @@ fn memory_is_what_the_allocator_gave() {
         let update = Update::InPlace;
         let config = FloDbConfig { buckets, partition_bits: 4, lower, insert, update };
         let memtable = Memtable::new(Config::FloDb(config), &pool);
+        let front = memtable.front_level().unwrap();
         for seq in 1..100_000_u64 {
-            // Every key some times, with values that grow and shrink.
+            // Every key several times, with values that grow and shrink.
             let key = (seq % 20_000).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
             let value = vec![7; value_len + (seq % 5) as usize * value_len / 2];
             memtable.update(&key, seq, EntryKind::Value, &value, || seq - 1);
             if seq % 10_000 == 0 {
-                memtable.drain();
+                front.drain();
             }
             if seq % 25_000 == 0 {
                 let given = (ALLOCATED.load(Ordering::Relaxed) - before) as f64;

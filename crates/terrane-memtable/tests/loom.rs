@@ -1,7 +1,8 @@
-//! Small tests of every kind of memtable, under all orders of their threads and all values that
-//! their atomics may show: `cargo xtask loom`.
+//! Small models of every kind of memtable, run in all interleavings of their threads and with all
+//! values that their atomics may return: `cargo xtask loom`.
 //!
-//! Under `--cfg loom` a node of the B-link tree holds three entries, so that few of them split it.
+//! Under `--cfg loom` a node of the B-link tree holds three entries, so that a few inserts split
+//! it.
 #![cfg(loom)]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -9,27 +10,39 @@ use std::sync::Arc;
 
 use loom::thread::spawn;
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, HashView, Lookup, LowerLevel, MAX_SEQ, Memtable,
-    Pool, Update, VectorQuery,
+    BTreeConfig, Config, DrainInsert, EntryKind, FloDbConfig, HashLinkedListConfig,
+    HashSkipListConfig, HashVectorConfig, HashView, Lookup, LowerLevel, MAX_SEQ, Memtable, Pool,
+    SkipListConfig, Update, VectorConfig, VectorQuery,
 };
 
-const SKIP_LIST: Config = Config::SkipList { branching: 2, height: 2 };
-const B_TREE: Config = Config::BTree;
-const VECTOR: Config = Config::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };
-/// Prefixes have a bucket each, so that every step of a scan leaves one.
-const HASH_SKIP_LIST: Config =
-    Config::HashSkipList { prefix: 1, buckets: 2, height: 2, view: HashView::Kept };
-const HASH_LINKED_LIST: Config =
-    Config::HashLinkedList { prefix: 1, buckets: 1, threshold: 1, view: HashView::Kept };
-const HASH_VECTOR: Config = Config::HashVector { prefix: 1, buckets: 1, view: HashView::Kept };
-const SCANNED: Config = Config::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
+const SKIP_LIST: Config = Config::SkipList(SkipListConfig { branching: 2, height: 2 });
+const B_TREE: Config = Config::BTree(BTreeConfig);
+const VECTOR: Config =
+    Config::Vector(VectorConfig { prealloc_bytes: 0, query: VectorQuery::Resort });
+/// Each prefix has its own bucket, so that every step of a scan leaves one.
+const HASH_SKIP_LIST: Config = Config::HashSkipList(HashSkipListConfig {
+    prefix: 1,
+    buckets: 2,
+    height: 2,
+    view: HashView::Kept,
+});
+const HASH_LINKED_LIST: Config = Config::HashLinkedList(HashLinkedListConfig {
+    prefix: 1,
+    buckets: 1,
+    threshold: 1,
+    view: HashView::Kept,
+});
+const HASH_VECTOR: Config =
+    Config::HashVector(HashVectorConfig { prefix: 1, buckets: 1, view: HashView::Kept });
+const SCANNED: Config =
+    Config::Vector(VectorConfig { prealloc_bytes: 0, query: VectorQuery::Scan });
 
-/// More steps than loom allows by default: splitting a node takes some hundred.
+/// Allows more steps than loom's default, because splitting a node takes hundreds.
 fn model(test: impl Fn() + Sync + Send + 'static) {
     model_with(loom::model::Builder::new().preemption_bound, test);
 }
 
-/// As [`model`], with at most so many switches away from a thread that could go on.
+/// As [`model`], with at most `switches` preemptions.
 fn model_with(switches: Option<usize>, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = switches;
@@ -49,7 +62,7 @@ fn value(key: &str, seq: u64) -> Vec<u8> {
     format!("{key}@{seq}").into_bytes()
 }
 
-/// The version of `key` that is seen at `seq`, whole.
+/// Returns the version of `key` at `seq`, after checking its bytes.
 fn get(memtable: &Memtable, key: &str, seq: u64) -> Option<u64> {
     let entry = memtable.get(key.as_bytes(), seq)?;
     assert_eq!((entry.key, entry.value), (key.as_bytes(), &value(key, entry.seq)[..]));
@@ -83,13 +96,13 @@ fn scan_backward(memtable: &Arc<Memtable>) -> Vec<(String, u64)> {
     found
 }
 
-/// Sorted by key, each once, and with all of `must`.
+/// Checks that the keys are sorted, appear once, and include all of `must`.
 fn assert_scan(found: &[(String, u64)], must: &[&str]) {
     assert!(found.is_sorted_by(|a, b| a.0 < b.0), "{found:?}");
     assert!(must.iter().all(|key| found.iter().any(|(other, _)| other == key)), "{found:?}");
 }
 
-/// A memtable with `before` in it takes the keys of `first` and `second` from two threads.
+/// Two threads insert `first` and `second` into a memtable that holds `before`.
 fn two_writers(
     config: Config,
     before: &'static [&str],
@@ -129,7 +142,7 @@ fn two_writers_with(
     });
 }
 
-/// A memtable with `before` in it is read by one thread while another one adds `added`.
+/// One thread reads a memtable that holds `before` while another inserts `added`.
 fn writer_and_reader(
     config: Config,
     before: &'static [&str],
@@ -162,6 +175,23 @@ fn read_by_scan(memtable: &Arc<Memtable>, before: &[&str], _added: &[&str]) {
 
 fn read_by_scan_backward(memtable: &Arc<Memtable>, before: &[&str], _added: &[&str]) {
     assert_scan(&scan_backward(memtable), before);
+}
+
+/// Covers every registered kind, including new ones.
+#[test]
+fn every_kind_inserts_from_two_threads() {
+    for config in Config::SMALLEST {
+        two_writers_with(Some(2), *config, &[], &["b"], &["a"]);
+    }
+}
+
+#[test]
+fn every_kind_is_read_during_an_insert() {
+    for config in Config::SMALLEST {
+        for read in [read_by_gets, read_by_scan, read_by_scan_backward] {
+            writer_and_reader(*config, &["b"], &["a"], read);
+        }
+    }
 }
 
 #[test]
@@ -242,7 +272,7 @@ fn hash_insert_and_get() {
     writer_and_reader(HASH_SKIP_LIST, &["a"], &["b"], read_by_gets);
 }
 
-/// The walk over the buckets and an insert, in every order: the entry is found later, once.
+/// The walk over the buckets interleaved with an insert: later reads find the entry once.
 #[test]
 fn hash_insert_and_scan() {
     writer_and_reader(HASH_SKIP_LIST, &["b"], &["a"], read_by_scan);
@@ -256,7 +286,7 @@ fn hash_vector_inserts_into_one_bucket() {
     two_writers(HASH_VECTOR, &["a"], &["b"], &["c"]);
 }
 
-/// Under loom a chain of more than two is too long to be followed: the order of all answers.
+/// Under loom a lookup visits at most two nodes of a chain, and uses the sorted view beyond.
 #[test]
 fn hash_vector_insert_and_get() {
     writer_and_reader(HASH_VECTOR, &["a"], &["b"], read_by_gets);
@@ -276,7 +306,7 @@ fn vector_that_scans_insert_and_read() {
     writer_and_reader(SCANNED, &["b"], &["a", "c"], read_by_scan);
 }
 
-/// A lookup searches what is fresh while another reader has it sorted.
+/// A lookup searches the fresh nodes while another reader sorts them.
 #[test]
 fn vector_that_scans_is_sorted_while_it_is_searched() {
     model(|| {
@@ -291,7 +321,7 @@ fn vector_that_scans_is_sorted_while_it_is_searched() {
     });
 }
 
-/// A new version of a key may be seen or not, but one of them is, and always the same order.
+/// A reader sees the old or the new version of a key, and versions in order.
 #[test]
 fn versions_of_a_key_are_never_missing() {
     for config in [SKIP_LIST, B_TREE, VECTOR, SCANNED, HASH_SKIP_LIST, HASH_VECTOR] {
@@ -345,12 +375,12 @@ const fn flodb(lower: LowerLevel) -> Config {
     })
 }
 
-/// Writes what may hide everything up to `horizon`.
+/// Writes a version that may hide all versions up to `horizon`.
 fn update(memtable: &Memtable, key: &str, seq: u64, horizon: u64) {
     memtable.update(key.as_bytes(), seq, EntryKind::Value, &value(key, seq), || horizon);
 }
 
-/// The version that a reader finds who did not hold `seq`: none older than `least`, and whole.
+/// Looks up a version without a snapshot at `seq`: it is at least `least`, and its bytes are whole.
 fn look_up(memtable: &Arc<Memtable>, key: &str, seq: u64, least: u64) {
     match memtable.look_up(key.as_bytes(), seq) {
         Lookup::Found(found, _, bytes) => {
@@ -365,7 +395,11 @@ fn look_up(memtable: &Arc<Memtable>, key: &str, seq: u64, least: u64) {
     }
 }
 
-/// A model of an empty memtable of each lower level.
+fn drain_all(memtable: &Memtable) {
+    memtable.front_level().unwrap().drain_all();
+}
+
+/// Runs a model with an empty memtable of each lower level.
 fn for_flodbs(test: impl Fn(Arc<Memtable>) + Copy + Sync + Send + 'static) {
     for config in FLO_DBS {
         model_with(Some(2), move || test(empty(config)));
@@ -378,7 +412,7 @@ fn flodb_updates_in_place_leave_readers_whole_versions() {
         update(&memtable, "k", 1, 0);
         update(&memtable, "k", 2, 1);
         let writer = Arc::clone(&memtable);
-        // The first of these takes the place of version 1, the second of version 2.
+        // The first reuses the memory of version 1, the second that of version 2.
         let writing = spawn(move || {
             update(&writer, "k", 3, 2);
             update(&writer, "k", 4, 3);
@@ -398,7 +432,7 @@ fn flodb_drains_beside_updates_lose_nothing() {
         let writer = Arc::clone(&memtable);
         let writing = spawn(move || update(&writer, "k", 2, 1));
         let drainer = Arc::clone(&memtable);
-        let draining = spawn(move || drainer.drain_all());
+        let draining = spawn(move || drain_all(&drainer));
         look_up(&memtable, "k", 1, 1);
         writing.join().unwrap();
         draining.join().unwrap();
@@ -416,7 +450,7 @@ fn flodb_writes_of_one_key_keep_their_order() {
             let memtable = Arc::clone(&memtable);
             spawn(move || update(&memtable, "k", seq, 0))
         });
-        memtable.drain_all();
+        drain_all(&memtable);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         for (at, newest) in [(2, 2), (3, 3), (9, 3)] {
             look_up(&memtable, "k", at, newest);

@@ -12,7 +12,6 @@ use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
 use crate::options::{OpenMode, Options};
-use crate::restart_scan::RestartScans;
 use crate::snapshot::Snapshot;
 use crate::types::DEFAULT_KEYSPACE;
 use crate::value::{Key, Value};
@@ -55,7 +54,7 @@ impl Options {
     /// See [`Db::open`].
     pub fn open(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open(self, dir.as_ref())?;
-        Db::new(Handle { engine, opened, scans: RestartScans::default() })
+        Db::new(Handle::new(engine, opened))
     }
 
     /// Opens the database in a directory for reading only, as [`Db::open_read_only`] does.
@@ -64,7 +63,7 @@ impl Options {
     /// See [`Db::open_read_only`].
     pub fn open_read_only(&self, dir: impl AsRef<Path>) -> Result<Db> {
         let (engine, opened) = Engine::open_read_only(self, dir.as_ref())?;
-        Db::new(Handle { engine, opened, scans: RestartScans::default() })
+        Db::new(Handle::new(engine, opened))
     }
 }
 

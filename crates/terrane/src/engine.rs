@@ -42,6 +42,7 @@ pub(crate) use write::{Write, insert_one};
 use std::path::Path;
 use std::sync::Arc;
 
+use terrane_memtable::FrontLevel;
 use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::durability::Durability;
@@ -166,7 +167,9 @@ impl Engine {
 
     /// Returns the tree of this name, which is created if there is none.
     pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
-        self.parts.catalog.keyspace(name, design)
+        let tree = self.parts.catalog.keyspace(name, design)?;
+        self.start_drain_threads()?;
+        Ok(tree)
     }
 
     /// Drops a keyspace and its contents; false if there is none of this name.
@@ -176,7 +179,8 @@ impl Engine {
 
     /// Changes the design of a tree.
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
-        self.parts.catalog.set_design(tree, design)
+        self.parts.catalog.set_design(tree, design)?;
+        self.start_drain_threads()
     }
 
     /// Returns the compactions that another design would cause, without running them.
@@ -236,13 +240,18 @@ impl Engine {
 
     /// Drains the FloDB memtables of a tree.
     pub(crate) fn drain_tree(&self, tree: &Tree) {
-        tree.state_arc().memtables().for_each(|memtable| memtable.drain_all());
+        let state = tree.state_arc();
+        state
+            .memtables()
+            .filter_map(|memtable| memtable.front_level())
+            .for_each(FrontLevel::drain_all);
     }
 
     /// Whether the drained entries of a tree include one in a range that is newer than `seq`.
     pub(crate) fn is_overtaken(&self, tree: &Tree, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
         tree.state_arc().memtables().any(|memtable| {
-            let mut cursor = memtable.cursor_of_drained();
+            let mut cursor = memtable.cursor();
+            cursor.skip_front_level();
             cursor.seek(start, MAX_SEQ);
             while let Some(entry) = cursor.entry().filter(|entry| entry.key < end) {
                 if entry.seq > seq {

@@ -13,6 +13,12 @@ pub(crate) struct Handle {
     pub(crate) scans: RestartScans,
 }
 
+impl Handle {
+    pub(crate) fn new(engine: Arc<Engine>, opened: Opened) -> Self {
+        Self { engine, opened, scans: RestartScans::default() }
+    }
+}
+
 impl Drop for Handle {
     /// Stops the threads and releases the directory. The log keeps the contents of memtables.
     fn drop(&mut self) {

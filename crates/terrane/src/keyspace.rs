@@ -3,8 +3,7 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_policy::flodb::ScanMode;
-use terrane_policy::{Design, Forecast, KeyRange, MemtableKind};
+use terrane_policy::{Design, Forecast, KeyRange};
 
 use crate::batch::Op;
 use crate::engine::{Tree, Write};
@@ -12,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::range::{bounds_of, prefix_bounds};
-use crate::snapshot_pin::SnapshotPin;
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
 use crate::value::{Key, Value};
@@ -205,24 +203,9 @@ impl Keyspace {
     }
 
     fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
-        let engine = &self.handle.engine;
-        let view = engine.view(&self.tree, None)?;
-        if !view.must_be_held() {
-            return Ok(Iter::new(Arc::clone(&self.handle), view, None, bounds));
-        }
-        let held = match &bounds {
-            (start, Some(end)) if self.restarts() => {
-                self.handle.scans.begin(engine, &self.tree, (start, end))
-            }
-            _ => SnapshotPin::new(engine),
-        };
-        let view = engine.view(&self.tree, Some(held.seq()))?;
-        Ok(Iter::new(Arc::clone(&self.handle), view, Some(held), bounds))
-    }
-
-    /// Whether scans use FloDB's protocol (`scan=restart`).
-    fn restarts(&self) -> bool {
-        matches!(self.tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == ScanMode::Restart)
+        let Handle { engine, scans, .. } = &*self.handle;
+        let (view, held) = scans.begin_scan(engine, &self.tree, &bounds)?;
+        Ok(Iter::new(Arc::clone(&self.handle), view, held, bounds))
     }
 
     /// Flushes the memtables of the keyspace, and returns when that is done.
@@ -280,7 +263,6 @@ impl Keyspace {
     /// # Errors
     /// The design is invalid, or the database does not accept writes.
     pub fn set_design(&self, design: Design) -> Result<()> {
-        self.handle.engine.set_design(&self.tree, design)?;
-        self.handle.engine.start_drain_threads()
+        self.handle.engine.set_design(&self.tree, design)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-pub use terrane_memtable::{EntryKind, MAX_SEQ, MemoryUse, Memtable, Pool};
+use terrane_memtable::ExpectedKeys;
+pub use terrane_memtable::{EntryKind, FrontLevel, MAX_SEQ, MemoryUse, Memtable, Pool};
 use terrane_policy::MemtableKind;
 
 use crate::engine::memtable_config;
@@ -19,5 +20,24 @@ pub fn new_after(
     buffer_bytes: u64,
     pool: &Arc<Pool>,
 ) -> Arc<Memtable> {
-    Memtable::new_after(before, memtable_config(kind, buffer_bytes, Some(before)), pool)
+    let config = memtable_config(kind, buffer_bytes, Some(before));
+    Memtable::with_keys(config, pool, ExpectedKeys::Like(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_memtable::Config;
+
+    use super::*;
+
+    /// A new kind must have an example here, or no test of the engine would use it.
+    #[test]
+    fn every_kind_of_memtable_is_reached_from_an_example() {
+        let examples = MemtableKind::EXAMPLES.iter().map(|text| text.parse().unwrap());
+        let kinds: Vec<&str> =
+            examples.map(|kind| memtable_config(kind, 1 << 20, None).kind()).collect();
+        for kind in Config::KINDS {
+            assert!(kinds.contains(kind), "{kind} has no example in {:?}", MemtableKind::EXAMPLES);
+        }
+    }
 }

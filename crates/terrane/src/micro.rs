@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_memtable::{Config, Memtable, Pool};
+use terrane_memtable::{BTreeConfig, Config, Memtable, Pool};
 use terrane_policy::Compression;
 
 use crate::cache::BlockCache;
@@ -105,7 +105,7 @@ pub fn merge_two() -> impl FnMut(u64) {
     });
     let pool = Pool::new(0);
     let runs = [1, 2].map(|part| {
-        let memtable = Memtable::new(Config::BTree, &pool);
+        let memtable = Memtable::new(Config::BTree(BTreeConfig), &pool);
         for number in 0..ENTRIES_MERGED / 2 {
             let number = number * 2 + part;
             memtable.insert(&key(number), number, EntryKind::Value, &[7; 100]);

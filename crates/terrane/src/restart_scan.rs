@@ -13,7 +13,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::engine::{Engine, Tree};
+use terrane_policy::MemtableKind;
+use terrane_policy::flodb::ScanMode;
+
+use crate::engine::{Engine, ReadView, Tree};
+use crate::error::Result;
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, SeqNo};
@@ -37,9 +41,37 @@ struct Chain {
     piggybacks: usize,
 }
 
+/// Whether scans of a tree use FloDB's protocol.
+fn restarts(tree: &Tree) -> bool {
+    matches!(tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == ScanMode::Restart)
+}
+
 impl RestartScans {
+    /// Begins a scan of a range. Returns its view, and the snapshot that it holds if a memtable may
+    /// reclaim versions; only then does the design's protocol of scans apply.
+    ///
+    /// # Errors
+    /// The database was closed.
+    pub(crate) fn begin_scan(
+        &self,
+        engine: &Arc<Engine>,
+        tree: &Tree,
+        bounds: &(Vec<u8>, Option<Vec<u8>>),
+    ) -> Result<(ReadView, Option<Arc<SnapshotPin>>)> {
+        let view = engine.view(tree, None)?;
+        if !view.needs_snapshot() {
+            return Ok((view, None));
+        }
+        let held = match bounds {
+            (start, Some(end)) if restarts(tree) => self.begin(engine, tree, (start, end)),
+            _ => SnapshotPin::new(engine),
+        };
+        let view = engine.view(tree, Some(held.seq()))?;
+        Ok((view, Some(held)))
+    }
+
     /// Runs the protocol for a scan of a range and returns the snapshot to read.
-    pub(crate) fn begin(
+    fn begin(
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,

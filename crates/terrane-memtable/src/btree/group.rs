@@ -15,7 +15,7 @@ pub(crate) const GROUP: usize = 12;
 impl BTree {
     /// Inserts versions, in any order among themselves. No two versions of a key may have the same
     /// sequence number.
-    pub(crate) fn insert_all(&self, entries: &[Entry<'_>]) {
+    pub(crate) fn insert_groups(&self, entries: &[Entry<'_>]) {
         for group in entries.chunks(GROUP) {
             self.insert_group(group);
         }

@@ -7,6 +7,7 @@ use super::node::{LeafEntry, NodeChanged, TreeNode, TreeNodeRef};
 use crate::entry::{Entry, SeqNo};
 use crate::prefetch::prefetch;
 use crate::skiplist::{Node, NodeRef};
+use crate::structure::{ReadBounds, StructurePosition};
 
 /// How many entries ahead a walk prefetches: each is a cache miss, and they arrive in parallel.
 const ENTRIES_AHEAD: usize = 8;
@@ -44,76 +45,70 @@ impl BTreePosition {
             index: slot.index,
         }))
     }
+}
 
-    pub(crate) fn first(tree: &BTree) -> Self {
-        Self::of(tree.first())
-    }
-
-    pub(crate) fn last(tree: &BTree) -> Self {
-        Self::of(tree.last())
-    }
-
-    pub(crate) fn at_or_after(tree: &BTree, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(tree.first_at_or_after(key, seq))
-    }
-
-    pub(crate) fn before(tree: &BTree, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(tree.last_before(key, seq))
-    }
-
-    pub(crate) fn is_valid(self) -> bool {
+impl StructurePosition<BTree> for BTreePosition {
+    #[inline]
+    fn is_valid(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns the entry at the position.
-    ///
-    /// # Safety
-    /// `tree` is the tree that the position was created with.
-    pub(crate) unsafe fn entry(self, tree: &BTree) -> Option<Entry<'_>> {
-        let _ = tree;
+    #[inline]
+    unsafe fn entry<'a>(&'a self, _tree: &'a BTree) -> Option<Entry<'a>> {
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         self.0.map(|place| unsafe { NodeRef::new(place.record) }.entry())
     }
 
-    /// Returns the position of the next entry.
-    ///
-    /// # Safety
-    /// `tree` is the tree that the position was created with.
-    pub(crate) unsafe fn next(self, tree: &BTree) -> Self {
-        let Some(place) = self.0 else { return self };
+    fn seek_first(&mut self, tree: &BTree) {
+        *self = Self::of(tree.first());
+    }
+
+    fn seek_last(&mut self, tree: &BTree) {
+        *self = Self::of(tree.last());
+    }
+
+    fn seek(&mut self, tree: &BTree, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = Self::of(tree.first_at_or_after(key, seq));
+    }
+
+    fn seek_before(&mut self, tree: &BTree, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = Self::of(tree.last_before(key, seq));
+    }
+
+    #[inline]
+    unsafe fn next(&mut self, tree: &BTree, _bounds: &ReadBounds) {
+        let Some(place) = self.0 else { return };
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
         if let Ok(next) = step(leaf, place.version, place.index + 1) {
-            return Self::of(next);
+            *self = Self::of(next);
+            return;
         }
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
         // The leaf has changed: search for the first entry after this one.
-        match record.seq().checked_sub(1) {
+        *self = match record.seq().checked_sub(1) {
             Some(older) => Self::of(tree.first_at_or_after(record.key(), older)),
             None => {
                 let mut after = record.key().to_vec();
                 after.push(0);
                 Self::of(tree.first_at_or_after(&after, crate::entry::MAX_SEQ))
             }
-        }
+        };
     }
 
-    /// Returns the position of the previous entry.
-    ///
-    /// # Safety
-    /// `tree` is the tree that the position was created with.
-    pub(crate) unsafe fn previous(self, tree: &BTree) -> Self {
-        let Some(place) = self.0 else { return self };
+    unsafe fn previous(&mut self, tree: &BTree, _bounds: &ReadBounds) {
+        let Some(place) = self.0 else { return };
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let leaf: TreeNodeRef<'_> = unsafe { TreeNodeRef::new(place.leaf) };
         let before = place.index.checked_sub(1);
         if let Some(Ok(slot)) = before.map(|index| step(leaf, place.version, index)) {
-            return Self::of(slot);
+            *self = Self::of(slot);
+            return;
         }
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         let record: NodeRef<'_> = unsafe { NodeRef::new(place.record) };
-        Self::of(tree.last_before(record.key(), record.seq()))
+        *self = Self::of(tree.last_before(record.key(), record.seq()));
     }
 }
 

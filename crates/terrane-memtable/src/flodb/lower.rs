@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::btree::{BTree, BTreePosition};
 use crate::entry::{Entry, SeqNo};
 use crate::pool::Pool;
-use crate::skiplist::{Layout, ListPosition, Node, NodeRef, Overwritten, SkipList};
+use crate::skiplist::{Layout, ListPosition, Node, NodeRef, SkipList};
+use crate::structure::{Overwritten, ReadBounds, Structure, StructurePosition};
 
 /// The structure of the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,32 +165,50 @@ pub(super) enum LowerPosition {
 }
 
 impl LowerPosition {
-    pub(super) fn first(lower: &Lower) -> Self {
+    /// Applies the action for the structure of the level to a position on no entry.
+    fn sought(
+        lower: &Lower,
+        in_tree: impl FnOnce(&mut BTreePosition, &BTree),
+        in_list: impl FnOnce(&mut ListPosition, &SkipList),
+    ) -> Self {
         match lower {
-            Lower::BTree(tree) => Self::BTree(BTreePosition::first(tree)),
-            Lower::SkipList(list) => Self::SkipList(ListPosition::first(list)),
+            Lower::BTree(tree) => {
+                let mut position = BTreePosition::default();
+                in_tree(&mut position, tree);
+                Self::BTree(position)
+            }
+            Lower::SkipList(list) => {
+                let mut position = ListPosition::default();
+                in_list(&mut position, list);
+                Self::SkipList(position)
+            }
         }
+    }
+
+    pub(super) fn first(lower: &Lower) -> Self {
+        Self::sought(lower, StructurePosition::seek_first, StructurePosition::seek_first)
     }
 
     pub(super) fn last(lower: &Lower) -> Self {
-        match lower {
-            Lower::BTree(tree) => Self::BTree(BTreePosition::last(tree)),
-            Lower::SkipList(list) => Self::SkipList(ListPosition::last(list)),
-        }
+        Self::sought(lower, StructurePosition::seek_last, StructurePosition::seek_last)
     }
 
     pub(super) fn at_or_after(lower: &Lower, key: &[u8], seq: SeqNo) -> Self {
-        match lower {
-            Lower::BTree(tree) => Self::BTree(BTreePosition::at_or_after(tree, key, seq)),
-            Lower::SkipList(list) => Self::SkipList(ListPosition::at_or_after(list, key, seq)),
-        }
+        let all = ReadBounds::default();
+        Self::sought(
+            lower,
+            |position, tree| position.seek(tree, key, seq, &all),
+            |position, list| position.seek(list, key, seq, &all),
+        )
     }
 
     pub(super) fn before(lower: &Lower, key: &[u8], seq: SeqNo) -> Self {
-        match lower {
-            Lower::BTree(tree) => Self::BTree(BTreePosition::before(tree, key, seq)),
-            Lower::SkipList(list) => Self::SkipList(ListPosition::before(list, key, seq)),
-        }
+        let all = ReadBounds::default();
+        Self::sought(
+            lower,
+            |position, tree| position.seek_before(tree, key, seq, &all),
+            |position, list| position.seek_before(list, key, seq, &all),
+        )
     }
 
     pub(super) fn is_valid(self) -> bool {
@@ -202,7 +221,7 @@ impl LowerPosition {
 
     /// # Safety
     /// `lower` is the level that the position was created with.
-    pub(super) unsafe fn entry(self, lower: &Lower) -> Option<Entry<'_>> {
+    pub(super) unsafe fn entry<'a>(&'a self, lower: &'a Lower) -> Option<Entry<'a>> {
         match (self, lower) {
             // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
             (Self::BTree(position), Lower::BTree(tree)) => unsafe { position.entry(tree) },
@@ -214,33 +233,37 @@ impl LowerPosition {
 
     /// # Safety
     /// `lower` is the level that the position was created with.
-    pub(super) unsafe fn next(self, lower: &Lower) -> Self {
-        match (self, lower) {
+    pub(super) unsafe fn next(mut self, lower: &Lower) -> Self {
+        let all = ReadBounds::default();
+        match (&mut self, lower) {
             (Self::BTree(position), Lower::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
-                Self::BTree(unsafe { position.next(tree) })
+                unsafe { position.next(tree, &all) };
             }
             (Self::SkipList(position), Lower::SkipList(list)) => {
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
-                Self::SkipList(unsafe { position.next(list) })
+                unsafe { position.next(list, &all) };
             }
-            _ => Self::Nowhere,
+            _ => {}
         }
+        self
     }
 
     /// # Safety
     /// `lower` is the level that the position was created with.
-    pub(super) unsafe fn previous(self, lower: &Lower) -> Self {
-        match (self, lower) {
+    pub(super) unsafe fn previous(mut self, lower: &Lower) -> Self {
+        let all = ReadBounds::default();
+        match (&mut self, lower) {
             (Self::BTree(position), Lower::BTree(tree)) => {
                 // SAFETY: the caller passes the level of the position, whose only tree is `tree`.
-                Self::BTree(unsafe { position.previous(tree) })
+                unsafe { position.previous(tree, &all) };
             }
             (Self::SkipList(position), Lower::SkipList(list)) => {
                 // SAFETY: the caller passes the level of the position, whose only list is `list`.
-                Self::SkipList(unsafe { position.previous(list) })
+                unsafe { position.previous(list, &all) };
             }
-            _ => Self::Nowhere,
+            _ => {}
         }
+        self
     }
 }

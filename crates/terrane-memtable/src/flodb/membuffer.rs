@@ -40,8 +40,8 @@ use super::bucket::{Bucket, BucketGuard, SLOTS, tag_of};
 use super::hash::hash_of;
 use super::lower::Lower;
 use super::partition::Partition;
-use super::span::KeySpan;
 use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
 use crate::prefetch::prefetch;
 use crate::skiplist::{Node, NodeRef, Older, Pin, Temperature, versions_of};
 

@@ -11,7 +11,8 @@
 use super::drain::DrainScope;
 use super::lower::{Lower, LowerPosition};
 use super::{FloDb, Membuffer};
-use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::entry::{Entry, SeqNo};
+use crate::structure::{ReadBounds, StructurePosition};
 
 /// A position in a FloDB memtable.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,59 +20,40 @@ pub(crate) struct FloDbPosition {
     place: LowerPosition,
     /// The drained partitions: from the first number to before the second.
     drained: (u32, u32),
-    /// Whether the cursor walks only what was drained before, and drains nothing.
+    /// Whether the cursor skips the front level, and drains nothing.
     is_drained_only: bool,
 }
 
 impl FloDbPosition {
-    /// A position on no entry, for a cursor that drains nothing.
-    pub(crate) fn drained_only(memtable: &FloDb) -> Self {
-        let partitions = memtable.membuffer.get().map_or(0, |front| front.partitions.len());
-        // Partition numbers fit in 32 bits, because there are at most 65536.
-        Self { drained: (0, partitions as u32), is_drained_only: true, ..Self::default() }
-    }
-
     /// Forgets the drained partitions before a new seek, because they may have new entries since.
     fn anew(self) -> Self {
         if self.is_drained_only { self } else { Self::default() }
     }
 
-    pub(crate) fn first(self, memtable: &FloDb) -> Self {
+    fn at_first(self, memtable: &FloDb) -> Self {
         self.anew().forward(memtable, 0, LowerPosition::first)
     }
 
-    pub(crate) fn last(self, memtable: &FloDb) -> Self {
+    fn at_last(self, memtable: &FloDb) -> Self {
         let last = memtable.membuffer.get().map_or(1, |front| front.partitions.len()) - 1;
         self.anew().backward(memtable, last, LowerPosition::last)
     }
 
-    pub(crate) fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
+    fn at_or_after(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
         self.anew()
             .forward(memtable, partition, |lower| LowerPosition::at_or_after(lower, key, seq))
     }
 
-    pub(crate) fn before(self, memtable: &FloDb, key: &[u8]) -> Self {
+    fn at_before(self, memtable: &FloDb, key: &[u8], seq: SeqNo) -> Self {
         let partition = memtable.partition_of(key);
-        self.anew()
-            .backward(memtable, partition, |lower| LowerPosition::before(lower, key, MAX_SEQ))
-    }
-
-    pub(crate) fn is_valid(self) -> bool {
-        self.place.is_valid()
-    }
-
-    /// # Safety
-    /// `memtable` is the one that the position was created with.
-    pub(crate) unsafe fn entry(self, memtable: &FloDb) -> Option<Entry<'_>> {
-        // SAFETY: the caller passes the memtable of the position, which owns its lower level.
-        unsafe { self.place.entry(&memtable.lower) }
+        self.anew().backward(memtable, partition, |lower| LowerPosition::before(lower, key, seq))
     }
 
     /// # Safety
     /// `memtable` is the one that the position was created with.
     #[inline]
-    pub(crate) unsafe fn next(self, memtable: &FloDb) -> Self {
+    unsafe fn after(self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.1.wrapping_sub(1));
@@ -81,7 +63,7 @@ impl FloDbPosition {
 
     /// # Safety
     /// `memtable` is the one that the position was created with.
-    pub(crate) unsafe fn previous(self, memtable: &FloDb) -> Self {
+    unsafe fn at_previous(self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
         let partition = self.partition_at(memtable, entry.key, self.drained.0);
@@ -180,7 +162,7 @@ impl FloDbPosition {
     fn extend_forward(&mut self, memtable: &FloDb, membuffer: &Membuffer, last: usize) {
         let mut moved = 0;
         while moved == 0 && self.drained.1 as usize <= last {
-            moved = memtable.drain(membuffer, self.drained.1 as usize, DrainScope::All);
+            moved = memtable.drain_partition(membuffer, self.drained.1 as usize, DrainScope::All);
             self.drained.1 += 1;
         }
     }
@@ -190,8 +172,54 @@ impl FloDbPosition {
         let mut moved = 0;
         while moved == 0 && self.drained.0 as usize > first {
             self.drained.0 -= 1;
-            moved = memtable.drain(membuffer, self.drained.0 as usize, DrainScope::All);
+            moved = memtable.drain_partition(membuffer, self.drained.0 as usize, DrainScope::All);
         }
+    }
+}
+
+impl StructurePosition<FloDb> for FloDbPosition {
+    #[inline]
+    fn is_valid(&self) -> bool {
+        self.place.is_valid()
+    }
+
+    #[inline]
+    unsafe fn entry<'a>(&'a self, memtable: &'a FloDb) -> Option<Entry<'a>> {
+        // SAFETY: the caller passes the memtable of the position, which owns its lower level.
+        unsafe { self.place.entry(&memtable.lower) }
+    }
+
+    fn seek_first(&mut self, memtable: &FloDb) {
+        *self = self.at_first(memtable);
+    }
+
+    fn seek_last(&mut self, memtable: &FloDb) {
+        *self = self.at_last(memtable);
+    }
+
+    fn seek(&mut self, memtable: &FloDb, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = self.at_or_after(memtable, key, seq);
+    }
+
+    fn seek_before(&mut self, memtable: &FloDb, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = self.at_before(memtable, key, seq);
+    }
+
+    #[inline]
+    unsafe fn next(&mut self, memtable: &FloDb, _bounds: &ReadBounds) {
+        // SAFETY: the caller passes the memtable of the position.
+        *self = unsafe { self.after(memtable) };
+    }
+
+    unsafe fn previous(&mut self, memtable: &FloDb, _bounds: &ReadBounds) {
+        // SAFETY: the caller passes the memtable of the position.
+        *self = unsafe { self.at_previous(memtable) };
+    }
+
+    fn skip_front_level(&mut self, memtable: &FloDb) {
+        let partitions = memtable.membuffer.get().map_or(0, |front| front.partitions.len());
+        // Partition numbers fit in 32 bits, because there are at most 65536.
+        *self = Self { drained: (0, partitions as u32), is_drained_only: true, ..Self::default() };
     }
 }
 

@@ -4,7 +4,7 @@
 //! each node stores the newest sequence number of all nodes behind it; a lookup that has found a
 //! version at least as new stops there, so that a key that is written repeatedly is found in one
 //! step. Older versions, and other keys in its bucket, may be far behind. After a bounded number of
-//! steps, a lookup gives up and uses the sorted view; if there is no kept view, it visits all
+//! steps, a lookup gives up and uses the sorted view; without a kept view, it visits all
 //! nodes, which is cheaper than creating one.
 //!
 //! Invariant 1: nodes of a chain lie in an arena that outlives it, have one link and no versions,

@@ -6,15 +6,7 @@ use super::{Buckets, Hashed};
 use crate::entry::{Entry, SeqNo};
 use crate::ordered::ViewPosition;
 use crate::skiplist::{Node, NodeRef};
-
-/// The keys that a reader promises to stay within; without bounds, all.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ReadBounds {
-    /// No key before this is read.
-    pub(crate) first: Option<Box<[u8]>>,
-    /// No key from this on is read.
-    pub(crate) end: Option<Box<[u8]>>,
-}
+use crate::structure::{ReadBounds, StructurePosition};
 
 /// An entry of a hashed memtable, or none. All methods take the table it was created with, which
 /// keeps the entry alive.
@@ -41,16 +33,8 @@ unsafe impl Send for HashPosition {}
 unsafe impl Sync for HashPosition {}
 
 impl HashPosition {
-    pub(crate) fn first(table: &Hashed) -> Self {
-        Self::Ordered(ViewPosition::first(table.ordered()))
-    }
-
-    pub(crate) fn last(table: &Hashed) -> Self {
-        Self::Ordered(ViewPosition::last(table.ordered()))
-    }
-
     /// Seeks the first entry at or after `(key, seq)`.
-    pub(crate) fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
+    fn at_or_after(table: &Hashed, key: &[u8], seq: SeqNo, bounds: &ReadBounds) -> Self {
         let found = match &table.places {
             Buckets::Lists(places, _) => {
                 let list = table.list(table.place(places, key));
@@ -63,7 +47,7 @@ impl HashPosition {
             }
         };
         found.unwrap_or_else(|| {
-            if table.prefix(key).is_last_before(range.end.as_deref()) {
+            if table.prefix(key).is_last_before(bounds.end.as_deref()) {
                 return Self::Nothing;
             }
             Self::Ordered(ViewPosition::at_or_after(table.ordered(), key, seq))
@@ -71,7 +55,7 @@ impl HashPosition {
     }
 
     /// Seeks the last entry before `(key, seq)`.
-    pub(crate) fn before(table: &Hashed, key: &[u8], seq: SeqNo, range: &ReadBounds) -> Self {
+    fn before(table: &Hashed, key: &[u8], seq: SeqNo, bounds: &ReadBounds) -> Self {
         let found = match &table.places {
             Buckets::Lists(places, _) => {
                 let list = table.list(table.place(places, key));
@@ -84,7 +68,7 @@ impl HashPosition {
             }
         };
         found.unwrap_or_else(|| {
-            if table.prefix(key).is_first_from(range.first.as_deref()) {
+            if table.prefix(key).is_first_from(bounds.first.as_deref()) {
                 return Self::Nothing;
             }
             Self::Ordered(ViewPosition::before(table.ordered(), key, seq))
@@ -102,61 +86,10 @@ impl HashPosition {
         position.is_valid().then_some(Self::Prefix(position))
     }
 
-    #[inline]
-    pub(crate) fn is_valid(&self) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::ListBucket(_) | Self::Prefix(_) => true,
-            Self::Ordered(position) => position.is_valid(),
-        }
-    }
-
-    /// Returns the entry at the position.
-    ///
-    /// # Safety
-    /// `table` is the one that the position was created with.
-    #[inline]
-    pub(crate) unsafe fn entry<'a>(&'a self, table: &'a Hashed) -> Option<Entry<'a>> {
-        let _ = table;
-        match self {
-            Self::Nothing => None,
-            // SAFETY: the caller passes the table of the position (invariant 1 of this type).
-            Self::ListBucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
-            Self::Ordered(position) | Self::Prefix(position) => position.entry(),
-        }
-    }
-
-    /// Moves to the next entry.
-    ///
-    /// # Safety
-    /// `table` is the one that the position was created with.
-    #[inline]
-    pub(crate) unsafe fn next(&mut self, table: &Hashed, range: &ReadBounds) {
-        match self {
-            Self::Nothing => {}
-            Self::Ordered(position) => position.next(),
-            Self::Prefix(position) => {
-                let Some(here) = position.slot() else { return };
-                position.next();
-                if !position.is_valid() {
-                    // SAFETY: the view was created from nodes of this table, which lives and never
-                    // refills them.
-                    *self = Self::after_prefix(table, unsafe { here.node() }, range);
-                }
-            }
-            Self::ListBucket(node) => {
-                // SAFETY: the caller passes the table of the position (invariant 1 of this type).
-                let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
-                *self = Self::in_prefix(table, node.next(), node.key())
-                    .unwrap_or_else(|| Self::after_prefix(table, node, range));
-            }
-        }
-    }
-
     /// The position after `node`, which is the last one of its prefix.
     #[cold]
-    fn after_prefix(table: &Hashed, node: NodeRef<'_>, range: &ReadBounds) -> Self {
-        if table.prefix(node.key()).is_last_before(range.end.as_deref()) {
+    fn after_prefix(table: &Hashed, node: NodeRef<'_>, bounds: &ReadBounds) -> Self {
+        if table.prefix(node.key()).is_last_before(bounds.end.as_deref()) {
             return Self::Nothing;
         }
         let mut next = ViewPosition::at_or_after(table.ordered(), node.key(), node.seq());
@@ -166,12 +99,70 @@ impl HashPosition {
         }
         Self::Ordered(next)
     }
+}
 
-    /// Moves to the previous entry.
-    ///
-    /// # Safety
-    /// `table` is the one that the position was created with.
-    pub(crate) unsafe fn previous(&mut self, table: &Hashed, range: &ReadBounds) {
+impl StructurePosition<Hashed> for HashPosition {
+    const USES_BOUNDS: bool = true;
+
+    #[inline]
+    fn is_valid(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::ListBucket(_) | Self::Prefix(_) => true,
+            Self::Ordered(position) => position.is_valid(),
+        }
+    }
+
+    #[inline]
+    unsafe fn entry<'a>(&'a self, _table: &'a Hashed) -> Option<Entry<'a>> {
+        match self {
+            Self::Nothing => None,
+            // SAFETY: the caller passes the table of the position (invariant 1 of this type).
+            Self::ListBucket(node) => Some(unsafe { NodeRef::new(*node) }.entry()),
+            Self::Ordered(position) | Self::Prefix(position) => position.entry(),
+        }
+    }
+
+    fn seek_first(&mut self, table: &Hashed) {
+        *self = Self::Ordered(ViewPosition::first(table.ordered()));
+    }
+
+    fn seek_last(&mut self, table: &Hashed) {
+        *self = Self::Ordered(ViewPosition::last(table.ordered()));
+    }
+
+    fn seek(&mut self, table: &Hashed, key: &[u8], seq: SeqNo, bounds: &ReadBounds) {
+        *self = Self::at_or_after(table, key, seq, bounds);
+    }
+
+    fn seek_before(&mut self, table: &Hashed, key: &[u8], seq: SeqNo, bounds: &ReadBounds) {
+        *self = Self::before(table, key, seq, bounds);
+    }
+
+    #[inline]
+    unsafe fn next(&mut self, table: &Hashed, bounds: &ReadBounds) {
+        match self {
+            Self::Nothing => {}
+            Self::Ordered(position) => position.next(),
+            Self::Prefix(position) => {
+                let Some(here) = position.slot() else { return };
+                position.next();
+                if !position.is_valid() {
+                    // SAFETY: the view was created from nodes of this table, which lives and never
+                    // refills them.
+                    *self = Self::after_prefix(table, unsafe { here.node() }, bounds);
+                }
+            }
+            Self::ListBucket(node) => {
+                // SAFETY: the caller passes the table of the position (invariant 1 of this type).
+                let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
+                *self = Self::in_prefix(table, node.next(), node.key())
+                    .unwrap_or_else(|| Self::after_prefix(table, node, bounds));
+            }
+        }
+    }
+
+    unsafe fn previous(&mut self, table: &Hashed, bounds: &ReadBounds) {
         match self {
             Self::Nothing => {}
             Self::Ordered(position) => position.previous(),
@@ -182,13 +173,13 @@ impl HashPosition {
                     // SAFETY: the view was created from nodes of this table, which lives and never
                     // refills them.
                     let here: NodeRef<'_> = unsafe { here.node() };
-                    *self = Self::before(table, here.key(), here.seq(), range);
+                    *self = Self::before(table, here.key(), here.seq(), bounds);
                 }
             }
             Self::ListBucket(node) => {
                 // SAFETY: the caller passes the table of the position (invariant 1 of this type).
                 let node: NodeRef<'_> = unsafe { NodeRef::new(*node) };
-                *self = Self::before(table, node.key(), node.seq(), range);
+                *self = Self::before(table, node.key(), node.seq(), bounds);
             }
         }
     }

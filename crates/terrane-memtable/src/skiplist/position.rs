@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use super::{Node, NodeRef, SkipList};
 use crate::entry::{Entry, SeqNo};
+use crate::structure::{ReadBounds, StructurePosition};
 
 /// A linked node of a skip-list, or none. All methods take the list it was created with, which
 /// keeps the node alive.
@@ -23,26 +24,6 @@ impl ListPosition {
         Self(node.map(NodeRef::as_ptr))
     }
 
-    pub(crate) fn first(list: &SkipList) -> Self {
-        Self::of(list.list.first())
-    }
-
-    pub(crate) fn last(list: &SkipList) -> Self {
-        Self::of(list.list.last())
-    }
-
-    pub(crate) fn at_or_after(list: &SkipList, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(list.list.first_at_or_after(key, seq))
-    }
-
-    pub(crate) fn before(list: &SkipList, key: &[u8], seq: SeqNo) -> Self {
-        Self::of(list.list.last_before(key, seq))
-    }
-
-    pub(crate) fn is_valid(self) -> bool {
-        self.0.is_some()
-    }
-
     /// The node, borrowed from the list.
     ///
     /// # Safety
@@ -52,33 +33,47 @@ impl ListPosition {
         // type.
         self.0.map(|node| unsafe { NodeRef::new(node) })
     }
+}
 
-    /// Returns the entry at the position.
-    ///
-    /// # Safety
-    /// `list` is the list that the position was created with.
-    pub(crate) unsafe fn entry(self, list: &SkipList) -> Option<Entry<'_>> {
+impl StructurePosition<SkipList> for ListPosition {
+    #[inline]
+    fn is_valid(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline]
+    unsafe fn entry<'a>(&'a self, list: &'a SkipList) -> Option<Entry<'a>> {
         // SAFETY: the caller guarantees that `list` is the list of the position.
         unsafe { self.node(list) }.map(NodeRef::entry)
     }
 
-    /// Returns the position of the next node.
-    ///
-    /// # Safety
-    /// `list` is the list that the position was created with.
-    pub(crate) unsafe fn next(self, list: &SkipList) -> Self {
-        // SAFETY: the caller guarantees that `list` is the list of the position.
-        let node = unsafe { self.node(list) };
-        Self::of(node.and_then(NodeRef::next))
+    fn seek_first(&mut self, list: &SkipList) {
+        *self = Self::of(list.list.first());
     }
 
-    /// Returns the position of the previous node, by a search from the top.
-    ///
-    /// # Safety
-    /// `list` is the list that the position was created with.
-    pub(crate) unsafe fn previous(self, list: &SkipList) -> Self {
+    fn seek_last(&mut self, list: &SkipList) {
+        *self = Self::of(list.list.last());
+    }
+
+    fn seek(&mut self, list: &SkipList, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = Self::of(list.list.first_at_or_after(key, seq));
+    }
+
+    fn seek_before(&mut self, list: &SkipList, key: &[u8], seq: SeqNo, _bounds: &ReadBounds) {
+        *self = Self::of(list.list.last_before(key, seq));
+    }
+
+    #[inline]
+    unsafe fn next(&mut self, list: &SkipList, _bounds: &ReadBounds) {
         // SAFETY: the caller guarantees that `list` is the list of the position.
         let node = unsafe { self.node(list) };
-        Self::of(node.and_then(|node| list.list.last_before(node.key(), node.seq())))
+        *self = Self::of(node.and_then(NodeRef::next));
+    }
+
+    /// Searches from the top, because links lead forward only.
+    unsafe fn previous(&mut self, list: &SkipList, _bounds: &ReadBounds) {
+        // SAFETY: the caller guarantees that `list` is the list of the position.
+        let node = unsafe { self.node(list) };
+        *self = Self::of(node.and_then(|node| list.list.last_before(node.key(), node.seq())));
     }
 }

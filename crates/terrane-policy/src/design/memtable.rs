@@ -120,6 +120,29 @@ impl MemtableKind {
     pub const SKIP_LIST: MemtableKind =
         MemtableKind::SkipList { branching: BRANCHING_USUAL, height: HEIGHT_USUAL };
 
+    /// Examples of every kind, small enough for a buffer of a kilobyte, from which tests draw.
+    pub const EXAMPLES: &[&str] = &[
+        "auto",
+        "btree",
+        "skiplist",
+        "skiplist(branching=2,height=3)",
+        "vector",
+        "vector(prealloc=2KiB)",
+        "vector(query=copy)",
+        "vector(query=scan)",
+        "hash-vector(buckets=50)",
+        "hash-vector(buckets=3,prefix=1)",
+        "hash-skiplist(prefix=2,buckets=20)",
+        "hash-skiplist(prefix=0,buckets=1,view=copy)",
+        "hash-linkedlist(prefix=3,buckets=50)",
+        "hash-linkedlist(prefix=1,buckets=3,threshold=5)",
+        "hash-linkedlist(prefix=200,buckets=30,threshold=0)",
+        "flodb",
+        "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
+        "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
+        "flodb(membuffer=25%,partition-bits=4,drain-threads=2,update=versions,scan=restart)",
+    ];
+
     /// The vector with default settings.
     pub const VECTOR: MemtableKind =
         MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Resort };

@@ -117,6 +117,14 @@ fn nonsense_is_rejected_with_the_expected_values() {
 }
 
 #[test]
+fn examples_of_memtables_print_as_they_are_written() {
+    for example in MemtableKind::EXAMPLES {
+        let design: Design = format!("leveling; buffer=1KiB; memtable={example}").parse().unwrap();
+        assert_eq!(design.memtable.to_string(), *example);
+    }
+}
+
+#[test]
 fn memtables_print_and_parse_back() {
     for (text, printed) in [
         ("auto", "auto"),

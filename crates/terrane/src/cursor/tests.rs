@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_memtable::{Config, Memtable, Pool};
+use terrane_memtable::{Config, Memtable, Pool, SkipListConfig};
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::*;
@@ -60,7 +60,7 @@ fn readers_see_the_state_at_their_sequence_number() {
         let mut rng = Rng::new(seed + round);
         let keys = rng.between(1, 30);
         let pool = Pool::new(0);
-        let kind = Config::SkipList { branching: 4, height: 12 };
+        let kind = Config::SkipList(SkipListConfig { branching: 4, height: 12 });
         let memtables: Vec<_> =
             (0..rng.between(1, 6)).map(|_| Memtable::new(kind, &pool)).collect();
         let mut events = Vec::new();

@@ -25,7 +25,6 @@ impl Db {
     #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
-        self.engine().start_drain_threads()?;
         Ok(Keyspace { handle: Arc::clone(&self.default.handle), tree })
     }
 

@@ -279,7 +279,7 @@ impl Writer {
     #[inline]
     pub(crate) fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) {
         let inserted = insert_one(memtable, op, seq, first, || self.pipeline.horizon());
-        if memtable.forgets() {
+        if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }
     }

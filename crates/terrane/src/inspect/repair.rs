@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_memtable::{Config, Memtable, Pool, RangeTombstones};
+use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 
 use super::Problem;
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
@@ -161,7 +161,7 @@ fn read_log(
     let mut memtables: BTreeMap<KeyspaceId, Arc<Memtable>> = BTreeMap::new();
     let pool = Pool::new(0);
     let problems = salvage_log(dir, state, |id, seq, op| {
-        let kind = Config::SkipList { branching: 4, height: 12 };
+        let kind = Config::SkipList(SkipListConfig { branching: 4, height: 12 });
         let memtable = memtables.entry(id).or_insert_with(|| Memtable::new(kind, &pool));
         // Only the newest versions will be read, so the whole log counts as one batch.
         crate::engine::insert_one(memtable, op, seq, 0, || 0);

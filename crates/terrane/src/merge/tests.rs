@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_memtable::{Config, Memtable, Pool};
+use terrane_memtable::{Config, Memtable, Pool, SkipListConfig};
 use terrane_policy::{Compression, KeyRange, TreeShape};
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -113,7 +113,8 @@ fn read(mut cursor: VisibleCursor) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 fn random_memtable(rng: &mut Rng, entries: u64) -> Arc<Memtable> {
-    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    let memtable =
+        Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
     let keys = rng.between(1, 40);
     for seq in 1..=entries {
         let key = [rng.below(keys) as u8];
@@ -178,7 +179,8 @@ fn merged_tables_read_as_the_memtable_did_at_every_snapshot() {
 
 #[test]
 fn tombstones_stay_exactly_where_older_tables_lie() {
-    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    let memtable =
+        Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
     for key in 0..10u8 {
         memtable.insert(&[key], u64::from(key) + 1, EntryKind::Tombstone, &[]);
     }
@@ -200,7 +202,8 @@ fn tombstones_stay_exactly_where_older_tables_lie() {
 
 #[test]
 fn tables_are_cut_by_size_and_by_grandparents_never_within_a_key() {
-    let memtable = Memtable::new(Config::SkipList { branching: 4, height: 12 }, &Pool::new(0));
+    let memtable =
+        Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
     let mut seq = 0;
     for key in 0..60u8 {
         for _ in 0..if key == 7 { 30 } else { 1 } {

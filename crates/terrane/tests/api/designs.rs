@@ -5,26 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::storage::{Crash, Survival};
 use terrane::{Background, Db, Design, ErrorKind, Event, KeyspaceOptions, TreeView};
-use terrane_policy::catalogue;
+use terrane_policy::{MemtableKind, catalogue};
 
 use crate::support::{DIR, StopOnDrop, in_memory, pairs, small_design, tiny};
-
-/// Every kind of memtable.
-const MEMTABLES: [&str; 13] = [
-    "auto",
-    "vector(query=scan)",
-    "hash-vector(buckets=100)",
-    "hash-vector(buckets=20,prefix=2)",
-    "vector",
-    "hash-skiplist(prefix=3,buckets=100)",
-    "skiplist",
-    "vector(prealloc=8KiB)",
-    "hash-linkedlist(prefix=2,buckets=20,threshold=4)",
-    "vector(query=copy)",
-    "btree",
-    "hash-skiplist(prefix=0,buckets=1,view=copy)",
-    "hash-linkedlist(prefix=200,buckets=30,threshold=0)",
-];
 
 fn write(db: &Db, round: u32) {
     for number in 0..400u32 {
@@ -168,7 +151,7 @@ fn with_memtable(memtable: &str) -> Design {
 fn a_new_memtable_kind_applies_from_the_next_rotation() {
     let (options, _) = in_memory();
     let db = options.clone().design(with_memtable("btree")).open(DIR).unwrap();
-    for (round, memtable) in (0..).zip(MEMTABLES) {
+    for (round, memtable) in (0..).zip(MemtableKind::EXAMPLES) {
         db.put("key", format!("before {round}")).unwrap();
         let held = db.snapshot();
         db.set_design(with_memtable(memtable)).unwrap();
@@ -180,7 +163,7 @@ fn a_new_memtable_kind_applies_from_the_next_rotation() {
         db.put("key", format!("after {round}")).unwrap();
         assert_eq!(db.get("key").unwrap().unwrap(), format!("after {round}").as_bytes());
         assert_eq!(held.get("key").unwrap().unwrap(), format!("before {round}").as_bytes());
-        assert_eq!(db.design().memtable.to_string(), memtable);
+        assert_eq!(db.design().memtable.to_string(), *memtable);
         // 400 distinct keys from 1000 numbers, the same ones each time, and this one.
         assert_eq!(pairs(db.iter().unwrap()).len(), 401);
     }
@@ -213,7 +196,7 @@ fn no_write_is_lost_or_reordered_while_memtables_change() {
                 }
             });
         }
-        for memtable in MEMTABLES.iter().chain(&MEMTABLES) {
+        for memtable in MemtableKind::EXAMPLES.iter().chain(MemtableKind::EXAMPLES) {
             db.set_design(with_memtable(memtable)).unwrap();
             for (writer, last) in last.iter().enumerate() {
                 let acknowledged = last.load(Ordering::Acquire);

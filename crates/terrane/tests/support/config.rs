@@ -11,7 +11,7 @@ use terrane::{
 };
 use terrane_policy::design::FilterAllocation;
 use terrane_policy::strategy::{Eagerness, Granularity, Trigger};
-use terrane_policy::{FlushMode, Stall, catalogue};
+use terrane_policy::{FlushMode, MemtableKind, Stall, catalogue};
 use terrane_testkit::Rng;
 
 #[derive(Debug, Clone)]
@@ -34,27 +34,6 @@ pub struct Config {
     pub clock: Arc<ManualClock>,
 }
 
-/// Every kind of memtable, with parameters that reach its corner cases.
-const MEMTABLES: &[&str] = &[
-    "auto",
-    "btree",
-    "skiplist",
-    "skiplist(branching=2,height=3)",
-    "vector",
-    "vector(prealloc=2KiB)",
-    "vector(query=copy)",
-    "vector(query=scan)",
-    "hash-vector(buckets=50)",
-    "hash-vector(buckets=3,prefix=1)",
-    "hash-skiplist(prefix=2,buckets=20)",
-    "hash-skiplist(prefix=0,buckets=1,view=copy)",
-    "hash-linkedlist(prefix=3,buckets=50)",
-    "hash-linkedlist(prefix=1,buckets=3,threshold=5)",
-    "flodb",
-    "flodb(membuffer=90%,partition-bits=0,drain-threads=2)",
-    "flodb(membuffer=50%,partition-bits=2,drain-threads=0,insert=single,update=versions)",
-];
-
 /// A design that flushes and compacts after a few kilobytes.
 pub fn small_design(rng: &mut Rng) -> Design {
     loop {
@@ -67,7 +46,7 @@ pub fn small_design(rng: &mut Rng) -> Design {
 
 fn any_small_design(rng: &mut Rng) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
-    design.memtable = rng.pick(MEMTABLES).parse().unwrap();
+    design.memtable = rng.pick(MemtableKind::EXAMPLES).parse().unwrap();
     design.buffer_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 14]);
     design.table_bytes = *rng.pick(&[1 << 10, 1 << 12, 1 << 16]);
     design.block_bytes = *rng.pick(&[64, 100, 1000, 4096]);

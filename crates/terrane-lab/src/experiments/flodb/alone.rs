@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use terrane::memtable::{self, EntryKind, MAX_SEQ, Memtable};
+use terrane::memtable::{self, EntryKind, FrontLevel, MAX_SEQ, Memtable};
 use terrane_policy::MemtableKind;
 
 use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
@@ -38,7 +38,8 @@ impl SharedRun<'_> {
     fn drain(&self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let memtable = self.active();
-            if !memtable.wants_drain() || memtable.drain() == 0 {
+            let front = memtable.front_level().filter(|front| front.wants_drain());
+            if front.map_or(0, FrontLevel::drain) == 0 {
                 std::thread::sleep(Duration::from_micros(100));
             }
         }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Instant;
 
-use terrane::memtable::{self, EntryKind};
+use terrane::memtable::{self, EntryKind, FrontLevel};
 use terrane_policy::MemtableKind;
 use terrane_policy::flodb::{DrainInsert, FloDb};
 
@@ -35,18 +35,20 @@ fn drain(sizes: &FloDbSizes, kind: MemtableKind, neighbours: u64) -> f64 {
     for number in 0..initial {
         put((number.wrapping_mul(0x9e37_79b9) % initial) * step);
     }
-    memtable.drain_all();
+    let drain_all = || memtable.front_level().into_iter().for_each(FrontLevel::drain_all);
+    let drained_now = || memtable.front_level().map_or(0, FrontLevel::drained);
+    drain_all();
     let mut random = SplitMix::new(sizes.seed);
     let (mut spent, mut drained) = (0, 0);
     for _ in 0..DRAINS {
         let width = (batch * neighbours).min(initial) * step;
         let from = random.below(u64::MAX - width + 1);
         (0..batch).for_each(|_| put(from + random.below(width)));
-        let before = memtable.drained();
+        let before = drained_now();
         let start = Instant::now();
-        memtable.drain_all();
+        drain_all();
         spent += start.elapsed().as_nanos();
-        drained += memtable.drained() - before;
+        drained += drained_now() - before;
     }
     spent as f64 / drained.max(1) as f64
 }

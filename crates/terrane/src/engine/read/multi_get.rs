@@ -47,11 +47,12 @@ impl Reader {
         self.context.health.check_open()?;
         // If memtables overwrite versions in place, the sequence number must be held until the last
         // key is found.
-        let held = (seq.is_none() && tree.state().forgets()).then(|| self.pipeline.snapshot());
+        let held =
+            (seq.is_none() && tree.state().reclaims_versions()).then(|| self.pipeline.snapshot());
         let seq = seq.or(held.as_ref().map(|held| held.seq));
         // The state before the sequence number: then everything visible at that number is in it.
         let state = tree.state();
-        if seq.is_none() && state.forgets() {
+        if seq.is_none() && state.reclaims_versions() {
             // The tree got such a memtable since the check above.
             return self.multi_get(tree, keys, seq);
         }

@@ -124,8 +124,8 @@ impl ReadView {
     }
 
     /// Whether its sequence number must be held, because a memtable reclaims versions.
-    pub(crate) fn must_be_held(&self) -> bool {
-        self.state.forgets()
+    pub(crate) fn needs_snapshot(&self) -> bool {
+        self.state.reclaims_versions()
     }
 
     /// Begins to count a scan.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use terrane_memtable::{
-    Config, DrainInsert, FloDbConfig, HashView, LowerLevel, Memtable, Pool, Update, VectorQuery,
+    BTreeConfig, Config, DrainInsert, ExpectedKeys, FloDbConfig, HashLinkedListConfig,
+    HashSkipListConfig, HashVectorConfig, HashView, LowerLevel, Memtable, Pool, SkipListConfig,
+    Update, VectorConfig, VectorQuery,
 };
 use terrane_policy::flodb::{self, FloDb};
 use terrane_policy::memtable_choice::{self, MemtableOperations, MemtableSelection, choose};
@@ -97,10 +99,8 @@ fn memtable_of(
     before: Option<&Memtable>,
 ) -> Arc<Memtable> {
     let config = memtable_config(kind, buffer_bytes, before);
-    match before {
-        Some(before) => Memtable::new_after(before, config, pool),
-        None => Memtable::new_to_learn(config, pool),
-    }
+    let keys = before.map_or(ExpectedKeys::Unknown, ExpectedKeys::Like);
+    Memtable::with_keys(config, pool, keys)
 }
 
 /// Returns the configuration of a memtable of a kind. A kind that is left open is the default kind
@@ -116,35 +116,41 @@ pub(crate) fn memtable_config(
         OrderedView::Copy => HashView::Copy,
     };
     match kind {
-        MemtableKind::Auto | MemtableKind::BTree => Config::BTree,
-        MemtableKind::SkipList { branching, height } => Config::SkipList { branching, height },
-        MemtableKind::Vector { prealloc_bytes, query } => Config::Vector {
+        MemtableKind::Auto | MemtableKind::BTree => Config::BTree(BTreeConfig),
+        MemtableKind::SkipList { branching, height } => {
+            Config::SkipList(SkipListConfig { branching, height })
+        }
+        MemtableKind::Vector { prealloc_bytes, query } => Config::Vector(VectorConfig {
             prealloc_bytes: in_memory(prealloc_bytes),
             query: match query {
                 policy::VectorQuery::Resort => VectorQuery::Resort,
                 policy::VectorQuery::Copy => VectorQuery::Copy,
                 policy::VectorQuery::Scan => VectorQuery::Scan,
             },
-        },
-        MemtableKind::HashSkipList { prefix, buckets, height, view } => Config::HashSkipList {
-            prefix: prefix.into(),
-            buckets: buckets as usize,
-            height,
-            view: hash_view(view),
-        },
+        }),
+        MemtableKind::HashSkipList { prefix, buckets, height, view } => {
+            Config::HashSkipList(HashSkipListConfig {
+                prefix: prefix.into(),
+                buckets: buckets as usize,
+                height,
+                view: hash_view(view),
+            })
+        }
         MemtableKind::HashLinkedList { prefix, buckets, threshold, view } => {
-            Config::HashLinkedList {
+            Config::HashLinkedList(HashLinkedListConfig {
                 prefix: prefix.into(),
                 buckets: buckets as usize,
                 threshold: threshold as usize,
                 view: hash_view(view),
-            }
+            })
         }
-        MemtableKind::HashVector { prefix, buckets, view } => Config::HashVector {
-            prefix: prefix.into(),
-            buckets: buckets as usize,
-            view: hash_view(view),
-        },
+        MemtableKind::HashVector { prefix, buckets, view } => {
+            Config::HashVector(HashVectorConfig {
+                prefix: prefix.into(),
+                buckets: buckets as usize,
+                view: hash_view(view),
+            })
+        }
         MemtableKind::FloDb(flodb) => Config::FloDb(flodb_config(flodb, buffer_bytes, before)),
     }
 }

@@ -126,8 +126,8 @@ impl TreeState {
 
     /// Whether a memtable reclaims versions that no reader needs. If so, a reader that reads more than
     /// once at one sequence number must hold that number.
-    pub(crate) fn forgets(&self) -> bool {
-        self.memtables().any(|memtable| memtable.forgets())
+    pub(crate) fn reclaims_versions(&self) -> bool {
+        self.memtables().any(|memtable| memtable.front_level().is_some())
     }
 
     /// Bytes that the memtables have taken from the allocator.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use terrane_memtable::Memtable;
+use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
@@ -123,8 +123,9 @@ impl Writer {
         let filled = tree_state.active.memtable.filled_bytes() as u64;
         let limit = self.memtable_bytes_max(tree);
         if filled < limit {
-            if tree_state.active.memtable.wants_to_learn() {
-                self.enable_membuffer(state, &tree_state.active.memtable);
+            let front = tree_state.active.memtable.front_level();
+            if let Some(front) = front.filter(|front| front.wants_enabling()) {
+                self.enable_front_level(state, front);
             }
             tree_state.active.set_space(reservable(limit - filled, limit));
             return None;
@@ -136,12 +137,12 @@ impl Writer {
         None
     }
 
-    /// Enables the Membuffer once every write that released the writer lock is inserted. Happens once,
-    /// in a FloDB memtable that follows none of its kind.
+    /// Enables the front level once every write that released the writer lock is inserted. Happens
+    /// once, in a memtable that follows none of its kind.
     #[cold]
-    fn enable_membuffer(&self, state: &PipelineState, memtable: &Memtable) {
+    fn enable_front_level(&self, state: &PipelineState, front: &dyn FrontLevel) {
         if self.pipeline.wait_visible(state.next_seq - 1) {
-            memtable.learn();
+            front.enable();
         }
     }
 

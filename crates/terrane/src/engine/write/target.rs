@@ -64,8 +64,10 @@ impl<'a> WriteTarget<'a> {
         match write {
             Write::One(tree, op) => {
                 let state = tree.state();
-                if let Op::Put { key, .. } | Op::Delete { key } = op {
-                    state.active.memtable.prefetch(key);
+                if let Op::Put { key, .. } | Op::Delete { key } = op
+                    && let Some(front) = state.active.memtable.front_level()
+                {
+                    front.prefetch(key);
                 }
                 Self::One { op, tree, state }
             }
@@ -77,8 +79,10 @@ impl<'a> WriteTarget<'a> {
     /// [`Self::new`] prefetched.
     #[inline]
     pub(super) fn prefetch_version(&self) {
-        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self {
-            state.active.memtable.prefetch_version(key);
+        if let Self::One { op: Op::Put { key, .. } | Op::Delete { key }, state, .. } = self
+            && let Some(front) = state.active.memtable.front_level()
+        {
+            front.prefetch_version(key);
         }
     }
 

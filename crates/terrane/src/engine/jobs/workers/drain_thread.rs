@@ -7,6 +7,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use terrane_memtable::FrontLevel;
 use terrane_policy::MemtableKind;
 
 use super::Jobs;
@@ -52,7 +53,10 @@ impl Jobs {
 
     fn wants_drain(&self) -> bool {
         let trees = self.catalog.trees();
-        trees.values().any(|tree| tree.state().active.memtable.wants_drain())
+        trees.values().any(|tree| {
+            let state = tree.state();
+            state.active.memtable.front_level().is_some_and(FrontLevel::wants_drain)
+        })
     }
 
     /// Drains the active memtables. Returns the number of versions moved.
@@ -62,7 +66,7 @@ impl Jobs {
         for tree in self.catalog.trees().values() {
             // Only the memtable is kept, and not the state of the tree.
             let memtable = Arc::clone(&tree.state().active.memtable);
-            moved += memtable.drain();
+            moved += memtable.front_level().map_or(0, FrontLevel::drain);
         }
         if moved > 0 {
             let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -1,0 +1,202 @@
+//! The interface of a memtable's structure: what a new kind implements.
+//!
+//! A kind is a [`Settings`] type, which has examples and builds a [`Structure`], and the structure's
+//! [`StructurePosition`]. `kinds` registers the settings of all kinds. All structures follow the
+//! same rules, which the conformance tests check: entries are visited in key order, new before old
+//! within a key; a read finds every version that was inserted before it began; entries are neither
+//! changed nor removed, except that a structure with a [`FrontLevel`] reclaims versions.
+
+use std::sync::Arc;
+
+use crate::entry::{Entry, SeqNo};
+use crate::key_span::KeySpan;
+use crate::pool::Pool;
+use crate::skiplist::versions::Pin;
+
+/// What an insert did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InsertOutcome {
+    /// The version is in a front level.
+    pub is_in_membuffer: bool,
+    /// The number of older versions that were reclaimed.
+    pub reclaimed: usize,
+    /// The front level should be drained.
+    pub wants_drain: bool,
+}
+
+/// The requested version may have been reclaimed, because a newer one replaced it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overwritten;
+
+/// The settings of a kind of memtable.
+pub(crate) trait Settings: Copy + 'static {
+    type Structure: Structure;
+
+    /// Named settings from which tests and benchmarks draw: at least one, and one for each path
+    /// that the settings select in the structure.
+    const EXAMPLES: &'static [(&'static str, Self)];
+
+    /// The settings with the fewest parts, for models that visit all interleavings.
+    const SMALLEST: Self;
+
+    /// The usual settings for a memtable of this many entries.
+    fn usual(entries: usize) -> Self;
+
+    /// Creates an empty structure whose memory comes from `pool`. A structure that divides its keys
+    /// calls `span` for the span of the keys it may expect, which is `None` if it is to be learned.
+    fn build(self, pool: Arc<Pool>, span: impl FnOnce() -> Option<KeySpan>) -> Self::Structure;
+}
+
+/// A concurrent structure that holds the entries of a memtable.
+pub(crate) trait Structure: Send + Sync {
+    type Position: StructurePosition<Self>;
+
+    /// Whether the structure answers [`Structure::counts`]; otherwise the memtable counts.
+    const COUNTS_ENTRIES: bool = false;
+
+    /// Whether [`Structure::insert_all`] is cheaper than one insert after the other.
+    const INSERTS_GROUPS: bool = false;
+
+    /// Inserts a version. No two versions of a key may have the same sequence number. `horizon` is
+    /// that of [`crate::Memtable::update`].
+    fn insert(&self, entry: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome;
+
+    /// Inserts several versions.
+    fn insert_all(&self, entries: &[Entry<'_>]) {
+        for entry in entries {
+            self.insert(entry, || 0);
+        }
+    }
+
+    /// Returns the newest version of `key` at or below `seq`, which is never refilled.
+    fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>>;
+
+    /// As [`Structure::get`], but the entry may be refilled once the pin is dropped. Returns an
+    /// error if the requested version may have been reclaimed.
+    #[inline]
+    fn look_up(&self, key: &[u8], seq: SeqNo) -> Result<Option<(Entry<'_>, Pin)>, Overwritten> {
+        Ok(self.get(key, seq).map(|entry| (entry, Pin::NONE)))
+    }
+
+    /// The number of entries and their bytes of keys and values, if the structure counts them.
+    fn counts(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// Returns the bytes in use and the bytes allocated.
+    fn usage(&self) -> (usize, usize);
+
+    /// Bytes in use by an empty structure that count against the size of the memtable.
+    fn charged_bytes(&self) -> usize {
+        0
+    }
+
+    /// Bytes in use since after the creation that do not count against the size of the memtable.
+    fn exempt_bytes(&self) -> usize {
+        0
+    }
+
+    /// Sorts what is not sorted yet, because no more entries are inserted.
+    fn freeze(&self) {}
+
+    /// The span of the keys, for the successor of the memtable.
+    fn key_span(&self) -> Option<KeySpan> {
+        None
+    }
+
+    /// The front level, if the structure has one.
+    #[inline]
+    fn front_level(&self) -> Option<&dyn FrontLevel> {
+        None
+    }
+}
+
+/// A position in a structure, on an entry or on none. The default is on none.
+///
+/// A position does not borrow its structure. The methods that take the structure require the one
+/// that the position was sought in last, which keeps its entry alive.
+pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
+    /// Whether the position uses the bounds it is passed.
+    const USES_BOUNDS: bool = false;
+
+    /// Whether the position is on an entry.
+    fn is_valid(&self) -> bool;
+
+    /// Returns the entry at the position.
+    ///
+    /// # Safety
+    /// All calls on this position have passed this very structure.
+    unsafe fn entry<'a>(&'a self, structure: &'a S) -> Option<Entry<'a>>;
+
+    /// Moves to the first entry.
+    fn seek_first(&mut self, structure: &S);
+
+    /// Moves to the last entry.
+    fn seek_last(&mut self, structure: &S);
+
+    /// Moves to the first entry at or after `(key, seq)`.
+    fn seek(&mut self, structure: &S, key: &[u8], seq: SeqNo, bounds: &ReadBounds);
+
+    /// Moves to the last entry before `(key, seq)`.
+    fn seek_before(&mut self, structure: &S, key: &[u8], seq: SeqNo, bounds: &ReadBounds);
+
+    /// Moves to the next entry; off the end after the last one.
+    ///
+    /// # Safety
+    /// All calls on this position have passed this very structure.
+    unsafe fn next(&mut self, structure: &S, bounds: &ReadBounds);
+
+    /// Moves to the previous entry; off the end before the first one.
+    ///
+    /// # Safety
+    /// All calls on this position have passed this very structure.
+    unsafe fn previous(&mut self, structure: &S, bounds: &ReadBounds);
+
+    /// Walks only entries behind the front level from now on, and drains nothing.
+    fn skip_front_level(&mut self, _structure: &S) {}
+}
+
+/// The keys that a reader promises to stay within; without bounds, all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReadBounds {
+    /// No key before this is read.
+    pub(crate) first: Option<Box<[u8]>>,
+    /// No key from this on is read.
+    pub(crate) end: Option<Box<[u8]>>,
+}
+
+/// A front level: a small structure that takes writes before the one that cursors walk, and is
+/// drained into it. FloDB's is the Membuffer.
+///
+/// A memtable with a front level reclaims versions that its readers do not need. A reader that
+/// reads several times at one sequence number must therefore be counted in the horizon of
+/// [`crate::Memtable::update`].
+pub trait FrontLevel {
+    /// Returns whether [`FrontLevel::enable`] would put an unused front level to use.
+    fn wants_enabling(&self) -> bool;
+
+    /// Learns the key distribution and enables the front level if it was waiting for that. Must not
+    /// run concurrently with inserts, and every later insert must have a larger sequence number
+    /// than any entry present. Concurrent reads below that number are fine.
+    fn enable(&self);
+
+    /// Prefetches the memory that [`crate::Memtable::update`] of this key starts with.
+    fn prefetch(&self, key: &[u8]);
+
+    /// Prefetches the memory that [`crate::Memtable::update`] continues with, once the first has
+    /// arrived.
+    fn prefetch_version(&self, key: &[u8]);
+
+    /// Drains the parts that are filling up, for background threads. Returns how many versions it
+    /// moved.
+    fn drain(&self) -> usize;
+
+    /// Drains everything. Cursors need not wait for that; they drain the ranges they enter.
+    fn drain_all(&self);
+
+    /// Returns whether [`FrontLevel::drain`] would free space.
+    fn wants_drain(&self) -> bool;
+
+    /// Returns the number of versions that were drained so far.
+    fn drained(&self) -> usize;
+}
