@@ -321,7 +321,7 @@ fn the_simulator_runs_the_same_experiments_at_any_size() {
     assert!(done(&small, "").contains("4 experiments to run"));
     let slip = refused(&["sweep", "--set", "nmu=1K", "--out", &out]);
     assert!(
-        slip.contains("'nmu' is no parameter") && slip.contains("did you mean 'num'"),
+        slip.contains("unknown parameter 'nmu'") && slip.contains("did you mean 'num'"),
         "{slip}"
     );
     for args in [
