@@ -351,7 +351,7 @@ fn the_claims_on_compaction_become_a_document() {
     let arguments = ["bench", "claims", "compaction", "--scale", "0.001", "--rounds", "1"];
     let document = done(&arguments, "");
     for number in 98..=111 {
-        assert!(document.contains(&format!("| S2-{number} ")), "S2-{number}: {document}");
+        assert!(document.contains(&format!(" S2-{number} ")), "S2-{number}: {document}");
     }
     assert!(document.contains("| tsa33 |") && document.contains("| 1-lvl |"), "{document}");
 }
