@@ -9,19 +9,20 @@
 //! picks compactions until one would get no share of the bandwidth.
 
 mod merging;
+mod setup;
 mod writers;
 
 use std::collections::VecDeque;
 
-use terrane_policy::{Accesses, Admission, Compaction, Cursors, Design, FlushPlan, admit, flush};
+use terrane_policy::{Accesses, Admission, Compaction, Cursors, FlushPlan, admit, flush};
 
 use crate::keys::Content;
 use crate::latency::Latencies;
-use crate::machine::{JobCost, MachineModel};
+use crate::machine::JobCost;
 use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals};
 use crate::tree::{PlannedCompaction, SimulatedTree};
-use crate::workload::WriteLoad;
 use merging::RunningMerge;
+pub use setup::SimulationSetup;
 use writers::{ArrivalCurve, WriterRates};
 
 /// Times closer than this, in seconds, are equal: a tolerance for rounding.
@@ -29,41 +30,6 @@ const SOON: f64 = 1e-7;
 
 /// The interval, in seconds, of checks for compactions that become due by time, as in the engine.
 const LOOK_AGAIN: f64 = 10.0;
-
-/// The input of a simulation.
-#[derive(Debug, Clone)]
-pub struct SimulationSetup {
-    /// The design of the tree.
-    pub design: Design,
-    /// The writes.
-    pub workload: WriteLoad,
-    /// The costs.
-    pub machine: MachineModel,
-    /// The length of a window, in seconds.
-    pub window_seconds: f64,
-    /// The limit on tables; larger trees have larger tables instead.
-    pub tables_max: usize,
-    /// An external limit on the rate: from each time on, in seconds, the maximum writes per second.
-    pub rate_limits: Vec<(f64, f64)>,
-    /// Checks the soundness of every compaction and the invariants of every tree, and records
-    /// departures. For tests: it takes most of the time.
-    pub check: bool,
-}
-
-impl SimulationSetup {
-    /// Returns a setup with windows of half a minute and without checks.
-    pub fn new(design: Design, workload: WriteLoad, machine: MachineModel) -> Self {
-        Self {
-            design,
-            workload,
-            machine,
-            window_seconds: 30.0,
-            tables_max: 20_000,
-            rate_limits: Vec::new(),
-            check: false,
-        }
-    }
-}
 
 /// The flush in progress.
 #[derive(Debug, Clone)]

@@ -87,7 +87,9 @@ fn mention(code: &[Token<'_>], at: usize, scope: &mut Scope) -> usize {
     }
     scope.words.extend(path.iter().cloned());
     let is_start = at == 0 || !(code[at - 1].is("::") || code[at - 1].is("."));
-    if is_start && path.len() > 1 {
+    // The path of `pub(in path)` limits visibility, and imports nothing.
+    let is_visibility = at > 2 && code[at - 3].is("pub") && code[at - 1].is("in");
+    if is_start && !is_visibility && path.len() > 1 {
         scope.mentions.push((path, code[at].line));
     }
     end
