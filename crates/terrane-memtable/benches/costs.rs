@@ -162,7 +162,7 @@ fn main() {
         }
     }
     for ((name, _), sizes) in kinds(1).iter().zip(&best) {
-        println!("pub(super) const {name}: Costs = Costs {{");
+        println!("pub(super) const {name}: KindCosts = KindCosts {{");
         for (operation, name) in OPERATIONS.iter().enumerate() {
             let values = sizes.map(|costs| format!("{:.0}.0", costs[operation]));
             println!("    {name}: [{}],", values.join(", "));

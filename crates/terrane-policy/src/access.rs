@@ -6,7 +6,7 @@ use crate::shape::TableId;
 
 /// How a table was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct TableAccess {
     /// Lookups that read it.
     pub reads: u64,
     /// When it was read last, in microseconds since the Unix epoch.
@@ -15,22 +15,22 @@ pub struct Access {
 
 /// How the tables of a tree were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accesses {
-    tables: BTreeMap<TableId, Access>,
+pub struct TableAccesses {
+    tables: BTreeMap<TableId, TableAccess>,
 }
 
-impl Accesses {
+impl TableAccesses {
     /// No table was read.
     pub(crate) const NONE: Self = Self { tables: BTreeMap::new() };
 
     /// How a table was read.
-    pub fn get(&self, table: TableId) -> Access {
+    pub fn get(&self, table: TableId) -> TableAccess {
         self.tables.get(&table).copied().unwrap_or_default()
     }
 }
 
-impl FromIterator<(TableId, Access)> for Accesses {
-    fn from_iter<I: IntoIterator<Item = (TableId, Access)>>(tables: I) -> Self {
+impl FromIterator<(TableId, TableAccess)> for TableAccesses {
+    fn from_iter<I: IntoIterator<Item = (TableId, TableAccess)>>(tables: I) -> Self {
         Self { tables: tables.into_iter().collect() }
     }
 }

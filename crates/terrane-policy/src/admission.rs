@@ -13,7 +13,7 @@ pub use pressure::{Pressure, StallCause};
 use pressure::{count, run_pressure};
 
 use crate::design::{Design, Stall, Violation};
-use crate::pick::{PickInput, due_by_shape};
+use crate::pick::{PickContext, due_by_shape};
 use crate::shape::TreeShape;
 
 /// What a writer may do.
@@ -41,7 +41,7 @@ pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> 
         (_, answer) => answer,
     };
     if limits.stall == Stall::Full && !matches!(answer, Admission::Stop(_)) {
-        let due = due_by_shape(&PickInput::new(shape, design));
+        let due = due_by_shape(&PickContext::new(shape, design));
         if let Some(level) = due {
             let cause = StallCause::CompactionsDue;
             return Admission::Stop(Pressure::new(cause, Some(level), 0, 0, 0));

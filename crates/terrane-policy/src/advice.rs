@@ -3,7 +3,7 @@
 //!
 //! The compaction paper asks how to choose a strategy, how a tree adapts when the workload changes,
 //! and what lies beyond the strategies of existing systems (§1, §6). This module is the part of the
-//! answer that needs no tree: the caller predicts or measures [`Costs`] for each [`DesignCandidate`],
+//! answer that needs no tree: the caller predicts or measures [`DesignCosts`] for each [`DesignCandidate`],
 //! and [`rank`] orders them. The same costs always give the same ranking.
 //!
 //! | module | one line |
@@ -23,7 +23,7 @@ pub mod words;
 use crate::design::Design;
 
 pub use candidates::{catalogue_on, neighbours};
-pub use costs::{Costs, Prices, Shares, Times};
+pub use costs::{DesignCosts, OperationShares, OperationTimes, Prices};
 pub use objective::{Limits, Objective};
 pub use words::{brief, difference};
 
@@ -35,7 +35,7 @@ pub struct DesignCandidate {
     /// The design.
     pub design: Design,
     /// The expected costs.
-    pub costs: Costs,
+    pub costs: DesignCosts,
 }
 
 /// A candidate with its score.
@@ -53,7 +53,7 @@ pub struct RankedDesign {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceQuestion {
     /// The operations of the workload.
-    pub shares: Shares,
+    pub shares: OperationShares,
     /// Bytes of a key and its value together.
     pub record_bytes: f64,
     /// The prices of single steps.
@@ -66,8 +66,8 @@ pub struct AdviceQuestion {
 
 impl AdviceQuestion {
     /// Returns the weighted average time of an operation, in seconds.
-    pub fn score(&self, costs: &Costs) -> f64 {
-        let times = Times::of(costs, &self.shares, self.record_bytes, &self.prices);
+    pub fn score(&self, costs: &DesignCosts) -> f64 {
+        let times = OperationTimes::of(costs, &self.shares, self.record_bytes, &self.prices);
         self.objective.score(costs, &self.shares, &times)
     }
 

@@ -25,7 +25,7 @@ use crate::design::Design;
 
 /// The data that is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Data {
+pub struct DataProfile {
     /// Records, each with a different key.
     pub records: f64,
     /// Bytes of a key and its value.
@@ -37,7 +37,7 @@ pub struct Data {
     pub table_entry_bytes: f64,
 }
 
-impl Data {
+impl DataProfile {
     /// Records of a size, with this engine's overhead per entry.
     pub fn new(records: f64, record_bytes: f64) -> Self {
         Self { records, record_bytes, memtable_entry_bytes: 40.0, table_entry_bytes: 6.0 }
@@ -61,7 +61,7 @@ fn block_bytes(design: &Design) -> f64 {
 
 /// The costs of a design for some data. A block is a data block of the design.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Costs {
+pub struct CostEstimate {
     /// Level 0 and the levels below, down to the last one in use.
     pub levels: Vec<LevelCosts>,
     /// Bytes written to tables per byte that the user wrote, flushes included, from the first record
@@ -93,14 +93,14 @@ pub struct Costs {
 /// Returns the costs of a design for some data.
 ///
 /// ```
-/// use terrane_policy::cost::{Data, costs};
-/// let data = Data::new(10e6, 128.0);
+/// use terrane_policy::cost::{DataProfile, costs};
+/// let data = DataProfile::new(10e6, 128.0);
 /// let of = |text: &str| costs(&text.parse().unwrap(), &data);
 /// let (leveling, tiering) = (of("leveling; buffer=8MiB"), of("tiering; buffer=8MiB"));
 /// assert!(tiering.write_amplification < leveling.write_amplification / 2.0);
 /// assert!(tiering.absent_lookup_blocks > leveling.absent_lookup_blocks * 2.0);
 /// ```
-pub fn costs(design: &Design, data: &Data) -> Costs {
+pub fn costs(design: &Design, data: &DataProfile) -> CostEstimate {
     let levels = levels::levels(design, data);
     let user_bytes = (data.records * data.record_bytes).max(1.0);
     let table_bytes: f64 = levels.iter().map(|level| level.bytes).sum();
@@ -110,7 +110,7 @@ pub fn costs(design: &Design, data: &Data) -> Costs {
     let runs = levels.iter().map(|level| level.runs).sum();
     let flushed = data.records * stored;
     let merged: f64 = levels.iter().map(|level| level.written_bytes).sum();
-    Costs {
+    CostEstimate {
         write_amplification: (flushed + merged) / user_bytes,
         runs,
         absent_lookup_blocks: levels.iter().map(LevelCosts::false_positives).sum(),
@@ -126,7 +126,7 @@ pub fn costs(design: &Design, data: &Data) -> Costs {
     }
 }
 
-impl Costs {
+impl CostEstimate {
     /// Returns the blocks read by a scan of this many entries.
     pub fn scan_blocks(&self, entries: f64) -> f64 {
         self.seek_blocks + entries * self.scan_entry_blocks
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use crate::catalogue;
 
-    fn of(text: &str, records: f64) -> Costs {
-        costs(&text.parse().unwrap(), &Data::new(records, 100.0))
+    fn of(text: &str, records: f64) -> CostEstimate {
+        costs(&text.parse().unwrap(), &DataProfile::new(records, 100.0))
     }
 
     #[test]
@@ -167,8 +167,8 @@ mod tests {
         for entry in catalogue::ALL {
             for records in [0.0, 1.0, 1e3, 1e6, 1e9, 1e12] {
                 let design = (entry.design)();
-                let costs = costs(&design, &Data::new(records, 100.0));
-                let stored = records * Data::new(records, 100.0).stored_bytes(&design);
+                let costs = costs(&design, &DataProfile::new(records, 100.0));
+                let stored = records * DataProfile::new(records, 100.0).stored_bytes(&design);
                 let what = format!("{} {records}: {costs:?}", entry.name);
                 assert!((costs.table_bytes - stored).abs() <= stored * 1e-6 + 1.0, "{what}");
                 assert!(costs.write_amplification.is_finite() && costs.runs.is_finite(), "{what}");
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn eagerness_trades_writes_for_reads_and_space() {
-        let eager: Vec<Costs> = ["leveling", "lazy-leveling", "tiering"]
+        let eager: Vec<CostEstimate> = ["leveling", "lazy-leveling", "tiering"]
             .map(|name| {
                 of(&format!("{name} T=5; buffer=1MiB; granularity=level; movement=none"), 1e7)
             })

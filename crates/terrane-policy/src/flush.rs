@@ -21,7 +21,7 @@ use crate::compaction::{Compaction, MEMTABLE, Output, Placement, Reason};
 use crate::design::FlushMode;
 use crate::forecast::SimulatedTree;
 use crate::key_range::KeyRange;
-use crate::pick::{PickInput, closed_under_overlap, is_free, pick};
+use crate::pick::{PickContext, closed_under_overlap, is_free, pick};
 use crate::shape::{Run, RunId, TableInfo, TreeShape};
 use crate::units::format_bytes;
 
@@ -80,7 +80,7 @@ impl fmt::Display for NewRunReason {
 
 /// Decides what a flush does with a memtable whose keys and range tombstones lie within `range`, and
 /// that makes about `bytes` of tables.
-pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
+pub fn plan(input: &PickContext<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
     if input.design.flush == FlushMode::New {
         return FlushPlan::NewRun(NewRunReason::Design);
     }
@@ -92,7 +92,7 @@ pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
         Err(apart) => return FlushPlan::NewRun(apart),
     };
     let due = |shape: &TreeShape| {
-        let next = pick(&PickInput { shape, ..*input })?;
+        let next = pick(&PickContext { shape, ..*input })?;
         next.conflicts_with(&merge).then_some(next.reason)
     };
     let reason = due(input.shape).or_else(|| due(&merged(input, &merge)?));
@@ -100,7 +100,7 @@ pub fn plan(input: &PickInput<'_>, range: &KeyRange, bytes: u64) -> FlushPlan {
 }
 
 /// The tree after the flush.
-fn merged(input: &PickInput<'_>, merge: &Compaction) -> Option<TreeShape> {
+fn merged(input: &PickContext<'_>, merge: &Compaction) -> Option<TreeShape> {
     let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design.table_bytes);
     played.now_micros = input.now_micros;
     played.oldest_snapshot = input.oldest_snapshot;
@@ -123,7 +123,7 @@ pub fn with_memtable(shape: &TreeShape, merge: &Compaction) -> TreeShape {
 }
 
 /// The memtable merged with the overlapping tables of as many of the newest runs as the rules allow.
-fn merge(input: &PickInput<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, NewRunReason> {
+fn merge(input: &PickContext<'_>, memtable: &Arc<TableInfo>) -> Result<Compaction, NewRunReason> {
     let level0 = &input.shape.level(0).runs;
     let newest = level0.first().ok_or(NewRunReason::Empty)?;
     let limit = input.design.capacity_bytes(0, input.shape.last_level());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::compaction::{Compaction, InputGroup, Placement};
 use crate::design::Design;
 use crate::key_range::KeyRange;
-use crate::pick::{PickInput, pick};
+use crate::pick::{PickContext, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape};
 
 /// The most compactions to simulate; a longer forecast is reported as incomplete.
@@ -78,7 +78,7 @@ impl Amplification {
 
 /// Forecasts what `input.design` will do to `input.shape`, which followed the design `now` so far,
 /// with `at_once` concurrent compactions.
-pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast {
+pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Forecast {
     let mut tree = SimulatedTree::of(input.shape.clone(), input.design.table_bytes);
     tree.now_micros = input.now_micros;
     tree.oldest_snapshot = input.oldest_snapshot;
@@ -96,7 +96,8 @@ pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast
         is_complete: false,
     };
     while forecast.jobs < JOBS_MAX {
-        let next = PickInput { shape: &tree.shape, in_progress: &[], cursors: &cursors, ..*input };
+        let next =
+            PickContext { shape: &tree.shape, in_progress: &[], cursors: &cursors, ..*input };
         let Some(job) = pick(&next) else {
             forecast.is_complete = true;
             break;
@@ -119,7 +120,7 @@ pub fn forecast(input: &PickInput<'_>, now: &Design, at_once: usize) -> Forecast
 
 /// The work of one compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct JobCost {
+pub struct CompactionCost {
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
     /// Tables that only change place.
@@ -128,7 +129,7 @@ pub struct JobCost {
     pub bytes_rewritten: u64,
 }
 
-impl JobCost {
+impl CompactionCost {
     /// Returns the work of `job` on `shape`.
     pub fn of(job: &Compaction, shape: &TreeShape) -> Self {
         let mut cost = Self::default();
@@ -178,8 +179,8 @@ impl SimulatedTree {
     ///
     /// # Errors
     /// The compaction is unsound: its result breaks an invariant of shapes.
-    pub fn carry_out(&mut self, job: &Compaction) -> Result<JobCost, ShapeError> {
-        let cost = JobCost::of(job, &self.shape);
+    pub fn carry_out(&mut self, job: &Compaction) -> Result<CompactionCost, ShapeError> {
+        let cost = CompactionCost::of(job, &self.shape);
         let run = match job.output.placement {
             Placement::Join(run) => run,
             Placement::NewRun => RunId(self.number()),
@@ -261,14 +262,14 @@ mod tests {
             "L1 r3: 3=a..=z:30MiB\nL1 r2: 2=a..=z:30MiB\nL2 r1: 1=a..=z:600MiB".parse().unwrap();
         let tiering: Design = "tiering".parse().unwrap();
         let leveling: Design = "leveling; base=100MiB".parse().unwrap();
-        let told = forecast(&PickInput::new(&shape, &leveling), &tiering, 1);
+        let told = forecast(&PickContext::new(&shape, &leveling), &tiering, 1);
         assert_eq!((told.jobs, told.tables_rewritten, told.tables_moved), (1, 2, 0));
         assert_eq!(told.bytes_rewritten, 60 << 20);
         assert_eq!(told.peak_extra_bytes, 60 << 20);
         assert_eq!((told.before.runs, told.after.runs), (3, 2));
         assert!(told.after.blocks_per_missing_key < told.before.blocks_per_missing_key);
         assert!((told.after.space - 0.1).abs() < 1e-9 && told.is_complete);
-        let nothing = forecast(&PickInput::new(&shape, &tiering), &tiering, 1);
+        let nothing = forecast(&PickContext::new(&shape, &tiering), &tiering, 1);
         assert_eq!((nothing.jobs, nothing.bytes_rewritten), (0, 0));
     }
 
@@ -280,7 +281,7 @@ mod tests {
             .unwrap();
         let design: Design = "leveling; base=1MiB; granularity=file".parse().unwrap();
         let peak = |at_once| {
-            let told = forecast(&PickInput::new(&shape, &design), &design, at_once);
+            let told = forecast(&PickContext::new(&shape, &design), &design, at_once);
             assert!(told.jobs >= 3, "{told:?}");
             told.peak_extra_bytes
         };
@@ -305,7 +306,7 @@ mod tests {
         let shape: TreeShape = runs.parse().unwrap();
         let design: Design = "leveling; base=1GiB; table=60MiB; granularity=level".parse().unwrap();
         let mut played = SimulatedTree::of(shape.clone(), design.table_bytes);
-        let job = pick(&PickInput::new(&shape, &design)).unwrap();
+        let job = pick(&PickContext::new(&shape, &design)).unwrap();
         played.carry_out(&job).unwrap();
         let made: Vec<_> = played.shape.tables().map(|table| table.range.clone()).collect();
         assert_eq!(made.len(), 4, "{made:?}");

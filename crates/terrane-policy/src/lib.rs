@@ -53,7 +53,7 @@ pub mod strategy;
 mod text;
 pub mod units;
 
-pub use access::{Access, Accesses};
+pub use access::{TableAccess, TableAccesses};
 pub use admission::{Admission, Pressure, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{
@@ -64,8 +64,8 @@ pub use error::ParseError;
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{Cursors, PickInput, manual, next_due_micros, pick, refilled};
-pub use scheduler::{Merge, Scheduler, allocate};
+pub use pick::{Cursors, PickContext, manual, next_due_micros, pick, refilled};
+pub use scheduler::{ScheduledMerge, Scheduler, allocate};
 pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 pub use strategy::{
     Eagerness, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger, TriggerKind,

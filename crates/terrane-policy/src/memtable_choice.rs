@@ -26,7 +26,7 @@ mod costs;
 use std::fmt;
 
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
-use costs::Costs;
+use costs::KindCosts;
 
 /// The operations of a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,7 +132,7 @@ struct CostModel<'a> {
 }
 
 impl CostModel<'_> {
-    fn inserts(&self, costs: &Costs) -> f64 {
+    fn inserts(&self, costs: &KindCosts) -> f64 {
         let sortedness = self.mix.sortedness();
         let random = costs::at(&costs.insert, self.entries);
         let ascending = costs::at(&costs.insert_ascending, self.entries);
@@ -140,7 +140,7 @@ impl CostModel<'_> {
     }
 
     /// Lookups that look for their key among `entries`.
-    fn lookups(&self, costs: &Costs, entries: f64) -> f64 {
+    fn lookups(&self, costs: &KindCosts, entries: f64) -> f64 {
         let found = self.mix.found.min(self.mix.lookups) as f64;
         let missing = self.mix.lookups as f64 - found;
         found * costs::at(&costs.lookup, entries)
@@ -148,7 +148,7 @@ impl CostModel<'_> {
     }
 
     /// Scans; and where `reads` ask for an order of what was written, that.
-    fn ordered(&self, costs: &Costs, reads: u64) -> f64 {
+    fn ordered(&self, costs: &KindCosts, reads: u64) -> f64 {
         let MemtableOperations { writes, scans, scanned, .. } = *self.mix;
         let half = self.half();
         let seek = costs::at(&costs.seek, half);

@@ -25,9 +25,9 @@
 
 mod assemble;
 mod candidate;
+mod context;
 mod cursors;
 mod due;
-mod input;
 mod load;
 mod marked;
 mod movement;
@@ -37,41 +37,41 @@ mod space;
 #[cfg(test)]
 mod tests;
 
+pub use context::PickContext;
+pub(crate) use context::is_free;
 pub use cursors::Cursors;
 pub use due::next_due_micros;
-pub use input::PickInput;
-pub(crate) use input::is_free;
 pub use refill::refilled;
 
 use crate::compaction::{Compaction, Reason};
 use crate::key_range::KeyRange;
 pub(crate) use assemble::closed_under_overlap;
 use assemble::{merge_in_place, move_column, move_oldest_runs, move_runs, move_tables};
-use candidate::{Candidate, Extent};
+use candidate::{CompactionCandidate, Extent};
 
 /// Returns the next compaction; `None` if the tree satisfies its design or all necessary jobs are
 /// running.
-pub fn pick(input: &PickInput<'_>) -> Option<Compaction> {
+pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     let fitted = input.design.fitted(input.shape);
-    let input = &PickInput { design: &fitted, ..*input };
+    let input = &PickContext { design: &fitted, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(marked::candidates(input));
     candidates.extend(space::candidate(input));
     candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
-    let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
+    let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate))
 }
 
 /// Returns the level that a compaction is due for by the shape alone, regardless of time.
-pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
+pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
     let fitted = input.design.fitted(input.shape);
-    let input = &PickInput { design: &fitted, ..*input };
+    let input = &PickContext { design: &fitted, ..*input };
     let mut candidates = load::candidates(input);
     candidates.extend(space::candidate(input));
     candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
-    let is_open = |one: &&Candidate| !load::is_blocked(input, &candidates, one);
+    let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
     let mut open = candidates.iter().filter(is_open);
     open.find(|one| act(input, one).is_some()).map(|one| one.level)
 }
@@ -81,7 +81,7 @@ pub fn due_by_shape(input: &PickInput<'_>) -> Option<usize> {
 /// `level` is the last one.
 ///
 /// Returns `None` if the level holds nothing in the range or is busy.
-pub fn manual(input: &PickInput<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
+pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {
     let reason = Reason::Manual { level };
     let compaction = if level >= input.last_level() && level > 0 {
         merge_in_place(input, level, Some(range), reason)
@@ -91,7 +91,7 @@ pub fn manual(input: &PickInput<'_>, level: usize, range: &KeyRange) -> Option<C
     is_free(input, &compaction).then_some(compaction)
 }
 
-fn act(input: &PickInput<'_>, candidate: &Candidate) -> Option<Compaction> {
+fn act(input: &PickContext<'_>, candidate: &CompactionCandidate) -> Option<Compaction> {
     let (level, reason) = (candidate.level, candidate.reason);
     let strategy = &input.design.strategy;
     let single_run = strategy.is_single_run(level, input.last_level());

@@ -32,7 +32,7 @@ use merge::MergeDemand;
 
 /// A merge that runs or could run, as a scheduler sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Merge {
+pub struct ScheduledMerge {
     /// Ids rise in the order in which merges are created.
     pub id: u64,
     /// The tree that it belongs to.
@@ -53,14 +53,14 @@ pub struct Merge {
 /// merges at the same time.
 ///
 /// The trees of each scheduler together get a part of the bandwidth in proportion to their number.
-pub fn allocate(merges: &[Merge], slots: usize) -> Vec<f64> {
+pub fn allocate(merges: &[ScheduledMerge], slots: usize) -> Vec<f64> {
     let mut shares = vec![0.0; merges.len()];
     let mut schedulers: Vec<Scheduler> = merges.iter().map(|merge| merge.scheduler).collect();
     schedulers.sort_unstable();
     schedulers.dedup();
     let trees = count_trees(merges.iter());
     for scheduler in schedulers {
-        let is_own = |merge: &&Merge| merge.scheduler == scheduler;
+        let is_own = |merge: &&ScheduledMerge| merge.scheduler == scheduler;
         let part = count_trees(merges.iter().filter(is_own)) as f64 / trees.max(1) as f64;
         let own: Vec<usize> =
             (0..merges.len()).filter(|&at| merges[at].scheduler == scheduler).collect();
@@ -72,14 +72,14 @@ pub fn allocate(merges: &[Merge], slots: usize) -> Vec<f64> {
     shares
 }
 
-fn count_trees<'a>(merges: impl Iterator<Item = &'a Merge>) -> usize {
+fn count_trees<'a>(merges: impl Iterator<Item = &'a ScheduledMerge>) -> usize {
     let mut trees: Vec<u32> = merges.map(|merge| merge.tree).collect();
     trees.sort_unstable();
     trees.dedup();
     trees.len()
 }
 
-impl Merge {
+impl ScheduledMerge {
     fn demand(&self) -> MergeDemand {
         let Self { id, tree, remaining_bytes, refilled, is_running, .. } = *self;
         MergeDemand { id, tree, remaining_bytes, refilled, is_running }

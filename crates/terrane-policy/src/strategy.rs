@@ -28,7 +28,7 @@ pub use movement::{Movement, MovementInfo};
 pub use runs::{RunLimit, Runs};
 pub use size_tiered::{SizeRatio, SizeTiered, SizedRun};
 pub(crate) use trigger::rule::{LevelContext, TableContext, TreeContext};
-pub use trigger::{Finding, Scope, Trigger, TriggerInfo, TriggerKind};
+pub use trigger::{Scope, Trigger, TriggerFinding, TriggerInfo, TriggerKind};
 
 use crate::allocation::ttl_deadlines;
 use crate::design::PerLevel;

@@ -14,7 +14,7 @@ mod writers;
 
 use std::collections::VecDeque;
 
-use terrane_policy::{Accesses, Admission, Compaction, Cursors, FlushPlan, admit, flush};
+use terrane_policy::{Admission, Compaction, Cursors, FlushPlan, TableAccesses, admit, flush};
 
 use crate::keys::Content;
 use crate::latency::Latencies;
@@ -251,7 +251,7 @@ impl<'a> Simulation<'a> {
     fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
         // Like the engine, count all versions in the memtable, not distinct keys.
         let bytes = writes * self.setup.workload.record_bytes;
-        let accesses = Accesses::default();
+        let accesses = TableAccesses::default();
         let in_progress = self.taken();
         let input = self.input(&accesses, &in_progress);
         let FlushPlan::Merge(merge) = flush::plan(&input, &SimulatedTree::all_keys(), bytes as u64)

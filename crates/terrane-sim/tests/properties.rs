@@ -5,7 +5,7 @@
 use terrane_policy::scheduler::{
     leveling_entries_per_second, tiering_entries_per_second, tolerated_flushes,
 };
-use terrane_policy::{Design, PickInput, Violation, pick};
+use terrane_policy::{Design, PickContext, Violation, pick};
 use terrane_sim::{
     Arrival, InitialTree, MachineModel, Simulation, SimulationOutcome, SimulationSetup, Skew,
     WriteLoad, initial_tree, phases,
@@ -107,7 +107,7 @@ fn random_designs_never_stall_idle_starve_a_merge_or_invert_recency() {
         quiet.window_seconds = 1e4;
         let (outcome, tree) = Simulation::new(&quiet, tree).run(3e5);
         assert!(outcome.stuck.is_none(), "{}", describe(&quiet, &outcome));
-        let left = pick(&PickInput::new(tree.shape(), &quiet.design));
+        let left = pick(&PickContext::new(tree.shape(), &quiet.design));
         assert!(left.is_none(), "{}: {}", quiet.design, left.unwrap());
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use terrane::storage::MemoryStorage;
 use terrane::{Background, Db, Design, Options};
-use terrane_policy::cost::{Costs, Data, costs};
+use terrane_policy::cost::{CostEstimate, DataProfile, costs};
 
 const RECORDS: u64 = 200_000;
 const VALUE_BYTES: usize = 92;
@@ -87,11 +87,13 @@ fn engine(design: &Design) -> Measurements {
 }
 
 fn model(design: &Design) -> Measurements {
-    let at = |records: u64| costs(design, &Data::new(records as f64, RECORD_BYTES));
+    let at = |records: u64| costs(design, &DataProfile::new(records as f64, RECORD_BYTES));
     let part = RECORDS / PARTS;
-    let samples: Vec<Costs> = (PARTS / 2 + 1..=PARTS).map(|index| at(index * part)).collect();
-    let mean =
-        |figure: fn(&Costs) -> f64| samples.iter().map(figure).sum::<f64>() / samples.len() as f64;
+    let samples: Vec<CostEstimate> =
+        (PARTS / 2 + 1..=PARTS).map(|index| at(index * part)).collect();
+    let mean = |figure: fn(&CostEstimate) -> f64| {
+        samples.iter().map(figure).sum::<f64>() / samples.len() as f64
+    };
     let end = at(RECORDS);
     Measurements {
         write_amplification: end.write_amplification,

@@ -4,7 +4,7 @@
 //! memtable is full. Stalls are simulated on the machine, at a rate. The prediction is deterministic.
 
 use terrane::Design;
-use terrane_policy::advice::Costs;
+use terrane_policy::advice::DesignCosts;
 use terrane_sim::{
     Arrival, Device, InitialTree, MachineModel, Population, SimulatedTree, Simulation,
     SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,
@@ -52,7 +52,7 @@ pub struct Scenario {
 #[derive(Debug, Clone)]
 pub struct PlayedDesign {
     /// The costs of the design.
-    pub costs: Costs,
+    pub costs: DesignCosts,
     /// The final tree.
     tree: SimulatedTree,
 }
@@ -143,7 +143,9 @@ pub fn costs(design: &Design, world: &Scenario) -> Option<PlayedDesign> {
     let costs = match loaded {
         Some(loaded) => blend(&loaded, &updated, world.inserts),
         // Inserts leave no obsolete versions.
-        None => Costs { space: 1.0 + (updated.space - 1.0) * (1.0 - world.inserts), ..updated },
+        None => {
+            DesignCosts { space: 1.0 + (updated.space - 1.0) * (1.0 - world.inserts), ..updated }
+        }
     };
     Some(PlayedDesign { costs, tree })
 }
@@ -154,7 +156,7 @@ fn of_windows(
     world: &Scenario,
     outcome: &SimulationOutcome,
     from: usize,
-) -> Costs {
+) -> DesignCosts {
     let windows = outcome.windows.get(from..).unwrap_or_default();
     let count = windows.len().max(1) as f64;
     let mean = |of: &dyn Fn(&SimulationWindow) -> f64| windows.iter().map(of).sum::<f64>() / count;
@@ -167,7 +169,7 @@ fn of_windows(
             (runs, mean(&|window| at(&window.level_bytes, level)))
         })
         .collect();
-    let (found_blocks, missing_blocks, runs) = Costs::of_levels(design, &levels);
+    let (found_blocks, missing_blocks, runs) = DesignCosts::of_levels(design, &levels);
     let written = mean(&|window| window.write_amplification);
     let totals = &outcome.totals;
     let read = totals.read_bytes / (totals.flush_bytes + totals.merge_bytes).max(1.0);
@@ -177,7 +179,7 @@ fn of_windows(
     let is_load = last < 0.99 * world.valid_bytes();
     let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
     let space = if is_load { 1.0 } else { (bytes / world.valid_bytes()).max(1.0) };
-    Costs {
+    DesignCosts {
         written,
         merged: written * read,
         found_blocks,
@@ -194,9 +196,9 @@ fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesi
     let levels = &tree.shape().levels;
     let levels: Vec<(f64, f64)> =
         levels.iter().map(|level| (level.runs.len() as f64, level.size_bytes() as f64)).collect();
-    let (found_blocks, missing_blocks, runs) = Costs::of_levels(design, &levels);
+    let (found_blocks, missing_blocks, runs) = DesignCosts::of_levels(design, &levels);
     let bytes: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
-    let costs = Costs {
+    let costs = DesignCosts {
         written: 0.0,
         merged: 0.0,
         found_blocks,
@@ -210,9 +212,9 @@ fn at_rest(design: &Design, world: &Scenario, tree: SimulatedTree) -> PlayedDesi
 }
 
 /// Blends two costs.
-fn blend(one: &Costs, other: &Costs, part: f64) -> Costs {
+fn blend(one: &DesignCosts, other: &DesignCosts, part: f64) -> DesignCosts {
     let mixed = |one: f64, other: f64| part * one + (1.0 - part) * other;
-    Costs {
+    DesignCosts {
         written: mixed(one.written, other.written),
         merged: mixed(one.merged, other.merged),
         found_blocks: mixed(one.found_blocks, other.found_blocks),
@@ -264,7 +266,7 @@ mod tests {
         }
     }
 
-    fn of(text: &str, world: &Scenario) -> Costs {
+    fn of(text: &str, world: &Scenario) -> DesignCosts {
         let design: Design = format!("{text}; buffer=512KiB; table=256KiB").parse().unwrap();
         costs(&design, world).unwrap().costs
     }

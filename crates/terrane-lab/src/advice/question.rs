@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use terrane_policy::TreeShape;
-use terrane_policy::advice::{Prices, Shares};
+use terrane_policy::advice::{OperationShares, Prices};
 
 use anyhow::{Result, anyhow};
 use terrane::{Design, OperationCounts};
@@ -30,7 +30,7 @@ pub const OPERATIONS_MIN: u64 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationProfile {
     /// The shares of the kinds of operations.
-    pub shares: Shares,
+    pub shares: OperationShares,
     /// The share of writes that insert a new key.
     pub inserts: f64,
     /// The skew of updated keys.
@@ -75,7 +75,8 @@ impl OperationProfile {
         }
         let inserts = if parts[0] > 0.0 { inserts / parts[0] } else { 0.0 };
         let entries = if parts[3] > 0.0 { entries / parts[3] } else { SCAN_ENTRIES };
-        let shares = Shares::new(parts, entries).ok_or_else(|| anyhow!("the mix is empty"))?;
+        let shares =
+            OperationShares::new(parts, entries).ok_or_else(|| anyhow!("the mix is empty"))?;
         Ok(Self { shares, inserts, skew, rate: None })
     }
 
@@ -91,7 +92,7 @@ impl OperationProfile {
             0 => SCAN_ENTRIES,
             scans => (counts.scan_entries as f64 / scans as f64).max(1.0),
         };
-        let shares = Shares::new(parts.map(|count| count as f64), entries)?;
+        let shares = OperationShares::new(parts.map(|count| count as f64), entries)?;
         let time = Duration::from_micros(counts.open_micros);
         let rate = Some(all as f64 / time.as_secs_f64().max(1e-3));
         // Inserts are not counted separately; in the long run most writes are updates.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use terrane_policy::advice::{
-    Costs, DesignCandidate, Limits, Objective, RankedDesign, Shares, Times,
+    DesignCandidate, DesignCosts, Limits, Objective, OperationShares, OperationTimes, RankedDesign,
 };
 
 use terrane::storage::MemoryStorage;
@@ -97,7 +97,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
     let blocks = after.get_blocks - before.get_blocks;
     let user = (after.user_bytes_written - before.user_bytes_written).max(1) as f64;
     let lookups = (after.gets - before.gets).max(1) as f64;
-    let costs = Costs {
+    let costs = DesignCosts {
         written: written as f64 / user,
         merged: (after.compaction_bytes_read - before.compaction_bytes_read) as f64 / user,
         // Of both kinds together, which is how the price is paid.
@@ -110,7 +110,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
     };
     db.close().unwrap();
     let question = case.question();
-    let times = Times::of(&costs, &shares, question.record_bytes, &question.prices);
+    let times = OperationTimes::of(&costs, &shares, question.record_bytes, &question.prices);
     (question.objective.score(&costs, &shares, &times), written, blocks)
 }
 
@@ -132,7 +132,7 @@ fn check(mix: &str) {
     );
     // A design as good as the best may measure slightly better.
     assert!(best.0 <= middle.0 * 1.02 && middle.0 < bottom.0, "{told}");
-    let shares: Shares = case.operations.shares;
+    let shares: OperationShares = case.operations.shares;
     if shares.writes > 0.7 {
         assert!(best.1 < bottom.1 && best.1 < middle.1, "{told}");
     }
@@ -143,7 +143,7 @@ fn check(mix: &str) {
 
 /// A design that is called by its text, with costs that are all alike.
 pub(super) fn ranked(design: &str, score: f64) -> RankedDesign {
-    let costs = Costs {
+    let costs = DesignCosts {
         written: 1.0,
         merged: 0.0,
         found_blocks: 1.0,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use terrane_policy::advice::Costs;
+use terrane_policy::advice::DesignCosts;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
@@ -283,7 +283,7 @@ impl SimulatedWork {
     fn run(&self) -> Result<Value> {
         let played = predict::costs(&self.design, &self.world)
             .ok_or_else(|| anyhow!("writers of {} stall forever", self.design))?;
-        let costs: Costs = played.costs;
+        let costs: DesignCosts = played.costs;
         let is_written = self.world.writes;
         let rate = is_written.then(|| predict::greatest_rate(&self.design, &self.world, &played));
         let thousandths = |value: f64| (value * 1e3).round() / 1e3;

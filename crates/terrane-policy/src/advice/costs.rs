@@ -9,7 +9,7 @@ use crate::design::Design;
 
 /// The operations of a workload, as fractions of all operations that add up to one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Shares {
+pub struct OperationShares {
     /// Puts and deletes.
     pub writes: f64,
     /// Lookups of existing keys.
@@ -24,7 +24,7 @@ pub struct Shares {
 
 /// What a design costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
+pub struct DesignCosts {
     /// Bytes written to tables per byte that the user writes: write amplification.
     pub written: f64,
     /// Bytes that compactions read per byte that the user writes.
@@ -63,7 +63,7 @@ pub struct Prices {
 
 /// The time of operations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Times {
+pub struct OperationTimes {
     /// A write, with its share of all flushes and merges.
     pub write: f64,
     /// A lookup, averaged over existing and missing keys as in the workload.
@@ -72,7 +72,7 @@ pub struct Times {
     pub scan: f64,
 }
 
-impl Shares {
+impl OperationShares {
     /// Fractions of the total; `None` if the total is zero.
     pub fn new([writes, found, missing, scans]: [f64; 4], scan_entries: f64) -> Option<Self> {
         let sum = writes + found + missing + scans;
@@ -92,10 +92,10 @@ impl Shares {
     }
 }
 
-impl Costs {
+impl DesignCosts {
     /// Data blocks of a lookup, averaged over existing and missing keys as in the workload; those of
     /// existing keys if the workload has no lookups.
-    pub fn lookup_blocks(&self, shares: &Shares) -> f64 {
+    pub fn lookup_blocks(&self, shares: &OperationShares) -> f64 {
         let lookups = shares.lookups();
         if lookups <= 0.0 {
             return self.found_blocks;
@@ -124,9 +124,14 @@ impl Costs {
     }
 }
 
-impl Times {
+impl OperationTimes {
     /// Returns how long operations take at these costs and prices.
-    pub fn of(costs: &Costs, shares: &Shares, record_bytes: f64, prices: &Prices) -> Self {
+    pub fn of(
+        costs: &DesignCosts,
+        shares: &OperationShares,
+        record_bytes: f64,
+        prices: &Prices,
+    ) -> Self {
         let moved = record_bytes * (costs.written + costs.merged);
         let write = prices.write + prices.merge_entry * (1.0 + costs.merged) + prices.byte * moved;
         let lookup = prices.run * costs.runs + prices.block * costs.lookup_blocks(shares);

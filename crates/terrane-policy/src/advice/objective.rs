@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::costs::{Costs, Shares, Times};
+use super::costs::{DesignCosts, OperationShares, OperationTimes};
 use crate::error::ParseError;
 
 /// The weight of each cost; 1 counts the time as it is.
@@ -49,7 +49,12 @@ pub struct Limits {
 
 impl Objective {
     /// Returns the weighted average time of an operation, in seconds.
-    pub fn score(&self, costs: &Costs, shares: &Shares, times: &Times) -> f64 {
+    pub fn score(
+        &self,
+        costs: &DesignCosts,
+        shares: &OperationShares,
+        times: &OperationTimes,
+    ) -> f64 {
         let time = self.write * shares.writes * times.write
             + self.lookup * shares.lookups() * times.lookup
             + self.range * shares.scans * times.scan;
@@ -71,7 +76,7 @@ impl Objective {
 
 impl Limits {
     /// Lists the limits that the costs exceed, in words.
-    pub fn exceeded(&self, costs: &Costs, shares: &Shares) -> Vec<String> {
+    pub fn exceeded(&self, costs: &DesignCosts, shares: &OperationShares) -> Vec<String> {
         let all = [
             ("bytes written", self.written, Some(costs.written)),
             ("blocks of a lookup", self.lookup_blocks, Some(costs.lookup_blocks(shares))),

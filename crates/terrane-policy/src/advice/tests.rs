@@ -1,7 +1,7 @@
 use super::*;
 use crate::catalogue;
 
-const COSTS: Costs = Costs {
+const COSTS: DesignCosts = DesignCosts {
     written: 10.0,
     merged: 9.0,
     found_blocks: 1.0,
@@ -17,7 +17,7 @@ const PRICES: Prices =
 
 fn question(shares: [f64; 4]) -> AdviceQuestion {
     AdviceQuestion {
-        shares: Shares::new(shares, 16.0).unwrap(),
+        shares: OperationShares::new(shares, 16.0).unwrap(),
         record_bytes: 100.0,
         prices: PRICES,
         objective: Objective::default(),
@@ -25,14 +25,14 @@ fn question(shares: [f64; 4]) -> AdviceQuestion {
     }
 }
 
-fn candidate(name: &str, costs: Costs) -> DesignCandidate {
+fn candidate(name: &str, costs: DesignCosts) -> DesignCandidate {
     DesignCandidate { name: name.into(), design: "leveling".parse().unwrap(), costs }
 }
 
 #[test]
 fn the_workload_decides_which_of_two_designs_is_the_better_one() {
-    let reads = candidate("reads", Costs { written: 20.0, merged: 20.0, ..COSTS });
-    let lazy = Costs { written: 3.0, merged: 2.0, found_blocks: 1.5, runs: 20.0, ..COSTS };
+    let reads = candidate("reads", DesignCosts { written: 20.0, merged: 20.0, ..COSTS });
+    let lazy = DesignCosts { written: 3.0, merged: 2.0, found_blocks: 1.5, runs: 20.0, ..COSTS };
     let writes = candidate("writes", lazy);
     let first = |shares| {
         let ranked = rank(&question(shares), vec![reads.clone(), writes.clone()]);
@@ -47,7 +47,7 @@ fn the_workload_decides_which_of_two_designs_is_the_better_one() {
 fn candidates_over_a_limit_rank_behind_all_others() {
     let mut question = question([1.0, 0.0, 0.0, 0.0]);
     question.limits.space = Some(1.3);
-    let wide = candidate("wide", Costs { written: 2.0, space: 1.9, ..COSTS });
+    let wide = candidate("wide", DesignCosts { written: 2.0, space: 1.9, ..COSTS });
     let ranked = rank(&question, vec![wide, candidate("slow", COSTS)]);
     assert_eq!(ranked[0].candidate.name, "slow");
     assert_eq!(ranked[1].exceeds, ["space 1.900 over 1.3"]);
@@ -66,13 +66,13 @@ fn the_order_of_candidates_makes_no_difference() {
 #[test]
 fn differences_name_gains_and_losses() {
     let shares = question([0.5, 0.5, 0.0, 0.0]).shares;
-    let other = Costs { written: 14.0, found_blocks: 0.69, runs: 9.0, ..COSTS };
+    let other = DesignCosts { written: 14.0, found_blocks: 0.69, runs: 9.0, ..COSTS };
     assert_eq!(
         difference(&other, &COSTS, &shares),
         "31 % fewer blocks of a lookup, for 1.4× the bytes written"
     );
     assert_eq!(difference(&COSTS, &COSTS, &shares), "costs the same, within 5 %");
-    let held = |part| Costs { stalled: Some(part), ..COSTS };
+    let held = |part| DesignCosts { stalled: Some(part), ..COSTS };
     assert_eq!(
         difference(&held(0.4), &held(0.0), &shares),
         "many times the time held up, and nothing gained"
@@ -131,10 +131,10 @@ fn objectives_parse_and_print_back() {
 fn filters_and_runs_make_the_blocks_of_a_lookup() {
     let design: Design = "leveling T=10; filter=10".parse().unwrap();
     let (found, missing, runs) =
-        Costs::of_levels(&design, &[(0.0, 0.0), (1.0, 10.0), (1.0, 100.0)]);
+        DesignCosts::of_levels(&design, &[(0.0, 0.0), (1.0, 10.0), (1.0, 100.0)]);
     let rate = crate::allocation::false_positive_rate(10.0);
     assert!((missing - 2.0 * rate).abs() < 1e-12 && runs == 2.0);
     assert!((found - (1.0 + rate * 100.0 / 110.0)).abs() < 1e-12);
     let bare: Design = "tiering T=4; filter=0".parse().unwrap();
-    assert_eq!(Costs::of_levels(&bare, &[(3.0, 30.0)]).1, 3.0);
+    assert_eq!(DesignCosts::of_levels(&bare, &[(3.0, 30.0)]).1, 3.0);
 }

@@ -1,6 +1,6 @@
 //! Differences in words, and designs as short texts.
 
-use super::costs::{Costs, Shares};
+use super::costs::{DesignCosts, OperationShares};
 use crate::design::Design;
 
 /// Differences below this fraction are not mentioned.
@@ -38,7 +38,7 @@ pub fn brief(design: &Design) -> String {
 
 /// Describes how the costs of one design differ from those of another, such as "31 % fewer blocks per
 /// lookup, for 1.4× the bytes written". It mentions only space and the operations of the workload.
-pub fn difference(one: &Costs, other: &Costs, shares: &Shares) -> String {
+pub fn difference(one: &DesignCosts, other: &DesignCosts, shares: &OperationShares) -> String {
     let (mut better, mut worse) = (Vec::new(), Vec::new());
     let mut compare = |counts: bool, fewer: &str, more: &str, one: f64, other: f64| {
         if !counts || other <= 0.0 && one <= 0.0 {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::strategy::{Finding, Movement, TriggerKind};
+use crate::strategy::{Movement, TriggerFinding, TriggerKind};
 
 /// Why a compaction was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +64,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Triggered { trigger, level, measured, threshold, movement } => {
                 let (level, measured, threshold) = (*level, *measured, *threshold);
-                let finding = Finding { level, measured, threshold };
+                let finding = TriggerFinding { level, measured, threshold };
                 write!(f, "{trigger}: {}", (trigger.info().describe)(&finding))?;
                 movement.map_or(Ok(()), |rule| write!(f, "; table chosen by {rule}"))
             }

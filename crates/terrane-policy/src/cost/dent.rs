@@ -6,7 +6,7 @@
 
 /// A tree of the paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tree {
+pub struct DentTree {
     /// Pages of entries written: n.
     pub pages: f64,
     /// Pages of the buffer: b.
@@ -19,7 +19,7 @@ pub struct Tree {
     pub read_cost: f64,
 }
 
-impl Tree {
+impl DentTree {
     /// Levels: log_f(n/b), at least one.
     pub fn depth(&self) -> f64 {
         let flushes = (self.pages / self.buffer_pages).max(1.0);
@@ -63,7 +63,7 @@ impl Tree {
 mod tests {
     use super::*;
 
-    const TREE: Tree = Tree {
+    const TREE: DentTree = DentTree {
         pages: 1e6,
         buffer_pages: 1e3,
         fanout: 10.0,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_fanout_as_large_as_the_data_makes_a_log_of_tiering_and_a_sorted_array_of_leveling() {
         let flushes = TREE.pages / TREE.buffer_pages;
-        let tree = Tree { fanout: flushes, ..TREE };
+        let tree = DentTree { fanout: flushes, ..TREE };
         // A log: every page is written once more, and a lookup reads every run.
         assert!(near(tree.tiered_update(), (1.0 + tree.read_cost) / tree.buffer_pages));
         assert!(near(tree.tiered_lookup(), tree.false_positive_rate * flushes));
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_larger_fanout_makes_tiered_updates_cheaper_and_lookups_more_expensive() {
         for pair in [2.0, 4.0, 10.0, 100.0].windows(2) {
-            let [less, more] = [pair[0], pair[1]].map(|fanout| Tree { fanout, ..TREE });
+            let [less, more] = [pair[0], pair[1]].map(|fanout| DentTree { fanout, ..TREE });
             assert!(more.tiered_update() < less.tiered_update());
             assert!(more.tiered_lookup() >= less.tiered_lookup());
             assert!(more.leveled_update() > less.leveled_update() || less.fanout < 3.0);

@@ -17,7 +17,7 @@
 //!
 //! The last level is the first one that does not have to give anything up.
 
-use super::{Data, blocked_false_positive_rate};
+use super::{DataProfile, blocked_false_positive_rate};
 use crate::design::{Design, FlushMode};
 use crate::strategy::Scope;
 
@@ -81,7 +81,7 @@ struct LevelFlow {
 }
 
 /// The levels of a tree after all data was written.
-pub(super) fn levels(design: &Design, data: &Data) -> Vec<LevelCosts> {
+pub(super) fn levels(design: &Design, data: &DataProfile) -> Vec<LevelCosts> {
     let depths = (0..=LEVELS_MAX).map(|last| attempt(design, data, last));
     let Some((mut levels, _)) = depths.into_iter().find(|(_, overflows)| !overflows) else {
         return Vec::new();
@@ -107,13 +107,13 @@ pub(super) fn levels(design: &Design, data: &Data) -> Vec<LevelCosts> {
 }
 
 /// Bytes written to each level, added up from depth to depth as the tree grew.
-fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
+fn written_by_depth(design: &Design, data: &DataProfile, deepest: usize) -> Vec<f64> {
     let mut written = vec![0.0; deepest + 1];
     let mut begun = 0.0;
     for last in 0..=deepest {
         let is_deepest = last == deepest;
         let ended = if is_deepest { data.records } else { most_records(design, data, last, begun) };
-        let at = |records: f64| attempt(design, &Data { records, ..*data }, last).0;
+        let at = |records: f64| attempt(design, &DataProfile { records, ..*data }, last).0;
         // Before that, the tree may have had fewer levels.
         for (sum, level) in written.iter_mut().zip(at(ended)) {
             *sum += level.written_bytes;
@@ -127,11 +127,11 @@ fn written_by_depth(design: &Design, data: &Data, deepest: usize) -> Vec<f64> {
 }
 
 /// The number of records that fit a tree of this depth; at least `least`, which it held before.
-fn most_records(design: &Design, data: &Data, last: usize, least: f64) -> f64 {
+fn most_records(design: &Design, data: &DataProfile, last: usize, least: f64) -> f64 {
     let (mut fits, mut overflows) = (least, data.records);
     for _ in 0..60 {
         let records = f64::midpoint(fits, overflows);
-        if attempt(design, &Data { records, ..*data }, last).1 {
+        if attempt(design, &DataProfile { records, ..*data }, last).1 {
             overflows = records;
         } else {
             fits = records;
@@ -142,7 +142,7 @@ fn most_records(design: &Design, data: &Data, last: usize, least: f64) -> f64 {
 
 /// The levels of a tree whose last level is `last`, without filters, and whether the last level
 /// overflows.
-fn attempt(design: &Design, data: &Data, last: usize) -> (Vec<LevelCosts>, bool) {
+fn attempt(design: &Design, data: &DataProfile, last: usize) -> (Vec<LevelCosts>, bool) {
     let stored = data.stored_bytes(design);
     let all = data.records * stored;
     let in_memtable = data.record_bytes + data.memtable_entry_bytes;

@@ -11,7 +11,7 @@
 pub(super) const SIZES: [f64; 4] = [1024.0, 8192.0, 65_536.0, 524_288.0];
 
 /// What one operation costs, by size.
-pub(super) struct Costs {
+pub(super) struct KindCosts {
     /// Of keys in no order, on average while a memtable is filled to that size.
     pub(super) insert: [f64; 4],
     /// Of keys each after the one before.
@@ -28,7 +28,7 @@ pub(super) struct Costs {
     pub(super) step: [f64; 4],
 }
 
-pub(super) const BTREE: Costs = Costs {
+pub(super) const BTREE: KindCosts = KindCosts {
     insert: [53.0, 107.0, 203.0, 538.0],
     insert_ascending: [31.0, 33.0, 37.0, 65.0],
     lookup: [72.0, 102.0, 199.0, 403.0],
@@ -39,7 +39,7 @@ pub(super) const BTREE: Costs = Costs {
     step: [17.0, 23.0, 31.0, 43.0],
 };
 
-pub(super) const VECTOR: Costs = Costs {
+pub(super) const VECTOR: KindCosts = KindCosts {
     insert: [21.0, 19.0, 19.0, 23.0],
     insert_ascending: [29.0, 18.0, 18.0, 28.0],
     lookup: [57.0, 89.0, 156.0, 1194.0],
@@ -50,7 +50,7 @@ pub(super) const VECTOR: Costs = Costs {
     step: [9.0, 12.0, 21.0, 72.0],
 };
 
-pub(super) const VECTOR_SCANNED: Costs = Costs {
+pub(super) const VECTOR_SCANNED: KindCosts = KindCosts {
     insert: [23.0, 21.0, 22.0, 27.0],
     insert_ascending: [29.0, 21.0, 21.0, 36.0],
     lookup: [102.0, 281.0, 1517.0, 15406.0],
@@ -61,7 +61,7 @@ pub(super) const VECTOR_SCANNED: Costs = Costs {
     step: [9.0, 12.0, 24.0, 71.0],
 };
 
-pub(super) const HASH_VECTOR: Costs = Costs {
+pub(super) const HASH_VECTOR: KindCosts = KindCosts {
     insert: [24.0, 27.0, 36.0, 100.0],
     insert_ascending: [24.0, 25.0, 35.0, 212.0],
     lookup: [37.0, 46.0, 58.0, 243.0],

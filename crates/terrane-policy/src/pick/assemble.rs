@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::candidate::Extent;
-use super::input::{PickInput, is_free};
+use super::context::{PickContext, is_free};
 use super::movement;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::key_range::KeyRange;
@@ -12,7 +12,7 @@ use crate::strategy::Intake;
 
 /// Moves the runs of a level, or their tables that share keys with `within`, into the next level.
 pub(super) fn move_runs(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     within: Option<&KeyRange>,
     reason: Reason,
@@ -28,7 +28,7 @@ pub(super) fn move_runs(
 /// Moves the runs that the intake selects into the next level: all, or only as many of the oldest as
 /// made the level act.
 pub(super) fn move_oldest_runs(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     reason: Reason,
 ) -> Option<Compaction> {
@@ -45,7 +45,7 @@ pub(super) fn move_oldest_runs(
 /// Moves up to `count` adjacent tables of a single-run level into the next level, chosen by the
 /// movement rules among the marked ones.
 pub(super) fn move_tables(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     extent: &Extent,
     count: usize,
@@ -65,7 +65,7 @@ pub(super) fn move_tables(
 /// Moves some tables of a level that gathers runs, with all overlapping tables of the level, into the
 /// next level. They are chosen among the marked ones, or else in the oldest run.
 pub(super) fn move_column(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     extent: &Extent,
     count: usize,
@@ -86,7 +86,7 @@ pub(super) fn move_column(
 
 /// Merges the runs of a level, or their tables that share keys with `within`, into the oldest run.
 pub(super) fn merge_in_place(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     within: Option<&KeyRange>,
     reason: Reason,
@@ -101,7 +101,7 @@ pub(super) fn merge_in_place(
 
 /// `is_part` says that more of the level will follow, and may go into the same run.
 fn into_next_level(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     mut inputs: Vec<Input>,
     is_part: bool,
@@ -134,7 +134,7 @@ fn into_next_level(
 
 /// Whether a job is taking all of a run into a deeper level. Data that arrives meanwhile forms the
 /// next run of the level (performance-stability §5.1.1: two components for each level).
-fn is_leaving(input: &PickInput<'_>, level: usize, run: &Run) -> bool {
+fn is_leaving(input: &PickContext<'_>, level: usize, run: &Run) -> bool {
     let takes = |table: &Arc<TableInfo>| {
         let mut jobs = input.in_progress.iter().filter(|job| job.output.level > level);
         jobs.any(|job| job.takes(table.id))
@@ -144,7 +144,7 @@ fn is_leaving(input: &PickInput<'_>, level: usize, run: &Run) -> bool {
 
 /// Whether a run has not reached its share of the capacity of its level (Dostoevsky §4: the runs
 /// of a level are of equal size).
-fn has_room(input: &PickInput<'_>, level: usize, last: usize, run: &Run, bytes: u64) -> bool {
+fn has_room(input: &PickContext<'_>, level: usize, last: usize, run: &Run, bytes: u64) -> bool {
     let runs = u64::from(input.design.strategy.runs_allowed(level, last).max(1));
     let share = input.design.capacity_bytes(level, last) / runs;
     run.size_bytes().saturating_add(bytes) <= share

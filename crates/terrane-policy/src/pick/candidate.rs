@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::input::PickInput;
+use super::context::PickContext;
 use crate::compaction::Reason;
 use crate::shape::{Run, TableInfo};
 use crate::strategy::{Trigger, TriggerKind};
@@ -25,7 +25,7 @@ pub(super) enum Extent {
 
 /// A level that should act, and how urgently.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct CompactionCandidate {
     pub(super) reason: Reason,
     pub(super) level: usize,
     /// Precedence; smaller goes first.
@@ -50,7 +50,7 @@ impl Extent {
     }
 }
 
-impl Candidate {
+impl CompactionCandidate {
     pub(super) fn triggered(
         trigger: TriggerKind,
         level: usize,
@@ -65,7 +65,7 @@ impl Candidate {
 }
 
 /// Sorts by precedence, then worst first.
-pub(super) fn sort(candidates: &mut [Candidate]) {
+pub(super) fn sort(candidates: &mut [CompactionCandidate]) {
     candidates.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.score.total_cmp(&a.score)));
 }
 
@@ -73,7 +73,7 @@ pub(super) fn sort(candidates: &mut [Candidate]) {
 /// precedence of the first of them, so that the fullest level goes first, whichever trigger fired.
 /// Delete persistence takes precedence over everything.
 pub(super) fn ranked<'a>(
-    input: &PickInput<'a>,
+    input: &PickContext<'a>,
     level: usize,
 ) -> impl Iterator<Item = (usize, &'a Trigger)> + use<'a> {
     let triggers = input.design.strategy.triggers.at(level);
@@ -85,7 +85,7 @@ pub(super) fn ranked<'a>(
 }
 
 /// The precedence of triggers on the fullness of a level.
-pub(super) fn load_rank(input: &PickInput<'_>, level: usize) -> usize {
+pub(super) fn load_rank(input: &PickContext<'_>, level: usize) -> usize {
     let triggers = input.design.strategy.triggers.at(level);
     triggers.iter().position(|trigger| trigger.kind().is_load()).unwrap_or(triggers.len()) + 1
 }

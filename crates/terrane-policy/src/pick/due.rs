@@ -1,6 +1,6 @@
 //! When time alone makes a compaction due.
 
-use super::input::PickInput;
+use super::context::PickContext;
 use super::marked::marks;
 use crate::design::PerLevel;
 use crate::strategy::trigger::TombstoneTtl;
@@ -8,7 +8,7 @@ use crate::strategy::{Scope, Trigger};
 
 /// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, in
 /// microseconds since the Unix epoch. Tables that are due already do not count.
-pub fn next_due_micros(input: &PickInput<'_>) -> Option<u64> {
+pub fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     let looks_at_time =
         |trigger: &&Trigger| trigger.has_scope(Scope::Table) && trigger.kind().info().looks_at_time;
     let promised: Option<Trigger> =

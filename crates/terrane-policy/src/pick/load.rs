@@ -1,7 +1,7 @@
 //! Levels that are too full: by bytes, by tables or by runs.
 
-use super::candidate::{Candidate, Extent, load_rank, ranked};
-use super::input::PickInput;
+use super::candidate::{CompactionCandidate, Extent, load_rank, ranked};
+use super::context::PickContext;
 use super::sized;
 use crate::admission::pressure::run_pressure;
 use crate::compaction::Reason;
@@ -18,9 +18,9 @@ struct LevelLoadTotals {
     bytes: u64,
 }
 
-pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
     let levels = input.shape.levels.iter().enumerate();
-    let mut found: Vec<Candidate> =
+    let mut found: Vec<CompactionCandidate> =
         levels.flat_map(|(level, content)| of_level(input, level, content)).collect();
     found.extend(relief(input));
     found
@@ -28,7 +28,7 @@ pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
 
 /// Writers must not stall because of runs that no trigger would ever merge: a level whose runs would
 /// delay them acts, after all other candidates.
-fn relief(input: &PickInput<'_>) -> Option<Candidate> {
+fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     if input.design.strategy.size_tiered().is_some() {
         return sized::relief(input);
     }
@@ -53,11 +53,17 @@ fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     let runs = if pressure.level.is_some() { staying_runs(level) } else { most };
     let measure = (runs, most);
     (runs >= most).then(|| {
-        Candidate::triggered(TriggerKind::RunCount, level, usize::MAX, measure, Extent::Level)
+        CompactionCandidate::triggered(
+            TriggerKind::RunCount,
+            level,
+            usize::MAX,
+            measure,
+            Extent::Level,
+        )
     })
 }
 
-fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candidate> {
+fn of_level(input: &PickContext<'_>, level: usize, content: &Level) -> Vec<CompactionCandidate> {
     let strategy = &input.design.strategy;
     let last = input.last_level();
     let triggers = strategy.triggers.at(level);
@@ -101,7 +107,7 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
         // A level of one run may be exactly full; a level that gathers runs acts when it is full.
         if if gathers { measured >= threshold } else { measured > threshold } {
             let measure = (measured, threshold);
-            found.push(Candidate::triggered(kind, level, rank, measure, Extent::Level));
+            found.push(CompactionCandidate::triggered(kind, level, rank, measure, Extent::Level));
         }
     }
     // Runs that only pass through level 0 move on, and levels that should be one run become one.
@@ -109,7 +115,7 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
         let score = load.runs as f64 / allowed.max(1) as f64;
         let reason = Reason::Repair { level, runs: load.runs };
         let rank = load_rank(input, level);
-        found.push(Candidate { reason, level, rank, score, extent: Extent::Level });
+        found.push(CompactionCandidate { reason, level, rank, score, extent: Extent::Level });
     }
     found
 }
@@ -118,11 +124,15 @@ fn of_level(input: &PickInput<'_>, level: usize, content: &Level) -> Vec<Candida
 /// level of one run moves on before it takes more: otherwise every batch that comes into it would be
 /// merged with a run that grows beyond its capacity, for as long as the level above is further
 /// behind.
-pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candidate) -> bool {
+pub(super) fn is_blocked(
+    input: &PickContext<'_>,
+    all: &[CompactionCandidate],
+    one: &CompactionCandidate,
+) -> bool {
     let target = one.level + 1;
     let strategy = &input.design.strategy;
     let moves_all = strategy.granularity.at(one.level).tables().is_none() || one.level == 0;
-    let is_full = |other: &Candidate| {
+    let is_full = |other: &CompactionCandidate| {
         let is_saturated =
             matches!(other.reason, Reason::Triggered { trigger: TriggerKind::LevelSaturation, .. });
         other.level == target && is_saturated && matches!(other.extent, Extent::Level)
@@ -135,7 +145,7 @@ pub(super) fn is_blocked(input: &PickInput<'_>, all: &[Candidate], one: &Candida
         && all.iter().any(is_full)
 }
 
-fn staying(input: &PickInput<'_>, index: usize, level: &Level) -> LevelLoadTotals {
+fn staying(input: &PickContext<'_>, index: usize, level: &Level) -> LevelLoadTotals {
     let leaves = |table: &TableInfo| {
         let mut jobs = input.in_progress.iter();
         jobs.any(|job| job.output.level != index && job.takes(table.id))

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::candidate::{Candidate, Extent, ranked};
-use super::input::PickInput;
+use super::candidate::{CompactionCandidate, Extent, ranked};
+use super::context::PickContext;
 use crate::design::PerLevel;
 use crate::shape::{RunId, TableInfo, TreeShape};
 use crate::strategy::trigger::TombstoneTtl;
@@ -18,7 +18,7 @@ pub(super) struct MarkedTable {
     pub(super) is_lowest: bool,
 }
 
-pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
+pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
     let mut found = Vec::new();
     for level in 0..input.shape.levels.len() {
         if let Some(micros) = input.delete_persistence_micros {
@@ -33,11 +33,11 @@ pub(super) fn candidates(input: &PickInput<'_>) -> Vec<Candidate> {
 }
 
 fn of_trigger(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     rank: usize,
     trigger: &Trigger,
-    found: &mut Vec<Candidate>,
+    found: &mut Vec<CompactionCandidate>,
 ) {
     if !trigger.has_scope(Scope::Table) {
         return;
@@ -52,14 +52,14 @@ fn of_trigger(
         let Some(worst) = marks.first().map(|mark| mark.measure) else { continue };
         let tables = marks.into_iter().map(|mark| mark.table).collect();
         let extent = if is_in_place { Extent::InPlace(tables) } else { Extent::Marked(tables) };
-        found.push(Candidate::triggered(trigger.kind(), level, rank, worst, extent));
+        found.push(CompactionCandidate::triggered(trigger.kind(), level, rank, worst, extent));
     }
 }
 
 /// The tables of a level whose measured value and threshold satisfy `enough`, and that a compaction
 /// would do something for.
 pub(super) fn marks(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     trigger: &Trigger,
     enough: &dyn Fn(u64, u64) -> bool,
@@ -92,7 +92,7 @@ pub(super) fn marks(
 }
 
 /// Whether a compaction would gain anything: older data to merge with, or tombstones to drop.
-fn can_act(input: &PickInput<'_>, trigger: &Trigger, table: &TableInfo, is_lowest: bool) -> bool {
+fn can_act(input: &PickContext<'_>, trigger: &Trigger, table: &TableInfo, is_lowest: bool) -> bool {
     let is_pinned = input.oldest_snapshot.is_some_and(|oldest| table.largest_seq > oldest);
     !is_lowest || trigger.kind().info().drops_tombstones && !is_pinned
 }

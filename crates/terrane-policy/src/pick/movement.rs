@@ -1,14 +1,14 @@
 //! Tries the tables of a run in the order of the movement rules.
 
 use super::candidate::Extent;
-use super::input::PickInput;
+use super::context::PickContext;
 use crate::shape::Run;
 use crate::strategy::{Movement, MovementContext, TableChoice, Trigger};
 
 /// Calls `accept` for the tables of `run` that `extent` covers, in the order of the first rule that
 /// ranks any, then of the next rule, and in the end by least overlap, until it returns a value.
 pub(super) fn find<T>(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     run: &Run,
     extent: &Extent,
@@ -23,7 +23,7 @@ pub(super) fn find<T>(
 }
 
 fn context<'a>(
-    input: &PickInput<'a>,
+    input: &PickContext<'a>,
     level: usize,
     run: &'a Run,
     rule: Movement,
@@ -55,7 +55,7 @@ fn context<'a>(
 /// every time. Because the data that come into a level are spread over all keys, the first table
 /// would soon span most keys and overlap most of the next level.
 fn from_cursor<'a>(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     level: usize,
     mut choices: Vec<TableChoice<'a>>,
 ) -> Vec<TableChoice<'a>> {

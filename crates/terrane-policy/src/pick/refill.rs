@@ -1,12 +1,12 @@
 //! How full a level is again while a compaction takes from it.
 
-use super::input::PickInput;
+use super::context::PickContext;
 use crate::compaction::{Compaction, Reason};
 use crate::design::FlushMode;
 
 /// Returns how far the level that `job` takes from is full again, as a fraction of the fullness at
 /// which it acts: 0 right after the job took everything, 1 when the level should act again.
-pub fn refilled(input: &PickInput<'_>, job: &Compaction) -> f64 {
+pub fn refilled(input: &PickContext<'_>, job: &Compaction) -> f64 {
     let level = job.from_level();
     let last = input.shape.last_level();
     let strategy = &input.design.strategy;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::candidate::{Candidate, Extent, ranked};
-use super::input::PickInput;
+use super::candidate::{CompactionCandidate, Extent, ranked};
+use super::context::PickContext;
 use crate::admission::pressure::run_pressure;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::design::Violation;
@@ -11,13 +11,13 @@ use crate::shape::Run;
 use crate::strategy::{SizedRun, Trigger};
 
 /// All runs, the newest first, with their levels.
-fn runs<'a>(input: &PickInput<'a>) -> Vec<(usize, &'a Run)> {
+fn runs<'a>(input: &PickContext<'a>) -> Vec<(usize, &'a Run)> {
     let levels = input.shape.levels.iter().enumerate();
     levels.flat_map(|(level, content)| content.runs.iter().map(move |run| (level, run))).collect()
 }
 
 /// The merge that the size-tiered policy of the design wants, if it has one.
-pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
+pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let policy = input.design.strategy.size_tiered()?;
     let all = runs(input);
     let is_taken = |run: &Run| {
@@ -33,7 +33,7 @@ pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
 
 /// Writers must not stall because of runs that the policy would never merge. Then all runs that the
 /// policy still merges become one, or all runs of the tree if there are not two of them.
-pub(super) fn relief(input: &PickInput<'_>) -> Option<Candidate> {
+pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let policy = input.design.strategy.size_tiered()?;
     let pressure = run_pressure(input.shape, input.design);
     let from = match input.design.constraint.violation {
@@ -52,17 +52,21 @@ pub(super) fn relief(input: &PickInput<'_>) -> Option<Candidate> {
     Some(relief)
 }
 
-fn told(input: &PickInput<'_>, all: &[(usize, &Run)], chosen: Range<usize>) -> Option<Candidate> {
+fn told(
+    input: &PickContext<'_>,
+    all: &[(usize, &Run)],
+    chosen: Range<usize>,
+) -> Option<CompactionCandidate> {
     let (level, _) = *all.get(chosen.clone())?.last().filter(|_| chosen.len() > 1)?;
     let sized = |(_, trigger): &(usize, &Trigger)| trigger.kind().is_size_tiered();
     let (rank, trigger) = ranked(input, level).find(sized)?;
     let measure = (chosen.len() as u64, all.len() as u64);
-    Some(Candidate::triggered(trigger.kind(), level, rank, measure, Extent::Runs(chosen)))
+    Some(CompactionCandidate::triggered(trigger.kind(), level, rank, measure, Extent::Runs(chosen)))
 }
 
 /// Merges adjacent runs into the oldest of them.
 pub(super) fn merge(
-    input: &PickInput<'_>,
+    input: &PickContext<'_>,
     chosen: &Range<usize>,
     reason: Reason,
 ) -> Option<Compaction> {

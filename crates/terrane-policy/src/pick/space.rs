@@ -1,14 +1,14 @@
 //! Triggers that look at the whole tree, above all space amplification. When one fires, all runs
 //! become one.
 
-use super::candidate::{Candidate, Extent, ranked};
-use super::input::PickInput;
+use super::candidate::{CompactionCandidate, Extent, ranked};
+use super::context::PickContext;
 use crate::compaction::{Compaction, Input, Output, Placement, Reason};
 use crate::shape::Run;
 use crate::strategy::{Scope, TreeContext};
 
 /// The tree as a candidate, if its last level has such a trigger and it fires.
-pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
+pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let level = input.last_level();
     let oldest_bytes = input.shape.level(level).runs.last()?.size_bytes();
     let newer_bytes = input.shape.size_bytes() - oldest_bytes;
@@ -17,12 +17,14 @@ pub(super) fn candidate(input: &PickInput<'_>) -> Option<Candidate> {
     triggers.find_map(|(rank, trigger)| {
         let measure = trigger.rule().measure_tree(&context)?;
         let is_due = measure.0 > measure.1;
-        is_due.then(|| Candidate::triggered(trigger.kind(), level, rank, measure, Extent::Tree))
+        is_due.then(|| {
+            CompactionCandidate::triggered(trigger.kind(), level, rank, measure, Extent::Tree)
+        })
     })
 }
 
 /// Merges all runs into the oldest.
-pub(super) fn merge_all(input: &PickInput<'_>, reason: Reason) -> Option<Compaction> {
+pub(super) fn merge_all(input: &PickContext<'_>, reason: Reason) -> Option<Compaction> {
     let level = input.last_level();
     let oldest = input.shape.level(level).runs.last()?;
     let all =

@@ -10,12 +10,12 @@ use std::fmt::Write;
 use terrane_testkit::datadriven::{self, Case};
 
 use super::*;
-use crate::access::{Access, Accesses};
+use crate::access::{TableAccess, TableAccesses};
 use crate::catalogue;
 use crate::design::Design;
 use crate::shape::{TableId, TableInfo, TreeShape};
 use crate::units::parse_micros;
-use simulate::Simulation;
+use simulate::TestTree;
 
 #[test]
 fn picks_match_testdata() {
@@ -25,7 +25,7 @@ fn picks_match_testdata() {
 
 fn answer(case: &Case) -> String {
     let design: Design = case.argument("design").unwrap_or(catalogue::DEFAULT).parse().unwrap();
-    let mut tree = Simulation::new(case.input.parse().unwrap(), design);
+    let mut tree = TestTree::new(case.input.parse().unwrap(), design);
     let time = |name| case.argument(name).map(|text| parse_micros(text).unwrap());
     tree.now_micros = time("now").unwrap_or(0);
     tree.delete_persistence_micros = time("persistence");
@@ -72,12 +72,12 @@ fn answer(case: &Case) -> String {
 }
 
 /// `7=300@20s` for 300 reads of table 7, the last one at 20 s.
-fn accesses(text: &str) -> Accesses {
+fn accesses(text: &str) -> TableAccesses {
     let one = |word: &str| {
         let (table, rest) = word.split_once('=').unwrap();
         let (reads, last) = rest.split_once('@').unwrap_or((rest, "0s"));
         let access =
-            Access { reads: reads.parse().unwrap(), last_micros: parse_micros(last).unwrap() };
+            TableAccess { reads: reads.parse().unwrap(), last_micros: parse_micros(last).unwrap() };
         (TableId(table.parse().unwrap()), access)
     };
     text.split(',').map(one).collect()
@@ -87,7 +87,7 @@ fn accesses(text: &str) -> Accesses {
 fn dents_figure_1_needs_two_merges() {
     let design: Design = "dent T=2 L0=2; buffer=1KiB".parse().unwrap();
     let shape: TreeShape = "L0 r3: 3=a..=f:1KiB\nL0 r2: 2=a..=f:1KiB".parse().unwrap();
-    let mut tree = Simulation::new(shape, design);
+    let mut tree = TestTree::new(shape, design);
     let job = tree.pick(&[]).unwrap();
     tree.carry_out(&job);
     assert_eq!(job.tables().map(|table| table.id).collect::<Vec<_>>(), [TableId(3), TableId(2)]);

@@ -25,7 +25,7 @@ pub struct SchedulerInfo {
     pub aliases: &'static [&'static str],
     /// The most that its argument may be.
     pub most: u32,
-    /// Whether it depends on [`refilled`](crate::scheduler::Merge::refilled), which costs a look at
+    /// Whether it depends on [`refilled`](crate::scheduler::ScheduledMerge::refilled), which costs a look at
     /// the tree.
     pub looks_at_levels: bool,
     /// Whether shares change as merges progress, for an argument; otherwise they change only when a

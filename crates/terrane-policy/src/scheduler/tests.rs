@@ -1,13 +1,13 @@
 use super::*;
 
 /// `id:tree:remaining`, with `*` behind those that run.
-fn merges(scheduler: &str, text: &str) -> Vec<Merge> {
+fn merges(scheduler: &str, text: &str) -> Vec<ScheduledMerge> {
     let scheduler: Scheduler = scheduler.parse().unwrap();
     let parsed = text.split_whitespace().map(|word| {
         let is_running = word.ends_with('*');
         let numbers: Vec<u64> =
             word.trim_end_matches('*').split(':').map(|part| part.parse().unwrap()).collect();
-        Merge {
+        ScheduledMerge {
             id: numbers[0],
             tree: u32::try_from(numbers[1]).unwrap(),
             scheduler,
@@ -94,14 +94,14 @@ fn schedulers_print_as_they_parse() {
 }
 
 /// When the `i`-th of some merges ends, if whoever has a share works through its input.
-fn ends(scheduler: &dyn Fn(&[Merge]) -> Vec<f64>, merges: &[Merge]) -> Vec<f64> {
-    let mut left: Vec<(Merge, f64)> =
+fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMerge]) -> Vec<f64> {
+    let mut left: Vec<(ScheduledMerge, f64)> =
         merges.iter().map(|merge| (*merge, merge.remaining_bytes as f64)).collect();
     let (mut now, mut ends) = (0.0, Vec::new());
     while !left.is_empty() {
-        let current: Vec<Merge> = left
+        let current: Vec<ScheduledMerge> = left
             .iter()
-            .map(|(merge, bytes)| Merge { remaining_bytes: bytes.ceil() as u64, ..*merge })
+            .map(|(merge, bytes)| ScheduledMerge { remaining_bytes: bytes.ceil() as u64, ..*merge })
             .collect();
         let shares = scheduler(&current);
         let next = left.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
@@ -130,8 +130,8 @@ fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
         let greedy = ends(&|merges| allocate(merges, 1), &merges("greedy", &text));
         for other in ["single", "fair", "greedy(2)", "gear", "random"] {
             let seed = rng.below(1 << 40);
-            let by_chance = |merges: &[Merge]| {
-                let weight = |merge: &Merge| {
+            let by_chance = |merges: &[ScheduledMerge]| {
+                let weight = |merge: &ScheduledMerge| {
                     ((merge.id + 1) * (seed + merge.remaining_bytes) % 97 + 1) as f64
                 };
                 let total: f64 = merges.iter().map(weight).sum();

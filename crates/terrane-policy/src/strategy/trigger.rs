@@ -39,7 +39,7 @@ pub use level_saturation::LevelSaturation;
 pub use manual::Manual;
 pub use prefix::Prefix;
 pub use read_triggered::ReadTriggered;
-pub use rule::{Finding, Scope, TriggerInfo};
+pub use rule::{Scope, TriggerFinding, TriggerInfo};
 pub use run_count::RunCount;
 pub use space_amplification::SpaceAmplification;
 pub use tombstone_density::TombstoneDensity;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::refilled;
 use terrane_policy::{
-    Accesses, Compaction, Merge, PickInput, Scheduler, TreeShape, allocate, pick, soundness,
+    Compaction, PickContext, ScheduledMerge, Scheduler, TableAccesses, TreeShape, allocate, pick,
+    soundness,
 };
 
 use super::Simulation;
@@ -54,7 +55,7 @@ impl Simulation<'_> {
                 return;
             }
             let Some((compaction, refilled)) = self.pick() else { return };
-            let input_bytes = JobCost::of(&compaction, self.tree.shape()).bytes_rewritten;
+            let input_bytes = CompactionCost::of(&compaction, self.tree.shape()).bytes_rewritten;
             let level = source(&compaction);
             if input_bytes > 0 && !self.takes(input_bytes, level, refilled) {
                 return;
@@ -79,7 +80,7 @@ impl Simulation<'_> {
     }
 
     fn pick(&self) -> Option<(Compaction, f64)> {
-        let accesses = Accesses::default();
+        let accesses = TableAccesses::default();
         let in_progress = self.taken();
         let input = self.input(&accesses, &in_progress);
         let compaction = pick(&input)?;
@@ -101,15 +102,15 @@ impl Simulation<'_> {
 
     pub(super) fn input<'b>(
         &'b self,
-        accesses: &'b Accesses,
+        accesses: &'b TableAccesses,
         in_progress: &'b [Compaction],
-    ) -> PickInput<'b> {
-        PickInput {
+    ) -> PickContext<'b> {
+        PickContext {
             in_progress,
             cursors: &self.cursors,
             accesses,
             now_micros: (self.now * 1e6) as u64,
-            ..PickInput::new(self.tree.shape(), &self.setup.design)
+            ..PickContext::new(self.tree.shape(), &self.setup.design)
         }
     }
 
@@ -121,7 +122,7 @@ impl Simulation<'_> {
             return false;
         }
         let mut merges = self.as_merges();
-        merges.push(Merge {
+        merges.push(ScheduledMerge {
             id: self.next_merge,
             tree: 0,
             scheduler: self.setup.design.scheduler,
@@ -132,8 +133,8 @@ impl Simulation<'_> {
         allocate(&merges, slots).last().is_some_and(|share| *share > 0.0)
     }
 
-    fn as_merges(&self) -> Vec<Merge> {
-        let merge = |merging: &RunningMerge| Merge {
+    fn as_merges(&self) -> Vec<ScheduledMerge> {
+        let merge = |merging: &RunningMerge| ScheduledMerge {
             id: merging.id,
             tree: 0,
             scheduler: self.setup.design.scheduler,
@@ -149,7 +150,7 @@ impl Simulation<'_> {
         self.is_undecided = false;
         let scheduler = self.setup.design.scheduler;
         if scheduler.info().looks_at_levels {
-            let accesses = Accesses::default();
+            let accesses = TableAccesses::default();
             let in_progress = self.taken();
             let input = self.input(&accesses, &in_progress);
             let full: Vec<f64> = self.in_progress.iter().map(|job| refilled(&input, job)).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_policy::{PickInput, pick};
+use terrane_policy::{PickContext, pick};
 
 use crate::durability::Durability;
 use crate::engine::Engine;
@@ -34,7 +34,7 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let shape = state.version.shape();
-        let input = PickInput::new(shape, &design);
+        let input = PickContext::new(shape, &design);
         let compaction = pick(&input).unwrap();
         engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
@@ -62,7 +62,7 @@ fn a_flush_that_merges_waits_for_no_compaction() {
         let state = tree.state();
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
-        let compaction = pick(&PickInput::new(state.version.shape(), &design)).unwrap();
+        let compaction = pick(&PickContext::new(state.version.shape(), &design)).unwrap();
         engine.parts.jobs.compactor.begin(&mut jobs, compaction)
     };
     assert_eq!((flush("3"), flush("4")), (2, 2), "a new run, and a flush that merges with it");

@@ -131,8 +131,8 @@ impl Table {
     }
 
     /// The lookups counted so far.
-    pub(crate) fn access(&self) -> terrane_policy::Access {
-        terrane_policy::Access {
+    pub(crate) fn access(&self) -> terrane_policy::TableAccess {
+        terrane_policy::TableAccess {
             reads: self.reads.load(Ordering::Relaxed),
             last_micros: self.last_read_micros.load(Ordering::Relaxed),
         }

@@ -207,13 +207,13 @@ fn cells(place: &str, name: String, ranked: &RankedDesign) -> [String; 10] {
 
 #[cfg(test)]
 mod tests {
-    use terrane_policy::advice::{Costs, DesignCandidate};
+    use terrane_policy::advice::{DesignCandidate, DesignCosts};
 
     use super::*;
 
     /// A design named after its text, with the same costs as every other.
     fn ranked(design: &str, score: f64) -> RankedDesign {
-        let costs = Costs {
+        let costs = DesignCosts {
             written: 1.0,
             merged: 0.0,
             found_blocks: 1.0,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 use terrane::Design;
-use terrane_policy::cost::{Costs, Data, LevelCosts, costs};
+use terrane_policy::cost::{CostEstimate, DataProfile, LevelCosts, costs};
 
 use crate::table::{Align, lines, table};
 use terrane_lab::human;
@@ -35,11 +35,11 @@ impl CostArgs {
     }
 
     /// Returns the costs, if requested; `None` for designs without levels, which have no cost model.
-    pub(super) fn costs(&self, design: &Design) -> Option<Costs> {
+    pub(super) fn costs(&self, design: &Design) -> Option<CostEstimate> {
         if design.strategy.size_tiered().is_some() {
             return None;
         }
-        let data = Data::new(self.records? as f64, self.record_size as f64);
+        let data = DataProfile::new(self.records? as f64, self.record_size as f64);
         Some(costs(design, &data))
     }
 
@@ -125,8 +125,8 @@ pub(super) struct JsonCosts {
     compaction_bytes_max: f64,
 }
 
-impl From<Costs> for JsonCosts {
-    fn from(costs: Costs) -> Self {
+impl From<CostEstimate> for JsonCosts {
+    fn from(costs: CostEstimate) -> Self {
         Self {
             write_amplification: costs.write_amplification,
             runs: costs.runs,

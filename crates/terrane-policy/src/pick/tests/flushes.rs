@@ -6,7 +6,7 @@ use terrane_testkit::datadriven::{self, Case};
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::random;
-use super::simulate::Simulation;
+use super::simulate::TestTree;
 use crate::admission::{Admission, admit};
 use crate::compaction::Compaction;
 use crate::design::FlushMode;
@@ -25,7 +25,7 @@ fn flushes_are_as_written_down() {
 /// them, with every compaction that is due after each.
 fn answer(case: &Case) -> String {
     let design = case.argument("design").unwrap().parse().unwrap();
-    let mut tree = Simulation::new(case.input.parse().unwrap(), design);
+    let mut tree = TestTree::new(case.input.parse().unwrap(), design);
     let memtable = case.argument("memtable").unwrap();
     let memtable: TableInfo = format!("1={memtable}").parse().unwrap();
     let (range, bytes) = (memtable.range, memtable.size_bytes);
@@ -75,7 +75,7 @@ fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
         let mut rng = Rng::new(seed);
         let mut tree = random::simulation(&mut rng);
         let story = format!("seed {seed}, {}\n{}", tree.design, tree.shape);
-        let limit = |tree: &Simulation| tree.design.capacity_bytes(0, tree.shape.last_level());
+        let limit = |tree: &TestTree| tree.design.capacity_bytes(0, tree.shape.last_level());
         // The flush, if there is one, is the first.
         let mut flush: Option<Compaction> = None;
         let mut in_progress: Vec<Compaction> = Vec::new();
@@ -142,7 +142,7 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
             "{name} T=3 L0={} base=auto; flush=merge; trigger={triggers}; buffer=64KiB; table=16KiB",
             rng.between(2, 5)
         );
-        let mut tree = Simulation::new(TreeShape::default(), text.parse().unwrap());
+        let mut tree = TestTree::new(TreeShape::default(), text.parse().unwrap());
         let range = KeyRange::new(b"0000", Some(b"0100"));
         for _ in 0..60 {
             let bytes = rng.between(20 << 10, 64 << 10);
@@ -175,9 +175,9 @@ fn flushes_beside_a_long_compaction_hold_writers_up_in_time() {
         let text = format!(
             "1-leveling L0=4 base=auto; flush=merge; buffer=64KiB; table=16KiB; limit={limit}"
         );
-        let mut tree = Simulation::new(TreeShape::default(), text.parse().unwrap());
+        let mut tree = TestTree::new(TreeShape::default(), text.parse().unwrap());
         let bytes = tree.design.buffer_bytes;
-        let flush = |tree: &mut Simulation, in_progress: &[Compaction], range: &KeyRange| match tree
+        let flush = |tree: &mut TestTree, in_progress: &[Compaction], range: &KeyRange| match tree
             .plan_flush(in_progress, range, bytes)
         {
             FlushPlan::NewRun(_) => tree.flush(range.clone(), bytes),

@@ -3,7 +3,7 @@
 use terrane_testkit::{Rng, seed_from_env};
 
 use super::random;
-use super::simulate::Simulation;
+use super::simulate::TestTree;
 use crate::catalogue;
 use crate::compaction::Compaction;
 use crate::key_range::KeyRange;
@@ -15,7 +15,7 @@ use crate::strategy::{Granularity, Intake, Trigger, TriggerKind};
 /// More compactions than any tree of these sizes needs.
 const STEPS_MAX: usize = 4000;
 
-fn settle(tree: &mut Simulation, story: &str) {
+fn settle(tree: &mut TestTree, story: &str) {
     for _ in 0..STEPS_MAX {
         let Some(job) = tree.pick(&[]) else { return };
         assert_eq!(soundness::check(&tree.shape, &job), Ok(()), "{job}\nin {story}");
@@ -26,7 +26,7 @@ fn settle(tree: &mut Simulation, story: &str) {
     panic!("does not settle: {story}\nnow\n{}\nnext {next:?}", tree.shape);
 }
 
-fn story(seed: u64, tree: &Simulation) -> String {
+fn story(seed: u64, tree: &TestTree) -> String {
     format!(
         "seed {seed}, snapshot {:?}, persistence {:?}\n{}\n{}",
         tree.oldest_snapshot, tree.delete_persistence_micros, tree.design, tree.shape
@@ -53,7 +53,7 @@ fn every_design_of_the_catalogue_settles_from_any_shape() {
             let mut rng = Rng::new(seed);
             let mut design = (entry.design)();
             random::small(&mut rng, &mut design);
-            let mut tree = Simulation::new(random::shape(&mut rng), design);
+            let mut tree = TestTree::new(random::shape(&mut rng), design);
             random::with_surroundings(&mut rng, &mut tree);
             let story = format!("{}: {}", entry.name, story(seed, &tree));
             settle(&mut tree, &story);
@@ -73,7 +73,7 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
         let text = format!(
             "tiering T=3 L0=3; granularity=run; movement=none; trigger={policy}; buffer=8KiB"
         );
-        let mut tree = Simulation::new(crate::TreeShape::default(), text.parse().unwrap());
+        let mut tree = TestTree::new(crate::TreeShape::default(), text.parse().unwrap());
         let mut in_progress: Vec<Compaction> = Vec::new();
         let (mut flushed, mut most) = (0, 0);
         for _ in 0..400 {
@@ -101,7 +101,7 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
 }
 
 /// Nothing that the design asks for is left to be done.
-fn assert_at_rest(tree: &Simulation, story: &str) {
+fn assert_at_rest(tree: &TestTree, story: &str) {
     let (shape, design) = (&tree.shape, &tree.design);
     let admission = crate::admit(shape, 0, design);
     let waits = matches!(admission, crate::Admission::Stop(_)) && !design.strategy.is_manual();
@@ -232,7 +232,7 @@ fn random_movement_follows_from_its_seed_alone() {
     let shape = "L1 r2: 1=a..=b:9MiB 2=c..=d:9MiB 3=e..=f:9MiB 4=g..=h:9MiB\nL2 r1: 9=a..=z:1MiB";
     let pick = |seed: u64| {
         let text = format!("leveling; base=20MiB; movement=random({seed})");
-        let tree = Simulation::new(shape.parse().unwrap(), text.parse().unwrap());
+        let tree = TestTree::new(shape.parse().unwrap(), text.parse().unwrap());
         tree.pick(&[]).unwrap().inputs[0].tables[0].id.0
     };
     assert_eq!(pick(7), pick(7));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use terrane_testkit::Rng;
 
-use super::simulate::Simulation;
-use crate::access::Access;
+use super::simulate::TestTree;
+use crate::access::TableAccess;
 use crate::catalogue;
 use crate::design::{Design, FlushMode, PerLevel};
 use crate::key_range::KeyRange;
@@ -184,19 +184,19 @@ fn movement(rng: &mut Rng) -> Vec<Movement> {
 }
 
 /// A random tree under a random design, and what else decisions depend on.
-pub(super) fn simulation(rng: &mut Rng) -> Simulation {
-    let mut tree = Simulation::new(shape(rng), design(rng));
+pub(super) fn simulation(rng: &mut Rng) -> TestTree {
+    let mut tree = TestTree::new(shape(rng), design(rng));
     with_surroundings(rng, &mut tree);
     tree
 }
 
-pub(super) fn with_surroundings(rng: &mut Rng, tree: &mut Simulation) {
+pub(super) fn with_surroundings(rng: &mut Rng, tree: &mut TestTree) {
     tree.now_micros = NOW;
     tree.oldest_snapshot = rng.percent(30).then(|| rng.below(1000));
     tree.delete_persistence_micros = rng.percent(30).then(|| 1 + rng.below(NOW));
     let ids: Vec<TableId> = tree.shape.tables().map(|table| table.id).collect();
     tree.accesses = ids
         .into_iter()
-        .map(|id| (id, Access { reads: rng.below(1000), last_micros: rng.below(NOW) }))
+        .map(|id| (id, TableAccess { reads: rng.below(1000), last_micros: rng.below(NOW) }))
         .collect();
 }

@@ -2,45 +2,45 @@
 
 use std::sync::Arc;
 
-use crate::access::Accesses;
+use crate::access::TableAccesses;
 use crate::compaction::{Compaction, MEMTABLE};
 use crate::design::Design;
 use crate::flush::{self, FlushPlan};
 use crate::forecast::SimulatedTree;
 use crate::key_range::KeyRange;
-use crate::pick::{Cursors, PickInput, pick};
+use crate::pick::{Cursors, PickContext, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 use crate::soundness::{self, Unsound};
 
 /// What is played, and what with.
 #[derive(Debug, Clone)]
-pub(super) struct Simulation {
+pub(super) struct TestTree {
     pub(super) shape: TreeShape,
     pub(super) design: Design,
     pub(super) cursors: Cursors,
-    pub(super) accesses: Accesses,
+    pub(super) accesses: TableAccesses,
     pub(super) now_micros: u64,
     pub(super) oldest_snapshot: Option<SeqNo>,
     pub(super) delete_persistence_micros: Option<u64>,
     played: SimulatedTree,
 }
 
-impl Simulation {
+impl TestTree {
     pub(super) fn new(shape: TreeShape, design: Design) -> Self {
         Self {
             played: SimulatedTree::of(shape.clone(), design.table_bytes),
             shape,
             design,
             cursors: Cursors::default(),
-            accesses: Accesses::default(),
+            accesses: TableAccesses::default(),
             now_micros: 0,
             oldest_snapshot: None,
             delete_persistence_micros: None,
         }
     }
 
-    pub(super) fn input<'a>(&'a self, in_progress: &'a [Compaction]) -> PickInput<'a> {
-        PickInput {
+    pub(super) fn input<'a>(&'a self, in_progress: &'a [Compaction]) -> PickContext<'a> {
+        PickContext {
             shape: &self.shape,
             design: &self.design,
             in_progress,

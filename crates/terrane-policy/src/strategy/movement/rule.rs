@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::access::Accesses;
+use crate::access::TableAccesses;
 use crate::shape::{Run, TableInfo, TreeShape};
 
 /// A table of a run, with its index there.
@@ -11,7 +11,7 @@ pub(crate) type TableChoice<'a> = (usize, &'a Arc<TableInfo>);
 /// What a rule may look at.
 pub(crate) struct MovementContext<'a> {
     pub(crate) shape: &'a TreeShape,
-    pub(crate) accesses: &'a Accesses,
+    pub(crate) accesses: &'a TableAccesses,
     /// The level that gives up a table.
     pub(crate) level: usize,
     /// The run that the table is chosen from.

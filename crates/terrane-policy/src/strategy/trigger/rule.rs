@@ -26,7 +26,7 @@ pub enum Scope {
 /// What a trigger found when it fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct TriggerFinding {
     /// The level that acts.
     pub level: usize,
     /// The measured value, in the unit of the trigger.
@@ -57,7 +57,7 @@ pub struct TriggerInfo {
     /// A value with its unit.
     pub quantity: fn(u64) -> String,
     /// A finding as part of a sentence.
-    pub describe: fn(&Finding) -> String,
+    pub describe: fn(&TriggerFinding) -> String,
 }
 
 /// The measured value and the threshold of a trigger.
@@ -152,8 +152,8 @@ pub(super) fn no_argument<T>(
 }
 
 /// `held of allowed`, for a level.
-pub(super) fn level_holds(finding: &Finding, quantity: fn(u64) -> String) -> String {
-    let Finding { level, measured, threshold } = finding;
+pub(super) fn level_holds(finding: &TriggerFinding, quantity: fn(u64) -> String) -> String {
+    let TriggerFinding { level, measured, threshold } = finding;
     format!("level {level} holds {measured} of {}", quantity(*threshold))
 }
 
@@ -196,6 +196,6 @@ pub(super) fn runs(value: u64) -> String {
 }
 
 /// What a size-tiered policy found.
-pub(super) fn describe_merge(finding: &Finding) -> String {
+pub(super) fn describe_merge(finding: &TriggerFinding) -> String {
     format!("merges {} adjacent runs of {}", finding.measured, finding.threshold)
 }

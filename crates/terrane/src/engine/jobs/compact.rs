@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use terrane_policy::compaction::InputGroup;
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, Placement, RunId, TableInfo, soundness};
 
 use super::gate::{Gate, Pass};
@@ -170,7 +170,7 @@ impl Compactor {
         let mut pacer = JobPacer::new(&self.context, &self.picker, tree, (compaction, shape), pass);
         let done = self.process_groups(&mut pacer, &version, &mut outcome, &mut paths);
         let CompactionResult { moved, consumed, tables, read_bytes, .. } = &outcome;
-        let cost = JobCost::of(compaction, shape);
+        let cost = CompactionCost::of(compaction, shape);
         let read_bytes = *read_bytes;
         let record = JobSummary { tree, compaction, cost, consumed, tables, read_bytes, start }
             .record(&self.context);
@@ -226,7 +226,7 @@ impl Compactor {
     }
 
     fn report_begin(&self, tree: &Tree, compaction: &Compaction) -> u64 {
-        let cost = JobCost::of(compaction, tree.state().version.shape());
+        let cost = CompactionCost::of(compaction, tree.state().version.shape());
         self.context.events.emit(Event::JobBegun {
             keyspace: tree.name.to_string(),
             what: describe(compaction),

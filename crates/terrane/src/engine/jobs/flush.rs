@@ -11,7 +11,7 @@ mod target;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::memtable_choice::MemtableSelection;
 use terrane_policy::{RunId, TableInfo};
 
@@ -205,7 +205,7 @@ impl Flusher {
         start: Instant,
     ) -> Option<JobRecord> {
         let merge = target.merge().filter(|_| !replaced.is_empty())?;
-        let cost = JobCost {
+        let cost = CompactionCost {
             tables_rewritten: replaced.len() as u64,
             tables_moved: 0,
             bytes_rewritten: merge.input_bytes(),

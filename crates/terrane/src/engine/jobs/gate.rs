@@ -16,7 +16,7 @@ mod tests;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use terrane_policy::{Merge, allocate};
+use terrane_policy::{ScheduledMerge, allocate};
 
 use crate::engine::tree::JobId;
 use crate::io_budget::IoBudget;
@@ -59,7 +59,7 @@ struct State {
 /// A merge that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    merge: Merge,
+    merge: ScheduledMerge,
     level: usize,
     share: f64,
     /// Bytes served, divided by the share at that time: virtual time.
@@ -126,14 +126,15 @@ impl Gate {
     /// Whether a merge out of `level` would run at once if it began now. Beyond the number of slots,
     /// only one merge per level may begin, because a merge that begins early keeps its tables from
     /// others.
-    pub(super) fn takes(&self, merge: &Merge, level: usize) -> bool {
+    pub(super) fn takes(&self, merge: &ScheduledMerge, level: usize) -> bool {
         let state = self.lock();
-        let mut merges: Vec<Merge> = state.merges.iter().map(|entry| entry.merge).collect();
+        let mut merges: Vec<ScheduledMerge> =
+            state.merges.iter().map(|entry| entry.merge).collect();
         let same_level = |entry: &Entry| entry.merge.tree == merge.tree && entry.level == level;
         if merges.len() >= self.slots && state.merges.iter().any(same_level) {
             return false;
         }
-        merges.push(Merge { id: state.next_id, is_running: false, ..*merge });
+        merges.push(ScheduledMerge { id: state.next_id, is_running: false, ..*merge });
         allocate(&merges, self.slots).last().is_some_and(|share| *share > 0.0)
     }
 
@@ -146,9 +147,9 @@ impl Gate {
     }
 
     /// Enters a merge, which then calls the gate through the returned pass.
-    pub(super) fn enter(&self, JobId(id): JobId, merge: Merge, level: usize) -> Pass<'_> {
+    pub(super) fn enter(&self, JobId(id): JobId, merge: ScheduledMerge, level: usize) -> Pass<'_> {
         let mut state = self.lock();
-        let merge = Merge { id, ..merge };
+        let merge = ScheduledMerge { id, ..merge };
         let (share, served, turn) = (0.0, 0.0, Turn::Waiting);
         state.merges.push(Entry { merge, level, share, served, turn });
         state.decide(self.slots);
@@ -248,7 +249,7 @@ impl State {
     /// Assigns the shares that policy decides now.
     fn decide(&mut self, slots: usize) {
         self.undecided_bytes = 0;
-        let merges: Vec<Merge> = self.merges.iter().map(|entry| entry.merge).collect();
+        let merges: Vec<ScheduledMerge> = self.merges.iter().map(|entry| entry.merge).collect();
         let shares = allocate(&merges, slots);
         // A merge that gains a share starts at the virtual time of the others: it has no claim on the
         // time before.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, TableInfo, TreeShape};
 
 use super::gate::{Pass, Progress, Stopped};
@@ -49,7 +49,7 @@ impl<'a> JobPacer<'a> {
             tree,
             compaction,
             pass,
-            total_bytes: JobCost::of(compaction, shape).bytes_rewritten,
+            total_bytes: CompactionCost::of(compaction, shape).bytes_rewritten,
             total_entries: compaction.tables().map(entries).sum(),
             entries: 0,
             looks_at_level: tree.design().scheduler.info().looks_at_levels,

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::refilled;
 use terrane_policy::{
-    Accesses, Compaction, Cursors, Design, Forecast, Merge, PickInput, TableId, TreeShape,
-    forecast, next_due_micros, pick,
+    Compaction, Cursors, Design, Forecast, PickContext, ScheduledMerge, TableAccesses, TableId,
+    TreeShape, forecast, next_due_micros, pick,
 };
 
 use crate::engine::catalog::Catalog;
@@ -24,24 +24,24 @@ use crate::version::Version;
 /// The longest sleep until time alone makes a compaction due: the clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
-/// Everything other than the tree on which a decision depends.
+/// The part of a [`PickContext`] that the engine collects for one decision.
 #[derive(Debug)]
-pub(super) struct PickContext {
+pub(super) struct PickInputs {
     pub(super) in_progress: Vec<Compaction>,
-    accesses: Accesses,
+    accesses: TableAccesses,
     now_micros: u64,
     oldest_snapshot: Option<SeqNo>,
     delete_persistence_micros: Option<u64>,
 }
 
-impl PickContext {
-    pub(super) fn input<'a>(
+impl PickInputs {
+    pub(super) fn context<'a>(
         &'a self,
         shape: &'a TreeShape,
         design: &'a Design,
         cursors: &'a Cursors,
-    ) -> PickInput<'a> {
-        PickInput {
+    ) -> PickContext<'a> {
+        PickContext {
             shape,
             design,
             in_progress: &self.in_progress,
@@ -72,18 +72,18 @@ impl Picker {
         Self { context, pipeline, catalog: Arc::clone(catalog) }
     }
 
-    pub(super) fn pick_context(
+    pub(super) fn pick_inputs(
         &self,
         version: &Version,
         jobs: &TreeJobs,
         design: &Design,
-    ) -> PickContext {
+    ) -> PickInputs {
         let accesses = if design.strategy.looks_at_accesses() {
             version.tables().iter().map(|(id, table)| (*id, table.access())).collect()
         } else {
-            Accesses::default()
+            TableAccesses::default()
         };
-        PickContext {
+        PickInputs {
             in_progress: jobs.busy(version.shape()),
             accesses,
             now_micros: self.context.clock.now_micros(),
@@ -96,8 +96,8 @@ impl Picker {
     pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
-        let context = self.pick_context(&state.version, jobs, &design);
-        pick(&context.input(state.version.shape(), &design, &jobs.cursors))
+        let inputs = self.pick_inputs(&state.version, jobs, &design);
+        pick(&inputs.context(state.version.shape(), &design, &jobs.cursors))
     }
 
     /// Returns the compaction that a tree would need next if all of its tables were readable.
@@ -105,9 +105,9 @@ impl Picker {
         let state = tree.state();
         let design = tree.design();
         let shape = state.version.shape();
-        let context = self.pick_context(&state.version, jobs, &design);
-        let context = PickContext { in_progress: jobs.ending(shape), ..context };
-        pick(&context.input(shape, &design, &jobs.cursors))
+        let inputs = self.pick_inputs(&state.version, jobs, &design);
+        let inputs = PickInputs { in_progress: jobs.ending(shape), ..inputs };
+        pick(&inputs.context(shape, &design, &jobs.cursors))
     }
 
     /// Returns the compactions that another design would cause, without running them.
@@ -115,12 +115,12 @@ impl Picker {
         design.validate()?;
         let state = tree.state();
         let jobs = tree.jobs();
-        let context = self.pick_context(&state.version, &jobs, design);
+        let inputs = self.pick_inputs(&state.version, &jobs, design);
         let cursors = jobs.cursors.clone();
         drop(jobs);
-        let input = context.input(state.version.shape(), design, &cursors);
-        let input = PickInput { in_progress: &[], ..input };
-        Ok(forecast(&input, &tree.design(), self.context.settings.compaction_threads))
+        let context = inputs.context(state.version.shape(), design, &cursors);
+        let context = PickContext { in_progress: &[], ..context };
+        Ok(forecast(&context, &tree.design(), self.context.settings.compaction_threads))
     }
 
     /// Returns the time until time alone makes a compaction of some tree due.
@@ -138,9 +138,9 @@ impl Picker {
         }
         let state = tree.state();
         let jobs = tree.jobs();
-        let context = self.pick_context(&state.version, &jobs, &design);
-        let due = next_due_micros(&context.input(state.version.shape(), &design, &jobs.cursors))?;
-        Some(Duration::from_micros(due.saturating_sub(context.now_micros).max(1000)))
+        let inputs = self.pick_inputs(&state.version, &jobs, &design);
+        let due = next_due_micros(&inputs.context(state.version.shape(), &design, &jobs.cursors))?;
+        Some(Duration::from_micros(due.saturating_sub(inputs.now_micros).max(1000)))
     }
 
     /// Returns a compaction as the scheduler sees it before it begins.
@@ -149,13 +149,13 @@ impl Picker {
         tree: &Tree,
         jobs: &TreeJobs,
         compaction: &Compaction,
-    ) -> Merge {
+    ) -> ScheduledMerge {
         let state = tree.state();
-        Merge {
+        ScheduledMerge {
             id: 0,
             tree: tree.id.0,
             scheduler: tree.design().scheduler,
-            remaining_bytes: JobCost::of(compaction, state.version.shape()).bytes_rewritten,
+            remaining_bytes: CompactionCost::of(compaction, state.version.shape()).bytes_rewritten,
             refilled: self.refilled(tree, jobs, compaction),
             is_running: false,
         }
@@ -168,8 +168,8 @@ impl Picker {
             return 0.0;
         }
         let state = tree.state();
-        let context = self.pick_context(&state.version, jobs, design);
-        refilled(&context.input(state.version.shape(), design, &jobs.cursors), compaction)
+        let inputs = self.pick_inputs(&state.version, jobs, design);
+        refilled(&inputs.context(state.version.shape(), design, &jobs.cursors), compaction)
     }
 
     /// Returns tables of some tree that can be dropped because range tombstones cover them, and enters

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrane_policy::forecast::JobCost;
+use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, TableInfo};
 
 use crate::engine::context::Context;
@@ -16,7 +16,7 @@ pub(super) struct JobSummary<'a> {
     pub(super) tree: &'a Tree,
     pub(super) compaction: &'a Compaction,
     /// The predicted cost.
-    pub(super) cost: JobCost,
+    pub(super) cost: CompactionCost,
     /// Tables that were merged into new ones, or dropped.
     pub(super) consumed: &'a [Arc<TableInfo>],
     pub(super) tables: &'a [FinishedTable],

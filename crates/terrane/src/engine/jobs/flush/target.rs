@@ -114,9 +114,9 @@ impl Flusher {
         let plan = match range {
             None => FlushPlan::NewRun(NewRunReason::Design),
             Some(range) => {
-                let context = self.picker.pick_context(&version, &jobs, &design);
+                let inputs = self.picker.pick_inputs(&version, &jobs, &design);
                 let bytes = immutable.memtable.memory().data_bytes as u64;
-                plan(&context.input(shape, &design, &jobs.cursors), &range, bytes)
+                plan(&inputs.context(shape, &design, &jobs.cursors), &range, bytes)
             }
         };
         if let FlushPlan::Merge(merge) = &plan {

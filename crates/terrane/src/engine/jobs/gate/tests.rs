@@ -8,16 +8,16 @@ fn gate(slots: usize, budget: IoBudget) -> Gate {
     Gate::new(slots, budget, Arc::new(Counters::default()))
 }
 
-fn merge(scheduler: &str, tree: u32, remaining_bytes: u64) -> Merge {
+fn merge(scheduler: &str, tree: u32, remaining_bytes: u64) -> ScheduledMerge {
     let scheduler: Scheduler = scheduler.parse().unwrap();
-    Merge { id: 0, tree, scheduler, remaining_bytes, refilled: 0.0, is_running: false }
+    ScheduledMerge { id: 0, tree, scheduler, remaining_bytes, refilled: 0.0, is_running: false }
 }
 
 fn never() -> bool {
     false
 }
 
-fn enter(gate: &Gate, merge: Merge, level: usize) -> Pass<'_> {
+fn enter(gate: &Gate, merge: ScheduledMerge, level: usize) -> Pass<'_> {
     gate.enter(gate.next_job(), merge, level)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_policy::{KeyRange, PickInput, manual};
+use terrane_policy::{KeyRange, PickContext, manual};
 
 use super::Jobs;
 use crate::engine::context::{BackgroundFailure, JobKind};
@@ -126,17 +126,17 @@ impl Jobs {
                     return Ok(());
                 }
                 let design = tree.design();
-                let context = self.picker.pick_context(&state.version, &jobs, &design);
-                let input = context.input(shape, &design, &jobs.cursors);
-                let job = manual(&input, level, range);
-                let alone = PickInput { in_progress: &[], ..input };
+                let inputs = self.picker.pick_inputs(&state.version, &jobs, &design);
+                let context = inputs.context(shape, &design, &jobs.cursors);
+                let job = manual(&context, level, range);
+                let alone = PickContext { in_progress: &[], ..context };
                 if job.is_none() && manual(&alone, level, range).is_none() {
                     level += 1;
                     continue;
                 }
                 // A job that conflicts will end; an unreadable table stays.
                 let ending = jobs.ending(shape);
-                let alone = PickInput { in_progress: &ending, ..input };
+                let alone = PickContext { in_progress: &ending, ..context };
                 let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
                 if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
                     return Err(error);

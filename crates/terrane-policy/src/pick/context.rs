@@ -1,14 +1,14 @@
 //! The inputs of a decision.
 
 use super::cursors::Cursors;
-use crate::access::Accesses;
+use crate::access::TableAccesses;
 use crate::compaction::{Compaction, Reason};
 use crate::design::Design;
 use crate::shape::{SeqNo, TreeShape};
 
 /// Everything that a decision depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct PickInput<'a> {
+pub struct PickContext<'a> {
     /// The tree.
     pub shape: &'a TreeShape,
     /// The design that the tree should follow.
@@ -18,7 +18,7 @@ pub struct PickInput<'a> {
     /// How far round-robin movement has progressed in each level.
     pub cursors: &'a Cursors,
     /// How tables were read.
-    pub accesses: &'a Accesses,
+    pub accesses: &'a TableAccesses,
     /// The time, in microseconds since the Unix epoch.
     pub now_micros: u64,
     /// The oldest sequence number that a snapshot holds; newer tombstones must be kept.
@@ -27,11 +27,11 @@ pub struct PickInput<'a> {
     pub delete_persistence_micros: Option<u64>,
 }
 
-impl<'a> PickInput<'a> {
+impl<'a> PickContext<'a> {
     /// A tree and its design, without running jobs, at time zero.
     pub fn new(shape: &'a TreeShape, design: &'a Design) -> Self {
         static START: Cursors = Cursors::START;
-        static UNREAD: Accesses = Accesses::NONE;
+        static UNREAD: TableAccesses = TableAccesses::NONE;
         Self {
             shape,
             design,
@@ -56,6 +56,6 @@ impl<'a> PickInput<'a> {
 }
 
 /// Whether the compaction conflicts with no running job.
-pub(crate) fn is_free(input: &PickInput<'_>, compaction: &Compaction) -> bool {
+pub(crate) fn is_free(input: &PickContext<'_>, compaction: &Compaction) -> bool {
     !input.in_progress.iter().any(|other| other.conflicts_with(compaction))
 }
