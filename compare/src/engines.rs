@@ -1,10 +1,11 @@
-//! The engines to compare: each has a line in [`ALL`] and a file in this module.
+//! The engines to compare. Each has a file in this module and a line in [`ALL`].
 //!
-//! To add one: write `engines/NAME.rs` with an [`Engine`] constant whose `open` answers with an
-//! implementation of [`Store`], give it a feature in `Cargo.toml`, and add its two lines here.
-// What only some engines use is unused in builds without them.
+//! To add one, write `engines/NAME.rs` with an [`Engine`] constant whose `open` returns a
+//! [`Store`](terrane_workload::Store), give it a feature in `Cargo.toml`, and add its two lines here.
+// Items that only some engines use are unused in builds without those.
 #![cfg_attr(not(feature = "default"), allow(dead_code))]
 
+mod engine;
 #[cfg(feature = "fjall")]
 mod fjall;
 mod idle;
@@ -20,51 +21,9 @@ mod redb;
 mod rocksdb;
 mod terrane;
 
-use std::path::Path;
+pub(crate) use engine::{Budget, Engine, Storage};
 
-use terrane_workload::{Store, StoreError};
-
-use crate::settings::{Compression, Settings};
-
-type Open = fn(&Path, &Settings) -> Result<Box<dyn Store>, StoreError>;
-
-/// An engine that can be compared.
-pub(crate) struct Engine {
-    /// What it is called on the command line and in tables.
-    pub(crate) name: &'static str,
-    /// Opens a new database in an empty folder.
-    pub(crate) open: Open,
-    /// Its version, and that of the library below it.
-    pub(crate) version: fn() -> String,
-    /// What a write that was not synced promises, in words.
-    pub(crate) promise: &'static str,
-    /// Where it keeps its data.
-    pub(crate) storage: Storage,
-    /// The compressions that it can be asked for.
-    pub(crate) compressions: &'static [Compression],
-    /// Whether it can be given a budget.
-    pub(crate) budget: Budget,
-}
-
-/// Whether an engine keeps to a budget for flushes and compactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Budget {
-    /// It has a limiter for both together.
-    Kept,
-    /// It has none: it writes as fast as it can.
-    Ignored,
-}
-
-/// Where an engine keeps its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storage {
-    /// In files: a database that is opened again has what it had.
-    Files,
-    /// In memory: a database that is closed is gone.
-    Memory,
-}
-
-/// Every engine that was built, in the order of the tables.
+/// Every engine in this build, in the order of the tables.
 pub(crate) const ALL: &[Engine] = &[
     terrane::ENGINE,
     #[cfg(feature = "rocksdb")]
@@ -80,13 +39,10 @@ pub(crate) const ALL: &[Engine] = &[
     mem::ENGINE,
 ];
 
-/// The engine called `name`.
+/// Returns the engine called `name`.
 pub(crate) fn by_name(name: &str) -> Option<&'static Engine> {
     ALL.iter().find(|engine| engine.name == name)
 }
-
-/// The promise that the settings of a comparison ask for, kept.
-const SURVIVES_PROCESS: &str = "survives the death of the process";
 
 #[cfg(test)]
 mod conformance;

@@ -83,7 +83,8 @@ impl FromStr for Bytes {
             "G" | "GiB" => 1 << 30,
             unit => return Err(format!("unknown unit '{unit}'; use KiB, MiB or GiB")),
         };
-        let number: u64 = digits.parse().map_err(|_| format!("'{text}' is not a number of bytes"))?;
+        let number: u64 =
+            digits.parse().map_err(|_| format!("'{text}' is not a number of bytes"))?;
         number.checked_mul(factor).map(Self).ok_or_else(|| format!("'{text}' is too large"))
     }
 }

@@ -2,7 +2,7 @@
 
 use terrane_workload::{Direction, MemStore, RunOptions, Silent, Store, Workload, run};
 
-use super::{ALL, Engine};
+use super::engine::{ALL, Engine};
 use crate::settings::{Compression, Durability, Settings};
 
 fn settings(durability: Durability) -> Settings {

@@ -12,8 +12,8 @@ use fjall::config::{
 use fjall::{CompressionType, Database, Iter, Keyspace, KeyspaceCreateOptions, PersistMode};
 use terrane_workload::{Direction, Store, StoreCounters, StoreError};
 
+use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use super::idle::wait_until_idle;
-use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {

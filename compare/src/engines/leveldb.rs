@@ -8,8 +8,8 @@ mod ffi;
 
 use terrane_workload::{Direction, Store, StoreError};
 
+use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use super::idle::wait_until_idle;
-use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::Compression;
 use database::{Batch, Cursor, Database, WriteMode};
 

@@ -12,7 +12,7 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions};
 use terrane_workload::{Direction, Store, StoreError};
 
-use super::{Budget, Engine, Storage};
+use super::engine::{Budget, Engine, Storage};
 use crate::settings::{Compression, Durability, Settings};
 
 pub(super) const ENGINE: Engine = Engine {

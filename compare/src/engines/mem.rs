@@ -2,7 +2,7 @@
 
 use terrane_workload::MemStore;
 
-use super::{Budget, Engine, Storage};
+use super::engine::{Budget, Engine, Storage};
 use crate::settings::Compression;
 
 pub(super) const ENGINE: Engine = Engine {

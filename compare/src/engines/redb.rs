@@ -15,7 +15,7 @@ use redb::{
 };
 use terrane_workload::{Direction, Store, StoreError};
 
-use super::{Budget, Engine, Storage};
+use super::engine::{Budget, Engine, Storage};
 use crate::settings::{Compression, Durability, Settings};
 
 pub(super) const ENGINE: Engine = Engine {

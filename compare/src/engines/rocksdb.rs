@@ -14,7 +14,7 @@ use rocksdb::{
 };
 use terrane_workload::{Direction, Glance, Store, StoreCounters, StoreError};
 
-use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
+use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {

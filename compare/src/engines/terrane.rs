@@ -9,7 +9,7 @@ use terrane::policy::PerLevel;
 use terrane::{Design, Durability, IoBudget, Options};
 use terrane_workload::{Store, StoreError, TerraneStore};
 
-use super::{Budget, Engine, SURVIVES_PROCESS, Storage};
+use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
 use crate::settings::{Compression, Settings};
 
 pub(super) const ENGINE: Engine = Engine {

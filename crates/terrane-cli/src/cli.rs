@@ -1,7 +1,7 @@
 //! The command line.
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
 use crate::commands::bench::BenchArgs;
@@ -82,8 +82,8 @@ impl Command {
             Self::Advise(args) => args.run(),
             Self::Simulate(args) => args.run(),
             Self::Options(args) => args.run(),
-            Self::Completions(args) => args.run(),
-            Self::Man(args) => args.run(),
+            Self::Completions(args) => args.run(Cli::command()),
+            Self::Man(args) => args.run(Cli::command()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Exit codes, and their mapping from errors.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use terrane::{Error, ErrorKind, Options};
@@ -42,6 +42,12 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
     }
+}
+
+/// Prints an error to standard error, ignoring failures to print.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    let label = crate::terminal::Paint::stderr().red("error:");
+    let _ = writeln!(io::stderr(), "{label} {}", sentence(error));
 }
 
 /// Formats an error with its causes, except causes that its message contains already.

@@ -36,7 +36,6 @@ mod table;
 mod terminal;
 mod time;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -50,16 +49,10 @@ pub fn main() -> ExitCode {
         Err(error) => {
             interrupt::wait_if_ending();
             if !exit::is_broken_pipe(&error) {
-                complain(&error);
+                exit::print_error(&error);
             }
             exit::exit_of(&error)
         }
     };
     exit.into()
-}
-
-/// Prints an error to standard error, ignoring failures to print.
-fn complain(error: &anyhow::Error) {
-    let label = terminal::Paint::stderr().red("error:");
-    let _ = writeln!(std::io::stderr(), "{label} {}", exit::sentence(error));
 }

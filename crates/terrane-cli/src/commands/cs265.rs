@@ -90,7 +90,7 @@ impl Cs265Args {
         let mut failed = None;
         let mut on_error = |error: anyhow::Error| {
             failed = Some(exit::worse(failed, &error));
-            crate::complain(&error);
+            exit::print_error(&error);
         };
         let depth = self.fixed_depth.then_some(depth);
         let done = Cs265Session::new(&db, self.buffer_entries(), depth, out, &mut on_error)

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, anyhow};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -24,10 +23,10 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    /// Prints the completions.
-    pub(crate) fn run(&self) -> Result<Exit> {
+    /// Prints the completions of `command`, the whole command line.
+    pub(crate) fn run(&self, mut command: Command) -> Result<Exit> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "terrane", &mut text);
+        clap_complete::generate(self.shell, &mut command, "terrane", &mut text);
         io::stdout().write_all(&text)?;
         Ok(Exit::Done)
     }
@@ -41,9 +40,8 @@ pub(crate) struct ManArgs {
 }
 
 impl ManArgs {
-    /// Prints the page.
-    pub(crate) fn run(&self) -> Result<Exit> {
-        let mut command = Cli::command();
+    /// Prints the page of `command`, the whole command line, or of a subcommand.
+    pub(crate) fn run(&self, mut command: Command) -> Result<Exit> {
         command.build();
         for name in &self.subcommand {
             let found = command.find_subcommand(name).cloned();

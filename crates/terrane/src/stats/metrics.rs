@@ -6,7 +6,8 @@
 
 use super::counters::Counters;
 use super::metric::{Metric, MetricGroup, MetricKind, MetricUnit, MetricValue, metrics};
-use super::{CurrentStall, LevelStats, Times};
+use super::times::Times;
+use super::values::{CurrentStall, LevelStats};
 use crate::durability::Durability;
 use crate::error::Error;
 

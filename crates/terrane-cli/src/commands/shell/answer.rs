@@ -170,9 +170,9 @@ impl Answers {
         }
         self.flush()?;
         if self.is_for_person {
-            crate::complain(error);
+            exit::print_error(error);
         } else {
-            crate::complain(&anyhow::anyhow!("line {line}: {}", exit::sentence(error)));
+            exit::print_error(&anyhow::anyhow!("line {line}: {}", exit::sentence(error)));
         }
         Ok(())
     }
