@@ -1,8 +1,8 @@
 //! The child process: one engine, one row, once.
 //!
 //! Loads what the row needs and settles it, unmeasured; runs the workload; settles what it wrote.
-//! A process of its own, so that memory, processor time and written bytes are the engine's and
-//! this row's, and so that no engine finds the allocator or the page tables as another left them.
+//! A separate process, so that memory, CPU time and written bytes belong to this engine and row only,
+//! and no engine inherits the allocator state or page tables of another.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -104,8 +104,8 @@ fn loaded(
     };
     run(&*store, load, options, &Silent)?;
     store.settle()?;
-    // What loading left to be written back would compete with what is measured; and pages that are
-    // still dirty cannot be dropped.
+    // Write dirty pages back first: writeback would compete with the measured workload, and dirty
+    // pages cannot be dropped from the cache.
     sync();
     match row.cache {
         CacheState::AsLoaded => return Ok(store),
@@ -122,7 +122,7 @@ fn loaded(
     open()
 }
 
-/// What the process had cost at some time.
+/// The resource usage of the process at a point in time.
 struct Reading {
     at: Instant,
     cpu_seconds: f64,
@@ -143,7 +143,7 @@ impl Reading {
     }
 }
 
-/// What the engine counted while it was timed and while it settled.
+/// The engine's counters over the timed part and the settling.
 fn engine_bytes_written(report: &Report, settling: &StoreCounters) -> Option<u64> {
     Some(report.counters.storage_bytes_written? + settling.storage_bytes_written?)
 }
@@ -157,13 +157,13 @@ fn live(store: &dyn Store) -> Result<(u64, u64)> {
     Ok((entries as u64, bytes))
 }
 
-/// Bytes of the blocks that all files under `dir` have been given.
+/// Returns the bytes of the blocks allocated to all files under `dir`.
 fn disk_bytes(dir: &Path) -> Result<u64> {
     /// The unit of `st_blocks`, whatever the file system's own.
     const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;
     for file in files(dir)? {
-        // A file may go while the folder is read: it is not on disk then.
+        // Ignore files that disappear while the directory is being read.
         bytes += fs::metadata(file).map_or(0, |file| file.blocks() * BLOCK_BYTES);
     }
     Ok(bytes)
@@ -211,7 +211,7 @@ mod tests {
         for row in &rows::ALL {
             let dir = tempfile::tempdir().unwrap();
             let measured = measure(&job("mem", row.name, dir.path()), &Silent).unwrap();
-            // A row from cold caches finds nothing in an engine that keeps nothing.
+            // An engine without files has no data after reopening with cold caches.
             let is_lost = row.cache == CacheState::Cold;
             assert_eq!(measured.failures > 0, is_lost, "{}: {measured:?}", row.name);
             assert!(measured.operations > 0 && measured.seconds > 0.0);

@@ -73,7 +73,7 @@ pub(crate) struct Measurement {
     /// Peaks from the start of the timed part to the end of settling.
     pub(crate) peak_anonymous_bytes: u64,
     pub(crate) peak_resident_bytes: u64,
-    /// After settling: blocks of all files, and bytes of all keys and values that are there.
+    /// After settling: the blocks of all files, and the bytes of all live keys and values.
     pub(crate) disk_bytes: u64,
     pub(crate) live_bytes: u64,
     pub(crate) live_entries: u64,
@@ -85,7 +85,7 @@ impl Measurement {
         ratio(self.storage_bytes_written as f64, self.user_bytes_written as f64)
     }
 
-    /// Bytes on disk for each byte of keys and values that are there.
+    /// Bytes on disk per byte of live keys and values.
     pub(crate) fn space_ratio(&self) -> Option<f64> {
         ratio(self.disk_bytes as f64, self.live_bytes as f64)
     }

@@ -8,11 +8,11 @@
 //! |---|---|
 //! | [`cli`] | the command line |
 //! | [`rows`] | the rows: workloads and their sizes |
-//! | [`settings`] | what every engine is opened with |
+//! | [`settings`] | the settings with which every engine is opened |
 //! | [`engines`] | the engines: one line and one file each |
 //! | [`job`], [`record`] | messages between parent and child, and stored results |
-//! | [`child`], [`process`] | measures; what the process costs |
-//! | [`parent`], [`machine`] | carries the comparison out; where |
+//! | [`child`], [`process`] | runs a measurement; resource usage of the process |
+//! | [`parent`], [`machine`] | runs the comparison; describes the machine |
 //! | [`statistics`], [`table`] | medians and ratios; Markdown |
 //! | [`stability`] | the two-phase evaluation of write stalls |
 
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What a shell reports for a process that SIGINT ended.
+/// The exit status that a shell reports for a process killed by SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn exit_code(ending: Ending) -> ExitCode {
@@ -85,7 +85,7 @@ fn list() -> Result<()> {
     Ok(())
 }
 
-/// Measures what `job` asks for and answers with JSON.
+/// Runs the measurement `job` and prints the result as JSON.
 fn child(job: &str) -> Result<()> {
     let job = serde_json::from_str(job).context("the job")?;
     let measurement = child::measure(&job, &Bar)?;
@@ -93,7 +93,7 @@ fn child(job: &str) -> Result<()> {
     Ok(())
 }
 
-/// Shows how far a measurement is, behind the line that the parent began, to people only.
+/// Shows the progress of a measurement on the parent's current line, on a terminal only.
 struct Bar;
 
 impl Progress for Bar {
@@ -101,7 +101,7 @@ impl Progress for Bar {
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
             let percent = done * 100 / total.max(1);
-            // Five columns, and back to where they began.
+            // Print five columns, then move the cursor back.
             let _ = write!(stderr, "{percent:>3} %\x1b[5D");
         }
     }

@@ -1,7 +1,7 @@
 //! Carries out a comparison: a child process for every measurement, engines taking turns.
 //!
 //! Repetitions are the outer loop, rows the next, engines the inner one, and each repetition
-//! begins with another engine: what drifts on the machine over minutes meets all of them.
+//! starts with another engine, so that drift of the machine affects all of them.
 
 mod ask;
 mod interrupt;
@@ -33,11 +33,11 @@ pub(crate) enum Ending {
     Interrupted,
 }
 
-/// Does what the command line asks for.
+/// Runs the comparison that the command line requests.
 pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Ending> {
     let base = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
     std::fs::create_dir_all(&base).with_context(|| base.display().to_string())?;
-    // Removed when it is dropped, on every way out of here.
+    // Dropping it removes the directory on every exit path.
     let folder = tempfile::Builder::new().prefix("terrane-compare-").tempdir_in(&base)?;
     let machine = Machine::here(folder.path());
     let engines = arguments.engines()?;
@@ -108,7 +108,7 @@ fn plan(engines: &[&'static Engine], rows: &[&'static Row], repeat: u32) -> Vec<
             let first = (repetition as usize - 1) % engines.len().max(1);
             let in_turn = engines[first..].iter().chain(&engines[..first]);
             for engine in in_turn {
-                // What is not kept in files is not there from cold caches either.
+                // An engine without files has no data after its caches are dropped.
                 if row.cache == CacheState::Cold && engine.storage == Storage::Memory {
                     continue;
                 }
@@ -119,7 +119,7 @@ fn plan(engines: &[&'static Engine], rows: &[&'static Row], repeat: u32) -> Vec<
     plan
 }
 
-/// What all measurements of a comparison share.
+/// The inputs shared by all measurements of a comparison.
 struct Session<'a> {
     arguments: &'a Compare,
     interrupt: &'a Interrupt,
@@ -146,7 +146,7 @@ impl Session<'_> {
         let limit = Duration::from_secs(self.arguments.limit_seconds);
         let measured = ask("child", &job, limit, self.interrupt);
         let removed = std::fs::remove_dir_all(&dir);
-        // What one engine left to be written back must not slow the next.
+        // Writeback of one engine's data must not slow the next engine.
         rustix::fs::sync();
         let measurement = measured?;
         removed?;

@@ -1,10 +1,10 @@
 //! The two-phase evaluation of write stalls on every engine, in one run at the same budget.
 //!
-//! Each engine is a process of its own: it loads, settles, is tested as a closed system for its
+//! Each engine runs in its own process: it loads, settles, is tested as a closed system for its
 //! maximum, and then runs as an open system at shares of that maximum and at the maximum of the
 //! reference engine. Between phases it settles. Engines take turns within each repetition, the
-//! reference first, since the others need its maximum. `mem` shows what of a latency is the
-//! machine's.
+//! reference first, since the others need its maximum. `mem` shows the latency of the machine
+//! itself.
 //!
 //! | module | one line |
 //! |---|---|

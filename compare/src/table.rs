@@ -74,7 +74,7 @@ const COSTS: &[Cost] = &[
         show: decimals,
     },
     Cost {
-        title: "Writes per second beside the readers",
+        title: "Writes per second during the reads",
         of: |m| m.writer_operations_per_second,
         show: count,
     },

@@ -1,7 +1,7 @@
 //! fjall: one keyspace, values not separated from keys.
 //!
-//! Its journal compresses values of 4 KiB and more unless told not to; it is told, like the data
-//! blocks. A synced write is a write and a `fdatasync` of the journal.
+//! By default its journal compresses values of 4 KiB and more; the comparison disables that, as for
+//! data blocks. A synced write is a write and a `fdatasync` of the journal.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! redb: a copy-on-write B+ tree in one file, no log.
 //!
 //! With the durability `process` its commits are not durable at all until the next durable one:
-//! the death of the process loses what came after it, where the other engines lose nothing. Every
-//! [`COMMITS_PER_DURABLE`]-th commit is durable, or the file would grow without end, as pages are
-//! only freed by durable commits. Each write is a transaction, each read and scan too.
+//! a process crash loses all commits since the last durable one, where the other engines lose none.
+//! Every [`COMMITS_PER_DURABLE`]-th commit is durable; otherwise the file would grow without bound,
+//! because only durable commits free pages. Each write, read and scan is a transaction.
 
 use std::ops::Bound;
 use std::path::Path;

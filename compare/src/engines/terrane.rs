@@ -39,7 +39,7 @@ fn design(settings: &Settings) -> Result<Design, StoreError> {
     let mut design: Design = text.parse().map_err(StoreError::during("parse TERRANE_DESIGN"))?;
     design.buffer_bytes = settings.memtable_bytes;
     design.block_bytes = settings.block_bytes;
-    // As many in every level, as the other engines have them.
+    // The same number in every level, as in the other engines.
     design.filter_bits = PerLevel::all(f64::from(settings.filter_bits_per_key));
     design.filter_allocation = terrane::policy::FilterAllocation::Given;
     design.compression = PerLevel::all(match settings.compression {

@@ -23,9 +23,9 @@ pub(crate) struct MemorySampler {
 }
 
 impl MemorySampler {
-    /// Begins to sample, and has the kernel begin anew with its own peak.
+    /// Starts sampling, and resets the kernel's peak.
     pub(crate) fn start() -> Self {
-        // Not every system lets a process do so; the peak then includes what came before.
+        // Not every system permits the reset; the peak then includes earlier allocations.
         let _ = fs::write("/proc/self/clear_refs", "5");
         let stopped = Arc::new(AtomicBool::new(false));
         let peak = Arc::new(AtomicU64::new(0));

@@ -112,7 +112,7 @@ impl Database {
             return Ok(false);
         };
         let value = Allocated(value);
-        // SAFETY: the library said that `length` bytes are there; they stay until the drop below.
+        // SAFETY: the library returned `length` bytes, which remain valid until the drop below.
         visit(unsafe { std::slice::from_raw_parts(value.0.as_ptr().cast::<u8>(), length) });
         Ok(true)
     }
@@ -239,7 +239,7 @@ impl Cursor<'_> {
         let key = unsafe { ffi::leveldb_iter_key(self.cursor, &mut key_length) };
         // SAFETY: as above.
         let value = unsafe { ffi::leveldb_iter_value(self.cursor, &mut value_length) };
-        // SAFETY: the library said that so many bytes are there; they stay by invariant 4.
+        // SAFETY: the library returned this length, and the bytes remain valid by invariant 4.
         let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>(), key_length) };
         // SAFETY: as above.
         let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), value_length) };

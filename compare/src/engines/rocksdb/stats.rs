@@ -1,7 +1,7 @@
 //! Counters out of RocksDB's text of statistics.
 //!
 //! The text gives sizes in gigabytes of 2^30 bytes with two decimals, so bytes are right to some
-//! ten megabytes; the bytes that the process wrote are measured beside it.
+//! ten megabytes; the bytes written by the process are measured separately.
 
 use terrane_workload::StoreCounters;
 
