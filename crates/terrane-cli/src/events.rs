@@ -1,4 +1,4 @@
-//! Events of a database as lines.
+//! Formats the events of a database as text and as JSON.
 
 use serde::Serialize;
 use terrane::{Event, LoggedEvent};
@@ -31,7 +31,7 @@ pub(crate) fn sentence(event: &LoggedEvent) -> String {
 }
 
 /// Writes an event to standard error, above progress bars.
-pub(crate) fn tell(event: &LoggedEvent) {
+pub(crate) fn report(event: &LoggedEvent) {
     progress::line(&sentence(event));
 }
 

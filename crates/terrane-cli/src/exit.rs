@@ -94,7 +94,8 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     let Error::Io(failure) = engine else { return None };
     let is_table = failure.path.extension().is_some_and(|extension| extension == "sst");
     match (failure.source.kind(), failure.operation) {
-        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list") => {
+        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list")
+        | (io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory, "create") => {
             Some("a database is a directory")
         }
         (io::ErrorKind::NotFound, _) if is_table => Some(
@@ -132,8 +133,8 @@ mod tests {
     fn causes_are_printed_once() {
         let cause = || anyhow::anyhow!("no such file");
         assert_eq!(sentence(&cause().context("cannot open x")), "cannot open x: no such file");
-        let told = cause().context("cannot open x: no such file").context("line 3");
-        assert_eq!(sentence(&told), "line 3: cannot open x: no such file");
+        let error = cause().context("cannot open x: no such file").context("line 3");
+        assert_eq!(sentence(&error), "line 3: cannot open x: no such file");
     }
 
     #[test]
@@ -142,6 +143,8 @@ mod tests {
         let file = dir.path().join("file");
         std::fs::write(&file, "text").unwrap();
         let error = terrane::Db::open_read_only(&file).unwrap_err().into();
+        assert!(sentence(&error).ends_with("; a database is a directory"));
+        let error = Options::new().open(&file).unwrap_err().into();
         assert!(sentence(&error).ends_with("; a database is a directory"));
     }
 

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use terrane_lab::entries::EntryFormat;
 
-/// A format of entries, as a flag.
+/// The value of `--format`: a file format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatFlag {
     /// Key, tab, value; one entry per line

@@ -1,4 +1,4 @@
-//! The `terrane` command. Everything is in the library, so that it can be tested.
+//! The `terrane` command; the library holds its code, so that unit tests can call it.
 
 use std::process::ExitCode;
 

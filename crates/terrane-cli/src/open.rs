@@ -9,7 +9,7 @@ use terrane::{Db, ErrorKind, Keyspace, KeyspaceOptions, OpenMode, Options, inspe
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// Whether a directory holds a database, intact or damaged.
-pub(crate) fn is_there(dir: &Path) -> bool {
+pub(crate) fn is_database(dir: &Path) -> bool {
     match inspect::manifest(dir) {
         Ok(_) => true,
         Err(error) => !matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Io),

@@ -24,7 +24,7 @@ impl JsonProblem {
 }
 
 /// Writes problems, one per line.
-pub(crate) fn tell(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
+pub(crate) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
     let paint = Paint::stdout();
     problems.iter().try_for_each(|problem| writeln!(out, "{} {problem}", paint.red("problem:")))
 }

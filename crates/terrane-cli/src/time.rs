@@ -11,8 +11,7 @@ pub(crate) fn utc(micros: u64) -> String {
     if since_epoch.as_secs() >= YEAR_10000_SECONDS {
         return format!("{micros} us after 1970");
     }
-    let moment = SystemTime::UNIX_EPOCH + since_epoch;
-    humantime::format_rfc3339_seconds(moment).to_string()
+    humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + since_epoch).to_string()
 }
 
 #[cfg(test)]
@@ -20,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_moment_in_utc_or_what_the_file_says() {
+    fn timestamps_out_of_range_are_plain_numbers() {
         assert_eq!(utc(0), "1970-01-01T00:00:00Z");
         assert_eq!(utc(1_795_255_722_999_999), "2026-11-21T10:08:42Z");
         assert_eq!(utc((YEAR_10000_SECONDS - 1) * 1_000_000), "9999-12-31T23:59:59Z");

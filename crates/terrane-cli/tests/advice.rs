@@ -152,7 +152,7 @@ fn advice_uses_the_operations_that_the_database_recorded() {
     assert!(share("missing") >= 3000.0 / 9302.0 - 0.001, "{printed}");
     assert!((6.0..=9.0).contains(&share("scan_entries")), "{printed}");
     let text = done(&["advise", &db, "--effort", "5"], "");
-    assert!(text.contains("by the last 9,") && text.contains("recorded"), "{text}");
+    assert!(text.contains("from the last 9,") && text.contains("recorded"), "{text}");
     // A given mix replaces the history.
     let given = ["advise", &db, "--effort", "5", "--mix", "get=100", "--json"];
     assert_eq!(last_json(&done(&given, ""))["operations"]["found"], 1.0);

@@ -80,10 +80,7 @@ fn a_design_change_reports_its_cost_and_time_and_can_be_undone() {
     done(&["load", &db, "-"], &scattered);
     let leveling = "leveling T=4; buffer=16KiB; table=16KiB";
     let printed = done(&["design", "set", &db, leveling, "--dry-run", "--budget", "1KiB"], "");
-    assert!(
-        printed.contains("1.00 KiB a second, the budget") && printed.contains(" s at "),
-        "{printed}"
-    );
+    assert!(printed.contains("1.00 KiB/s, the budget") && printed.contains(" s at "), "{printed}");
     assert_eq!(fails(&["design", "set", &db, "--undo"], "").0, 1);
     let printed = done(&["design", "set", &db, leveling, "--converge", "--json"], "");
     let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
@@ -256,7 +253,7 @@ fn memtables_are_shown_with_their_uses() {
     assert!(shown.contains("a lookup searches one bucket"), "{shown}");
     // The table of buckets, and the overhead of an entry.
     assert!(shown.contains("before the first entry and"), "{shown}");
-    assert!(shown.contains("tried just now"), "{shown}");
+    assert!(shown.contains("measured just now"), "{shown}");
     let memory = |memtable: &str| {
         let design = format!("leveling; buffer=4MiB; memtable={memtable}");
         let shown = done(&["design", "show", &design, "--json"], "");
@@ -269,7 +266,7 @@ fn memtables_are_shown_with_their_uses() {
     assert!(many[2] < few[2] && memory("vector")[2] > few[2]);
     assert!((20.0..60.0).contains(&memory("btree")[1]), "{:?}", memory("btree"));
     // A buffer of this size is too large to try.
-    assert!(!done(&["design", "show", "leveling; buffer=1TiB"], "").contains("tried just now"));
+    assert!(!done(&["design", "show", "leveling; buffer=1TiB"], "").contains("measured just now"));
     let (code, error) = fails(&["design", "show", "leveling; memtable=vector(query=never)"], "");
     assert!(code == 2 && error.contains("resort, copy or scan"), "{error}");
 }
@@ -334,7 +331,7 @@ fn dents_tree_is_measured_without_his_program_too() {
     for part in [
         "# Dent's tree",
         "| aim | every answer is right | 0 wrong | yes |",
-        "| his program was not there | - |",
+        "| aim | five times the puts of Dent's program, at its parameters | ? | not measured |",
         "| uniform gets |",
         "## Fig. 2",
         "\n| 0.03125 | 10,700 |",

@@ -135,7 +135,7 @@ fn bad_arguments_are_refused_before_any_measurement() {
         (&["--budget", "1MB/s", "--io-budget", "1MB/s"], 2, "cannot be used with"),
         (&["--db", &full], 2, "is not empty"),
         (&["--db", &file], 2, "cannot use"),
-        (&["--out", &file], 1, "cannot make"),
+        (&["--out", &file], 1, "cannot create"),
     ] {
         let output = stability(args);
         let error = text(&output.stderr);

@@ -20,7 +20,7 @@ impl Scratch {
         let parent = std::env::temp_dir();
         let made = made.with_context(|| {
             let parent = parent.display();
-            format!("cannot make a directory in {parent}; set TMPDIR to one that can be written")
+            format!("cannot create a directory in {parent}; set TMPDIR to one that can be written")
         })?;
         Ok(Self::of(made.keep()))
     }

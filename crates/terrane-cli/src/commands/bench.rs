@@ -25,7 +25,7 @@
 //! | [`notes`] | what the reader of the tables should know |
 
 mod arguments;
-mod claims;
+pub(in crate::commands) mod claims;
 mod compare;
 mod memtable;
 mod notes;
@@ -91,7 +91,7 @@ impl BenchArgs {
     }
 }
 
-/// Warns on standard error, because a program may not read every field of the rows.
+/// Warns on standard error too, because a program may ignore the field of the row.
 fn warn_of_refused(designs: &[Vec<DesignRun>]) {
     for one in designs.iter().filter_map(|repetitions| repetitions.last()) {
         if let Some(note) = notes::refused(&one.name, one.stats.direct_refused) {
@@ -100,7 +100,7 @@ fn warn_of_refused(designs: &[Vec<DesignRun>]) {
     }
 }
 
-/// Wrong answers are failures, however fast they came.
+/// Reports wrong answers, any of which makes the command fail.
 fn judge<'a>(runs: impl Iterator<Item = &'a DesignRun>) -> Exit {
     let mut exit = Exit::Done;
     for row in runs.flat_map(|run| &run.rows) {

@@ -24,16 +24,16 @@ pub(crate) struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// Makes the copy.
+    /// Copies the database.
     pub(crate) fn run(&self) -> Result<Exit> {
         let db = open::existing(&self.db)?;
         let spinner = progress::spinner("copying");
-        let made = db.checkpoint(&self.dir);
+        let copied = db.checkpoint(&self.dir);
         spinner.finish_and_clear();
         let closed = db.close();
-        made?;
+        copied?;
         closed?;
-        let _ = writeln!(io::stderr(), "made {}", self.dir.display());
+        let _ = writeln!(io::stderr(), "wrote checkpoint {}", self.dir.display());
         Ok(Exit::Done)
     }
 }

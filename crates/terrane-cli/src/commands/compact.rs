@@ -18,7 +18,7 @@ use terrane_lab::progress;
 const EXAMPLES: &str = "\
 Examples:
   terrane compact ./db
-  terrane compact ./db user:a user:m     keys from user:a up to, not including, user:m
+  terrane compact ./db user:a user:m     (keys from user:a, before user:m)
   terrane compact ./db user:a..=user:m --keyspace people";
 
 /// Merge a range of keys into the last level that holds any of them
@@ -97,8 +97,10 @@ impl CompactArgs {
             let (before, after) = (human::bytes(before), human::bytes(after));
             let tables = human::counted(tables as u64, "table");
             let written = human::bytes(stats.compaction_bytes_written);
-            let told = format!("{before} of tables became {after} in {tables}; wrote {written}");
-            let _ = writeln!(io::stderr(), "{told}");
+            let _ = writeln!(
+                io::stderr(),
+                "compacted {before} of tables to {after} in {tables}; wrote {written}"
+            );
         }
         Ok(Exit::Done)
     }

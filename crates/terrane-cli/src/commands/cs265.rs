@@ -34,8 +34,8 @@ const OUT_BYTES: usize = 64 << 10;
 
 const EXAMPLES: &str = "\
 Commands, a line each:
-  p KEY VALUE   set            g KEY       get           r FROM TO   range, TO excluded
-  d KEY         delete         l \"FILE\"    load pairs    s           statistics
+  p KEY VALUE  set       g KEY     get         r FROM TO  range, TO excluded
+  d KEY        delete    l \"FILE\"  load pairs  s          statistics
 
 Examples:
   printf 'p 10 7\\np 13 2\\nr 0 100\\n' | terrane cs265
@@ -95,7 +95,7 @@ impl Cs265Args {
         let depth = self.fixed_depth.then_some(depth);
         let done = Cs265Session::new(&db, self.buffer_entries(), depth, out, &mut on_error)
             .run(io::stdin().lock());
-        // The database may stay, so it is closed even if an answer could not be written.
+        // Close a database that is kept even if an answer could not be written.
         let closed = db.close();
         done?;
         closed?;
@@ -116,7 +116,7 @@ impl Cs265Args {
             (None, None) => return Err(anyhow!("no directory for the database")),
         };
         let has_settings = self.buffer.is_some() || self.fanout.is_some() || self.bits.is_some();
-        if has_settings || !open::is_there(path) {
+        if has_settings || !open::is_database(path) {
             let design = self.design()?;
             let budget_bytes = (design.buffer_bytes * 8).max(512 << 20);
             options = options.memory_budget(budget_bytes).design(design);

@@ -209,7 +209,7 @@ impl DesignArgs {
                 writeln!(out, "Table 1 of the compaction paper: {row}")?;
             }
             if !entry.beyond.is_empty() {
-                writeln!(out, "not modelled, or elsewhere: {}", entry.beyond)?;
+                writeln!(out, "compared with the original: {}", entry.beyond)?;
             }
         }
         for part in design.to_string().split("; ") {
@@ -225,8 +225,8 @@ impl DesignArgs {
             let most = human::bytes(design.capacity_bytes(0, LEVELS_SHOWN - 1));
             writeln!(
                 out,
-                "flushes merge with level 0, which so is one run, up to {most}: lookups have fewer \
-                 runs to look into, and what is there is written again by each flush"
+                "flushes merge with level 0, which is one run of up to {most}: lookups search fewer \
+                 runs, and each flush rewrites level 0"
             )?;
         }
         if let Some(costs) = context.costs {
@@ -236,7 +236,7 @@ impl DesignArgs {
     }
 }
 
-/// Prints the levels of a design, or why it has none.
+/// Prints the levels of a design, or explains why it has none.
 fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
     if let Some(policy) = design.strategy.size_tiered() {
         let level = levels(design).next();
@@ -244,15 +244,15 @@ fn write_levels(out: &mut impl Write, design: &Design) -> io::Result<()> {
             level.map_or((0.0, String::new()), |level| (level.filter_bits, level.compression));
         return writeln!(
             out,
-            "no levels: all runs are one list by age, of which {policy} merges neighbours by their \
-             sizes; filter bits {}, compression {compression}",
+            "no levels: the runs form a list by age, and {policy} merges adjacent runs by size; \
+             filter bits {}, compression {compression}",
             human::number(bits)
         );
     }
     let mut table = table(&[
         ("level", Align::Left),
         ("capacity", Align::Right),
-        ("runs at rest", Align::Right),
+        ("runs when settled", Align::Right),
         ("filter bits", Align::Right),
         ("compression", Align::Left),
     ]);

@@ -18,7 +18,7 @@ use terrane_lab::{human, progress};
 const OUT_BYTES: usize = 256 << 10;
 
 /// Entries between updates of the progress.
-const TELL_EVERY: u64 = 4096;
+const PROGRESS_EVERY: u64 = 4096;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,7 +137,7 @@ fn write(
         }
         write_entry(&mut out, format, entries.key(), entries.value())?;
         count += 1;
-        if count % TELL_EVERY == 0 {
+        if count % PROGRESS_EVERY == 0 {
             bar.set_message(human::counted(count, "entry"));
         }
     };

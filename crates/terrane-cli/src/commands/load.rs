@@ -31,9 +31,9 @@ const BATCH_BYTES: usize = 256 << 10;
 
 const EXAMPLES: &str = "\
 Formats:
-  tsv     key, tab, value; \\t \\n \\r \\0 \\\\ and \\xff stand for what would break the line
+  tsv     key, tab, value; escapes are \\t \\n \\r \\0 \\\\ and \\xff
   jsonl   {\"key\":\"a\",\"value\":\"1\"}; invalid UTF-8 is {\"hex\":\"ff00\"}
-  pairs   two 32-bit little-endian numbers each, as the `l` command of CS 265 reads them
+  pairs   two 32-bit little-endian numbers each, as in the files of CS 265
 
 Examples:
   terrane load ./db users.tsv
@@ -108,9 +108,9 @@ impl LoadArgs {
         let durability = db.durability();
         let closed = db.close();
         let seconds = begun.elapsed();
-        let before = || format!("{} before it", human::counted(entries, "entry"));
         written.and(read).with_context(|| {
-            format!("cannot load all of {}; loaded {}", self.file.display(), before())
+            let entries = human::counted(entries, "entry");
+            format!("cannot load all of {}; loaded {entries} before the error", self.file.display())
         })?;
         closed?;
         if self.json {
@@ -121,8 +121,10 @@ impl LoadArgs {
         } else {
             let (entries, bytes) = (human::counted(entries, "entry"), human::bytes(user_bytes));
             let time = human::duration(seconds);
-            let told = format!("loaded {entries}, {bytes}, in {time} · durability {durability}");
-            let _ = writeln!(io::stderr(), "{told}");
+            let _ = writeln!(
+                io::stderr(),
+                "loaded {entries}, {bytes}, in {time} · durability {durability}"
+            );
         }
         Ok(Exit::Done)
     }

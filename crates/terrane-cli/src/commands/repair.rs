@@ -9,16 +9,16 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::{Exit, usage};
-use crate::problems::{JsonProblem, tell};
+use crate::problems::{JsonProblem, write_problems};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::progress;
 
 const EXAMPLES: &str = "\
 Examples:
-  terrane verify ./db            what is wrong
-  terrane repair ./db            makes ./db.repaired
-  terrane verify ./db.repaired && mv ./db ./db.damaged && mv ./db.repaired ./db";
+  terrane verify ./db            (lists the damage)
+  terrane repair ./db            (writes ./db.repaired)
+  terrane verify ./db.repaired   (then replace ./db by it)";
 
 /// Salvage the readable part of a damaged database into a new one, and list the rest
 ///
@@ -68,12 +68,15 @@ impl RepairArgs {
             };
             write_line(&mut out, &repair)?;
         } else {
-            tell(&mut out, &report.problems)?;
+            write_problems(&mut out, &report.problems)?;
             let keys = human::counted(report.keys, "key");
             let tables = human::counted(report.tables, "table");
             let operations = human::counted(report.log_operations, "operation");
             let target = target.display();
-            writeln!(out, "saved {keys} from {tables} and {operations} of the log to {target}")?;
+            writeln!(
+                out,
+                "salvaged {keys} from {tables} and {operations} of the log into {target}"
+            )?;
         }
         out.flush()?;
         Ok(if report.problems.is_empty() { Exit::Done } else { Exit::CorruptionFound })

@@ -1,5 +1,5 @@
-//! `terrane replay`: replays a file of operations, as the papers' workload generator (KVBench)
-//! writes them.
+//! `terrane replay`: replays a file of operations in the format of KVBench, the papers' workload
+//! generator.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,11 +21,11 @@ use terrane_lab::human;
 
 const EXAMPLES: &str = "\
 Operations, a line each:
-  I KEY VALUE   insert         Q KEY        look up      R FROM TO   remove a range
-  U KEY VALUE   update         D KEY        remove       S FROM TO   read a range
+  I KEY VALUE  insert    Q KEY  look up    R FROM TO  remove a range
+  U KEY VALUE  update    D KEY  remove     S FROM TO  read a range
 
 Examples:
-  terrane replay workload.txt --design 'leveling T=4; memtable=vector; buffer=16MiB'
+  terrane replay workload.txt --design 'leveling T=4; memtable=vector'
   load_gen -I 100000 -Q 1000 && terrane replay workload.txt --durability none";
 
 /// Replay a file of operations in KVBench's format, and report their latencies
@@ -73,7 +73,7 @@ impl ReplayArgs {
         let db = options.open(dir)?;
         let replayed = replay(&db, input, &self.file, self.inclusive);
         let printed = replayed.and_then(|report| self.print(&db, &report));
-        // The database may stay, so it is closed even if a line was wrong.
+        // Close a database that is kept even if a line was invalid.
         let closed = db.close();
         printed?;
         closed?;
@@ -94,7 +94,7 @@ impl ReplayArgs {
             return Ok(write_line(&mut out, &JsonReplay::of(report))?);
         }
         let right = |name| (name, Align::Right);
-        let columns = ["count", "found", "mean µs", "P50", "P99", "P99.9", "longest"].map(right);
+        let columns = ["count", "found", "mean µs", "p50", "p99", "p99.9", "max"].map(right);
         let headers: Vec<_> = std::iter::once(("operation", Align::Left)).chain(columns).collect();
         let mut rows = table(&headers);
         for kind in &report.kinds {

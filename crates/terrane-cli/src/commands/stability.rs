@@ -49,13 +49,14 @@ impl StabilityArgs {
         drop(out);
         if let Some(dir) = &self.out {
             let page = page::write(dir, &plan, &machine, &evaluations, calibration.as_ref())?;
-            let _ = writeln!(io::stderr(), "written to {}", page.display());
+            let _ = writeln!(io::stderr(), "wrote {}", page.display());
         }
         Ok(judge(&evaluations))
     }
 }
 
-/// Wrong answers are failures, however fast they came. A rate that is not sustainable is a result.
+/// Reports wrong answers, any of which makes the command fail. An unsustainable rate is a result, not
+/// a failure.
 fn judge(evaluations: &[DesignEvaluation]) -> Exit {
     let mut exit = Exit::Done;
     for evaluation in evaluations.iter().filter(|one| one.wrong_answers() > 0) {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::Exit;
-use crate::problems::{JsonProblem, tell};
+use crate::problems::{JsonProblem, write_problems};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::progress;
@@ -62,7 +62,7 @@ impl VerifyArgs {
             };
             write_line(&mut out, &verification)?;
         } else {
-            tell(&mut out, &found.problems)?;
+            write_problems(&mut out, &found.problems)?;
             let (tables, bytes) =
                 (human::counted(found.tables, "table"), human::bytes(found.table_bytes));
             let entries = human::counted(found.entries, "entry");

@@ -34,7 +34,7 @@ fn the_design_space_is_listed_counted_and_changed_with_a_notice() {
     let words: Vec<&str> = line.split_whitespace().collect();
     let expected = ["tombstone-ttl+level-saturation", "file", "expired-ttl+least-overlap"];
     assert_eq!(words[1..], [&["leveling"][..], &expected].concat());
-    assert!(done(&["design", "show", "lethe"], "").contains("not modelled, or elsewhere:"));
+    assert!(done(&["design", "show", "lethe"], "").contains("compared with the original:"));
     let counted = done(&["design", "enumerate"], "");
     let total: String = counted.chars().take_while(|c| !c.is_whitespace()).collect();
     assert!(total.replace(',', "").parse::<u64>().unwrap() > 10_000, "{counted}");

@@ -49,6 +49,21 @@ fn every_command_of_a_script_answers_in_json() {
 }
 
 #[test]
+fn statistics_are_printed_as_open_metrics() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = path(dir.path(), "db");
+    let text = done(&["shell", &db], "put a 1\nget a\nstats --openmetrics\n");
+    let metrics = text.strip_prefix("ok\n1\n").unwrap();
+    assert!(metrics.starts_with("# TYPE terrane_writes counter\n"), "{metrics}");
+    assert!(metrics.contains("\nterrane_writes_total 1\n"), "{metrics}");
+    assert!(metrics.ends_with("\n# EOF\n"), "{metrics}");
+    let answer = done(&["shell", &db, "--json", "-c", "stats --openmetrics"], "");
+    let object: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert!(object["openmetrics"].as_str().unwrap().ends_with("# EOF\n"), "{answer}");
+    assert!(done(&["shell", &db, "-c", "help stats"], "").contains("stats [--openmetrics]"));
+}
+
+#[test]
 fn keyspaces_are_separate() {
     let dir = tempfile::tempdir().unwrap();
     let db = path(dir.path(), "db");

@@ -51,7 +51,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
         Some(dir) => {
             let made = tempfile::Builder::new().prefix("terrane-calibrate-").tempdir_in(dir);
             let made =
-                made.with_context(|| format!("cannot make a directory in {}", dir.display()))?;
+                made.with_context(|| format!("cannot create a directory in {}", dir.display()))?;
             Scratch::of(made.keep())
         }
         None => Scratch::temporary("terrane-calibrate-")?,

@@ -36,7 +36,7 @@ memory that went through the same phases on this machine: what it shows is the m
 
 /// The directory of a report, made before anything is measured.
 pub fn prepare(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))
 }
 
 /// Writes all files of the report; returns the page.

@@ -75,7 +75,7 @@ impl PhaseOptions {
             return bad("duration", "must be above zero and at most a day");
         }
         if self.warm_up >= self.duration {
-            return bad("warm_up", "must be shorter than its phase");
+            return bad("warm_up", "the warm-up must be shorter than its phase");
         }
         if self.writers == 0 {
             return bad("writers", "at least one writer is needed");

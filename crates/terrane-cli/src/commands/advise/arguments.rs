@@ -23,13 +23,13 @@ const EXAMPLES: &str = "\
 Examples:
   terrane advise --mix 'update=80,get=20' --records 100M --record-size 1KiB
   terrane advise --mix 'insert=50,missing=50' --objective write=2 --max-space 1.3
-  terrane advise ./db                        (by the operations that the database recorded)
+  terrane advise ./db                  (for the operations that it recorded)
   terrane advise ./db --mix 'update=5,get=90,scan:16=5'
-  terrane advise ./db --mix 'update=5,get=95' --rate 20K --apply --gain 15 --within 10min
-  terrane shell ./db -c '…' -c advise        (by the operations since the shell started)
+  terrane advise ./db --rate 20K --apply --gain 15 --within 10min
+  terrane shell ./db -c '…' -c advise  (for the operations of this shell)
 
-The mix is that of `terrane bench`. A database records its operations across openings; the counts
-decay over time.";
+The mix is that of `terrane bench`. A database records its operations across
+openings; the counts decay over time.";
 
 /// Rank designs for a workload: gains, costs, and designs to avoid
 ///

@@ -11,7 +11,7 @@ use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 use terrane_lab::human;
 
-/// Prints a piece of advice.
+/// Prints advice.
 pub(in crate::commands) fn advice(
     out: &mut dyn Write,
     report: &AdviceReport<'_>,
@@ -30,7 +30,7 @@ pub(in crate::commands) fn advice(
         let second = human::counted(rate.round() as u64, "operation");
         writeln!(
             out,
-            "            by the last {all} that the database recorded, {second} per second"
+            "            from the last {all} that the database recorded, {second} per second"
         )?;
     }
     writeln!(
@@ -44,7 +44,7 @@ pub(in crate::commands) fn advice(
     )?;
     if let Some(rate) = found.rate {
         let writes = human::number(rate);
-        writeln!(out, "stalls      are for {writes} writes per second")?;
+        writeln!(out, "stalls      at {writes} writes per second")?;
     }
     if case.records.count * case.records.bytes < case.now.buffer_bytes as f64 {
         writeln!(out, "            that fits in one memtable, so any design works")?;
@@ -96,20 +96,20 @@ fn shown<'a>(report: &AdviceReport<'a>) -> &'a [RankedDesign] {
 fn differences(out: &mut dyn Write, report: &AdviceReport<'_>, paint: Paint) -> io::Result<()> {
     writeln!(out, "\n{}", paint.bold("compared with the present design"))?;
     for (number, one) in shown(report).iter().enumerate() {
-        let beside = if one.candidate.design == report.case.now {
+        let comparison = if one.candidate.design == report.case.now {
             "this is the present design".to_owned()
         } else {
             difference(report.case, one, &report.found.now)
         };
         writeln!(out, "{}. {}", number + 1, brief(&one.candidate.design))?;
-        writeln!(out, "   {beside}")?;
+        writeln!(out, "   {comparison}")?;
         if !one.exceeds.is_empty() {
             writeln!(out, "   over a limit: {}", one.exceeds.join(", "))?;
         }
     }
     for one in &report.found.worst {
-        let beside = difference(report.case, one, &report.found.now);
-        writeln!(out, "avoid {}: {beside}", one.candidate.name)?;
+        let comparison = difference(report.case, one, &report.found.now);
+        writeln!(out, "avoid {}: {comparison}", one.candidate.name)?;
     }
     Ok(())
 }

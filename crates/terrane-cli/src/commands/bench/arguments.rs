@@ -16,26 +16,29 @@ use terrane_lab::quantity::{KEY_BYTES_MAX, bytes_in, count, count_in, number_in,
 const EXAMPLES: &str = "\
 Workloads:
   fillseq fillrandom fillbatch[:N] fillsync overwrite deleterandom
-  readrandom readmissing readseq readreverse seekrandom[:N] multireadrandom[:N] readwhilewriting
-  ycsb-load ycsb-a ycsb-b ycsb-c ycsb-d ycsb-e ycsb-f
+  readrandom readmissing readseq readreverse seekrandom[:N] multireadrandom[:N]
+  readwhilewriting ycsb-load ycsb-a ycsb-b ycsb-c ycsb-d ycsb-e ycsb-f
   mix
 
 A mix names kinds of operation and their proportions, KIND=SHARE[@DISTRIBUTION]:
-  insert   a new key; @uniform, @normal[:DEVIATION] or @zipf[:THETA] distributes the keys
+  insert   a new key, placed by @uniform, @normal[:DEVIATION] or @zipf[:THETA]
   update   an existing key, chosen by @D as with --distribution
-  get      an existing key              missing  a key that never existed or was deleted
-  scan:N   N entries from a key         scan:P%  P percent of the loaded keys from a key
+  get      an existing key
+  missing  a key that never existed or was deleted
+  scan:N   N entries from a key
+  scan:P%  P percent of the loaded keys from a key
   delete   an existing key
-Shares need not add up to 100. --num keys are loaded first, then --reads operations are done.
+Shares need not add up to 100. The mix loads --num keys, then does --reads
+operations.
 
 Examples:
   terrane bench
   terrane bench --design leveling --design tiering --design lazy-leveling
   terrane bench --workload ycsb-a,ycsb-f --num 5M --threads 2 --durability sync
-  terrane bench --design 'balanced; compression=lz4' --workload fillrandom,readrandom --json
+  terrane bench --design 'balanced; compression=lz4' --workload fillrandom --json
   terrane bench --workload fillrandom --num 50M --db /data/b --keep
   terrane bench --workload readrandom --num 50M --db /data/b --read-mode cached
-  terrane bench --mix 'insert=50,update=10,get=30,missing=5,scan:16=4,scan:0.1%=1'
+  terrane bench --mix 'insert=50,update=10,get=30,missing=5,scan:16=4,scan:1%=1'
   terrane bench --mix 'insert=80@normal,get=20@zipf:0.99' --serial --repeat 3 \\
                 --design leveling --design tiering
   terrane bench --memtable btree --memtable vector --num 140K";
@@ -174,7 +177,7 @@ impl BenchArgs {
                 seed: self.seed,
                 ..RunOptions::default()
             },
-            engine: if self.events { engine.on_event(events::tell) } else { engine },
+            engine: if self.events { engine.on_event(events::report) } else { engine },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `terrane bench claims`: the claims of a paper, measured here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -50,8 +50,8 @@ pub(super) struct ClaimsArgs {
     seed: u64,
 
     /// Dent's own program, built, to run in turns with ours
-    #[arg(long, value_name = "PROGRAM")]
-    beside: Option<PathBuf>,
+    #[arg(long = "beside", value_name = "PROGRAM")]
+    dent_program: Option<PathBuf>,
 
     /// Write the document to a file [default: to standard output]
     #[arg(long, value_name = "FILE")]
@@ -61,24 +61,27 @@ pub(super) struct ClaimsArgs {
 impl ClaimsArgs {
     /// Measures, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
-        if self.beside.is_some() && self.paper != Paper::Dent {
-            return Err(usage("--beside is for the claims of 'dent'"));
+        if self.dent_program.is_some() && self.paper != Paper::Dent {
+            return Err(usage("Dent's program runs only for the claims of 'dent'"));
         }
-        let beside = self.beside.as_deref().map(|path| {
-            let found = std::fs::canonicalize(path);
-            found.map_err(|error| usage(format!("--beside {}: {error}", path.display())))
-        });
+        let dent_program = self.dent_program.as_deref().map(dent_program).transpose()?;
         let options = ClaimsOptions {
             scale: self.scale,
             rounds: self.rounds,
             threads: self.threads.clone(),
             seed: self.seed,
-            beside: beside.transpose()?,
+            beside: dent_program,
         };
         let text = claims::document(self.paper.into(), &options)?;
         write_document(self.output.as_deref(), &text)?;
         Ok(Exit::Done)
     }
+}
+
+/// Returns the absolute path of Dent's program, which runs in other directories.
+pub(in crate::commands) fn dent_program(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path)
+        .map_err(|error| usage(format!("cannot find Dent's program {}: {error}", path.display())))
 }
 
 impl From<Paper> for claims::Paper {

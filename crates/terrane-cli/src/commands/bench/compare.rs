@@ -13,7 +13,7 @@ use terrane_lab::human;
 /// The width of a bar, in characters.
 const BAR_WIDTH: usize = 12;
 
-/// The designs side by side, a table a workload.
+/// Writes the designs side by side, one table per workload.
 pub(super) fn write(out: &mut impl Write, designs: &[Vec<DesignRun>]) -> io::Result<()> {
     let paint = Paint::stdout();
     for comparison in BenchComparison::of(designs) {
@@ -39,8 +39,8 @@ pub(super) fn write(out: &mut impl Write, designs: &[Vec<DesignRun>]) -> io::Res
         out,
         "{}",
         paint.dim(
-            "a full bar is the best of a line, half a bar is half as good; rewrite amp: \
-                   bytes written by compactions for each byte of the user"
+            "a full bar marks the best value of a row, half a bar one that is half as good; \
+             rewrite amp: bytes written by compactions per byte the user wrote"
         )
     )
 }

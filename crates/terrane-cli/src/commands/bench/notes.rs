@@ -1,4 +1,4 @@
-//! Notes below the tables of a benchmark: what the columns mean, and which numbers mislead.
+//! Notes below the tables of a benchmark: the meaning of the columns, and caveats.
 
 use std::io::{self, Write};
 
@@ -17,8 +17,8 @@ pub(super) fn notes(
     let rows = || finished.iter().flat_map(|one| &one.rows);
     let mut notes = vec![
         "write amp: bytes written to tables per byte the user wrote, settling included".to_owned(),
-        "read amp: data blocks looked into for each key looked up · space amp: table bytes beyond \
-         the live ones, for each live byte"
+        "read amp: data blocks read per lookup · space amp: table bytes that are not live, per live \
+         byte"
             .to_owned(),
     ];
     let mut sampled: Vec<String> = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn notes(
     for row in rows() {
         if let Some(rate) = row.writer_operations_per_second {
             let (workload, rate) = (row.workload, human::number(rate));
-            notes.push(format!("{workload} on {}: the writer made {rate} writes/s", row.design));
+            notes.push(format!("{workload} on {}: the writer did {rate} writes/s", row.design));
         }
     }
     for one in finished {
@@ -46,8 +46,8 @@ pub(super) fn notes(
     }
     if plan.designs.iter().any(|candidate| candidate.name.contains('/') && !plan.is_design_given) {
         notes.push(
-            "the sizes of the default design are divided so that this little data makes a tree of \
-             several levels; --design balanced has them whole"
+            "the default design is scaled down so that this amount of data fills several levels; \
+             --design balanced runs it at full size"
                 .to_owned(),
         );
     }
@@ -90,13 +90,12 @@ fn uncompacted_note(plan: &BenchPlan, one: &DesignRun) -> Option<String> {
     Some(format!("{}: {why}", one.name))
 }
 
-/// Reports tables for which direct I/O was refused.
+/// Describes tables for which the file system refused direct I/O.
 pub(super) fn refused(name: &str, tables: u64) -> Option<String> {
     (tables > 0).then(|| {
         format!(
-            "{name}: the file system cannot read or write around the page cache: {} went through \
-             it, so that these figures are not those of the direct mode that was asked for; --db \
-             names a directory elsewhere",
+            "{name}: the file system does not support direct I/O, so {} went through the page cache \
+             and the results are not those of direct I/O; choose another file system with --db",
             human::counted(tables, "table")
         )
     })
@@ -117,9 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_through_the_page_cache_unasked_is_told() {
+    fn refused_direct_io_is_reported() {
         assert_eq!(refused("leveling", 0), None);
-        let told = refused("leveling", 1).unwrap();
-        assert!(told.starts_with("leveling: the file system cannot") && told.contains("1 table "));
+        let note = refused("leveling", 1).unwrap();
+        assert!(note.starts_with("leveling: the file system does not support direct I/O"));
+        assert!(note.contains("1 table "), "{note}");
     }
 }

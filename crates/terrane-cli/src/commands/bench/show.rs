@@ -58,7 +58,7 @@ pub(super) fn results(
         )?;
     }
     writeln!(out)?;
-    figures(out, finished)?;
+    measurements(out, finished)?;
     kinds(out, finished, paint)?;
     compactions(out, finished, paint)?;
     notes(out, plan, finished, paint)
@@ -92,17 +92,17 @@ pub(super) fn trees(
 fn promise(durability: terrane::Durability) -> &'static str {
     use terrane::Durability;
     match durability {
-        Durability::None => "a write is lost with the process until it is flushed",
-        Durability::Process => "a write survives the process, not the loss of power",
+        Durability::None => "a crash of the process loses writes that are not flushed",
+        Durability::Process => "writes survive a crash of the process, not a power failure",
         Durability::Interval(_) => {
-            "a write survives the process, and after that time the loss of power"
+            "writes survive a crash of the process, and a power failure after the interval"
         }
-        Durability::Sync => "a write survives the loss of power",
+        Durability::Sync => "writes survive a power failure",
     }
 }
 
 /// Prints the rows grouped by workload, so that designs are adjacent.
-fn figures(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
+fn measurements(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()> {
     let several = finished.len() > 1;
     let mut headers = vec![("workload", Align::Left)];
     headers.extend(several.then_some(("design", Align::Left)));

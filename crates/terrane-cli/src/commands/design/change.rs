@@ -22,7 +22,7 @@ use terrane_lab::spec;
 use terrane_lab::{human, progress};
 
 /// The interval of checks for progress and cancellation.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Change the design of a database
 #[derive(Debug, Clone, Args)]
@@ -105,7 +105,7 @@ impl SetArgs {
             let keyspace = open::keyspace(&db, &self.keyspace)?;
             let design = self.wanted(&keyspace)?;
             let forecast = keyspace.forecast(&design)?;
-            self.tell(&design, &forecast, false, json)?;
+            self.print(&design, &forecast, false, json)?;
             return Ok(Exit::Done);
         }
         let db = open::existing(&self.db)?;
@@ -134,7 +134,7 @@ impl SetArgs {
         let (design, before) = (self.wanted(keyspace)?, keyspace.design());
         let forecast = keyspace.forecast(&design)?;
         if !json {
-            self.tell(&design, &forecast, false, json)?;
+            self.print(&design, &forecast, false, json)?;
         }
         // From here on Ctrl-C cancels instead of ending the program between two steps.
         let cancellable = self.converge.then(Cancellable::begin);
@@ -146,7 +146,7 @@ impl SetArgs {
             db.clone().close()?;
         }
         if json {
-            self.tell(&design, &forecast, is_cancelled, json)?;
+            self.print(&design, &forecast, is_cancelled, json)?;
         } else if is_cancelled {
             let _ = writeln!(
                 io::stderr(),
@@ -165,7 +165,7 @@ impl SetArgs {
         inspect::compaction_rate(&jobs).map_or(Rate::Unknown, |rate| Rate::Measured(rate, merges))
     }
 
-    fn tell(
+    fn print(
         &self,
         design: &Design,
         forecast: &Forecast,
@@ -216,7 +216,7 @@ impl SetArgs {
             // The last run may hold most of the entries that are dropped.
             writeln!(
                 out,
-                "an upper bound: overwritten and deleted entries are dropped on the way"
+                "these are upper bounds, because compactions drop overwritten and deleted entries"
             )?;
         }
         Ok(())
@@ -241,17 +241,18 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
         return text;
     }
     let Some(bytes_per_second) = rate.bytes_per_second() else {
-        return text + "the time is unknown because no compaction has run yet; see --budget\n";
+        return text
+            + "the time is unknown because no compaction has run yet; give a rate with --budget\n";
     };
     let time = Duration::from_secs_f64(forecast.seconds_at(bytes_per_second).min(1e9));
     let (time, speed) = (human::duration(time), human::bytes(bytes_per_second as u64));
     let of = match rate {
         Rate::Measured(_, jobs) => {
-            format!("as {} did it, one at a time", human::counted(jobs as u64, "compaction"))
+            format!("the rate of the last {}", human::counted(jobs as u64, "compaction"))
         }
         _ => "the budget".to_owned(),
     };
-    text + &format!("about {time} at {speed} a second, {of}\n")
+    text + &format!("about {time} at {speed}/s, {of}\n")
 }
 
 /// Waits until the tree satisfies its design; returns false if cancelled.
@@ -270,7 +271,7 @@ fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
         }
         let done = db.stats().compaction_bytes_read - before;
         bar.set_position(done.min(forecast.bytes_rewritten));
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     bar.finish_and_clear();
     waiting.join().map_err(|_| anyhow!("the wait for compactions panicked"))??;

@@ -90,9 +90,9 @@ fn blocks(count: f64) -> String {
 fn write_levels(out: &mut impl Write, levels: &[LevelCosts]) -> io::Result<()> {
     let mut table = table(&[
         ("level", Align::Left),
-        ("holds", Align::Right),
+        ("size", Align::Right),
         ("runs", Align::Right),
-        ("comes in", Align::Right),
+        ("arriving", Align::Right),
         ("rewritten", Align::Right),
         ("filter false positives", Align::Right),
     ]);

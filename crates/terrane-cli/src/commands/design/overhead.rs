@@ -21,7 +21,7 @@ const ENTRIES_MAX: usize = 100_000;
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
 /// The time limit of lookups, for kinds whose lookups are slow.
-const LOOKING: Duration = Duration::from_millis(20);
+const LOOKUP_TIME: Duration = Duration::from_millis(20);
 
 /// The memory of a full memtable of a design, for entries of 16 + 100 bytes.
 #[derive(Debug, Clone, Serialize)]
@@ -33,12 +33,12 @@ pub(super) struct Overhead {
     /// Entries that fit in the buffer.
     entries: u64,
     #[serde(skip)]
-    tried: Tried,
+    speed: MeasuredSpeed,
 }
 
 /// Measured times of operations, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-struct Tried {
+struct MeasuredSpeed {
     entries: usize,
     insert: f64,
     lookup: f64,
@@ -72,13 +72,13 @@ impl Overhead {
             count += 1;
         }
         let insert = start.elapsed().as_nanos() as f64 / count.max(1) as f64;
-        let (start, mut looked) = (Instant::now(), 0usize);
-        while looked == 0 || start.elapsed() < LOOKING {
-            let number = looked.wrapping_mul(7919) % count.max(1);
+        let (start, mut lookups) = (Instant::now(), 0usize);
+        while lookups == 0 || start.elapsed() < LOOKUP_TIME {
+            let number = lookups.wrapping_mul(7919) % count.max(1);
             black_box(memtable.get(&key(number), MAX_SEQ));
-            looked += 1;
+            lookups += 1;
         }
-        let lookup = start.elapsed().as_nanos() as f64 / looked as f64;
+        let lookup = start.elapsed().as_nanos() as f64 / lookups as f64;
         let memory = memtable.memory();
         let own = (memory.used_bytes() - fixed_bytes) as f64 / count.max(1) as f64;
         let entry_bytes = own - (KEY_BYTES + VALUE_BYTES) as f64;
@@ -89,7 +89,7 @@ impl Overhead {
             fixed_bytes: fixed_bytes as u64,
             entry_bytes,
             entries: (room as f64 / own) as u64,
-            tried: Tried { entries: count, insert, lookup },
+            speed: MeasuredSpeed { entries: count, insert, lookup },
         })
     }
 }
@@ -102,18 +102,18 @@ fn fixed_of_none() -> usize {
 
 impl fmt::Display for Overhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fixed_bytes, entry_bytes, entries, tried } = self;
+        let Self { fixed_bytes, entry_bytes, entries, speed } = self;
         writeln!(
             f,
-            "  takes {} before the first entry and {entry_bytes:.1} bytes for each beside key and \
-             value: about {entries} entries of {KEY_BYTES} + {VALUE_BYTES} bytes fit",
+            "  overhead: {} before the first entry and {entry_bytes:.1} bytes per entry; about \
+             {entries} entries of {KEY_BYTES} + {VALUE_BYTES} bytes fit",
             human::bytes(*fixed_bytes)
         )?;
-        let (insert, lookup) = (human::number(tried.insert), human::number(tried.lookup));
+        let (insert, lookup) = (human::number(speed.insert), human::number(speed.lookup));
         write!(
             f,
-            "  tried just now with {} of them: {insert} ns an insert, {lookup} ns a lookup",
-            tried.entries
+            "  measured just now with {} entries: {insert} ns per insert, {lookup} ns per lookup",
+            speed.entries
         )
     }
 }

@@ -61,8 +61,8 @@ impl EnumerateArgs {
             }
             let total: u64 = counts.values().sum();
             if json {
-                let told = JsonCounts { schema: SCHEMA, strategies: total, by_eagerness: &counts };
-                write_line(&mut out, &told)?;
+                let line = JsonCounts { schema: SCHEMA, strategies: total, by_eagerness: &counts };
+                write_line(&mut out, &line)?;
                 return Ok(out.flush()?);
             }
             writeln!(out, "{} valid strategies", human::count(total))?;
@@ -70,7 +70,10 @@ impl EnumerateArgs {
                 let count = counts.get(name).copied().unwrap_or(0);
                 writeln!(out, "{:>10} {name}", human::count(count))?;
             }
-            writeln!(out, "each with any settings of its primitives; list them with --list")?;
+            writeln!(
+                out,
+                "settings of the primitives are not counted; --list prints the strategies"
+            )?;
             return Ok(out.flush()?);
         }
         for words in chosen.take(self.limit.unwrap_or(usize::MAX)) {

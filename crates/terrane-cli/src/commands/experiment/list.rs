@@ -12,7 +12,7 @@ use terrane_lab::json::{SCHEMA, write_line};
 use crate::exit::Exit;
 use crate::terminal::Paint;
 
-/// List the experiments, their papers, figures and claims
+/// List the experiments with their papers, figures and claims
 #[derive(Debug, Clone, Args)]
 pub(super) struct ListArgs {
     /// Print a JSON object per experiment

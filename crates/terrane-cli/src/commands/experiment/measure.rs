@@ -12,6 +12,7 @@ use terrane_lab::judge::ClaimOutcome;
 use terrane_lab::quantity::{count, count_in, number_in};
 use terrane_lab::results::Results;
 
+use crate::commands::bench::claims::dent_program;
 use crate::exit::{Exit, usage};
 use crate::output::write_document;
 
@@ -43,8 +44,8 @@ pub(super) struct RunArgs {
     seed: u64,
 
     /// Dent's own program, built, to run in turns with ours
-    #[arg(long, value_name = "PROGRAM")]
-    beside: Option<PathBuf>,
+    #[arg(long = "beside", value_name = "PROGRAM")]
+    dent_program: Option<PathBuf>,
 
     /// Hours of virtual time per simulated phase
     #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = number_in(0.01..=100.0))]
@@ -102,16 +103,12 @@ impl RunArgs {
     }
 
     fn options(&self) -> Result<ExperimentOptions> {
-        let program = self.beside.as_deref().map(|path| {
-            let found = fs::canonicalize(path);
-            found.map_err(|error| usage(format!("--beside {}: {error}", path.display())))
-        });
         Ok(ExperimentOptions {
             scale: self.scale,
             rounds: self.rounds,
             threads: self.threads.clone(),
             seed: self.seed,
-            dent_program: program.transpose()?,
+            dent_program: self.dent_program.as_deref().map(dent_program).transpose()?,
             phase_hours: self.hours,
             records: self.records,
         })

@@ -52,10 +52,10 @@ impl DeletesArgs {
         if self.json {
             write_line(&mut out, &JsonDeletes::of(&report, now))?;
         } else {
-            let telling = Telling { report: &report, now };
-            telling.tables(&mut out, Paint::stdout())?;
-            telling.log(&mut out)?;
-            telling.times(&mut out)?;
+            let text = DeletesText { report: &report, now };
+            text.tables(&mut out, Paint::stdout())?;
+            text.log(&mut out)?;
+            text.times(&mut out)?;
         }
         out.flush()?;
         Ok(Exit::Done)
@@ -86,12 +86,12 @@ impl JsonDeletes {
 }
 
 /// Prints the report as text.
-struct Telling<'a> {
+struct DeletesText<'a> {
     report: &'a DeletesReport,
     now: u64,
 }
 
-impl Telling<'_> {
+impl DeletesText<'_> {
     fn age(&self, since: u64) -> String {
         human::duration(Duration::from_micros(self.now.saturating_sub(since)))
     }

@@ -85,7 +85,7 @@ fn cost(job: &JobReport) -> String {
         human::counted(job.tables_rewritten, "table")
     );
     if job.tables_moved > 0 {
-        text += &format!("; {moved} changed place");
+        text += &format!("; {moved} moved without reading");
     }
     if let Some(micros) = job.persisted_micros {
         let age = human::duration(Duration::from_micros(micros));

@@ -95,9 +95,9 @@ impl LogArgs {
         }
         let SegmentReport { path, segment: number, base, end, .. } = segment;
         let records = human::counted(segment.records.len() as u64, "record");
-        let (path, made) = (path.display(), utc(segment.created_micros));
+        let (path, created) = (path.display(), utc(segment.created_micros));
         let garbage = if segment.ends_in_garbage { ", then garbage" } else { "" };
-        writeln!(out, "{path}: segment {number} from position {base}, created {made}")?;
+        writeln!(out, "{path}: segment {number} from position {base}, created {created}")?;
         writeln!(out, "{records} up to byte {end}{garbage}")
     }
 

@@ -127,7 +127,7 @@ fn write_report(out: &mut impl Write, report: &TableReport) -> io::Result<()> {
     writeln!(out, "filter            {}", human::bytes(report.filter_bytes))?;
     writeln!(out, "index             {}", human::bytes(report.index_bytes))?;
     writeln!(out, "sequence numbers  {first} to {last}")?;
-    writeln!(out, "made              {}", utc(report.created_micros))?;
+    writeln!(out, "created           {}", utc(report.created_micros))?;
     writeln!(out, "range             {}", report.range)?;
     for (start, end, sequence_numbers) in &report.range_tombstones {
         let end = end.as_deref().map(literal::print).unwrap_or_default();

@@ -56,6 +56,12 @@ struct JsonHelp<'a> {
 }
 
 #[derive(Serialize)]
+struct JsonOpenMetrics<'a> {
+    schema: u32,
+    openmetrics: &'a str,
+}
+
+#[derive(Serialize)]
 struct JsonError<'a> {
     schema: u32,
     error: &'a str,
@@ -158,6 +164,14 @@ impl Answers {
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         if self.is_json {
             return self.json(&JsonHelp { schema: SCHEMA, help: text });
+        }
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// Writes metrics in the OpenMetrics text format; in JSON, as one string.
+    pub(super) fn open_metrics(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json {
+            return self.json(&JsonOpenMetrics { schema: SCHEMA, openmetrics: text });
         }
         self.out.write_all(text.as_bytes())
     }

@@ -17,7 +17,7 @@ pub(super) enum Command {
     Batch,
     End,
     Abort,
-    Stats,
+    Stats { is_open_metrics: bool },
     Tree,
     Events { limit: usize },
     Advise(Advise),
@@ -105,20 +105,25 @@ pub(super) const ALL: &[About] = &[
     ),
     about("end", "", "write the batch; answers ok", "end"),
     about("abort", "", "drop the batch; answers ok", "abort"),
-    about("stats", "", "counters since the database was opened, and current sizes", "stats"),
+    about(
+        "stats",
+        "[--openmetrics]",
+        "counters since the database was opened, and current sizes; --openmetrics for Prometheus",
+        "stats --openmetrics",
+    ),
     about("tree", "", "a picture of the tree of this keyspace", "tree"),
     about(
         "events",
         "[N]",
-        "what happened since the database was opened: flushes, compactions and why; the last N of \
-         a thousand",
+        "flushes, compactions with their reasons, and other events since the database was opened; \
+         the last N of up to 1000",
         "events 10",
     ),
     about(
         "advise",
         "[apply] [gain PERCENT] [within TIME]",
-        "which design suits what was done since the last advice; with apply it is set if it gains as \
-         much (10) and pays for itself in time (1h)",
+        "recommend a design for the operations since the last advice; with apply, change to it if it \
+         gains PERCENT (10) and pays for itself within TIME (1h)",
         "advise apply gain 15 within 10min",
     ),
     about("flush", "", "flush the memtable into tables; answers ok", "flush"),

@@ -51,7 +51,7 @@ impl<'a> Words<'a> {
             "batch" => Command::Batch,
             "end" => Command::End,
             "abort" => Command::Abort,
-            "stats" => Command::Stats,
+            "stats" => Command::Stats { is_open_metrics: self.keyword("--openmetrics") },
             "tree" => Command::Tree,
             "events" => Command::Events { limit: self.number_or("events", usize::MAX)? },
             "advise" => Command::Advise(self.advise()?),
@@ -230,6 +230,8 @@ mod tests {
         assert_eq!(read("use logs"), Command::Use { keyspace: "logs".into() });
         assert_eq!(read(".help Put"), Command::Help { about: Some("put".into()) });
         assert_eq!(read(".quit"), Command::Exit);
+        assert_eq!(read("stats"), Command::Stats { is_open_metrics: false });
+        assert_eq!(read("stats --openmetrics"), Command::Stats { is_open_metrics: true });
         assert_eq!(parse(b" # a comment"), Ok(None));
         assert_eq!(parse(b""), Ok(None));
     }
@@ -255,7 +257,7 @@ mod tests {
             (b"count prefix", "usage: 'count"),
             (b"put a 'b", "closing '"),
             (b"put \xff b", "byte 5 is not UTF-8"),
-            (b"stats now", "unexpected 'now'"),
+            (b"stats now", "unexpected 'now'; usage: 'stats [--openmetrics]'"),
             (b"events x", "usage: 'events [N]'"),
             (b"del", "usage: 'del KEY | RANGE'"),
         ] {

@@ -40,7 +40,7 @@ struct Batch {
 /// Whether to read another line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    GoOn,
+    Continue,
     End,
 }
 
@@ -87,7 +87,7 @@ impl Session {
     /// If answers cannot be written. Any other error is an answer.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
         let done = match parse(line) {
-            Ok(None) => return Ok(Next::GoOn),
+            Ok(None) => return Ok(Next::Continue),
             Ok(Some(Command::Exit)) => return Ok(Next::End),
             Ok(Some(command)) if self.batch.is_some() => self.in_batch(command),
             Ok(Some(command)) => self.command(command),
@@ -102,7 +102,7 @@ impl Session {
             }
             self.fail(&error, number)?;
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn fail(&mut self, error: &anyhow::Error, line: u64) -> Result<()> {
@@ -132,10 +132,10 @@ impl Session {
             Command::Count { range } => self.count(range)?,
             Command::Batch => self.batch = Some(Batch { writes: WriteBatch::new(), errors: 0 }),
             Command::End | Command::Abort => return Err(anyhow!("no open batch; see 'batch'")),
-            Command::Stats => self.stats()?,
+            Command::Stats { is_open_metrics } => self.stats(is_open_metrics)?,
             Command::Tree => self.tree()?,
             Command::Events { limit } => self.events(limit)?,
-            Command::Advise(asked) => self.advise(asked)?,
+            Command::Advise(arguments) => self.advise(arguments)?,
             Command::Flush => {
                 self.keyspace.flush()?;
                 self.answers.ok()?;
@@ -247,8 +247,11 @@ impl Session {
         self.answers.is_for_person().then(interrupt::Cancellable::begin)
     }
 
-    fn stats(&mut self) -> Result<()> {
+    fn stats(&mut self, is_open_metrics: bool) -> Result<()> {
         let stats = self.db.stats();
+        if is_open_metrics {
+            return Ok(self.answers.open_metrics(&stats.open_metrics())?);
+        }
         if self.answers.is_json() {
             return Ok(self.answers.json(&JsonStats::of(&stats))?);
         }
@@ -283,13 +286,13 @@ impl Session {
         Ok(())
     }
 
-    fn advise(&mut self, asked: Advise) -> Result<()> {
-        let terms = ChangeTerms { gain: asked.gain as f64 / 100.0, within: asked.within };
+    fn advise(&mut self, arguments: Advise) -> Result<()> {
+        let terms = ChangeTerms { gain: arguments.gain as f64 / 100.0, within: arguments.within };
         let advice = self.since.advise(&self.db, &self.keyspace, terms)?;
-        if asked.applies {
+        if arguments.applies {
             advice.decision.apply(&self.keyspace)?;
         }
-        let report = advice.report(asked.applies);
+        let report = advice.report(arguments.applies);
         if self.answers.is_json() {
             return Ok(self.answers.json(&report.json())?);
         }

@@ -18,11 +18,11 @@ use terrane_lab::spec;
 
 const EXAMPLES: &str = "\
 Examples:
-  terrane simulate --design 'leveling; granularity=level' --records 1e11 --record-size 1KB \\
-      --budget 100MB/s --hours 2
-  terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=greedy; intake=exact'
-  terrane simulate --arrival 'burst(2000,1500s,8000,300s)' --budget 100MB/s --json
-  terrane simulate calibrate --output here.toml && terrane simulate --constants here.toml
+  terrane simulate --design leveling --records 1e11 --budget 100MB/s --hours 2
+  terrane simulate --two-phase --design 'tiering T=3; scheduler=greedy'
+  terrane simulate --arrival 'burst(2000,1500s,8000,300s)' --budget 100MB/s
+  terrane simulate calibrate --output here.toml
+  terrane simulate --constants here.toml
   terrane simulate validate --output docs/simulator.md";
 
 /// Run a design in virtual time: throughput, amplification, stalls and latencies at any size

@@ -13,7 +13,7 @@ use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases};
 const COLUMNS: usize = 60;
 
 /// The number of times at which levels are printed.
-const MOMENTS: usize = 6;
+const TREES_PRINTED: usize = 6;
 
 /// Prints one phase.
 pub(super) fn one(
@@ -48,7 +48,7 @@ pub(super) fn two_phases(
         human::number(phases.greatest_rate)
     )?;
     phase(out, simulated.setup, &phases.testing, 0.0)?;
-    writeln!(out, "\nrunning phase: {} writes/s come", human::number(phases.arrival_rate))?;
+    writeln!(out, "\nrunning phase: {} writes/s arrive", human::number(phases.arrival_rate))?;
     phase(out, simulated.setup, &phases.running, 0.0)?;
     let p99 = seconds(phases.running.latencies.quantile(0.99));
     let verdict = if is_sustainable { "sustainable" } else { "not sustainable" };
@@ -148,8 +148,9 @@ fn phase(
 
 fn tree(out: &mut dyn Write, setup: &SimulationSetup, outcome: &SimulationOutcome) -> Result<()> {
     let windows = &outcome.windows;
-    for moment in 1..=MOMENTS.min(windows.len()) {
-        let at = windows.len() * moment / MOMENTS.min(windows.len()) - 1;
+    let count = TREES_PRINTED.min(windows.len());
+    for number in 1..=count {
+        let at = windows.len() * number / count - 1;
         let window = &windows[at];
         let minutes = (at + 1) as f64 * setup.window_seconds / 60.0;
         let sizes = window.level_bytes.iter().copied().zip(window.level_runs.iter().copied());

@@ -20,12 +20,12 @@ Examples:
   terrane stability
   terrane stability --design tiering --design leveling --testing 2m --running 2m
   terrane stability --utilization 0.8 --calibrate --out report
-  terrane stability --budget 100MB/s --design 'leveling; scheduler=greedy; limit=global(2x)'
+  terrane stability --budget 100MB/s --design 'leveling; limit=global(2x)'
   terrane stability --arrival 'burst(50%,25,200%,5)' --readers 1 --read short
   terrane stability --index 'eager(2)' --readers 1 --read index
-  terrane stability --records 10M --value-size 100 --distribution zipf:0.99 --json
+  terrane stability --records 10M --distribution zipf:0.99 --json
 
-docs/stability.md says how to read the report.";
+docs/stability.md explains the report.";
 
 /// Find the rate of writes that a design sustains, and their latency at that rate
 ///
@@ -68,7 +68,7 @@ pub(crate) struct StabilityArgs {
     #[arg(long, value_name = "HOW", default_value = "constant")]
     pub(super) arrival: Arrival,
 
-    /// Writing clients, which take writes in the order of arrival
+    /// Clients that write, in the order of arrival
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_in::<u32>(1..=1024))]
     pub(super) writers: u32,
 
@@ -87,7 +87,7 @@ pub(crate) struct StabilityArgs {
     #[arg(long, value_name = "HOW")]
     pub(super) index: Option<Indexes>,
 
-    /// Records that are loaded first, in random order; all writes are updates of them
+    /// Records to load first, in random order; all writes update them
     #[arg(long, value_name = "N", default_value = "1M", value_parser = count_in::<u64>(1..=u64::MAX))]
     pub(super) records: u64,
 
@@ -99,36 +99,37 @@ pub(crate) struct StabilityArgs {
     #[arg(long, value_name = "B", default_value = "1000", value_parser = value_size)]
     pub(super) value_size: ValueSize,
 
-    /// The share of a value that repeats itself, 0 to 1; what a compressor can save
+    /// The compressible share of a value, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = number_in(0.0..=1.0))]
     pub(super) compressibility: f64,
 
-    /// Which records are updated: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or sequential
+    /// The distribution of updated records: uniform, zipf:THETA, ycsb-zipf:THETA, latest:THETA or
+    /// sequential
     #[arg(long, value_name = "D", default_value = "uniform")]
     pub(super) distribution: Distribution,
 
-    /// The bound of the verdict for the write latency of 99 % of the writes, such as 10ms
+    /// The highest p99 write latency of a sustainable rate, such as 10ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = some_time)]
     pub(super) p99: Duration,
 
-    /// Run the same phases on a map in memory, which has no files and no background work: what its
-    /// latencies are is the machine's doing
+    /// Run the same phases on a map in memory, without files and background work, to measure the
+    /// latency that the machine causes
     #[arg(long)]
     pub(super) calibrate: bool,
 
-    /// Where all choices come from; the same seed makes the same choices
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub(super) seed: u64,
 
-    /// An empty directory for the databases, instead of a temporary one; removed in the end
+    /// An empty directory for the databases, which are removed afterwards [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub(super) db: Option<PathBuf>,
 
-    /// Write a page with the plots, report.html, the plots, and report.jsonl into a directory
+    /// Write report.html, its plots and report.jsonl to a directory
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 
-    /// Print an object a design for programs
+    /// Print a JSON object per design
     #[arg(long)]
     pub(super) json: bool,
 
@@ -172,10 +173,10 @@ impl StabilityArgs {
     }
 }
 
-/// A budget that the engine would take.
+/// Parses a budget and checks it as the engine does.
 fn budget(text: &str) -> Result<IoBudget, String> {
     let budget = text.parse::<IoBudget>().map_err(|error| error.to_string())?;
-    budget.is_valid().then_some(budget).ok_or_else(|| "64 KiB a second or more".to_owned())
+    budget.is_valid().then_some(budget).ok_or_else(|| "expected at least 64 KiB/s".to_owned())
 }
 
 #[cfg(test)]

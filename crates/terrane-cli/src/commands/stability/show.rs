@@ -47,17 +47,17 @@ pub(super) fn header(
         arrivals(&plan.phases)
     )?;
     if let Some(budget) = plan.budget {
-        writeln!(out, "flushes and merges are limited to {}", rate_of(budget))?;
+        writeln!(out, "flushes and merges together: {}", rate_of(budget))?;
     }
     out.flush()
 }
 
 fn rate_of(budget: IoBudget) -> String {
     match budget {
-        IoBudget::Unlimited => "nothing".to_owned(),
-        IoBudget::Total(bytes) => format!("{}/s", human::bytes(bytes)),
+        IoBudget::Unlimited => "no limit".to_owned(),
+        IoBudget::Total(bytes) => format!("at most {}/s", human::bytes(bytes)),
         IoBudget::Leftover(bytes) => {
-            format!("the rest of {}/s after reads and the log", human::bytes(bytes))
+            format!("at most the rest of {}/s after reads and the log", human::bytes(bytes))
         }
     }
 }
@@ -163,15 +163,15 @@ fn percentiles(
     let mem = mem.map(|mem| (all_micros(&mem.write), all_micros(&mem.processing)));
     for (at, ((name, write), (_, processing))) in write.iter().zip(&processing).enumerate() {
         let mut cells = vec![name.clone(), micros(*write)];
-        let beside = |of: &[(String, f64)], ours: f64, cells: &mut Vec<String>| {
+        let compare = |of: &[(String, f64)], ours: f64, cells: &mut Vec<String>| {
             if let Some((_, theirs)) = of.get(at) {
                 cells.extend([micros(*theirs), ratio(ours, *theirs)]);
             }
         };
         let (mem_write, mem_processing) = mem.clone().unwrap_or_default();
-        beside(&mem_write, *write, &mut cells);
+        compare(&mem_write, *write, &mut cells);
         cells.push(micros(*processing));
-        beside(&mem_processing, *processing, &mut cells);
+        compare(&mem_processing, *processing, &mut cells);
         table.add_row(cells);
     }
     for line in lines(&table) {

@@ -9,12 +9,15 @@ use terrane_lab::sweep::{Player, SweepOptions};
 use super::show::ShowArgs;
 
 const EXAMPLES: &str = "\
-A plan is TOML: parameters, and [[experiments]] with parameters of their own. A list is an axis:
-every value is run with every value of the other axes. Parameters:
-  design        a name or a spec; each of its settings is a parameter too: T, L0, buffer, filter, …
-  workload      as for bench, such as \"fillrandom,readrandom\" [default: fillrandom,readrandom,readmissing]
-  mix           operations in proportions; then the workload is `mix`
-  num, operations, key_size, value_size, compressibility, distribution, threads, seed
+A plan is TOML: parameters, and [[experiments]] with parameters of their own.
+A list is an axis: every value is run with every value of the other axes.
+Parameters:
+  design    a name or a spec
+  T, L0, buffer, filter, …, the settings of a design
+  workload  as for bench [default: fillrandom,readrandom,readmissing]
+  mix       operations in proportions; then the workload is `mix`
+  num, operations, key_size, value_size, compressibility, distribution,
+  threads, seed
   every option of the engine, such as durability or memory_budget
 
   num = \"200K\"
@@ -28,9 +31,9 @@ every value is run with every value of the other axes. Parameters:
 Examples:
   terrane sweep plan.toml --out results --dry-run
   terrane sweep plan.toml --out results --rounds 3
-  terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --set num=100K --out results
-  terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --set num=1000M --out results --simulate
-  terrane sweep show results --x T --y write_amplification --by design --svg t.svg";
+  terrane sweep --set 'design=leveling|tiering' --set 'T=2|4|8' --out results
+  terrane sweep --set 'T=2|4|8' --set num=1000M --out results --simulate
+  terrane sweep show results --x T --y write_amplification --by design";
 
 /// Run many experiments from a plan; an interrupted sweep resumes
 ///
@@ -81,7 +84,7 @@ pub(super) enum SweepCommand {
 }
 
 impl SweepArgs {
-    /// Who runs the experiments.
+    /// Returns the runner of the experiments.
     pub(super) fn player(&self) -> Player {
         if self.simulate { Player::Simulator } else { Player::Engine }
     }

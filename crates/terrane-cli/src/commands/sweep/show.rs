@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::table::{Align, lines, table};
 use terrane_lab::human;
 
-/// Show a metric of a sweep over a parameter, as a table, CSV or a picture
+/// Print or plot a metric of a sweep against a parameter
 #[derive(Debug, Clone, Args)]
 pub(super) struct ShowArgs {
     /// The directory of the results
