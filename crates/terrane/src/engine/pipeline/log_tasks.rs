@@ -11,7 +11,7 @@ use crate::wal::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSp
 #[derive(Debug, Default)]
 pub(super) struct LogTasks {
     queue: Mutex<Queue>,
-    /// There may be a task for the log thread.
+    /// Notified when there may be a task for the log thread.
     changed: Condvar,
     /// `Queue::sync_due` is set, or about to be.
     is_sync_due: AtomicBool,
@@ -46,7 +46,7 @@ impl LogTasks {
 
     /// Wakes the log thread.
     pub(super) fn wake(&self) {
-        // Taken so that the thread is not between its check and its wait.
+        // The lock is taken so that the thread is not between its check and its wait.
         drop(self.lock());
         self.changed.notify_all();
     }
@@ -60,8 +60,8 @@ impl LogTasks {
         self.lock().spare.take()
     }
 
-    /// Requests the preparations for the next writes to a segment. Without a log thread, a writer
-    /// does them when it has to.
+    /// Requests the preparations for the next writes to a segment. Without a log thread they are not
+    /// done in advance: writes fault the pages in, and the switch of segments syncs the header.
     pub(super) fn prepare(&self, ahead: SegmentRequests) {
         let mut queue = self.lock();
         queue.pages = ahead.pages;
@@ -83,8 +83,8 @@ impl LogTasks {
     /// Requests a sync of the log within `interval`.
     #[inline]
     pub(super) fn sync_within(&self, interval: Duration) {
-        // Acquire pairs with the release in `next`: a writer that finds a sync due wrote before the
-        // log thread began it.
+        // Release pairs with the acquire in `next`: if a sync is due already, the log thread clears
+        // the flag after this exchange, sees the record of this write, and syncs it.
         if !self.is_sync_due.swap(true, Ordering::AcqRel) {
             self.lock().sync_due = Some(Instant::now() + interval);
             self.changed.notify_all();
@@ -122,8 +122,10 @@ impl LogTasks {
                 Some(Duration::ZERO) => {
                     queue.sync_due = None;
                     drop(queue);
-                    // Release pairs with the exchange in `sync_within`.
-                    self.is_sync_due.store(false, Ordering::Release);
+                    // Acquire pairs with the exchange in `sync_within`: the sync covers every write
+                    // that found it due. A plain store would not order the read of the log's end after
+                    // those writes.
+                    self.is_sync_due.swap(false, Ordering::AcqRel);
                     return Some(LogTask::Sync);
                 }
                 Some(left) => {
