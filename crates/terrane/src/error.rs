@@ -1,8 +1,8 @@
 //! Errors as plain data.
 //!
-//! Each error names the file, the offset and the expectation; its [`kind`](Error::kind) says what
-//! the caller can do. Errors are cheap to clone, because many callers may get the failure of one
-//! background job.
+//! An error about a file names the file and, if known, the offset; its [`kind`](Error::kind) says
+//! what the caller can do. Errors are cheap to clone, because many callers may receive the failure
+//! of one background job.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Fix the call: an argument, an option or the directory is not acceptable.
+    /// Fix the call: an argument, an option or the directory is invalid.
     Invalid,
     /// Restore from a backup, or repair: the contents of a file are damaged.
     Corruption,
@@ -38,7 +38,7 @@ pub enum ErrorKind {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument or an option is not acceptable.
+    /// An argument or an option is invalid.
     Invalid(Box<Invalid>),
     /// The directory does not contain a database.
     NoDatabase {
@@ -68,14 +68,14 @@ pub enum Error {
     Unknown {
         /// The file.
         path: Arc<Path>,
-        /// The kind of item, for example `change of the manifest`.
+        /// The kind of item, for example `manifest change`.
         what: &'static str,
         /// Its tag.
         tag: u32,
     },
     /// The operating system refused an operation on a file.
     Io(Box<IoFailure>),
-    /// The disk is full. Reads continue, and writes resume by themselves once there is space.
+    /// The disk is full. Reads continue, and writes resume automatically once there is space.
     DiskFull(Box<IoFailure>),
     /// Another process, or another handle of this one, has the database open.
     Locked {
@@ -90,7 +90,7 @@ pub enum Error {
     ReadOnly,
     /// A sync of the log or the manifest failed, so earlier writes may not be on disk.
     ///
-    /// The database refuses writes until it is opened again, which recovers the durable ones.
+    /// The database refuses writes until it is opened again, which recovers the durable writes.
     Poisoned(Box<Error>),
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
@@ -102,7 +102,7 @@ pub enum Error {
     },
 }
 
-/// An argument or option that is not acceptable.
+/// An invalid argument or option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invalid {
@@ -110,7 +110,7 @@ pub struct Invalid {
     pub what: &'static str,
     /// The given value.
     pub found: String,
-    /// The acceptable values.
+    /// The accepted values.
     pub expected: String,
 }
 
@@ -240,7 +240,7 @@ impl fmt::Display for Error {
             Self::Io(failure) => write!(f, "cannot {failure}"),
             Self::DiskFull(failure) => write!(
                 f,
-                "disk full: cannot {failure}; writes resume by themselves once there is space"
+                "disk full: cannot {failure}; writes resume automatically once there is space"
             ),
             Self::Locked { path, holder } => write!(
                 f,

@@ -165,7 +165,7 @@ impl fmt::Display for BackgroundWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Flush => "flush",
-            Self::Drop => "dropping of tables",
+            Self::Drop => "table drop",
             Self::Compaction => "compaction",
         })
     }

@@ -67,9 +67,9 @@ pub(crate) enum Change {
         keyspace: KeyspaceId,
         table: TableId,
     },
-    /// A finished compaction. History, which a reader may skip.
+    /// A finished compaction, for the job history; a reader may skip it.
     Job(JobRecord),
-    /// The operation history up to here, which a reader may skip.
+    /// The operation history at the time of the edit; a reader may skip it.
     Operations(OperationCounts),
 }
 
@@ -180,7 +180,7 @@ impl Change {
         }
     }
 
-    /// `None` for a change that may be skipped.
+    /// Decodes a change; `None` if its tag is unknown and it may be skipped.
     fn decode(tag: u64, bytes: &[u8]) -> Decoded<Option<Self>> {
         let mut reader = Reader::new(bytes);
         let reader = &mut reader;
@@ -225,7 +225,7 @@ impl Change {
                 Self::Operations(OperationCounts::of_numbers(|| numbers.next().unwrap_or_default()))
             }
             unknown if unknown % 2 == 1 => {
-                return Err(DecodeError::unknown("change of the manifest", unknown));
+                return Err(DecodeError::unknown("manifest change", unknown));
             }
             _ => return Ok(None),
         }))
