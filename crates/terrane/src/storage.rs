@@ -60,7 +60,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Opens a file for reads at any offset.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>>;
 
-    /// Maps a whole file into memory for reading.
+    /// Maps a whole file into memory for reading. The file must not be modified or truncated while
+    /// the mapping exists; removing its name is allowed.
     fn map(&self, path: &Path) -> io::Result<Mapping>;
 
     /// Creates a segment of `len` zero bytes and allocates disk space for all of them. Fails if a

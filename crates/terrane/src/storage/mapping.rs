@@ -3,9 +3,12 @@
 //! A mapping shares the file's pages, so a shared slice of it is sound only while nobody changes
 //! the file:
 //!
-//! 1. A mapped file is never written again, because the engine maps only complete tables, which are
-//!    immutable.
-//! 2. No other process of the engine writes to the directory, because the database is locked.
+//! 1. This process never changes a mapped file, because the engine maps only complete tables and
+//!    never writes to a table again.
+//! 2. No other process of the engine changes it, because a process writes only to files that it
+//!    created itself under unused names. The database may be open for writing elsewhere while this
+//!    process has it open read-only; the writer may then remove the table, but the pages of a removed
+//!    file stay valid while it is mapped.
 //!
 //! If another program truncates the file, reading the missing part raises SIGBUS and ends the
 //! process. Users who cannot accept that, or whose disk fails often, choose a read mode that uses
@@ -36,8 +39,9 @@ impl Mapping {
         if file.metadata()?.len() == 0 {
             return Ok(Self::of_bytes(Arc::default()));
         }
-        // SAFETY: the pages do not change while they are mapped: invariants 1 and 2 of this module
-        // hold for every file that a `Storage` is asked to map.
+        // SAFETY: the pages do not change while they are mapped. By the contract of `Storage::map`
+        // the caller maps only files that are not modified; the engine passes only tables, for which
+        // invariants 1 and 2 hold.
         let map = unsafe { Mmap::map(file) }?;
         Ok(Self(Arc::new(Contents::Mapped(map))))
     }
