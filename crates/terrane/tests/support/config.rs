@@ -67,21 +67,7 @@ fn any_small_design(rng: &mut Rng) -> Design {
         design.strategy.movement = vec![rng.pick(&rules).parse().unwrap()].into();
     }
     if rng.percent(30) {
-        let triggers = [
-            "run-count",
-            "space-amplification(50)",
-            "tombstone-density(20)",
-            "read-triggered(10)",
-            "tombstone-ttl(3s)",
-            "file-staleness(2s,5s)",
-            "file-count(2)",
-            "level-saturation",
-        ];
-        let mut chosen: Vec<_> = triggers.iter().filter(|_| rng.percent(40)).collect();
-        chosen.push(&"level-saturation");
-        chosen.dedup();
-        let chosen = chosen.into_iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
-        design.strategy.triggers = chosen.into();
+        design.strategy.triggers = any_triggers(rng).into();
     }
     if rng.percent(12) {
         let policies =
@@ -110,13 +96,31 @@ fn any_small_design(rng: &mut Rng) -> Design {
     design.constraint.delay_runs = design.strategy.level0_runs + rng.between(1, 5) as u32;
     design.constraint.stop_runs = design.constraint.delay_runs + rng.between(1, 10) as u32;
     design.constraint.stop_buffers = rng.between(1, 4) as u32;
-    // Only where level 0 has more than one run to merge with, and no policy of its own.
+    // Only for designs in which level 0 may have more than one run and has no policy of its own.
     let mut merging = design.clone();
     merging.flush = FlushMode::Merge;
     if rng.percent(40) && merging.validate().is_ok() {
         return merging;
     }
     design
+}
+
+/// Some triggers, the last of which is level saturation.
+fn any_triggers(rng: &mut Rng) -> Vec<Trigger> {
+    let triggers = [
+        "run-count",
+        "space-amplification(50)",
+        "tombstone-density(20)",
+        "read-triggered(10)",
+        "tombstone-ttl(3s)",
+        "file-staleness(2s,5s)",
+        "file-count(2)",
+        "level-saturation",
+    ];
+    let mut chosen: Vec<_> = triggers.iter().filter(|_| rng.percent(40)).collect();
+    chosen.push(&"level-saturation");
+    chosen.dedup();
+    chosen.into_iter().map(|text| text.parse().unwrap()).collect()
 }
 
 impl Config {
