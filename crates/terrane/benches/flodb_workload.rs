@@ -1,5 +1,5 @@
-//! The workload of FloDB's own test program on this engine; `compare/flodb/run.sh` alternates the
-//! two.
+//! The workload of FloDB's own test program on this engine; `compare/flodb/run.sh` runs the two
+//! programs alternately.
 //!
 //! `cargo bench -p terrane --bench flodb_workload -- DESIGN DURABILITY THREADS INITIAL UPDATES
 //! SCANS MILLIS DIR`: keys are big-endian integers of 8 bytes below twice `INITIAL` (rounded up to

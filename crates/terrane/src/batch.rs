@@ -30,7 +30,7 @@ pub(crate) enum Op<'a> {
     Delete {
         key: &'a [u8],
     },
-    /// Deletes all keys from `start` on, below `end` if given.
+    /// Deletes all keys from `start` to the exclusive `end`; all from `start` on if it is `None`.
     DeleteRange {
         start: &'a [u8],
         end: Option<&'a [u8]>,
@@ -43,7 +43,7 @@ impl Op<'_> {
         let (key, value, end) = match self {
             Self::Put { key, value } => (key.len(), value.len(), 0),
             Self::Delete { key } => (key.len(), 0, 0),
-            // An end may be the successor of a longest key.
+            // An end may be the successor of a key of maximum length.
             Self::DeleteRange { start, end } => {
                 (start.len().saturating_sub(1), 0, end.map_or(0, |end| end.len().saturating_sub(1)))
             }
@@ -134,7 +134,7 @@ impl<'a> Ops<'a> {
             DELETE_FROM => Op::DeleteRange { start: key, end: None },
             _ => return Err(reader.error("operation")),
         };
-        // The limits of the public methods, so that a log never has more than a memtable accepts.
+        // The limits of the public methods apply, so that replay inserts only what a memtable accepts.
         op.check().map_err(|_| reader.error("operation"))?;
         Ok((keyspace, op))
     }
@@ -190,7 +190,7 @@ impl Batch {
         }
     }
 
-    /// Appends the operations of another batch. The caller keeps to [`MAX_BATCH_BYTES`].
+    /// Appends the operations of another batch. The caller ensures [`MAX_BATCH_BYTES`].
     pub(crate) fn append(&mut self, other: &Self) {
         self.encoded.extend_from_slice(&other.encoded);
         self.count += other.count;

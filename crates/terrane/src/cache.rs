@@ -98,7 +98,7 @@ impl BlockCache {
         self.cache.get(key)
     }
 
-    /// Whether the block is cached, without counting as a use of it.
+    /// Whether the block is cached. Does not count as a use of the block.
     pub(crate) fn contains(&self, key: &BlockKey) -> bool {
         self.cache.contains_key(key)
     }

@@ -44,7 +44,8 @@ impl RunningChecksum {
 /// The seed of a location: a unique file number and an offset.
 #[inline]
 pub(crate) fn place_seed(file: u64, offset: u64) -> u64 {
-    // Odd multipliers are bijections, so no change of one part alone keeps the seed.
+    // Multiplication by an odd number is a bijection, so changing only one of the two numbers always
+    // changes the seed.
     file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 

@@ -83,11 +83,11 @@ impl Db {
         Options::new().open(dir)
     }
 
-    /// Opens the database in a directory for reading only, also while another process writes it.
+    /// Opens the database in a directory for reading only, even while another process writes it.
     /// Reads see the state at the time of opening, not later writes.
     ///
     /// # Errors
-    /// As [`Db::open`], except `Locked`.
+    /// As for [`Db::open`], except `Locked`; `Invalid` if there is no database.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_mode(OpenMode::MustExist).open_read_only(dir)
     }
@@ -107,7 +107,7 @@ impl Db {
     ///
     /// # Errors
     /// A flush or sync failed. The database is closed nevertheless, and each write has the
-    /// durability that it was given.
+    /// durability that it was written with, unless a sync failed.
     pub fn close(self) -> Result<()> {
         self.engine().close()
     }
@@ -193,8 +193,8 @@ impl Db {
         self.default.get(key)
     }
 
-    /// Returns the values of several keys, in their order, from one snapshot. Cheaper than calling
-    /// [`Db::get`] for each.
+    /// Returns the values of several keys, in the order of the keys, from one snapshot. Cheaper than
+    /// calling [`Db::get`] for each.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.

@@ -165,7 +165,7 @@ impl Engine {
         self.parts.catalog.tree(id)
     }
 
-    /// Returns the tree of this name, which is created if there is none.
+    /// Returns the tree of this name, and creates it if it does not exist.
     pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
         let tree = self.parts.catalog.keyspace(name, design)?;
         self.start_drain_threads()?;
@@ -208,7 +208,7 @@ impl Engine {
         self.parts.jobs.flush(trees)
     }
 
-    /// Compacts all entries in `range` into the last level that has any of them.
+    /// Compacts all entries in `range` into the last level that contains any of them.
     pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
         self.parts.jobs.compact_range(tree, range)
     }
@@ -233,7 +233,7 @@ impl Engine {
         self.parts.jobs.set_io_budget(budget)
     }
 
-    /// Starts the drain threads that the designs ask for and that do not run yet.
+    /// Starts the drain threads that the designs require and that are not running yet.
     pub(crate) fn start_drain_threads(&self) -> Result<()> {
         self.parts.jobs.start_drain_threads()
     }

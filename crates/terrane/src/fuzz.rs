@@ -13,7 +13,7 @@ use terrane_policy::TreeShape;
 /// A decoder to fuzz.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name, as of its file in `fuzz/targets`.
+    /// The name of the target, and of its file in `fuzz/targets`.
     pub name: &'static str,
     /// Runs the target on one input.
     pub run: fn(&[u8]),
@@ -58,7 +58,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Runs the target of a name.
+/// Runs the target called `name`.
 ///
 /// # Panics
 /// If there is no such target, or it found a bug.
@@ -152,7 +152,7 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name)
     }
 
-    /// Damage as files suffer it, and damage that decoders tend to mishandle.
+    /// Damages `bytes` as storage does, or in a way that decoders tend to mishandle.
     fn damage(rng: &mut Rng, bytes: &mut Vec<u8>) {
         const NUMBERS: [u64; 8] = [0, 1, 0x7f, 0x80, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
         let at = rng.index(bytes.len() + 1);

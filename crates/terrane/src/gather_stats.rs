@@ -12,7 +12,7 @@ use crate::stats::{
 };
 
 impl Stats {
-    /// The numbers of a running database.
+    /// Collects the metrics of a running database.
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
         let counters = &engine.context().counters;
         let totals = TableTotals::of(engine);

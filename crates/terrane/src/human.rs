@@ -1,3 +1,3 @@
-//! Sizes for people.
+//! Formats sizes for people.
 
 pub(crate) use terrane_policy::units::short_bytes as human;

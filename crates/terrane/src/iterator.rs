@@ -10,8 +10,8 @@ use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::value::{Key, Value};
 
-/// An iterator over the keys and values of a range, in order, from a snapshot of the time when it
-/// was created.
+/// An iterator over the keys and values of a range, in order, from a snapshot taken when the
+/// iterator was created.
 ///
 /// It iterates from both ends, which meet in the middle. After an error it returns no more entries,
 /// so that a failed scan is not mistaken for a complete one.
@@ -28,7 +28,7 @@ pub struct Iter {
     back: Option<VisibleCursor>,
     /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,
-    /// The same for the back cursor, which moved there and found that the ends had met.
+    /// Whether the back cursor is on an entry that was not returned, because the ends had met.
     is_back_fresh: bool,
     is_done: bool,
     count: ScanCount,

@@ -134,7 +134,7 @@ impl Keyspace {
         self.handle.engine.get(&self.tree, key.as_ref(), None)
     }
 
-    /// Returns the values of several keys, in their order, from one snapshot.
+    /// Returns the values of several keys, in the order of the keys, from one snapshot.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -217,8 +217,9 @@ impl Keyspace {
         self.handle.engine.flush(std::slice::from_ref(&self.tree))
     }
 
-    /// Compacts a range down to the last level that has any of it, and returns when that is done.
-    /// Afterwards the range has no overwritten or deleted values, except those that snapshots see.
+    /// Compacts a range into the last level that contains any of its keys, and returns when that is
+    /// done. Afterwards the range has no overwritten or deleted values, except those that snapshots
+    /// see.
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be
@@ -249,7 +250,7 @@ impl Keyspace {
         self.handle.engine.forecast(&self.tree, design)
     }
 
-    /// Returns the design before the last change, also if an earlier opening made the change; `None`
+    /// Returns the design before the last change, even if an earlier opening made the change; `None`
     /// if the design never changed.
     pub fn design_before(&self) -> Option<Design> {
         self.tree.design_before()

@@ -107,9 +107,9 @@ pub use value::{Key, Value};
 pub use write_batch::WriteBatch;
 pub use write_options::WriteOptions;
 
-/// Designs, and the values in which the engine reports their trees and decisions.
+/// Designs, and the types in which the engine reports their trees and decisions.
 ///
-/// This list is the part of `terrane-policy` that follows the versions of this crate. Other items of
+/// Only the items listed here are covered by this crate's semantic versioning. Other items of
 /// `terrane-policy`, such as picking and cost models, may change in any release.
 pub mod policy {
     pub use terrane_policy::admission::{Admission, Pressure, StallCause};

@@ -46,8 +46,8 @@ pub(crate) struct Manifest {
     version: u64,
     epoch: u64,
     store: Box<dyn ManifestStore>,
-    /// Whether an edit failed that may nevertheless be durable. A rewrite must succeed before the
-    /// next edit.
+    /// Whether an edit that failed may nevertheless be durable. If so, a rewrite must succeed before
+    /// the next edit.
     is_doubtful: bool,
     /// The failed sync after which no edit can be promised to be durable.
     poisoned: Option<Error>,

@@ -1,8 +1,8 @@
 //! Accounting of memory by holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
-//! the sum. A block is charged while it exists, also after the cache evicted it, if an iterator or
-//! a value pins it.
+//! the sum. A block is charged while it exists, even after its eviction from the cache if an iterator
+//! or a value still pins it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use terrane_policy::MemtableKind;
 
 use crate::engine::memtable_config;
 
-/// Returns an empty memtable as a tree of this design with a buffer of this size would create.
+/// Returns an empty memtable like those of a tree whose design has this kind and buffer size.
 pub fn new(kind: MemtableKind, buffer_bytes: u64, pool: &Arc<Pool>) -> Arc<Memtable> {
     Memtable::new(memtable_config(kind, buffer_bytes, None), pool)
 }

@@ -41,7 +41,7 @@ options! {
     trade_off "Fewer runs make reads cheaper and writes more expensive.",
     takes_effect "when the database is created; later with `Db::set_design`";
 
-    /// The failures that a write survives once the call returns, unless the write has options.
+    /// The failures that a write survives once the call returns, unless the write chooses others.
     durability: Durability as Durability = Durability::Process,
     accepts "`none`, `process`, `interval(TIME)` or `sync`" where |_| true,
     trade_off "Each step survives more failures and costs more; see [`Durability`].",
@@ -57,7 +57,7 @@ options! {
     /// How tables are read.
     read_mode: ReadMode as ReadMode = ReadMode::Mapped,
     accepts "`mapped`, `cached` or `direct`" where |_| true,
-    trade_off "Mapped reads need neither a copy nor a cache; cached reads keep to the memory budget.",
+    trade_off "Mapped reads need neither a copy nor a cache; cached reads stay within the memory budget.",
     takes_effect "when the database is opened";
 
     /// How flushes and compactions write tables. With `direct` here and in `read_mode`, all I/O on
@@ -90,8 +90,9 @@ options! {
     trade_off "More threads keep up with more writes, but compete more with the application.",
     takes_effect "when the database is opened";
 
-    /// The most threads of one compaction (Dent §2.3.4). Each merges a key range of all inputs, of at
-    /// least the size of a table. All compactions together may use `compaction_threads` times as many.
+    /// The maximum number of threads of one compaction (Dent §2.3.4). Each merges one key range of all
+    /// inputs, at least as large as a table. All compactions together may use `compaction_threads`
+    /// times as many.
     merge_threads: usize as usize = 1,
     accepts "1 to 64" where |count| (1..=64).contains(count),
     trade_off "A large compaction finishes sooner, but uses more processors and memory meanwhile.",
@@ -101,8 +102,8 @@ options! {
     /// §2.4.2, §2.6.2); with 0 each reader searches alone. Helps if several runs must be read from
     /// a disk: with 24 runs in read mode `direct`, 4 threads speed up the start of scans by 2 to 3
     /// times and gets without filters by 1.5 to 2 times. Gets with filters search only one run and
-    /// gain nothing (0.9 to 1.3 times). While reads are fast no work is handed over, because waking
-    /// a thread would take longer than the read. Measured with `cargo bench -p terrane --bench
+    /// gain nothing (0.9 to 1.3 times). While reads are fast, readers search alone, because waking a
+    /// thread would take longer than the read. Measured with `cargo bench -p terrane --bench
     /// parallel_reads` on two processors. `multi_get` does not use these threads.
     read_threads: usize as usize = 0,
     accepts "0 to 64" where |count| *count <= 64,
@@ -115,8 +116,8 @@ options! {
     trade_off "A smaller budget leaves more bandwidth to the application, but limits the sustained write rate.",
     takes_effect "when the database is opened; later with `Db::set_io_budget`";
 
-    /// The bytes of a table between two syncs, so that the sync at its end does not stall all other
-    /// I/O (performance-stability §3.1); with `0B` there is only that sync.
+    /// The bytes written to a table between two syncs, so that the final sync does not stall all other
+    /// I/O (performance-stability §3.1); with `0B` there is only the final sync.
     sync_bytes: u64 as Bytes = Bytes(16 << 20),
     accepts "0 or 64 KiB to 1 TiB" where |bytes| bytes.0 == 0 || (64 << 10..=1 << 40).contains(&bytes.0),
     trade_off "Smaller steps stall other I/O less, but make merges wait more often.",
@@ -192,12 +193,13 @@ impl Options {
         self
     }
 
-    /// Sets a listener for all events: flushes and compactions with their reasons, changes of the
-    /// design, stalls, background errors; see [`Event`](crate::Event).
+    /// Sets a listener for all events: flushes and compactions with their reasons, design changes,
+    /// stalls, background errors; see [`Event`](crate::Event).
     ///
     /// The listener runs in the thread that emits the event, which waits for it. It must not block,
-    /// nor call the database except [`Db::events`](crate::Db::events). Two threads may call it
-    /// concurrently, and not in the order of event numbers. If it panics, it is not called again.
+    /// nor call the database except [`Db::events`](crate::Db::events). Several threads may call it
+    /// concurrently, and events may arrive out of the order of their numbers. If it panics, it is not
+    /// called again.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -40,13 +40,13 @@ impl Snapshot {
     /// Returns the value of a key of a keyspace.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn get_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         keyspace.check_of(&self.handle)?;
         self.handle.engine.get(&keyspace.tree, key.as_ref(), Some(self.held.seq()))
     }
 
-    /// Returns the values of several keys, in their order.
+    /// Returns the values of several keys, in the order of the keys.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.
@@ -58,10 +58,10 @@ impl Snapshot {
         self.handle.engine.multi_get(&self.default, &keys, Some(self.held.seq()))
     }
 
-    /// Returns the values of several keys of a keyspace, in their order.
+    /// Returns the values of several keys of a keyspace, in the order of the keys.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn multi_get_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -83,7 +83,7 @@ impl Snapshot {
     /// Returns whether a key of a keyspace has a value.
     ///
     /// # Errors
-    /// A table could not be read, the database was closed, or the keyspace belongs to another one.
+    /// A table could not be read, the database was closed, or the keyspace belongs to another database.
     pub fn contains_in(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
         self.get_in(keyspace, key).map(|value| value.is_some())
     }

@@ -1,4 +1,4 @@
-//! Counters of a running database, and the report made of them.
+//! Counters of a running database, and the report built from them.
 //!
 //! | module | one line |
 //! |---|---|
@@ -43,8 +43,8 @@ impl StallStats {
             + self.delay_micros
     }
 
-    /// Returns the time that writers were stopped because of too many runs, by any count of runs,
-    /// in microseconds.
+    /// Returns the time that writers were stopped because there were too many runs in level 0, in
+    /// some level, or in total, in microseconds.
     pub fn runs_micros(&self) -> u64 {
         self.level0_runs_micros + self.level_runs_micros + self.total_runs_micros
     }

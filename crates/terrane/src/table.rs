@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Every part except the footer is followed by its compression and its checksum ([`stored`]). A
-//! table is written once from front to back, synced, and never changed or renamed. Its name has its
-//! number and the random number of the opening that wrote it, so that no two tables share a name.
+//! table is written once from front to back, synced, and never changed or renamed. Its name contains
+//! its number and the random number of the opening that wrote it, so that no two tables share a name.
 //!
-//! Entries are ordered by key, and within a key from new to old. All versions of a key are in one
+//! Entries are ordered by key, and the versions of a key newest first. All versions of a key are in one
 //! table of a run. Each module documents its part byte by byte.
 //!
 //! | module | one line |

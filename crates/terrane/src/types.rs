@@ -5,7 +5,7 @@ use std::fmt;
 pub(crate) use terrane_memtable::{EntryKind, MAX_SEQ, SeqNo};
 pub use terrane_memtable::{MAX_KEY_LEN, MAX_VALUE_LEN};
 
-/// A position in the log: bytes from the first record ever written.
+/// A position in the log: the total length in bytes of the records before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lsn(pub(crate) u64);
 

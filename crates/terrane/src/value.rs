@@ -18,7 +18,7 @@ const INLINE_BYTES: usize = 22;
 /// A value read from a database.
 ///
 /// It shares its bytes with the memtable, mapped table or cached block that contains them, and pins
-/// that. To keep a value for long, copy it with [`Value::to_vec`].
+/// their memory. To keep a value for a long time, copy it with [`Value::to_vec`].
 #[derive(Clone)]
 pub struct Value(Repr);
 

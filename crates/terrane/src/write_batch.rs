@@ -12,8 +12,9 @@ use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 /// Operations on any keyspaces that are applied atomically.
 ///
 /// Later operations of a batch take precedence over earlier ones on the same key.
-/// [`Db::write`](crate::Db::write) applies a batch, which can be reused: a batch with keyspace
-/// operations by the opening that its keyspaces belong to, any other batch by every database.
+/// [`Db::write`](crate::Db::write) applies a batch, any number of times. A batch with keyspace
+/// operations can be applied only to the opening that its keyspaces belong to, any other batch to
+/// every database.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -108,7 +109,7 @@ impl WriteBatch {
         range: impl RangeBounds<K>,
     ) -> &mut Self {
         let (start, end) = bounds_of(&range);
-        // A range without keys deletes nothing.
+        // An empty range deletes nothing.
         if end.as_ref().is_none_or(|end| start < *end) {
             let op = Op::DeleteRange { start: &start, end: end.as_deref() };
             self.add(keyspace, op);

@@ -92,8 +92,7 @@ fn make(version: u32) {
     for name in storage.list(Path::new(DIR)).unwrap() {
         let mut bytes = storage.read(&Path::new(DIR).join(&name)).unwrap();
         if name.ends_with(".log") {
-            // A spare segment holds nothing, and of the zeros at the end of a segment a few
-            // suffice.
+            // Spare segments are empty, and a few of the zeros at the end of a segment suffice.
             let Some(used) = bytes.iter().rposition(|&byte| byte != 0) else { continue };
             bytes.truncate((used + 64).next_multiple_of(8));
         }

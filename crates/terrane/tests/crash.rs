@@ -297,7 +297,7 @@ fn databases_survive_repeated_crashes() {
             };
             let image = storage.crash_point().image(crash);
             drop(db);
-            // The next life begins with what this one promised to keep.
+            // The next opening must have every write that this one promised to keep.
             let db = config.options(Arc::new(image.clone())).open(DIR).unwrap();
             let found = read_all(&db);
             let at = states.iter().rposition(|state| *state == found);

@@ -184,7 +184,7 @@ fn closing_waits_for_inline_background_work() {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
-        // Time for the close to fail. A correct one waits, however long.
+        // Gives an incorrect close time to finish. A correct one waits, however long this takes.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
         clock.is_released.store(true, Ordering::SeqCst);

@@ -253,7 +253,7 @@ fn a_failed_sync_refuses_writes_until_the_database_is_opened_again() {
 }
 
 /// Fills a disk, frees space, and fills it again: no acknowledged write is lost, and writes resume
-/// by themselves.
+/// automatically.
 fn full_disk(background: Background, durability: Durability) {
     let storage = MemoryStorage::new(1);
     let mut design = small_design(&mut Rng::new(3));

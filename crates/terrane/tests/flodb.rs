@@ -71,7 +71,7 @@ fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
             let db = &db;
             scope.spawn(move || {
                 let mut rng = Rng::new(seed_from_env(60) + thread);
-                // Before, during and after learning, each thread reads its own last write.
+                // Each thread reads its own last write before, during and after the Membuffer is enabled.
                 for round in 0..20_000_u64 {
                     let key = format!("user{:08}-{thread}", rng.below(4000));
                     db.put(&key, round.to_be_bytes()).unwrap();
@@ -82,8 +82,8 @@ fn the_first_memtable_learns_the_distribution_of_keys_with_a_common_prefix() {
     });
     let stats = db.stats();
     assert_eq!(stats.flushes, 0);
-    // All writes after the memtable has learned. A single partition of the Membuffer would be too
-    // small for most of these keys.
+    // All writes after the memtable has learned the key distribution. A single partition of the
+    // Membuffer would be too small for most of these keys.
     assert!(stats.membuffer.writes > 50_000, "{stats}");
     let keys: Vec<_> = db.iter().unwrap().map(|entry| entry.unwrap().0).collect();
     assert!(keys.is_sorted() && keys.len() > 11_000);

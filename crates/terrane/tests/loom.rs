@@ -109,7 +109,7 @@ fn slots_are_reused_only_after_publication() {
     });
 }
 
-/// One write is abandoned, and a later one learns of it in every interleaving.
+/// One write is abandoned, and a later one fails in every interleaving.
 #[test]
 fn a_broken_queue_wakes_all_waiters() {
     model(|| {

@@ -107,8 +107,8 @@ fn scans_over_runs_of_tombstones_agree_with_the_model() {
     }
 }
 
-/// A walk over all earlier tombstones at each look at the front would be 10^10 steps, and exceed the
-/// limit of the guard.
+/// If each read of the front stepped over all earlier tombstones, there would be 10^10 steps, which
+/// would exceed the limit of the guard.
 #[test]
 fn emptying_a_queue_takes_linear_time() {
     const LENGTH: u64 = 150_000;

@@ -10,8 +10,8 @@
 //!
 //! Invariant: no reader with a visible sequence number at or above that of a range finds a live key
 //! in the range. This holds because of the order of operations on both sides, which are sequentially
-//! consistent. A writer first publishes the last sequence number of the tree, then removes the
-//! ranges that contain its key, then makes the write visible. A scan first adds a range, then
+//! consistent. A writer first stores the last sequence number of the tree, then removes the ranges
+//! that contain its key, then makes the write visible. A scan first adds a range, then
 //! checks whether the tree has been written since the scan's snapshot, and removes the range if so.
 //! At least one of the two sees the other.
 
@@ -81,6 +81,8 @@ impl DeadRanges {
     /// must have been passed to [`DeadRanges::set_last_seq`].
     #[inline]
     pub(crate) fn before_put(&self, key: &[u8]) {
+        // SeqCst: follows the store in `set_last_seq`, and pairs with the store to `count` in `enter`;
+        // see the invariant.
         if self.count.load(Ordering::SeqCst) > 0 {
             self.forget(|range| range.contains(key));
         }
@@ -88,6 +90,7 @@ impl DeadRanges {
 
     /// Returns the range around `key` in which a reader at `seq` finds no live key.
     pub(crate) fn around(&self, key: &[u8], seq: SeqNo) -> Option<DeadRange> {
+        // Relaxed: a stale zero only misses a range; the lock orders reads of the ranges.
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -104,7 +107,8 @@ impl DeadRanges {
         }
         let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), seq };
         let mut ranges = self.lock();
-        // Join the range with one that ends where it starts; the result is valid as of the later.
+        // Join the range with one that reaches its start. The result is valid as of the larger of the
+        // two sequence numbers.
         let before = ranges.iter().find(|before| {
             before.start <= range.start && before.end.as_ref().is_none_or(|end| *end >= range.start)
         });

@@ -81,7 +81,7 @@ pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
     deleted: DeletedRanges,
-    /// The current key and value in the backward direction; forward, `merge` is on them.
+    /// The current key and value in the backward direction; in the forward direction, those of `merge`.
     backward_key: Vec<u8>,
     backward_value: Option<Value>,
     is_forward: bool,

@@ -48,7 +48,7 @@ impl Db {
     }
 
     /// Returns operation counts across openings, decayed with a half-life of one day of open time.
-    /// Flushes and closing the database store them; without writes, only [`Db::close`] does.
+    /// Every flush stores them, and so does [`Db::close`].
     pub fn remembered_operations(&self) -> OperationCounts {
         self.engine().operation_history()
     }
@@ -75,7 +75,7 @@ impl Db {
         self.engine().sync_log()
     }
 
-    /// Compacts a range down to the last level that has any of it. See [`Keyspace::compact_range`].
+    /// Compacts a range of the default keyspace. See [`Keyspace::compact_range`].
     ///
     /// # Errors
     /// The disk is full, the operating system refused an operation, a table in the range cannot be

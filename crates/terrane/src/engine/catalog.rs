@@ -114,12 +114,12 @@ impl Catalog {
         self.trees().values().for_each(|tree| tree.retired().keep());
     }
 
-    /// Drops the replaced states, and keeps no more of them: the thread has ended.
+    /// Drops the replaced states and keeps no further ones, because the thread has ended.
     pub(crate) fn keep_no_retired(&self) {
         self.trees().values().for_each(|tree| tree.retired().keep_no_more());
     }
 
-    /// Drops replaced states that are no longer used. Returns whether others are still in use.
+    /// Drops the replaced states that are no longer used. Returns whether any is still in use.
     pub(crate) fn drop_retired(&self) -> bool {
         let trees = self.trees();
         trees.values().filter(|tree| tree.retired().drop_unused()).count() > 0
@@ -138,8 +138,8 @@ impl Catalog {
         self.context.tables.counts_accesses.store(counts, Ordering::Relaxed);
     }
 
-    /// Gives the cache the memory that memtables and jobs leave of the budget. Returns the size of the
-    /// memtables.
+    /// Gives the cache the memory of the budget that memtables and jobs do not use. Returns the size of
+    /// the memtables.
     pub(crate) fn resize_cache(&self) -> usize {
         let Context { ledger, tables, pool, settings, .. } = &*self.context;
         let trees = self.trees();
@@ -155,8 +155,8 @@ impl Catalog {
         let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
         let space = budget.saturating_sub(others).max(budget / 16);
         let capacity = tables.cache.capacity();
-        // Shrinking is urgent, because the memory is used elsewhere; growing waits until it is worth
-        // the cost.
+        // The cache shrinks at once, because the memory is used elsewhere; it grows only by amounts
+        // that are worth the cost.
         if space < capacity || space - capacity > budget / 64 {
             tables.cache.set_capacity(space);
         }

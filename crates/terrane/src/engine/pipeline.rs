@@ -42,7 +42,7 @@ pub(crate) struct Pipeline {
     space: Condvar,
     commits: CommitQueue,
     snapshots: Snapshots,
-    /// A covered table can be dropped once a snapshot is released.
+    /// Set while a covered table waits for the release of a snapshot to be dropped.
     awaits_release: AtomicBool,
     log_sync: Arc<LogSync>,
     tasks: LogTasks,
@@ -60,8 +60,7 @@ pub(crate) struct PipelineState {
 }
 
 impl PipelineState {
-    /// Counts the bytes of a write. Returns true, and starts over, if `limit` bytes were written since
-    /// it last did.
+    /// Counts the bytes of a write. Returns true, and resets the count, once it has reached `limit`.
     #[inline]
     pub(crate) fn count_bytes(&mut self, bytes: usize, limit: usize) -> bool {
         self.unmeasured_bytes += bytes;
@@ -151,12 +150,13 @@ impl Pipeline {
         self.commits.visible()
     }
 
-    /// Makes everything up to `seq` visible. Only while there are no writers, as in recovery.
+    /// Makes everything up to `seq` visible. Must be called only while there are no writers, as in
+    /// recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         self.commits.set_visible(seq);
     }
 
-    /// Waits until `seq` is visible; false if a write before it panicked, so that it never will be.
+    /// Waits until `seq` is visible; false if it never will be, because an earlier write panicked.
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
         self.commits.wait_visible(seq)
@@ -192,12 +192,13 @@ impl Pipeline {
 
     /// Returns the snapshots. The next release of one wakes the workers.
     pub(crate) fn snapshots_awaiting_release(&self) -> Vec<SeqNo> {
-        // Set before the snapshots are listed: a release that the list misses finds the flag.
+        // Set before the snapshots are listed: a release that the list misses takes the lock of the
+        // list later, and therefore finds the flag.
         self.awaits_release.store(true, Ordering::Release);
         self.snapshots.list()
     }
 
-    /// Releases a snapshot, and wakes the workers if a table waits for that to be dropped.
+    /// Releases a snapshot. Wakes the workers if a covered table waits for a release.
     pub(crate) fn release_snapshot(&self, seq: SeqNo) {
         self.snapshots.release(seq);
         // Acquire and release pair with the store in `snapshots_awaiting_release`.
@@ -218,7 +219,7 @@ impl Pipeline {
 
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
-        // Taken so that no writer is between its check and its wait.
+        // The lock is taken so that no writer is between its check and its wait.
         drop(self.lock());
         self.space.notify_all();
     }
@@ -231,8 +232,8 @@ impl Pipeline {
         self.space.notify_all();
     }
 
-    /// Runs `action` while there are no writers and every write is visible. If a write panicked, some
-    /// never become visible; the database is failed then and not read.
+    /// Runs `action` while there are no writers and every write is visible. After a write panicked,
+    /// the writes behind it never become visible, and the database accepts no more writes.
     pub(crate) fn while_writers_wait<T>(&self, action: impl FnOnce() -> T) -> T {
         let state = self.lock();
         // Writers that have released the lock do not need it again.

@@ -27,7 +27,7 @@ pub(crate) use scan::ReadView;
 pub(crate) struct Reader {
     context: Arc<Context>,
     pipeline: Arc<Pipeline>,
-    /// Threads that help readers, if the options ask for any.
+    /// Threads that help readers; `None` if `read_threads` is 0.
     pool: Option<Arc<ReadPool>>,
 }
 

@@ -125,12 +125,12 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
     })
 }
 
-/// A write panicked after it had entered the commit queue, and all later ones waited for it endlessly.
+/// A write panicked after it had entered the commit queue, and all later writes waited for it forever.
 #[test]
 fn writes_behind_one_that_panicked_are_refused() {
     let db = open();
     db.put("before", "1").unwrap();
-    // A panic drops it like this.
+    // A panic drops the pending write in the same way.
     let outcome = put_behind(&db, |_, first| drop(first));
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(db.put("later", "1").unwrap_err().kind(), ErrorKind::Internal);
@@ -153,8 +153,8 @@ fn a_write_that_a_failed_sync_may_have_lost_is_not_acknowledged() {
     assert_eq!(db.durability(), Durability::Process);
 }
 
-/// Flushes failed because a compaction had met a full disk although there was space for them, or
-/// because of a full disk that was over by then.
+/// A flush failed although it had enough space, because a compaction had found the disk full, or
+/// because the disk had been full earlier.
 #[test]
 fn flushes_do_not_fail_by_the_failures_of_others_or_past_ones() {
     let db = open();
@@ -184,8 +184,8 @@ fn no_thread_begins_once_the_database_is_closed() {
     assert_eq!((Arc::strong_count(&engine), Arc::strong_count(&engine.parts.jobs)), (1, 2));
 }
 
-/// Every flush recorded the log position of each idle keyspace anew: with ten thousand of them, half a
-/// megabyte.
+/// Every flush recorded the log position of each idle keyspace again: half a megabyte for ten thousand
+/// keyspaces.
 #[test]
 fn a_flush_among_many_idle_keyspaces_records_little_and_they_keep_no_log() {
     let storage = Arc::new(MemoryStorage::new(1));

@@ -42,7 +42,7 @@ pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use usage::ScanCount;
 
-/// How far writers may catch up after they were slower than the maximum rate, in nanoseconds of that
+/// The unused part of the maximum rate that writers may make up for later, as nanoseconds at that
 /// rate.
 const CATCH_UP_NANOS: u64 = 1_000_000;
 
@@ -63,11 +63,11 @@ pub(crate) struct Tree {
     retired: RetiredStates,
     jobs: Mutex<TreeJobs>,
     is_dropped: AtomicBool,
-    /// The time up to which the maximum rate spreads the writes so far, in nanoseconds since
+    /// The time at which the writes so far would be done at the maximum rate, in nanoseconds since
     /// `opened_at`.
     paced_until_nanos: AtomicU64,
     opened_at: Instant,
-    /// The stall that was reported and not yet resolved.
+    /// The reported stall that has not ended yet.
     reported_stall: Mutex<Option<WriteStall>>,
     /// The choice of memtable, for a design that leaves it open.
     choice: MemtableChoice,
@@ -126,7 +126,7 @@ impl Tree {
         self.choice.next_memtable(&design, &active, pool, || self.take_operations(&active))
     }
 
-    /// Returns the operations of the tree since it has this memtable, and resets their counts.
+    /// Returns the counts of operations since `active` became the active memtable, and resets them.
     fn take_operations(&self, active: &Memtable) -> MemtableOperations {
         let state = self.state();
         let levels = &state.version.shape().levels;
@@ -143,7 +143,8 @@ impl Tree {
         &self.usage
     }
 
-    /// Returns the last choice of memtable if it is new and was not returned by this before.
+    /// Returns the last choice of memtable if it differs from the one before and has not been returned
+    /// yet.
     pub(crate) fn take_new_choice(&self) -> Option<MemtableSelection> {
         self.choice.take_news()
     }
@@ -203,7 +204,7 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Replaces the state by the result of `change`, and decides admission anew.
+    /// Replaces the state by the result of `change`, and updates admission.
     pub(crate) fn replace(&self, change: impl FnOnce(NextState) -> NextState) {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.state.load();
@@ -247,7 +248,7 @@ impl Tree {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the jobs, after it has determined the covered tables of the current version.
+    /// Determines the covered tables of the current version, and locks the jobs.
     pub(crate) fn jobs_with_covered(&self) -> MutexGuard<'_, TreeJobs> {
         loop {
             let version = Arc::clone(&self.state().version);
@@ -271,7 +272,7 @@ impl Tree {
         }
     }
 
-    /// Records that a write of this tree has sequence numbers up to `seq`. Under the writer lock.
+    /// Records that a write of this tree has sequence numbers up to `seq`. Called with the writer lock.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
         self.dead.set_last_seq(seq);
@@ -321,7 +322,7 @@ impl Tree {
     }
 }
 
-/// Whether a stall is one of this effect and cause.
+/// Whether a stall has this effect and cause.
 pub(crate) fn is_stall(
     stall: &Option<WriteStall>,
     effect: StallEffect,

@@ -60,7 +60,7 @@ struct LoggedWrite<'a> {
     requests: LogRequests,
 }
 
-/// Work on the log that a write found to be due, to be done by background threads.
+/// Work on the log that a write found due and leaves to background threads.
 #[derive(Default)]
 struct LogRequests {
     ahead: Option<SegmentRequests>,
@@ -110,7 +110,7 @@ impl Writer {
 
     fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         if self.queue.is_led_by_this_thread() {
-            // An event listener that writes during the write that it is notified of.
+            // An event listener writes, called during a write of this thread.
             return self.write_concurrently(write, durability);
         }
         let batch = write.into_batch();
@@ -144,7 +144,8 @@ impl Writer {
         if synced.is_ok() {
             self.insert(&target, first);
         }
-        // 5. Become visible; after a failed sync too, because later writes wait for this one.
+        // 5. Become visible. A write whose sync failed was not inserted, but must be passed as well,
+        // because later writes wait for its sequence numbers.
         pending.finish()?;
         self.finish(operations, user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
@@ -192,7 +193,7 @@ impl Writer {
     fn sync(&self, end: Option<Lsn>, durability: Durability) -> Result<()> {
         match (durability, end) {
             (Durability::Sync, Some(end)) => self.pipeline.sync_to(end),
-            // Without a log thread there is no one to do it later.
+            // Without a log thread, the sync cannot be deferred.
             (Durability::Interval(_), Some(end)) if self.context.is_inline() => {
                 self.pipeline.sync_to(end)
             }

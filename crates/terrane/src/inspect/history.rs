@@ -26,7 +26,7 @@ pub struct JobReport {
     pub tables_rewritten: u64,
     /// Tables that were moved without being rewritten.
     pub tables_moved: u64,
-    /// The forecast: bytes to read, and an upper bound of the bytes to write.
+    /// The prediction: bytes to read plus the most bytes to write.
     pub predicted_bytes: u64,
     /// Bytes of the tables read.
     pub read_bytes: u64,

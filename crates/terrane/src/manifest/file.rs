@@ -13,8 +13,8 @@
 //! 2. If neither the frame nor its copy is valid and no valid frame follows, a crash interrupted the
 //!    append before the edit was acknowledged, and the manifest ends there. If a valid frame
 //!    follows, the manifest is damaged.
-//! 3. A new file and its name are synced before a renamed `CURRENT` points to it, so `CURRENT`
-//!    always names a complete file.
+//! 3. A new file and its name are synced before `CURRENT` is replaced atomically by a pointer to it,
+//!    so `CURRENT` always names a complete file.
 //! 4. After a failed append nothing is appended to the file, because its tail is unknown. The next
 //!    write is a rewrite into a new file.
 
@@ -82,8 +82,8 @@ pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> 
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let pointer = dir.join(CURRENT);
     if !names.iter().any(|name| name == CURRENT) {
-        // Without `CURRENT` there is no database, unless the file was lost: it exists before the
-        // first table, the first log file and the second manifest.
+        // Without `CURRENT` there is no database, unless the file was lost. A table, a log file or a
+        // second manifest shows that `CURRENT` was lost, because it is created before them.
         let data = names.iter().find(|name| {
             manifest_file_number(name).is_some_and(|number| number > 1)
                 || segment_file_number(name).is_some()
@@ -169,8 +169,8 @@ fn frame_or_copy<'a>(
         }
         return Some((payload, copy_end.min(bytes.len())));
     }
-    // The length field itself may be damaged, so the copy is searched for at every offset. It is the
-    // copy of this frame only if it is as far from the frame as it is long.
+    // The length field itself may be damaged, so the copy is searched for at every offset. A frame
+    // found there is the copy only if its distance from this frame equals its length.
     let (copy, (payload, end)) = (offset + 1..bytes.len())
         .find_map(|at| frame(bytes, number, at).map(|found| (at, found)))?;
     (end - copy == copy - offset).then(|| {

@@ -11,7 +11,7 @@ use super::job::JobHistory;
 use crate::stats::OperationCounts;
 use crate::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
-/// The state after some edits. A clone shares all keyspaces until it changes them.
+/// The state after some edits. Clones share a keyspace until one of them changes it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ManifestState {
     pub(crate) database: u64,
@@ -49,7 +49,7 @@ impl ManifestState {
     /// The reason why a change does not fit. The state may be half changed and must be discarded; a
     /// caller that continues after an error applies changes to a clone.
     pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
-        // Removed and added tables of a tree apply together, so that a table can change its level.
+        // Removals and additions of a tree apply together, so that a table can change its level.
         let mut shapes: BTreeMap<KeyspaceId, ShapeEdit> = BTreeMap::new();
         for change in changes {
             self.apply_one(change, &mut shapes)?;

@@ -1,8 +1,8 @@
 //! The interface to durable storage of manifest edits.
 //!
 //! [`ManifestStore`] needs only put-if-absent, which object stores provide as well: an edit is
-//! stored *unless its version exists*. Of two writers that both believe to own a database only one
-//! succeeds.
+//! stored *unless its version exists*. If two writers both believe that they own a database, only
+//! one succeeds.
 
 use std::fmt;
 
@@ -29,8 +29,8 @@ pub(crate) trait ManifestStore: Send + fmt::Debug {
     /// Stores an edit unless its version exists.
     ///
     /// # Errors
-    /// The edit may or may not be durable. Before anything that it mentions is undone,
-    /// [`ManifestStore::rewrite`] must succeed.
+    /// The edit may or may not be durable. [`ManifestStore::rewrite`] must succeed before the caller
+    /// removes a file that the edit mentions.
     fn keep(&mut self, edit: &Versioned) -> Result<PutResult>;
 
     /// Replaces everything up to and including `snapshot.version` by the snapshot.

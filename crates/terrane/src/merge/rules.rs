@@ -2,8 +2,9 @@
 //!
 //! Snapshots divide sequence numbers into stripes. Stripe 0 extends up to and including the oldest
 //! snapshot, stripe 1 from there to the next snapshot, and so on; the last stripe belongs to readers
-//! without a snapshot. A reader that sees any version of a stripe sees the newest version of a
-//! key in it, or a newer one of a later stripe. Therefore:
+//! without a snapshot. A reader that can see one version of a stripe can see all of them, because no
+//! snapshot lies between them, so it needs only the newest version of each key in the stripe.
+//! Therefore:
 //!
 //! 1. Of the versions of a key in one stripe, only the newest is kept.
 //! 2. A version is dropped if a newer range tombstone of the same stripe covers it.

@@ -48,13 +48,13 @@ pub(crate) trait MetricGroup {
     /// Adds the metrics of this struct.
     fn append_metrics(&self, metrics: &mut Vec<Metric>);
 
-    /// The same with the growth of each counter since `earlier`, and gauges as they are.
+    /// A copy with the growth of each counter since `earlier`, and unchanged gauges.
     fn metrics_since(&self, earlier: &Self) -> Self;
 }
 
 /// The type of a field that holds a metric.
 pub(super) trait MetricValue: Copy {
-    /// The value as [`Metric`] has it.
+    /// The value for [`Metric::value`].
     fn value(self) -> Option<u64>;
 
     /// The growth since `earlier`.

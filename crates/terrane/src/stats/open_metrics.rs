@@ -1,4 +1,4 @@
-//! A report in the OpenMetrics text format, which Prometheus and its relatives scrape.
+//! A report in the OpenMetrics text format, which Prometheus and compatible tools scrape.
 //!
 //! Names follow that format: a prefix, base units (bytes, seconds) as suffix, and `_total` for
 //! counters. <https://prometheus.io/docs/specs/om/open_metrics_spec/>

@@ -11,7 +11,7 @@ use terrane_policy::{Pressure, StallCause};
 
 use super::*;
 
-/// A report in which every counter has a value of its own, and every part has something.
+/// A report in which every counter has a distinct value, and no part is empty.
 fn report() -> Stats {
     let counters = Counters::default();
     for (number, counter) in Counter::ALL.into_iter().enumerate() {

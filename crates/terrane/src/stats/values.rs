@@ -46,7 +46,7 @@ impl LevelStats {
     }
 }
 
-/// A stall that the writers of a keyspace are in now.
+/// A current stall of the writers of a keyspace.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CurrentStall {

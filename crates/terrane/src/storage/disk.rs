@@ -223,13 +223,14 @@ impl DiskDirect {
     /// Runs an operation, and repeats it as buffered I/O if the device refuses the alignment. All
     /// later operations on the file are then buffered.
     fn attempt<T>(&self, mut go: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
-        // Read before the attempt: another thread may be refused and clear the flag meanwhile.
+        // Read before the attempt, because another thread may clear the flag during it.
         let was_direct = self.is_direct();
         match go(&self.file) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput && was_direct => {
                 let flags = rustix::fs::fcntl_getfl(&self.file)?;
                 rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::DIRECT)?;
-                // Relaxed: the flag is only reported; no other memory access depends on it.
+                // Relaxed: no other memory access depends on the flag. A thread that misses this store
+                // at most repeats a failed operation once.
                 self.is_direct.store(false, Ordering::Relaxed);
                 go(&self.file)
             }
@@ -257,6 +258,7 @@ impl DirectFile for DiskDirect {
     }
 
     fn is_direct(&self) -> bool {
+        // Relaxed: see the store in `attempt`.
         self.is_direct.load(Ordering::Relaxed)
     }
 }

@@ -53,8 +53,8 @@ impl DiskSegment {
 
 fn take_room(file: &mut File, len: u64) -> io::Result<()> {
     if reserve(file, len).is_err() {
-        // A file system without `fallocate` gets zeros written. If the disk is full, writing them
-        // gives the error to report.
+        // Zeros allocate the space on a file system without `fallocate`. If `fallocate` failed
+        // because the disk is full, writing zeros fails as well, and its error is returned.
         write_zeros(file, len)?;
     }
     // The length must be durable before any record in the file is acknowledged as durable.

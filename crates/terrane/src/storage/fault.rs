@@ -1,7 +1,7 @@
 //! A storage that injects faults.
 //!
-//! A [`Fault`] fails the nth operation that it matches, once or from then on. A test that raises n
-//! until the fault no longer fires has failed every operation of its script.
+//! A [`Fault`] fails the nth operation that it matches, once or from then on. A test that increases n
+//! until the fault no longer fires has injected a fault into every operation of its script.
 
 use std::fmt;
 use std::io;

@@ -66,7 +66,7 @@ impl MemoryStorage {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets the capacity: writes fail that would make all files together larger. `None` removes it.
+    /// Sets the capacity: writes fail if they would make all files together larger. `None` removes it.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock_state().capacity_bytes = bytes;
     }
@@ -91,7 +91,7 @@ impl MemoryStorage {
         self.lock_state().recording.take().unwrap_or_default()
     }
 
-    /// Sets the mark of crash points recorded from now on, by which a test knows the progress of its
+    /// Sets the mark of crash points recorded from now on. Tests use it to record the progress of their
     /// script.
     pub fn mark(&self, mark: u64) {
         self.lock_state().mark = mark;
@@ -149,7 +149,7 @@ impl State {
         live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
     }
 
-    /// Fails if `bytes` more exceed the capacity.
+    /// Fails if `bytes` more would exceed the capacity.
     fn take_room(&self, bytes: u64) -> io::Result<()> {
         match self.capacity_bytes {
             Some(capacity) if self.used_bytes() + bytes > capacity => {

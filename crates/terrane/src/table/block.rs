@@ -284,7 +284,7 @@ fn head_at(heads: &[u8], index: usize) -> u32 {
     u32::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// The number of heads below `target`, in rising heads.
+/// The number of heads below `target`; `heads` are ascending.
 ///
 /// Narrows large blocks by halving, then counts the rest without branches.
 #[inline]

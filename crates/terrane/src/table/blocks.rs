@@ -1,7 +1,7 @@
 //! The read path of an open table: blocks from a mapping or through the block cache.
 //!
-//! A block of a mapping is verified when it is first used. A bit per block remembers that it is
-//! verified and not compressed, so that later reads take it as it is.
+//! A block of a mapping is verified when it is first used. A bit per block records that it is
+//! verified and not compressed, so that later reads use it directly.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Table {
         self.with_index(|opened, index| self.file.data_block(opened, index, number))
     }
 
-    /// A data block read from the file, past the cache, verified and decompressed.
+    /// A data block read from the file, bypassing the cache, verified and decompressed.
     pub(super) fn raw_block(&self, number: usize) -> Result<Vec<u8>> {
         self.with_index(|opened, index| {
             let place = index.block(number);
@@ -75,7 +75,7 @@ impl Table {
         &self.file.environment.ledger
     }
 
-    /// Whether the cache has the block at `offset`, without counting as a use of it.
+    /// Whether the block at `offset` is cached. Does not count as a use of the block.
     pub(super) fn is_cached(&self, offset: u64) -> bool {
         self.file.environment.cache.contains(&BlockKey { table: self.id().number, offset })
     }

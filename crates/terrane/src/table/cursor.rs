@@ -28,8 +28,8 @@ impl TableCursor {
         Self { table, block: 0, entries: BlockCursor::default(), prefetched: None, ahead: None }
     }
 
-    /// A cursor that reads the table once from front to back, about `chunk_bytes` at a time and
-    /// past the cache. It reports to `heat` which blocks the cache has.
+    /// A cursor that reads the table once from front to back, about `chunk_bytes` at a time, and
+    /// bypasses the cache. It reports to `heat` which blocks are in the cache.
     pub(crate) fn read_ahead(
         table: Arc<Table>,
         chunk_bytes: usize,
@@ -86,7 +86,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Prefetches memory for a seek to `key`, and remembers its block.
+    /// Prefetches memory for a seek to `key`, and records its block.
     pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         // Cleared first: after an error the block of an earlier key must not remain.
         self.prefetched = None;

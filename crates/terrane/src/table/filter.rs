@@ -94,7 +94,7 @@ impl<'a> Filter<'a> {
         prefetch_lines(self.lines.get(line * LINE_BYTES..).unwrap_or_default(), 1);
     }
 
-    /// Whether the set may have the key of this hash. There are no false negatives.
+    /// Whether the set may contain the key of this hash. There are no false negatives.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let line = line_of(hash, self.lines.len() / LINE_BYTES) * LINE_BYTES;

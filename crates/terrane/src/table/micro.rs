@@ -11,7 +11,7 @@ pub(crate) struct MicroBlock {
 }
 
 impl MicroBlock {
-    /// `keys` must be rising.
+    /// `keys` must be ascending.
     pub(crate) fn new(keys: &[[u8; 16]], value: &[u8]) -> Self {
         let mut builder = BlockBuilder::default();
         for key in keys {

@@ -1,11 +1,10 @@
 //! Reads a table from front to back for a job that reads all of it once.
 //!
-//! It reads many blocks at a time and past the block cache: the inputs of a compaction are about to
-//! be replaced, and must not evict blocks that readers use. For a mapped table it asks the
-//! operating system for pages ahead, and does not cache decompressed blocks either. It verifies the
-//! checksum of every block, even if a reader has verified it before, because new tables get new
-//! checksums, which must not hide damage.
-//! compaction writes has checksums of its own, which must not hide damage.
+//! It reads many blocks at a time and bypasses the block cache: the inputs of a compaction are about
+//! to be replaced, and must not evict blocks that readers use. For a mapped table it requests pages
+//! ahead from the operating system, and does not cache decompressed blocks either. It verifies the
+//! checksum of every block, even if a reader has verified it before, because the new table gets new
+//! checksums, which would otherwise hide damage.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ pub(super) struct ReadAhead {
     window_start: u64,
     /// The end of the part of a mapped table that was requested.
     requested_to: u64,
-    /// Counts the blocks that the cache has.
+    /// Counts the blocks that are in the cache.
     heat: Option<Arc<Heat>>,
 }
 
@@ -99,7 +98,7 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// Requests the chunk after the one of `offset` from the operating system.
+    /// Requests the chunk after the one that contains `offset` from the operating system.
     fn ask(&mut self, map: &crate::storage::Mapping, offset: u64) {
         let chunk = self.chunk_bytes as u64;
         if offset + chunk / 2 < self.requested_to {

@@ -38,7 +38,7 @@ pub(crate) struct TableEnvironment {
     pub(crate) cache: BlockCache,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
-    /// Gives the time of lookups.
+    /// The clock for the times of lookups.
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether tables count lookups, which only some designs need.
     pub(crate) counts_accesses: AtomicBool,
@@ -126,7 +126,8 @@ impl Table {
 
     /// Marks the file for removal when the last user drops the table.
     pub(crate) fn make_obsolete(&self) {
-        // Ordered before the read in `drop` by the reference count of the `Arc` as well.
+        // `drop` reads the flag without a load. The reference count of the `Arc` orders this store
+        // before it, because the caller holds a reference.
         self.is_obsolete.store(true, Ordering::Release);
     }
 
@@ -138,8 +139,8 @@ impl Table {
         }
     }
 
-    /// Counts a lookup if some design needs that. Otherwise readers of many threads would contend
-    /// for a cache line without need.
+    /// Counts a lookup if some design needs that; if none does, threads need not contend for the
+    /// cache line of the count.
     #[inline]
     pub(super) fn record_read(&self) {
         // Relaxed: a count read late affects the choice of a compaction, never a result.
@@ -185,7 +186,7 @@ impl Table {
         Ok((u64::from(footer.filter.len), u64::from(footer.index.len)))
     }
 
-    /// Reads the table past the cache and checks it: all checksums, the order and number of
+    /// Reads the table without the cache and checks it: all checksums, the order and number of
     /// entries, and that they are within the range in the manifest.
     pub(crate) fn verify(&self) -> Result<()> {
         super::verify::verify(self)

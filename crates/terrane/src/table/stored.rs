@@ -107,8 +107,8 @@ pub(crate) fn verify<'a>(
     }
 }
 
-/// Undoes [`compress`]. Checks the claimed length before allocating: LZ4 compresses at most 255 to
-/// 1.
+/// Undoes [`compress`]. Checks the claimed length before allocating, because LZ4 compresses by a
+/// factor of at most 255.
 pub(crate) fn decompress(
     packed: &[u8],
     path: &Path,

@@ -2,10 +2,10 @@
 //!
 //! A compaction replaces tables and thereby invalidates cached blocks, so the first reads of the
 //! new tables would go to storage. The job has the new blocks in memory and can insert them
-//! (compaction paper, take-aways V and VII). It does so only where the old blocks were cached: the
-//! index and filter if those of at least half of its input tables were, a data block if at least
-//! half of the input blocks read since the previous data block were. A flush has no inputs, and new
-//! data is read soon, so it always inserts its blocks.
+//! (compaction paper, take-aways V and VII). It does so only where the old blocks were cached: it
+//! inserts the index and filter if at least half of its input tables had theirs cached, and a data
+//! block if at least half of the input blocks read since the previous data block were cached. A flush
+//! has no inputs, and new data is read soon, so it always inserts its blocks.
 //!
 //! The cache evicts less used blocks to make room. Mapped tables are not read through the cache, so
 //! nothing is inserted for them.
@@ -50,10 +50,10 @@ enum Data {
 /// The share of the data blocks read by a compaction that are cached.
 #[derive(Debug, Default)]
 pub(crate) struct Heat {
-    /// Blocks read since the last decision, and the cached ones among them.
+    /// The number of blocks read since the last decision.
     read: AtomicU32,
     cached: AtomicU32,
-    /// The last decision, for blocks made of the same input blocks.
+    /// The last decision, which also applies to further output blocks from the same input blocks.
     was_hot: AtomicU32,
 }
 
@@ -78,7 +78,7 @@ impl Heat {
 }
 
 impl Warmer {
-    /// For a flush.
+    /// Returns a warmer for the tables of a flush.
     pub(crate) fn of_flush(
         environment: &Arc<TableEnvironment>,
         warming: CacheWarming,
@@ -88,7 +88,7 @@ impl Warmer {
         (warming != CacheWarming::None && environment.is_cached()).then_some(warmer)
     }
 
-    /// For a compaction that reads `tables`.
+    /// Returns a warmer for the tables of a compaction that reads `tables`.
     ///
     /// # Errors
     /// A table cannot be opened.

@@ -111,7 +111,7 @@ impl TableWriter {
         self.block.last_key().unwrap_or(&self.last_key)
     }
 
-    /// Adds an entry after all others: by key, and within a key from new to old.
+    /// Adds an entry after all others: keys ascend, and the versions of a key come newest first.
     pub(crate) fn add(
         &mut self,
         key: &[u8],

@@ -35,7 +35,7 @@ pub(crate) struct WantedClean {
 }
 
 impl WantedClean {
-    /// Syncs the file and returns its path, to be given back to the log writer.
+    /// Syncs the file and returns its path, which the caller returns to the log writer.
     ///
     /// # Errors
     /// The file cannot be reused.
@@ -48,7 +48,7 @@ impl WantedClean {
 /// The segments freed by a release.
 #[derive(Debug, Default)]
 pub(crate) struct FreedSegments {
-    /// To be synced and given back with [`super::LogWriter::give_cleaned`].
+    /// To be synced and returned with [`super::LogWriter::give_cleaned`].
     pub(crate) reused: Vec<WantedClean>,
     /// To be removed.
     pub(crate) removed: Vec<PathBuf>,

@@ -28,7 +28,7 @@ use crate::types::{Lsn, SeqNo};
 /// The newest version of the log format, and the only one so far.
 const LOG_VERSION: u32 = 1;
 
-/// Where records begin.
+/// The length of the header; records begin after it.
 pub(super) const HEADER_BYTES: u64 = 512;
 
 /// The length of a record without its payload.
@@ -44,15 +44,15 @@ const HEADER_SUMMED_BYTES: usize = 8 + 4 + 4 + 8 * 6 + 16 + 8;
 /// The first bytes of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
-    /// Which database the log belongs to.
+    /// The database that the log belongs to.
     pub(crate) database: u64,
-    /// The number of the segment; rises by one with each segment of a database.
+    /// The number of the segment. Numbers rise from segment to segment and are never reused.
     pub(crate) segment: u64,
     /// A random number, unpredictable to users.
     pub(crate) nonce: u64,
     /// The position of the first record in the log.
     pub(crate) base: Lsn,
-    /// The number of the segment before; 0 for none.
+    /// The number of the previous segment; 0 for none.
     pub(crate) previous: u64,
     /// The end of the previous segment: `base`, or less if a crash lost its tail.
     pub(crate) previous_end: Lsn,

@@ -15,7 +15,7 @@ use crate::types::Lsn;
 pub(super) enum Ending {
     /// It has no room for the next record.
     Full,
-    /// Its oldest record reached the age at which its file must go.
+    /// Its oldest record reached the age at which its file must be removed.
     Aged,
 }
 
@@ -38,7 +38,7 @@ impl LogWriter {
         let CurrentSegment { len, offset, .. } = self.current;
         let len = match ending {
             Ending::Full => len.saturating_mul(GROWTH),
-            // Few records arrived in the time, so the next segment may be shorter.
+            // Few records arrived before the segment aged, so the next one may be shorter.
             Ending::Aged if offset < len / GROWTH => len / GROWTH,
             Ending::Aged => len,
         };
@@ -95,7 +95,8 @@ impl LogWriter {
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
-        // Before any fallible step: a segment that is not in `full` would never be freed.
+        // Pushed before any further step can fail, because a segment missing from `full` would never
+        // be freed.
         let CurrentSegment { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
         self.note_manifest(self.manifest_version)

@@ -104,7 +104,7 @@ impl Recovery {
         headers.map(|header| (header.base, header.created_micros)).collect()
     }
 
-    /// Passes each batch from `from` on to `replay`, in order, with its position and the sequence
+    /// Calls `replay` for each batch at or after `from`, in order, with its position and the sequence
     /// number of its first operation.
     ///
     /// `required` is the number of a segment that the log must reach; 0 for none.
@@ -132,8 +132,8 @@ impl Recovery {
             let segment = &mut self.segments[index];
             let mut last_kind = None;
             // Records before `from` are in tables and need not be read. If no record begins at
-            // `from`, which a power failure can cause, the segment is read from its start. LaterRecords
-            // the end that the next header states are only records that an earlier recovery dropped.
+            // `from`, which a power failure can cause, the segment is read from its start. Records
+            // beyond the end that the next header states were dropped by an earlier recovery.
             if next.is_none_or(|next| from < next.previous_end) {
                 segment.skip_to(from)?;
             }
@@ -192,7 +192,7 @@ impl Recovery {
                 oldest.header().base
             ));
         }
-        // Segments before the required one may have been freed, the required one may not.
+        // Segments before the required one may have been freed, but not the required one.
         if self.newest_segment < required {
             return missing(format!("segment {required} is missing"));
         }

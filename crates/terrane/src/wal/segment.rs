@@ -66,7 +66,7 @@ pub(super) struct ChainLink {
     pub(super) base: Lsn,
 }
 
-/// Creates a file and makes its name durable, without which no record in it would be.
+/// Creates a file and makes its name durable, because no record is durable in a file without a name.
 pub(super) fn create_file(
     environment: &LogEnvironment,
     number: u64,

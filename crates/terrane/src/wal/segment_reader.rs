@@ -177,8 +177,8 @@ impl SegmentReader {
         Ok(beyond)
     }
 
-    /// Visits every valid record, also after damage. Adds the number of damaged stretches between
-    /// records to `skipped`.
+    /// Visits every valid record, including those after damage. Adds the number of damaged stretches
+    /// between records to `skipped`.
     pub(crate) fn salvage(
         &mut self,
         skipped: &mut u64,

@@ -1,8 +1,8 @@
 //! Group commit: one sync makes the records of many writers durable.
 //!
 //! A writer that needs durability waits until the log is durable up to its position. The first
-//! waiter syncs for all records written so far. Writers that arrive during that sync wait for the
-//! next one, which one of them does. So writers share syncs, and each waits for at most two.
+//! waiter syncs all records written so far. Writers that arrive during that sync wait for the next
+//! one, which one of them performs. So writers share syncs, and each waits for at most two.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ use crate::types::Lsn;
 pub(crate) struct LogSync {
     state: Mutex<State>,
     done: Condvar,
-    /// All records before this position are written, though maybe not durable.
+    /// All records before this position are written, but not necessarily durable.
     written: AtomicU64,
     counters: Arc<Counters>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// All records before this position are durable.
+    /// All records before this position are durable, in the log or in tables.
     synced: Lsn,
     is_syncing: bool,
     /// The number of writers waiting for a sync; without any, notifying would waste a system call.
@@ -166,7 +166,7 @@ impl LogSync {
         Lsn(self.written.load(Ordering::Acquire))
     }
 
-    /// The position before which all records are durable.
+    /// The position before which all records are durable, in the log or in tables.
     pub(crate) fn synced(&self) -> Lsn {
         self.lock().synced
     }

@@ -19,8 +19,8 @@ use crate::types::Lsn;
 pub(crate) struct LogConfig {
     /// The length of a segment, unless a record needs more.
     pub(crate) segment_bytes: u64,
-    /// Whether freed files are reused, which saves the file system allocations. Until a file is
-    /// overwritten it keeps its old records.
+    /// Whether freed files are reused, which avoids allocations in the file system. A reused file
+    /// keeps its old records until they are overwritten.
     pub(crate) reuses_files: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct LogEnvironment {
     pub(crate) database: u64,
 }
 
-/// A file of the log and the length of its part that holds the header and records.
+/// A file of the log, and the length of its header and records.
 #[derive(Debug, Clone)]
 pub(crate) struct LogCopy {
     pub(crate) path: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) struct LogWriter {
     pub(super) being_cleaned: usize,
     /// The manifest version of the last note.
     pub(super) manifest_version: u64,
-    /// Holders that need all files of the log to stay, such as a checkpoint.
+    /// The number of users, such as a checkpoint, that need all files of the log.
     pub(super) pins: usize,
     /// Whether a thread is creating a spare.
     pub(super) spare_is_wanted: bool,

@@ -101,7 +101,7 @@ fn a_snapshot_delays_delete_persistence_until_it_is_released() {
     db.delete("a").unwrap();
     db.flush().unwrap();
     clock.advance(THRESHOLD * 2);
-    // Background work ends although the tombstone has to stay.
+    // Background work finishes although the tombstone must be kept.
     work(&db);
     assert_eq!(snapshot.get("a").unwrap().unwrap(), "1");
     drop(snapshot);

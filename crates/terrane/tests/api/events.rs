@@ -58,7 +58,7 @@ fn flushes_compactions_and_design_changes_emit_events_in_order_with_reasons() {
     let last = &events.last().unwrap().event;
     let Event::DesignChanged { before, after, .. } = last else { panic!("{last}") };
     assert!(before.starts_with("1-leveling") && after.starts_with("leveling"), "{last}");
-    // Each opening numbers its events anew.
+    // Each opening numbers its events from 1.
     db.close().unwrap();
     let closed = events_heard.lock().unwrap().len();
     let db = options.open(DIR).unwrap();
@@ -81,7 +81,7 @@ fn repeated_failures_emit_one_event() {
     }));
     db.put("a", "1").unwrap();
     assert!(db.flush().is_err());
-    // The flush thread retries by itself.
+    // The flush thread retries automatically.
     wait_until(|| storage.fired() > 4, || format!("{} attempts", storage.fired()));
     storage.set(None);
     db.flush().unwrap();

@@ -96,8 +96,8 @@ fn operation_history_survives_openings_and_decays() {
     assert_eq!(db.iter().unwrap().take(4).count(), 4);
     let all = [14, 3, 4, 1, 1, 4];
     assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), (all, all));
-    // Recorded counts decay, while the counts of this opening decay as if they had come evenly.
-    // Closed time does not count.
+    // Saved counts decay; the counts of this opening decay as if spread evenly over its duration.
+    // Time during which the database is closed does not count.
     clock.advance(HOUR * 24);
     for _ in 0..20 {
         db.get("a").unwrap();
@@ -147,7 +147,7 @@ fn a_log_file_kept_too_long_is_a_violation() {
     let report = inspect::deletes(dir.path()).unwrap();
     assert!(report.log.len() > 1 && report.log[0].ended_micros == Some(2_000_000));
     assert_eq!((report.threshold_micros, at(&report, 1000)), (None, 0), "nothing was promised");
-    // As if a database with that promise had been left alone.
+    // Simulates a database with that option that nobody has opened since.
     drop(options().delete_persistence(Duration::from_secs(100)).open(dir.path()).unwrap());
     let report = inspect::deletes(dir.path()).unwrap();
     let full = report.log.iter().filter(|file| file.ended_micros.is_some()).count();

@@ -1,5 +1,5 @@
-//! `write_path=queue`, in which one writer writes for all that wait, has the results of concurrent
-//! writers.
+//! `write_path=queue`, in which one writer writes for all waiting ones, gives the same results as
+//! concurrent writers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -38,7 +38,7 @@ fn write(db: &Db, other: &Keyspace, thread: u32) {
         } else {
             db.put_with(key(thread, number), &value, options).unwrap();
         }
-        // A writer reads its own write, also if another thread carried it out.
+        // A writer reads its own write, even if another thread performed it.
         assert_eq!(db.get(key(thread, number)).unwrap().unwrap(), value.as_bytes());
         if number % 5 == 4 {
             db.delete(key(thread, number - 1)).unwrap();

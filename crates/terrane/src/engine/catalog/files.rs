@@ -76,7 +76,7 @@ impl Catalog {
                 unneeded.push(path);
             }
         }
-        // Deletes with a deadline do not wait for the flush thread to have time.
+        // If deletes have a deadline, the files are removed now and not later by the flush thread.
         if self.context.is_inline() || settings.delete_persistence_micros().is_some() {
             self.remove_files(unneeded);
         } else {

@@ -1,7 +1,7 @@
 //! The operation history: how often each operation was used, across openings.
 //!
 //! Counts decay with a half-life of one day, so that the history describes the current workload. Only
-//! the time for which the database is open counts: a closed database forgets nothing. The history is
+//! the time for which the database is open counts: nothing decays while it is closed. The history is
 //! saved with the edit of each flush, which is committed anyway, and when the database is closed; a
 //! crash loses the counts since the last flush.
 
@@ -96,7 +96,7 @@ impl Catalog {
         Change::Operations(decayed.counts())
     }
 
-    /// Saves the history when the database is closed, unless the last edit that did is current.
+    /// Saves the history when the database is closed, unless the saved history is still current.
     pub(crate) fn save_history(&self) {
         let has_news = self.operations().since(&self.history.lock().saved).total() > 0;
         let mut guard = self.lock_manifest();

@@ -20,7 +20,7 @@ const MAX_NAME_LEN: usize = 255;
 pub(crate) const DEFAULT_NAME: &str = "default";
 
 impl Catalog {
-    /// Returns the tree of this name, which is created if there is none.
+    /// Returns the tree of this name, and creates it if it does not exist.
     pub(crate) fn keyspace(&self, name: &str, design: Option<&Design>) -> Result<Arc<Tree>> {
         self.context.health.check_open()?;
         if name.is_empty() || name.len() > MAX_NAME_LEN {
@@ -91,7 +91,8 @@ impl Catalog {
             trees
         });
         drop(guard);
-        // Waits for a writer that found the tree before: it has its memtable by now. No other will.
+        // Waits for writers that found the tree before it was marked: once they release the lock, they
+        // have taken its memtable. Later writers find the tree dropped.
         drop(self.pipeline.lock());
         self.record_manifest_version();
         tree.state().version.tables().values().for_each(|table| table.make_obsolete());

@@ -1,16 +1,16 @@
 //! Frees the part of the log that no tree needs.
 //!
-//! The log is needed from the oldest position up to which some tree is flushed. A flush moves that of
-//! its tree; a tree whose memtables are empty (an idle tree) needs nothing of the log, and an edit
-//! records that.
+//! The log is needed from the smallest position up to which a tree is flushed. A flush advances the
+//! position of its tree. A tree whose memtables are empty (an idle tree) needs nothing of the log, and
+//! an edit records that.
 //!
-//! With `delete_persistence`, deleted data must leave the log in time. A segment ends when its first
-//! record is as old as a memtable may become, a tenth of the time, even if it is not full. Memtables
-//! that are flushed for their age are replaced after that and need nothing of it. A segment that no
-//! tree needs is freed even if no flush follows that would free it. So it is gone within two tenths of
-//! the time plus the duration of a flush. Freed files are removed and not reused, because a reused file
-//! keeps old records until they are overwritten. Closing the database frees the log as far as it is in
-//! tables; after a crash, the log is flushed at the next opening.
+//! With `delete_persistence`, deleted data must leave the log in time. A segment ends, even if it is
+//! not full, when its first record is as old as a memtable may become: a tenth of the persistence time.
+//! Only then are aged memtables replaced, so the new ones need nothing of the segment. A segment that
+//! no tree needs is freed even if no flush follows. It is therefore gone within two tenths of the
+//! persistence time plus the duration of a flush. Freed files are removed and not reused, because a
+//! reused file keeps old records until they are overwritten. Closing the database frees the log as far
+//! as it is in tables; after a crash, the log is flushed at the next opening.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::wal::LogWriter;
 /// Up to this number of idle trees, an edit records their positions regardless of the cost.
 const FEW_IDLE: usize = 8;
 
-/// The bytes of log that must be written per further idle tree before an edit records all their
-/// positions again.
+/// An edit records the positions of more idle trees only if one of them is behind by this number of
+/// bytes for each further tree.
 const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
 /// How long to wait after a failure to free a segment.
@@ -134,10 +134,10 @@ impl Catalog {
     }
 }
 
-/// Returns the changes by which idle trees release the log, if they are worth their bytes now. They
-/// may be late, because replay skips records that are in tables. With ten thousand idle trees, a flush would
-/// otherwise record more about them than about itself. This lengthens the log by at most an eighth of
-/// its limit.
+/// Returns the changes by which idle trees release the log, if enough log has been written since the
+/// last ones. With ten thousand idle trees, a flush would otherwise record more about them than about
+/// itself. Delaying the changes is safe, because replay skips records that are in tables, and lengthens
+/// the log by at most an eighth of its limit.
 pub(super) fn worth_recording(
     idle: Vec<(KeyspaceId, Lsn)>,
     state: &ManifestState,

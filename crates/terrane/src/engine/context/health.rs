@@ -9,7 +9,8 @@ use crate::event::{BackgroundWork, Event, EventLog};
 /// The health of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Whether the state differs from that of a healthy database; the slow path reads it.
+    /// Whether the database is closed, read-only or failed; only then do checks lock `state`. Loads
+    /// acquire and pair with the release store in `update`, so they see `state` as of the store.
     is_impaired: AtomicBool,
     state: Mutex<State>,
     events: Arc<EventLog>,

@@ -54,8 +54,8 @@ impl Signals {
     pub(crate) fn wake(&self) {
         *self.lock() += 1;
         self.work.notify_all();
-        // Relaxed: a hint. A spare thread that this misses is woken by the next job that begins or
-        // ends.
+        // Relaxed: only a hint. If it is stale, the next job that begins or ends wakes the spare
+        // threads.
         if self.compacting.load(Ordering::Relaxed) > 0 {
             self.spare_work.notify_all();
         }
@@ -153,8 +153,8 @@ impl Signals {
     }
 }
 
-/// A caller that does work of the database itself. Closing waits for it, because the files that it
-/// creates or removes may belong to the next opening afterwards.
+/// A caller that runs background work in its own thread. Closing waits for it, because the files that
+/// it creates or removes may belong to another opening once the directory is released.
 pub(crate) struct CallerGuard<'a> {
     signals: &'a Signals,
 }
@@ -175,7 +175,7 @@ pub(crate) struct DrainSignal {
 }
 
 impl DrainSignal {
-    /// Wakes a thread: a memtable wants to be drained. Called by every write that finds one so.
+    /// Wakes a thread to drain a memtable. Called by every write that finds that a memtable needs it.
     #[inline]
     pub(crate) fn wake(&self) {
         // Sequentially consistent with the increment in `wait`: either the sleeper is seen here, or

@@ -26,7 +26,7 @@ use crate::stats::Counter;
 use crate::table::FinishedTable;
 use crate::version::Version;
 
-/// A compaction that was picked, and is entered in the jobs of its tree and at the gate.
+/// A compaction that was picked, and is registered in the jobs of its tree and at the gate.
 #[derive(Debug)]
 pub(crate) struct CompactionJob<'a> {
     id: JobId,
@@ -45,7 +45,7 @@ struct CompactionResult {
     tables: Vec<FinishedTable>,
     /// Bytes of the tables that were read.
     read_bytes: u64,
-    /// Processor time of other threads than that of the job.
+    /// Processor time of threads other than the job's own.
     helpers_cpu: Duration,
 }
 
@@ -96,7 +96,7 @@ impl Compactor {
         })
     }
 
-    /// Gives a compaction an id and enters it in the jobs of its tree. It is to be run next.
+    /// Gives a compaction an id and registers it in the jobs of its tree. The caller then runs it.
     pub(crate) fn begin(
         &self,
         jobs: &mut TreeJobs,

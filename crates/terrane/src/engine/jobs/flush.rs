@@ -35,10 +35,10 @@ use target::FlushTarget;
 #[derive(Debug, Default)]
 struct FlushResult {
     tables: Vec<FinishedTable>,
-    /// Tables of level 0 that were merged into them, and their bytes that were read.
+    /// Tables of level 0 that were merged into them, and the bytes read from these.
     merged: u64,
     read_bytes: u64,
-    /// Why there is a new run, if the design would have merged.
+    /// Why there is a new run although the design merges flushes with level 0.
     new_run_reason: Option<String>,
 }
 
@@ -82,8 +82,8 @@ impl Flusher {
         }
     }
 
-    /// Returns the tree with the most immutable memtables, of those that no thread flushes, and marks
-    /// it as being flushed.
+    /// Returns the tree with the most immutable memtables, among those that no thread is flushing, and
+    /// marks it as being flushed.
     pub(super) fn pick(&self) -> Option<Arc<Tree>> {
         let trees = self.catalog.trees();
         let mut waiting: Vec<&Arc<Tree>> =

@@ -1,7 +1,7 @@
 //! Distributes bandwidth to flushes and merges, a chunk at a time.
 //!
 //! A merge calls the gate after each chunk, which returns when it may continue. Policy assigns a share
-//! to each merge ([`terrane_policy::scheduler`]), and decides anew when a merge begins, ends or has
+//! to each merge ([`terrane_policy::scheduler`]), and decides again when a merge begins, ends or has
 //! progressed. A merge without a share pauses in the middle of a table until it has one again. It holds
 //! its thread and its buffers meanwhile, but nothing that readers or flushes need.
 //!
@@ -28,7 +28,8 @@ use budget::Bucket;
 const AHEAD_BYTES: f64 = (1 << 20) as f64;
 const AHEAD_SECONDS: f64 = 0.02;
 
-/// How often shares are decided anew, by the same rule.
+/// How often shares are decided again: after this number of bytes, or after those that the budget
+/// grants in this time if that is less.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 const DECIDE_EVERY_SECONDS: f64 = 0.08;
 
@@ -124,8 +125,8 @@ impl Gate {
     }
 
     /// Whether a merge out of `level` would run at once if it began now. Beyond the number of slots,
-    /// only one merge per level may begin, because a merge that begins early keeps its tables from
-    /// others.
+    /// only one merge per level may begin, because a merge claims its tables when it begins, even if
+    /// it has to wait.
     pub(super) fn takes(&self, merge: &ScheduledMerge, level: usize) -> bool {
         let state = self.lock();
         let mut merges: Vec<ScheduledMerge> =
@@ -189,7 +190,7 @@ impl Gate {
     }
 }
 
-/// Bytes that users caused outside of jobs: the log, and tables that readers read.
+/// Bytes of I/O outside of jobs: written to the log, and read from tables by readers.
 fn user_bytes(counters: &Counters) -> u64 {
     counters.get(Counter::LogBytesWritten) + counters.get(Counter::TableBytesRead)
 }
@@ -270,7 +271,7 @@ impl State {
         if least.is_finite() { least } else { 0.0 }
     }
 
-    /// Records progress. Returns whether shares should be decided anew.
+    /// Records progress. Returns whether shares should be decided again.
     fn record(&mut self, id: u64, progress: Progress) -> bool {
         let Some(entry) = self.merges.iter_mut().find(|entry| entry.merge.id == id) else {
             return false;

@@ -36,7 +36,7 @@ pub(super) struct MergedGroup {
     pub(super) tables: Vec<FinishedTable>,
     /// Bytes of the tables that were read.
     pub(super) read_bytes: u64,
-    /// Processor time of other threads than that of the job.
+    /// Processor time of threads other than the job's own.
     pub(super) helpers_cpu: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Compactor {
         let chunk_bytes = chunk_bytes(budget, runs.len() * ranges.len());
         let bytes = (buffered_bytes(&runs, chunk_bytes) + output_bytes(&design)) * ranges.len();
         let _charge = Charge::new(&self.context.ledger, |ledger| &ledger.jobs, bytes);
-        // The cache gives up the memory before the job allocates it.
+        // The cache releases memory before the job allocates it.
         self.catalog.resize_cache();
         let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
         let read_bytes = tables.iter().filter(is_read).map(|table| table.size_bytes).sum();
@@ -230,7 +230,7 @@ impl GroupMerge<'_, '_> {
     }
 }
 
-/// Stops the other subcompactions on drop, unless this one has succeeded; also if it panics.
+/// Stops the other subcompactions on drop, even by a panic, unless this one has succeeded.
 struct FailureGuard<'a, 'g, 'p> {
     merge: &'a GroupMerge<'g, 'p>,
     has_succeeded: bool,

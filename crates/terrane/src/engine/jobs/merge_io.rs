@@ -125,8 +125,8 @@ pub(super) fn chosen_runs(
     runs
 }
 
-/// Returns the size of a read from each of `runs`. Larger chunks hardly cost less per byte, and those
-/// of all runs together must leave most of the memory to others.
+/// Returns the size of a read from each of `runs`. Larger chunks hardly cost less per byte, and the
+/// chunks of all runs together must leave most of the memory budget to other uses.
 pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
     let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
     share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)

@@ -12,12 +12,12 @@ use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
 use crate::merge::Chunk;
 
-/// How often a compaction looks how far its level is refilled: after this number of bytes, and at
+/// How often a compaction checks how far its level is refilled: after this number of bytes, and at
 /// least [`LOOKS_MIN`] times.
 const LOOK_EVERY_BYTES: u64 = 4 << 20;
 const LOOKS_MIN: u64 = 16;
 
-/// Tells the gate how far a compaction has come, and waits there when others go first.
+/// Reports the progress of a compaction to the gate, and waits there for its turn.
 pub(super) struct JobPacer<'a> {
     context: &'a Context,
     picker: &'a Picker,

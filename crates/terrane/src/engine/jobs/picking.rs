@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::types::SeqNo;
 use crate::version::Version;
 
-/// The longest sleep until time alone makes a compaction due: the clock may be set meanwhile.
+/// The longest sleep until time alone makes a compaction due, because the clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// The part of a [`PickContext`] that the engine collects for one decision.
@@ -172,8 +172,8 @@ impl Picker {
         refilled(&inputs.context(state.version.shape(), design, &jobs.cursors), compaction)
     }
 
-    /// Returns tables of some tree that can be dropped because range tombstones cover them, and enters
-    /// them in the jobs of the tree.
+    /// Returns tables of some tree that can be dropped because range tombstones cover them, and
+    /// registers them in the jobs of the tree.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {
@@ -205,8 +205,8 @@ impl Picker {
         tree.state().immutables.is_empty() && !jobs.is_busy() && self.due_drop(jobs).is_empty()
     }
 
-    /// Returns the error of an unreadable table if it blocks a tree: no job is running or can run that
-    /// would resume stalled writers.
+    /// Returns the error of an unreadable table if it blocks a tree: no job that would resume stalled
+    /// writers is running or can run.
     pub(super) fn blocking_damage(&self, tree: &Arc<Tree>) -> Option<Error> {
         if tree.jobs().unreadable.is_empty() {
             return None;

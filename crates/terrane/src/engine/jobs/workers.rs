@@ -82,8 +82,8 @@ impl Jobs {
         self.picker.forecast(tree, design)
     }
 
-    /// Returns the error of an unreadable table if it blocks a tree: no job is running or can run that
-    /// would resume stalled writers.
+    /// Returns the error of an unreadable table if it blocks a tree: no job that would resume stalled
+    /// writers is running or can run.
     pub(crate) fn blocking_damage(&self, tree: &Arc<Tree>) -> Option<Error> {
         self.picker.blocking_damage(tree)
     }
@@ -102,8 +102,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// Allows jobs again after [`Self::stop_threads`], at unlimited bandwidth: no reader or writer is
-    /// left whom a budget would protect.
+    /// Allows jobs again after [`Self::stop_threads`], at unlimited bandwidth, because no reader or
+    /// writer is left that a budget would protect.
     pub(crate) fn resume_for_close(&self) {
         self.context.signals.resume();
         self.gate.set_budget(IoBudget::Unlimited);

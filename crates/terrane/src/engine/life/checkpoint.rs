@@ -2,7 +2,8 @@
 //!
 //! Tables are immutable, so the copy shares their files by hard links if the file system supports
 //! them. The entries that are not in tables are in the log, whose needed part is copied up to its end
-//! at one moment. The copy equals what a crash at that moment would have left, and is opened like that.
+//! at one moment. The copy equals the files that a crash at that moment would leave, and opening it
+//! recovers it in the same way.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +95,8 @@ impl Parts {
         };
         Manifest::begin(found, &[], Box::new(store))?;
         if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            // For the name of the directory. Not every parent can be synced, nor needs to be.
+            // Makes the name of the directory durable. A failure is ignored, because not every parent
+            // can be synced.
             let _ = storage.sync_dir(parent);
         }
         Ok(())

@@ -12,8 +12,8 @@ impl Parts {
     /// now on, whatever the result.
     ///
     /// # Errors
-    /// The first failure. Entries that could not be flushed are in the log, as far as their durability
-    /// promises.
+    /// The first failure. Entries that could not be flushed remain in the log, except those written
+    /// with [`Durability::None`](crate::Durability::None).
     pub(crate) fn close(&self) -> Result<()> {
         let was_writable = self.context.health.check_writable();
         self.context.health.close();

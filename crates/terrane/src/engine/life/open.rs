@@ -31,7 +31,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     check_mode(options.open_mode, is_new, dir)?;
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent.filter(|_| is_new) {
-        // For the name of the directory. Not every parent can be synced, nor needs to be.
+        // Makes the name of the directory durable. A failure is ignored, because not every parent can
+        // be synced.
         let _ = storage.sync_dir(parent);
     }
     let found = manifest::replay(&loaded, dir)?;
@@ -50,7 +51,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
-    // Threads that did start would keep the directory locked.
+    // If some threads have started, they would keep the directory locked.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))

@@ -40,7 +40,7 @@ pub(crate) struct Opened {
     /// The number of log records that survived a power failure and were dropped, because earlier ones
     /// did not survive.
     pub(crate) dropped_records: u64,
-    /// The number of damaged places of the manifest that were repaired from their copies.
+    /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,
 }
 

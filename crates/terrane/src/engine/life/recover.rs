@@ -42,7 +42,8 @@ impl Parts {
         let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
         let segment = log.segment();
         self.pipeline.start(log, last_seq + 1);
-        // A tree without replayed entries is in tables entirely, and needs nothing of the log so far.
+        // All writes of a tree without replayed entries are in tables, so it needs no record before the
+        // end of the replayed log.
         let idle = catalog.idle_positions();
         let mut guard = catalog.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
@@ -73,7 +74,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Inserts the records of the log into memtables, and flushes full ones on the way if `may_flush`.
+    /// Inserts the records of the log into memtables. Flushes memtables that fill up if `may_flush`.
     fn replay(
         &self,
         recovery: Recovery,
@@ -98,7 +99,8 @@ impl Parts {
             |lsn, seq, operations| {
                 let mut next = seq;
                 if may_flush {
-                    // Before a batch, never within one.
+                    // A memtable is replaced before a batch, never within one, because the operations
+                    // of a batch share a position.
                     for tree in self.catalog.trees().values() {
                         let has_records = self.replay_target(state, tree.id, lsn).is_some();
                         if !has_records || !self.is_full_before(tree, lsn) {

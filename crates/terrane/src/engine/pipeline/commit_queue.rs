@@ -10,15 +10,15 @@
 //! insertion takes less than a microsecond, then it sleeps, because a predecessor may be waiting for a
 //! sync.
 //!
-//! A write that panics in its slot never marks it. Later writes must not become visible, and do not:
-//! the queue is broken off, and their writers get an error.
+//! A write that panics in its slot never marks it, so no later write becomes visible. The queue is
+//! then broken off, and the writers of later writes get an error.
 //!
 //! Invariants:
 //! 1. `published <= entered <= published + SLOTS`, because `enter` waits for a free slot; so a slot is
 //!    reused only after its ticket was published.
 //! 2. A slot is marked for ticket `t` once, because only the writer that entered with `t` marks it.
-//! 3. `visible` is the last sequence number of a published ticket and never decreases, because it is
-//!    only changed by `fetch_max`.
+//! 3. `visible` never exceeds the last sequence number of the published tickets, because it is set
+//!    only after a ticket is published, and never decreases, because only `fetch_max` changes it.
 
 use std::sync::PoisonError;
 
@@ -118,8 +118,10 @@ impl CommitQueue {
         self.reached.visible.load(Ordering::SeqCst)
     }
 
-    /// Makes everything up to `seq` visible. Only while there are no writers, as in recovery.
+    /// Makes everything up to `seq` visible. Must be called only while there are no writers, as in
+    /// recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
+        // Release pairs with the acquire in `visible`: readers see the replayed entries.
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
@@ -135,10 +137,12 @@ impl CommitQueue {
             if !is_free(self) && !self.sleep_until(is_free) {
                 return None;
             }
+            // Acquire pairs with the exchange in `advance`: the slot's previous ticket was published
+            // before the slot is reused.
             entrance.published = self.reached.published.load(Ordering::Acquire);
         }
         entrance.next += 1;
-        // Relaxed: it is read only after `inserted`, whose release store follows.
+        // Relaxed: `last` is read only after `inserted`, whose release store in `finish` follows.
         self.slot(ticket).last.store(last, Ordering::Relaxed);
         Some(Ticket(ticket))
     }
@@ -146,7 +150,7 @@ impl CommitQueue {
     /// Records that a write will never be inserted. No later write becomes visible.
     #[cold]
     pub(crate) fn break_off(&self) {
-        // Relaxed: a sleeper reads it with the mutex, which is taken here after the store.
+        // Relaxed: a sleeper reads the flag with the mutex, which is taken here after the store.
         self.is_broken.store(true, Ordering::Relaxed);
         drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.moved.notify_all();
@@ -157,8 +161,8 @@ impl CommitQueue {
         &self.slots[at * (SLOTS / STRIDE) + row % (SLOTS / STRIDE)]
     }
 
-    /// Marks the write of `ticket`, up to `last`, as inserted. Returns once it is visible; false if the
-    /// queue was broken off before it, so that it never will be.
+    /// Marks the write of `ticket`, up to `last`, as inserted. Returns true once it is visible, or false
+    /// if it never will be, because an earlier write broke off the queue.
     #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) -> bool {
@@ -193,8 +197,11 @@ impl CommitQueue {
     fn advance(&self) -> bool {
         let mut has_moved = false;
         loop {
+            // Acquire pairs with the exchange below, in any thread: whoever publishes this ticket sees
+            // the insertions of all earlier ones.
             let ticket = self.reached.published.load(Ordering::Acquire);
             let slot = self.slot(ticket);
+            // Acquire pairs with the release in `finish`.
             if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
                 return has_moved;
             }

@@ -31,7 +31,7 @@ impl Pipeline {
         self.lock().log.as_ref().map(LogWriter::files).unwrap_or_default()
     }
 
-    /// Keeps all segments while `is_pinned`.
+    /// Adds or removes a pin of the log. No segment is freed while there are pins.
     pub(crate) fn pin_log(&self, is_pinned: bool) {
         if let Some(log) = &mut self.lock().log {
             log.pin(is_pinned);
@@ -49,8 +49,8 @@ impl Pipeline {
         synced.inspect_err(|error| self.context.health.fail(error.clone()))
     }
 
-    /// Fails the database if the append that just failed did so in a sync: then no more writes are
-    /// accepted.
+    /// Fails the database, after a failed append, if a sync of the log has failed: the database then
+    /// accepts no more writes.
     #[cold]
     pub(crate) fn check_log(&self) {
         if let Some(error) = self.log_sync.failure() {
@@ -148,7 +148,7 @@ impl Pipeline {
                 LogTask::Sync => drop(self.sync_log()),
             }
         }
-        // This thread is the only one that would do it in time.
+        // Only this thread performs due syncs, so one that is pending would otherwise be lost.
         if self.tasks.take_sync() {
             drop(self.sync_log());
         }

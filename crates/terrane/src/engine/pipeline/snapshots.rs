@@ -35,13 +35,15 @@ impl Snapshots {
     /// the newest version of each key.
     pub(super) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
-        // Lowered before the sequence number is read: see `horizon`. Relaxed, because the fence orders it.
+        // The bound is lowered before the sequence number is read: see `horizon`. Relaxed, because the
+        // fence orders the store.
         let before = oldest_of(&held).min(commits.visible());
         self.oldest.store(before, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let seq = commits.visible();
         *held.entry(seq).or_default() += 1;
-        // Raises the bound; release, as in `release`.
+        // Raises the bound. Release pairs with the load in `horizon`: a horizon that reads this bound
+        // also follows the reads of every snapshot released before, under this lock.
         self.oldest.store(oldest_of(&held), Ordering::Release);
         seq
     }
@@ -69,6 +71,7 @@ impl Snapshots {
             *count -= 1;
             if *count == 0 {
                 held.remove(&seq);
+                // Release pairs with the load in `horizon`: the reader has finished reading.
                 self.oldest.store(oldest_of(&held), Ordering::Release);
             }
         }

@@ -41,7 +41,7 @@ impl Reader {
         key: &[u8],
         seq: Option<SeqNo>,
     ) -> Result<Option<FoundVersion>> {
-        // The state before the sequence number: then everything visible at that number is in it.
+        // Loaded before the sequence number, so that the state contains everything visible at it.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
@@ -150,7 +150,7 @@ impl Reader {
 
 /// The answer of a tree to a lookup.
 enum Answer {
-    /// The newest version of the key, or none.
+    /// The newest version of the key; `None` if it has none.
     Decided(Option<FoundVersion>),
     /// See [`MemoryAnswer::Overwritten`].
     Overwritten,
@@ -158,7 +158,7 @@ enum Answer {
 
 /// The answer of the memtables to a lookup.
 pub(crate) enum MemoryAnswer {
-    /// The newest version of the key, or none because its versions are deleted.
+    /// The newest version of the key; `None` if the key is deleted.
     Decided(Option<FoundVersion>),
     /// The version was overwritten in place after the reader took its sequence number, which it did
     /// not hold.

@@ -50,10 +50,10 @@ impl Reader {
         let held =
             (seq.is_none() && tree.state().reclaims_versions()).then(|| self.pipeline.snapshot());
         let seq = seq.or(held.as_ref().map(|held| held.seq));
-        // The state before the sequence number: then everything visible at that number is in it.
+        // Loaded before the sequence number, so that the state contains everything visible at it.
         let state = tree.state();
         if seq.is_none() && state.reclaims_versions() {
-            // The tree got such a memtable since the check above.
+            // Since the check above, the tree got a memtable that overwrites versions in place.
             return self.multi_get(tree, keys, seq);
         }
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());

@@ -4,8 +4,8 @@
 //! that may have the key to the pool. The answer is that of the serial search: the first run, from new
 //! to old, that has a version of the key, a range tombstone over it, or an error. An error in a run
 //! older than the answer is dropped, because the serial search would not have read that run, and a
-//! damaged old table must not hide newer versions. Counters may be larger, because runs older than the
-//! answer may have been searched.
+//! damaged old table must not hide newer versions. Counters may exceed those of the serial search,
+//! because runs older than the answer may have been searched.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -98,7 +98,7 @@ impl ReadPool {
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A task that panics ends its read with an error, and not the thread.
+            // A panic in a task fails only its read and does not end the thread.
             let _ = thread.join();
         }
     }
@@ -286,7 +286,7 @@ impl<T: Send, R: Send, F: Fn(T) -> R + Send + Sync> Join for Search<T, R, F> {
     }
 }
 
-/// A task that a thread is running. It ends on drop, also by a panic.
+/// A task that a thread is running. It ends when this is dropped, even by a panic.
 struct RunningTask<'a, T, R, F: Fn(T) -> R> {
     search: &'a Search<T, R, F>,
     index: usize,

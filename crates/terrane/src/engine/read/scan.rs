@@ -31,7 +31,7 @@ impl Reader {
         self.context.health.check_open()?;
         // Read before the state: the state may lack writes that become visible later.
         let known = seq.unwrap_or_else(|| self.pipeline.visible());
-        // The state before the sequence number: then everything visible at that number is in it.
+        // Loaded before the sequence number, so that the state contains everything visible at it.
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
@@ -51,8 +51,8 @@ impl ReadView {
         Ok(cursor)
     }
 
-    /// Returns a cursor on the last key before `key`, or on the last of all without one. The caller
-    /// needs no key before `first`.
+    /// Returns a cursor on the last key before `key`, or on the last key of all if it is `None`. The
+    /// caller needs no key before `first`.
     pub(crate) fn cursor_before(&self, key: Option<&[u8]>, first: &[u8]) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
@@ -123,7 +123,7 @@ impl ReadView {
         DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
     }
 
-    /// Whether its sequence number must be held, because a memtable reclaims versions.
+    /// Whether the sequence number of the view must be held, because a memtable reclaims versions.
     pub(crate) fn needs_snapshot(&self) -> bool {
         self.state.reclaims_versions()
     }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::table::TableFileId;
 
 /// Identifies a compaction from the moment it is picked until it ends; also the id by which the
-/// scheduler knows it. Ids are given in the order in which jobs are picked.
+/// scheduler knows it. Ids are assigned in the order in which jobs are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobId(pub(crate) u64);
 
@@ -40,7 +40,7 @@ pub(crate) struct TreeJobs {
 }
 
 impl TreeJobs {
-    /// Enters a compaction that was picked.
+    /// Registers a compaction that was picked.
     pub(crate) fn begin(&mut self, id: JobId, compaction: &Arc<Compaction>) {
         self.compactions.push(RunningCompaction { id, compaction: Arc::clone(compaction) });
     }
@@ -60,7 +60,7 @@ impl TreeJobs {
         self.is_flushing || !self.compactions.is_empty() || !self.dropping.is_empty()
     }
 
-    /// Records the damage by which a compaction failed. No job takes the damaged table from now on.
+    /// Records the damage that made a compaction fail. From now on no job takes the damaged table.
     pub(crate) fn record_damage(&mut self, compaction: &Compaction, error: &Error) {
         let Error::Corruption(place) = error else { return };
         let name = place.path.file_name().and_then(|name| name.to_str()).unwrap_or("");

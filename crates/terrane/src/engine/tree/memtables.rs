@@ -15,7 +15,7 @@ use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
 const BUCKET_BYTES: u64 = 64;
 const BUCKET_KEYS: u64 = 6;
 
-/// The assumed size of an entry while no memtable has had entries.
+/// The assumed size of an entry until a memtable has had entries.
 const ENTRY_BYTES_GUESS: u64 = 200;
 
 /// Buckets fill unevenly: the Membuffer gets space for three keys for every two that it should hold.
@@ -30,9 +30,9 @@ pub(super) struct MemtableChoice {
 #[derive(Debug)]
 struct LastChoice {
     choice: MemtableSelection,
-    /// It differs from the choice before, and has not been reported yet.
+    /// Whether the choice differs from the one before and has not been reported yet.
     is_news: bool,
-    /// Operations that were too few to choose by, counted for the next choice.
+    /// Operations that were too few for a choice, and count towards the next one.
     left_over: MemtableOperations,
 }
 

@@ -32,7 +32,7 @@ impl RetiredStates {
         self.lock().is_kept = true;
     }
 
-    /// Drops all states, and keeps no more of them: the thread has ended.
+    /// Drops all states and keeps no further ones, because the thread has ended.
     pub(crate) fn keep_no_more(&self) {
         let states = {
             let mut list = self.lock();
@@ -42,7 +42,7 @@ impl RetiredStates {
         drop(states);
     }
 
-    /// Adds a state that was replaced, so that it gains no new users.
+    /// Adds a replaced state, which gains no new users.
     pub(super) fn add(&self, state: Arc<TreeState>) {
         let mut list = self.lock();
         if list.is_kept {
@@ -50,7 +50,7 @@ impl RetiredStates {
         }
     }
 
-    /// Drops the states that are no longer used. Returns whether others are still in use.
+    /// Drops the states that are no longer used. Returns whether any is still in use.
     pub(crate) fn drop_unused(&self) -> bool {
         let (unused, is_left) = {
             let mut list = self.lock();

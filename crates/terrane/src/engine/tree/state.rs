@@ -49,11 +49,12 @@ impl ActiveMemtable {
 
     /// When its first entry was written; `None` while that is unknown.
     pub(crate) fn since_micros(&self) -> Option<u64> {
-        // Relaxed: a stale value only delays a flush, until the next look.
+        // Relaxed: a stale value only delays a flush until the next check.
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
     }
 
-    /// Records that it has an entry by now. Returns true if that was not recorded before.
+    /// Records the present time as that of the first entry, unless a time is recorded already. Returns
+    /// true if this call recorded it.
     pub(crate) fn record_entry(&self, now_micros: impl FnOnce() -> u64) -> bool {
         let is_first = self.since_micros.load(Ordering::Relaxed) == 0;
         if is_first {
@@ -78,7 +79,8 @@ pub(crate) struct ImmutableMemtable {
 }
 
 impl ImmutableMemtable {
-    /// Makes the active memtable immutable; the log is at `ends`, the sequence numbers at `last_seq`.
+    /// Makes the active memtable immutable. `ends` is the present end of the log, `last_seq` the last
+    /// assigned sequence number.
     pub(crate) fn new(
         active: &ActiveMemtable,
         ends: Lsn,

@@ -1,7 +1,7 @@
 //! Counts how the memtables of one tree are used, for the choice of a kind.
 //!
-//! Only trees whose design leaves the kind open count, because counting has a cost: each thread adds to
-//! one of a few stripes, as for the counters of the database.
+//! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
+//! adds to one of a few stripes, as for the counters of the database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl Usage {
         }
     }
 
-    /// Counts a lookup, and whether memtables decided it.
+    /// Counts a lookup, and whether it was answered by memtables.
     #[inline]
     pub(crate) fn lookup(&self, is_found: bool) {
         let Some(stripe) = self.stripe() else { return };

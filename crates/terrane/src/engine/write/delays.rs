@@ -1,5 +1,5 @@
-//! The sleep that delayed writers owe, settled on average: the sleep of a single write is too short for
-//! the system, and a sleep takes longer than requested.
+//! The sleep that delayed writers owe. It is accumulated over writes, because the sleep of a single
+//! write is shorter than the system can sleep, and every sleep takes longer than requested.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(delays.owe(40.0 * MICRO), Duration::ZERO);
     }
 
-    /// A sleep of 100 microseconds takes 155: writers were slower by half than the design says.
+    /// A sleep of 100 microseconds takes 155, so writers took half as long again as the design says.
     #[test]
     fn oversleeps_are_made_up_for() {
         let delays = Delays::default();

@@ -6,8 +6,8 @@
 //! waiting writer leads. So there is one thread at a time in the log and in the memtables, and a group
 //! is inserted together.
 //!
-//! An event listener may write during the write that it is notified of. Such a write of the leading
-//! thread does not enter the queue, where it would wait for itself.
+//! An event listener may write while it runs in the thread of the leader. Such a write does not enter
+//! the queue, where the leader would wait for itself.
 //!
 //! Each writer copies its operations into the queue. A group that fails is written again one by one, so
 //! that each writer gets its own result.
@@ -142,8 +142,8 @@ fn write_group(
     }
 }
 
-/// A group that is being written. On drop, also by a panic, its writers get their results and the next
-/// writer leads.
+/// A group that is being written. When it is dropped, even by a panic, its writers get their results
+/// and the next writer leads.
 struct LedGroup<'a> {
     queue: &'a WriteQueue,
     writes: Vec<Arc<QueuedWrite>>,

@@ -1,5 +1,5 @@
-//! Delays writers to trees that fall behind, so that they need not stop later, and keeps them to the
-//! maximum rates of designs.
+//! Delays writers to trees that fall behind, so that they are not stopped later, and limits writers to
+//! the maximum rates of designs.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::event::StallEffect;
 use crate::stats::Counter;
 
-/// How often a writer that sleeps long checks whether the database was closed.
+/// The longest time that a delayed writer sleeps before it checks whether the database was closed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// The reasons to delay a write.
@@ -42,7 +42,7 @@ impl Brake {
 
 impl Writer {
     /// Sleeps if a tree of the write falls behind, in proportion to how far it is behind and to the
-    /// size of the write; and for as long as the maximum rates of the trees require.
+    /// size of the write. Also sleeps as long as the maximum rates of the trees require.
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.

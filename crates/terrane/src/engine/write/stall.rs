@@ -26,8 +26,8 @@ const MEASURE_EVERY_BYTES: usize = 256 << 10;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A memtable with less free space than this is measured at every write; one with more is not, because
-/// a measurement costs a good part of a write.
+/// A memtable with less free space than this is measured at every write; one with more is measured
+/// less often, because a measurement takes a large part of the time of a write.
 const MEASURED_BELOW: u64 = 64 << 10;
 
 /// The space that an entry is assumed to need in addition to its key and value, at most, until the next
@@ -50,8 +50,8 @@ impl Writer {
     ) -> Result<MutexGuard<'_, PipelineState>> {
         self.slow_down(target, user_bytes)?;
         let mut state = self.pipeline.lock();
-        // Closing marks the database closed before it takes this lock, so a write that passes this
-        // check precedes it.
+        // Closing marks the database closed before it takes this lock to flush, so the flush includes
+        // every write that passes this check.
         self.context.health.check_writable()?;
         while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
             state = self.stall(state, &stop)?;
@@ -137,8 +137,8 @@ impl Writer {
         None
     }
 
-    /// Enables the front level once every write that released the writer lock is inserted. Happens
-    /// once, in a memtable that follows none of its kind.
+    /// Enables the front level once every write that released the writer lock is inserted. Needed
+    /// once, for a memtable whose predecessor was not of its kind.
     #[cold]
     fn enable_front_level(&self, state: &PipelineState, front: &dyn FrontLevel) {
         if self.pipeline.wait_visible(state.next_seq - 1) {
@@ -162,7 +162,7 @@ impl Writer {
     ) -> Result<MutexGuard<'a, PipelineState>> {
         let Stop { tree, pressure } = stop;
         if !tree.has_reported(StallEffect::Stopped, pressure) {
-            // Without the lock, because a listener may write. The caller checks again afterwards.
+            // Reported without the lock, because a listener may write. The caller checks again.
             drop(state);
             self.catalog.report_stalled(tree, StallEffect::Stopped, pressure);
             return Ok(self.pipeline.lock());

@@ -19,7 +19,7 @@ pub enum Crash {
     Power(Survival),
 }
 
-/// Which unsynced writes and names survive: each with a probability.
+/// The probability with which each unsynced write and name survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survival {
     /// The probability of each sector and each change of names, in percent.

@@ -42,7 +42,7 @@ impl BlockBuilder {
 
     /// The most bytes that an entry adds.
     pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
-        // The sequence number takes at most 8 bytes more than the base.
+        // The sequence number less the base, with the kind, has at most 57 bits: a varint of 9 bytes.
         ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
     }
 

@@ -1,8 +1,8 @@
 //! The run that a flush writes to, and its claim on the tables that it merges.
 //!
-//! Policy decides under the lock of the jobs of the tree, as for compactions, and the merge is entered
-//! there: no compaction takes a table of it, and none is dropped as covered. The claim ends with the
-//! flush, whatever its result.
+//! Policy decides under the lock of the jobs of the tree, as for compactions, and the merge is
+//! registered under the same lock, so no compaction takes one of its tables, and none of them is dropped
+//! as covered. The claim ends with the flush, whatever its result.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct FlushTarget<'a> {
     /// The version for which it was planned.
     pub(super) version: Arc<Version>,
     plan: FlushPlan,
-    /// The error by which the planned merge failed.
+    /// The error with which the planned merge failed.
     failed: Option<String>,
 }
 
@@ -68,8 +68,8 @@ impl FlushTarget<'_> {
         self.version.runs().iter().map(tables).collect()
     }
 
-    /// Plans a new run for the memtable alone, after the merge failed by `error`. No job takes an
-    /// unreadable table from now on.
+    /// Plans a new run for the memtable alone, after the merge failed with `error`. From now on no job
+    /// takes a table that turned out to be unreadable.
     pub(super) fn fall_back(&mut self, error: &Error) {
         let FlushPlan::Merge(merge) = &mut self.plan else { return };
         merge.inputs.retain(|input| !input.is_memtable());
@@ -86,7 +86,7 @@ impl FlushTarget<'_> {
         matches!(&self.plan, FlushPlan::NewRun(reason) if reason.is_fallback())
     }
 
-    /// The reason, in that case.
+    /// The reason for a new run, if [`Self::is_fallback`].
     pub(super) fn new_run_reason(&self) -> Option<String> {
         match &self.plan {
             FlushPlan::NewRun(reason) if reason.is_fallback() => {

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(bucket.wait(0, start), Some(Duration::from_millis(100)));
         assert_eq!(bucket.wait(0, at(60)), Some(Duration::from_millis(40)));
         assert_eq!(bucket.wait(0, at(101)), None);
-        // An idle hour is not saved up.
+        // The bucket does not accumulate an idle hour.
         assert_eq!(bucket.wait(0, at(3_600_000)), None);
         bucket.take(MIB);
         assert_eq!(bucket.wait(0, at(3_600_000)), Some(Duration::from_millis(50)));

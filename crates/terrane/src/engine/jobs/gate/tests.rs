@@ -77,7 +77,7 @@ fn closing_ends_a_pause() {
     drop(small);
 }
 
-/// By how many chunks one of two merges was ahead of the other while they shared a slot.
+/// Returns by how many chunks one of two merges was ahead of the other while they shared a slot.
 fn ahead(budget: IoBudget, chunks: u64, chunk_bytes: u64) -> i64 {
     let gate = gate(1, budget);
     let order = Mutex::new(Vec::new());

@@ -20,7 +20,7 @@ impl Jobs {
         if !has_deadlines || self.context.health.check_writable().is_err() {
             return;
         }
-        // The segment first: then the memtables that are replaced need nothing of it.
+        // The segment ends first, so that the memtables that replace aged ones need nothing of it.
         self.catalog.end_aged_segment();
         let trees = self.catalog.trees();
         for tree in trees.values().filter(|tree| self.has_aged_memtable(tree)) {
@@ -40,7 +40,7 @@ impl Jobs {
 
     /// Returns the time until a memtable or a log segment is too old.
     pub(super) fn time_to_aged(&self) -> Option<Duration> {
-        // Without writes, nothing becomes due.
+        // A database that accepts no writes rotates no memtables.
         self.context.health.check_writable().ok()?;
         let trees = self.catalog.trees();
         let memtables = trees.values().filter_map(|tree| self.time_to_rotation(tree)).min();

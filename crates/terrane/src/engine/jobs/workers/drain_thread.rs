@@ -1,8 +1,8 @@
 //! The threads that drain FloDB memtables.
 //!
 //! A write whose Membuffer bucket is full goes to the lower level, which takes longer. Drain threads
-//! move entries from the Membuffer to the lower level meanwhile, as many threads as the designs ask
-//! for. They are optional: flushes and scans drain the memtables that they need.
+//! move entries from the Membuffer to the lower level in the background; designs set their number.
+//! They are optional: flushes and scans drain the memtables that they need.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use super::Jobs;
 use crate::error::Result;
 use crate::stats::Counter;
 
-/// How long a thread rests that found only hot entries, which it does not move.
+/// How long a thread rests after it found only hot entries, which it does not move.
 const REST: Duration = Duration::from_millis(1);
 
 impl Jobs {
-    /// Starts the drain threads that the designs ask for and that do not run yet.
+    /// Starts the drain threads that the designs require and that are not running yet.
     pub(crate) fn start_drain_threads(self: &Arc<Self>) -> Result<()> {
         if self.context.is_inline() {
             return Ok(());

@@ -41,8 +41,8 @@ impl Jobs {
         }
     }
 
-    /// Does one piece of short work, which should not wait for a long compaction; or sleeps, at most
-    /// for `timeout`.
+    /// Performs one short task, which should not wait for a long compaction, or sleeps for at most
+    /// `timeout` if there is none.
     fn do_short_work(&self, seen: u64, timeout: Option<Duration>, failures: &mut u32) {
         if let Some((tree, tables)) = self.picker.next_drop() {
             let result = self.drop_tables(&tree, &tables);
@@ -62,7 +62,7 @@ impl Jobs {
     }
 
     /// Drops tables that range tombstones cover entirely, by an edit alone; see
-    /// [`crate::merge::covered`] for why that is sound. They are entered in the jobs of the tree, so no
+    /// [`crate::merge::covered`] for why that is sound. They are registered in the jobs of the tree, so no
     /// compaction takes them. A running compaction may keep tombstones for them, which is harmless.
     pub(super) fn drop_tables(&self, tree: &Arc<Tree>, tables: &[TableId]) -> Result<()> {
         let dropped = self.catalog.install(tree, |_| {

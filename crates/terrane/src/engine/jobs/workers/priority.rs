@@ -1,7 +1,7 @@
 //! The priority of compaction threads.
 
-/// The niceness added to a compaction thread. Competing for a processor, it gets a quarter of the time
-/// of another thread; on an idle processor, all of it.
+/// The niceness added to a compaction thread. If it competes with another thread for a processor, it
+/// gets a quarter of that thread's time; on an idle processor it runs at full speed.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 6;
 

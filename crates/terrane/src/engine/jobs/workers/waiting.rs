@@ -54,7 +54,7 @@ impl Jobs {
     /// Waits until `is_done`, and runs jobs meanwhile if background work is inline.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] if a job of these kinds failed by it since the wait began.
+    /// [`Error::DiskFull`] if a job of these kinds failed with it since the wait began.
     fn wait_until(&self, kinds: &[JobKind], is_done: impl Fn() -> Result<bool>) -> Result<()> {
         let health = &self.context.health;
         let before = health.failures();
@@ -111,7 +111,7 @@ impl Jobs {
         self.wait_until(&[JobKind::Flush], is_flushed)
     }
 
-    /// Compacts all entries in `range` into the last level that has any of them.
+    /// Compacts all entries in `range` into the last level that contains any of them.
     pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
         self.flush(std::slice::from_ref(tree))?;
         let mut level = 0;
