@@ -21,6 +21,8 @@
 //! 3. `len <= SLOTS`. The first entry of a node that is not the leftmost of its level never
 //!    changes, because smaller entries go to its left neighbour.
 
+mod guard;
+
 use std::cmp::Ordering::{Greater, Less};
 use std::marker::PhantomData;
 use std::mem::offset_of;
@@ -32,6 +34,7 @@ use crate::head::head_of;
 use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
+pub(super) use guard::TreeNodeGuard;
 
 /// Entries in a node.
 #[cfg(not(any(loom, miri)))]
@@ -362,110 +365,5 @@ impl<'a> TreeNodeRef<'a> {
             len = if is_below { len - half - 1 } else { half };
         }
         from
-    }
-}
-
-/// Exclusive right to change a node, released on drop.
-pub(super) struct TreeNodeGuard<'a> {
-    pub(super) node: TreeNodeRef<'a>,
-    version: u64,
-    has_changed: bool,
-}
-
-impl<'a> TreeNodeGuard<'a> {
-    /// Inserts an entry at `index`, and in an inner node a child after it.
-    pub(super) fn insert(
-        &mut self,
-        index: usize,
-        head: u64,
-        record: NonNull<Node>,
-        child: Option<TreeNodeRef<'a>>,
-    ) {
-        self.has_changed = true;
-        let node = self.node.node();
-        let len = self.node.len();
-        debug_assert!(index <= len && len < SLOTS);
-        for at in (index..len).rev() {
-            self.copy_slot(at, self.node, at + 1);
-        }
-        node.heads[index].store(head, Ordering::Relaxed);
-        // Release, for every entry and child stored here and below, pairs with the acquires in
-        // `record`, `child` and `right`: a reader that finds the pointer sees its target
-        // initialized, even during the change.
-        node.entries[index].store(record.as_ptr(), Ordering::Release);
-        if let Some(child) = child {
-            let children = self.node.children();
-            for at in (index + 1..=len).rev() {
-                let moved = children[at].load(Ordering::Relaxed);
-                children[at + 1].store(moved, Ordering::Release);
-            }
-            children[index + 1].store(child.as_ptr().as_ptr(), Ordering::Release);
-        }
-        node.len.store(len + 1, Ordering::Relaxed);
-    }
-
-    /// Copies an entry of this node to index `at` of `to`.
-    fn copy_slot(&self, from: usize, to: TreeNodeRef<'a>, at: usize) {
-        let (source, target) = (self.node.node(), to.node());
-        target.heads[at].store(self.node.head(from), Ordering::Relaxed);
-        let record = source.entries[from].load(Ordering::Relaxed);
-        target.entries[at].store(record, Ordering::Release);
-    }
-
-    /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links it
-    /// to the right of this node. Returns the first entry of `right` with its head.
-    ///
-    /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
-    /// `right`.
-    pub(super) fn split(
-        &mut self,
-        middle: usize,
-        right: TreeNodeRef<'a>,
-    ) -> Option<(u64, NodeRef<'a>)> {
-        self.has_changed = true;
-        let (len, is_inner) = (self.node.len(), self.node.level() > 0);
-        let (head, high) = (self.node.head(middle), self.node.entry(middle)?);
-        let first = middle + usize::from(is_inner);
-        for from in first..len {
-            self.copy_slot(from, right, from - first);
-        }
-        if is_inner {
-            let (source, target) = (self.node.children(), right.children());
-            for from in first..=len {
-                let child = source[from].load(Ordering::Relaxed);
-                target[from - first].store(child, Ordering::Release);
-            }
-        }
-        right.node().len.store(len - first, Ordering::Relaxed);
-        self.node.node().len.store(middle, Ordering::Relaxed);
-        self.link(right, head, high);
-        Some((head, high))
-    }
-
-    /// Links `right`, whose first entry is `high`, between this node and its right neighbour.
-    pub(super) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
-        self.has_changed = true;
-        let (node, new) = (self.node.node(), right.node());
-        new.right.store(node.right.load(Ordering::Relaxed), Ordering::Release);
-        new.high.store(node.high.load(Ordering::Relaxed), Ordering::Release);
-        new.high_head.store(node.high_head.load(Ordering::Relaxed), Ordering::Relaxed);
-        node.high.store(high.as_ptr().as_ptr(), Ordering::Release);
-        node.high_head.store(head, Ordering::Relaxed);
-        node.right.store(right.as_ptr().as_ptr(), Ordering::Release);
-    }
-
-    /// Sets the first child of an inner node that no other thread knows yet.
-    pub(super) fn set_first_child(&mut self, child: TreeNodeRef<'a>) {
-        self.has_changed = true;
-        self.node.children()[0].store(child.as_ptr().as_ptr(), Ordering::Release);
-    }
-}
-
-impl Drop for TreeNodeGuard<'_> {
-    fn drop(&mut self) {
-        let version = if self.has_changed { self.version + 2 } else { self.version };
-        // Release pairs with the acquires in `read_version` and `lock`: a thread that sees the even
-        // counter sees the changes.
-        self.node.node().version.store(version, Ordering::Release);
     }
 }
