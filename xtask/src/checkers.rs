@@ -64,8 +64,8 @@ pub(crate) fn fuzz(fuzz: &FuzzArguments) -> StepResult {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
-    // The flags of `cargo fuzz`, which then need not be installed: coverage for all crates, and the
-    // address sanitizer.
+    // The compiler flags that `cargo fuzz` sets, so that it need not be installed: coverage for all
+    // crates, and the address sanitizer.
     let flags = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                  -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address";

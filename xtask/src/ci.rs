@@ -9,8 +9,8 @@ use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// The engine's tests that reach every install of a tree: those with most value per second under
-/// `--cfg invariants`.
+/// The engine's tests that run under `--cfg invariants`: they reach every install of a tree in
+/// little time.
 const INVARIANT_TESTS: &[&str] = &["--lib", "--test", "api", "--test", "metamorphic"];
 
 /// Runs all steps, up to the first that fails.
@@ -32,8 +32,8 @@ pub(crate) fn run() -> StepResult {
     Ok(())
 }
 
-/// Checks the workspace with the oldest supported toolchain. Without that toolchain only
-/// `clippy::incompatible_msrv` has looked for newer parts of the standard library.
+/// Checks the workspace with the oldest supported toolchain. Without that toolchain, only
+/// `clippy::incompatible_msrv` finds uses of a newer standard library.
 fn minimum_rust() -> StepResult {
     if !has_minimum_rust() {
         println!(

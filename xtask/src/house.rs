@@ -1,8 +1,8 @@
 //! House rules that a program can check: sizes, import cycles, and the voice of the prose.
 //!
-//! Each measurement is compared with a limit. `xtask/house.toml` has the limits, and the exceptions
-//! of today with their values: such a value may fall, and never rise. The phrases that count against
-//! the voice are in `xtask/voice.txt`.
+//! Each measurement is compared with a limit. `xtask/house.toml` has the limits, and the current
+//! exceptions with their values, which may fall but never rise. The phrases that count against the
+//! voice are in `xtask/voice.txt`.
 
 mod limits;
 mod measurement;
@@ -17,7 +17,7 @@ use workspace::Workspace;
 
 use crate::step::{StepResult, root};
 
-/// What to do with the measurements.
+/// The use of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Fail if a value is over its limit.

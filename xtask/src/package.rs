@@ -1,11 +1,10 @@
-//! The published crates, as their users get them.
+//! Packages the published crates as their users will get them.
 
 use std::process::Command;
 
 use crate::step::{StepResult, cargo, step};
 
-/// The crates of the registry, each after those that it depends on. The others have
-/// `publish = false`.
+/// The published crates, each after its dependencies. The others have `publish = false`.
 const PUBLISHED: &[&str] = &[
     "terrane-policy",
     "terrane-memtable",
@@ -17,13 +16,14 @@ const PUBLISHED: &[&str] = &[
 ];
 
 /// Rehearses the publication of all crates: packages each with its metadata, and builds it from its
-/// package, against the packages of the crates before it. Needs the registry, and some minutes.
+/// package, against the packages of the crates before it. Needs the registry, and takes some
+/// minutes.
 pub(crate) fn run() -> StepResult {
     step("package", &mut packages(&["publish", "--dry-run", "--allow-dirty"]))
 }
 
-/// Packages all crates without building them: a second, which finds missing files, metadata and
-/// versions.
+/// Packages all crates without building them, which takes a second and finds missing files,
+/// metadata and versions.
 pub(crate) fn check() -> StepResult {
     step("package", &mut packages(&["package", "--no-verify", "--offline", "--allow-dirty"]))
 }

@@ -12,7 +12,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
-/// A command of this toolchain's cargo, in the root of the workspace.
+/// Returns a command that runs the cargo of this toolchain in the root of the workspace.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -20,7 +20,7 @@ pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command
     command
 }
 
-/// A command of the cargo of another toolchain, in a directory of the workspace.
+/// Returns a command that runs the cargo of another toolchain in a directory of the workspace.
 pub(crate) fn toolchain_cargo<'a>(
     toolchain: &str,
     dir: &str,
@@ -36,7 +36,7 @@ pub(crate) fn toolchain_cargo<'a>(
     command
 }
 
-/// Runs a step to its end.
+/// Runs a step until it ends.
 pub(crate) fn step(name: &str, command: &mut Command) -> StepResult {
     println!("==> {name}: {}", text(command));
     let start = Instant::now();
@@ -49,7 +49,7 @@ pub(crate) fn step(name: &str, command: &mut Command) -> StepResult {
     Ok(())
 }
 
-/// A command as one would type it, with the variables set for it.
+/// Formats a command as it would be typed in a shell, with the variables that it sets.
 pub(crate) fn text(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {

@@ -26,7 +26,7 @@ const FIRST_CHUNK_BYTES: usize = 64 << 10;
 struct ArenaChunk {
     memory: MemoryBlock,
     /// Bytes requested; above the capacity once the chunk is full.
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     all: WrittenOnce,
 }
 
@@ -103,8 +103,8 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk after `full`, unless another thread did. An allocation that is large for a
-    /// usual chunk gets a chunk of its own, and is returned.
+    /// Adds a chunk after `full`, unless another thread did. An allocation larger than a quarter of
+    /// the next chunk gets a chunk of its own, and its start is returned.
     #[cold]
     fn grow(&self, full: *mut ArenaChunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = lock(&self.chunks);
@@ -137,7 +137,7 @@ impl Arena {
     }
 
     fn add_counted(&self, chunks: &mut ArenaChunks, memory: MemoryBlock) -> NonNull<ArenaChunk> {
-        let chunk = ArenaChunk { memory, asked: AtomicUsize::new(0), all: WrittenOnce::new() };
+        let chunk = ArenaChunk { memory, requested: AtomicUsize::new(0), all: WrittenOnce::new() };
         chunk.all.write();
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
         chunks.all.push(chunk);
@@ -167,7 +167,7 @@ impl ArenaChunk {
         }
         // Relaxed: the atomic addition alone makes ranges disjoint; the caller publishes the
         // memory.
-        let start = self.asked.fetch_add(bytes, Ordering::Relaxed);
+        let start = self.requested.fetch_add(bytes, Ordering::Relaxed);
         if start.checked_add(bytes)? > capacity {
             return None;
         }
@@ -175,10 +175,10 @@ impl ArenaChunk {
         Some(unsafe { self.memory.start().add(start) })
     }
 
-    /// An upper bound of the bytes returned: an allocation that did not fit counts up to the end of
-    /// the chunk, which is lost.
+    /// Returns an upper bound on the bytes allocated: if an allocation did not fit, the unused rest
+    /// of the chunk counts too, because it is lost.
     fn used_bytes(&self) -> usize {
-        self.asked.load(Ordering::Relaxed).min(self.memory.len())
+        self.requested.load(Ordering::Relaxed).min(self.memory.len())
     }
 }
 

@@ -35,7 +35,8 @@ impl Cursor {
     }
 
     /// Promises that no key before `first` and none from `end` on will be read: the cursor may be
-    /// off the end where only such keys follow. It lets a hashed memtable answer from one bucket.
+    /// off the end once no key within these bounds follows. It lets a hashed memtable answer from
+    /// one bucket.
     pub fn limit_to(&mut self, first: Option<&[u8]>, end: Option<&[u8]>) {
         if self.position.uses_bounds() {
             self.bounds = ReadBounds { first: first.map(Into::into), end: end.map(Into::into) };

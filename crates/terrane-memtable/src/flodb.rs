@@ -6,12 +6,12 @@
 //! suffice here, because our writes get their sequence number before they are inserted, are
 //! inserted in any order and become visible later, and because snapshots are exact. So:
 //!
-//! - a bucket records how new the versions are that it sent to the lower level, and admits no older
-//!   ones ([`bucket`]);
-//! - versions of a key stay linked to the newest one while a reader may need them. An update is in
-//!   place when none does: a version that is hidden from all readers is reclaimed, and its memory
-//!   takes the next one ([`membuffer`]). A reader that is not counted in the horizon and comes too
-//!   late for its version gets an error, and retries with a newer sequence number;
+//! - a bucket records the largest sequence number that it has met, and starts no chain with an
+//!   older version ([`bucket`]);
+//! - versions of a key stay linked to the newest one while a reader may need them. If none does,
+//!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
+//!   ([`membuffer`]). A reader that is not counted in the horizon gets an error if its version was
+//!   reclaimed, and retries with a newer sequence number;
 //! - partitions follow from the span of keys in the previous memtable. A memtable without
 //!   predecessor writes to the lower level only, until it has enough keys to learn the span from
 //!   ([`FrontLevel::enable`]);
@@ -62,8 +62,8 @@ pub struct FloDbConfig {
     pub update: Update,
 }
 
-/// Keys from which the span is learned: all but one in a thousand lie between the extremes of this
-/// many.
+/// The number of keys from which the span is learned: all but one key in a thousand lie between the
+/// extremes of a sample of this size.
 const SAMPLE_KEYS_MIN: usize = if cfg!(miri) { 20 } else { 1000 };
 
 impl Settings for FloDbConfig {
@@ -109,7 +109,7 @@ impl FloDbConfig {
     }
 }
 
-/// What happens to a version that no reader needs.
+/// The treatment of versions that no reader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
     /// Its memory is refilled with the next version of a key.
@@ -131,7 +131,7 @@ pub(crate) struct FloDb {
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
     drained: AtomicUsize,
-    /// Bytes of a Membuffer that was enabled after the creation, at that time.
+    /// The initial size, in bytes, of a Membuffer that was enabled after the memtable was created.
     exempt_bytes: AtomicUsize,
 }
 

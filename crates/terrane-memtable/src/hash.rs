@@ -14,9 +14,10 @@
 //! of its prefix.
 //!
 //! To create the view, all buckets are walked while entries are inserted. From then on entries are
-//! also logged, and none may be missed or appear twice. A writer reads `stage` before it links its
-//! node and after: if the walk was over before, it missed the node; if the walk had not begun
-//! after, it sees the node; otherwise the node is logged as doubtful, and checked against the view.
+//! also logged, and none may be missed or appear twice. A writer reads `stage` before and after it
+//! links its node. If the walk had ended before, it missed the node, which is logged. If the walk
+//! had not begun afterwards, it will see the node. Otherwise the node is logged as doubtful, and
+//! later checked against the view.
 //!
 //! Invariants:
 //! 1. Buckets lie in the arena, which the table owns, and are never removed.
@@ -209,7 +210,8 @@ impl Hashed {
         node
     }
 
-    /// Logs a node that is in its bucket and whose writer saw the walk at `stage` before.
+    /// Logs a linked node unless the walk will see it; `stage` is the stage that its writer read
+    /// before linking it.
     fn log(&self, node: NonNull<Node>, stage: usize) {
         if stage == ORDERED {
             self.log.push(node);

@@ -1,12 +1,12 @@
-//! The partition of a Membuffer that a key belongs to.
+//! Maps a key to its partition of the Membuffer.
 //!
 //! A partition is a range of keys, so that versions that are drained together lie close together in
-//! the lower level, and a scan drains only what it comes across. The paper's implementation takes
-//! the most significant bits of a key, which divides keys evenly if they are spread evenly over all
-//! byte strings. Most keys are not: they share a prefix and use few byte values. So the partition
-//! follows from the position of a key between the smallest and the largest key of the previous
-//! memtable, after their common prefix. The first memtable of a tree learns the span from its own
-//! first keys; a memtable that is used alone takes the most significant bits.
+//! the lower level, and a scan drains only the partitions it reaches. The paper's implementation
+//! takes the most significant bits of a key, which divides keys evenly if they are spread evenly
+//! over all byte strings. Most keys are not: they share a prefix and use few byte values. So the
+//! partition follows from the position of a key between the smallest and the largest key of the
+//! previous memtable, after their common prefix. The first memtable of a tree learns the span from
+//! its own first keys; a memtable that is used alone takes the most significant bits.
 //!
 //! Invariant: of two keys, the larger one never has the smaller partition, because both steps of
 //! [`KeySpan::partition`], clamping and scaling, are monotonic in the key.

@@ -316,6 +316,7 @@ macro_rules! kinds {
         }
     };
 }
+
 kinds! {
     /// The concurrent B-link tree.
     BTree(BTreeConfig),
@@ -333,8 +334,8 @@ kinds! {
     FloDb(FloDbConfig),
 }
 
-/// The number of entries and their bytes of keys and values, for structures that do not count.
-/// Relaxed, all of it: counters order nothing.
+/// The number of entries and their bytes of keys and values, for structures that do not count. All
+/// accesses are relaxed, because counters order nothing.
 #[derive(Debug, Default)]
 pub(crate) struct EntryCounts {
     entries: AtomicUsize,

@@ -30,7 +30,8 @@ pub enum Lookup {
 pub enum ExpectedKeys<'m> {
     /// Any keys.
     Any,
-    /// Keys to learn about: a front level stays unused until [`FrontLevel::enable`].
+    /// Unknown keys: a front level stays unused until [`FrontLevel::enable`] learns their
+    /// distribution.
     Unknown,
     /// Keys like those of the memtable that the new one replaces.
     Like(&'m Memtable),
@@ -81,9 +82,9 @@ impl Memtable {
     }
 
     /// As [`Memtable::insert`], but a memtable with a front level may reclaim versions that no
-    /// reader needs. `horizon` returns a visible sequence number that is not above any that is read
-    /// at, now or later. Only readers that took a sequence number before this call and are not
-    /// counted in the horizon may read below it; they must expect [`Lookup::Overwritten`].
+    /// reader needs. `horizon` returns a visible sequence number at or below every one that a
+    /// reader uses, now or later. Only readers that took a sequence number before this call and are
+    /// not counted in the horizon may read below it; they must expect [`Lookup::Overwritten`].
     ///
     /// # Panics
     /// When the key, the value or the sequence number is larger than the limits of this crate.
@@ -135,7 +136,7 @@ impl Memtable {
         seq: SeqNo,
         first: SeqNo,
     ) {
-        // An end may be the successor of a longest key.
+        // An end may be the successor of a key of maximum length.
         let end_len = end.map_or(0, <[u8]>::len);
         assert!(start.len() <= MAX_KEY_LEN + 1 && end_len <= MAX_KEY_LEN + 1 && seq <= MAX_SEQ);
         self.range_tombstones.insert(start, end, seq, first);
@@ -196,8 +197,8 @@ impl Memtable {
         self.len() == 0 && self.range_tombstones.is_empty()
     }
 
-    /// Sorts entries that are not in order yet, which otherwise the first reader of a range does.
-    /// Call it when no more entries are inserted.
+    /// Sorts entries that are not in order yet, which the first range read would do otherwise. Call
+    /// it when no more entries are inserted.
     pub fn freeze(&self) {
         self.structure.freeze();
     }

@@ -2,8 +2,8 @@
 //!
 //! A reader that needs a sorted view pays for the nodes appended since the last one: they are
 //! sorted into a run of their own, and runs are merged when they are of similar size, as in an LSM
-//! tree. So an entry is merged a few times only, however often views are requested, and a view has
-//! few runs.
+//! tree. So each entry is merged only a few times, however often views are requested, and a view
+//! has few runs.
 //!
 //! Writers hold a lock while they append a pointer, and readers while they copy the appended ones;
 //! sorting blocks only other readers that need a view.

@@ -43,7 +43,7 @@ impl MemoryBlock {
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
         if align == HUGE_PAGE_BYTES {
-            ask_for_huge_pages(start, bytes);
+            advise_huge_pages(start, bytes);
         }
         Self { start, layout }
     }
@@ -78,7 +78,7 @@ impl Drop for MemoryBlock {
 }
 
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
-fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
+fn advise_huge_pages(start: NonNull<u8>, bytes: usize) {
     use rustix::mm::{Advice, madvise};
     let whole = bytes - bytes % HUGE_PAGE_BYTES;
     // The system may refuse the advice and use small pages. SAFETY: the range is within an
@@ -87,7 +87,7 @@ fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri), not(loom))))]
-fn ask_for_huge_pages(_start: NonNull<u8>, _bytes: usize) {}
+fn advise_huge_pages(_start: NonNull<u8>, _bytes: usize) {}
 
 /// A bounded store of blocks that dropped memtables returned.
 #[derive(Debug)]

@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Ranges of one batch, each within the one before, or around it, or across many.
+    /// Ranges of one batch: each lies within the previous one, encloses it, or crosses many.
     #[test]
     #[cfg_attr(miri, ignore = "takes too long")]
     fn a_batch_takes_memory_by_its_ranges_however_they_lie() {

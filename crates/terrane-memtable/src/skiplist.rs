@@ -163,7 +163,8 @@ impl SkipList {
     ) -> Result<Option<NodeRef<'_>>, Overwritten> {
         debug_assert!(self.layout == Layout::Versioned);
         let (previous, next) = self.list.around(key, seq);
-        // SAFETY: all nodes of this list and its head have its layout, which is versioned.
+        // SAFETY: all nodes of this list, its head included, have its layout, and `Lower`, the only
+        // caller, creates its list with `Layout::Versioned`.
         let older = unsafe { previous.versions() }.older();
         // `previous` is the next newer version if it has the same key.
         if matches!(older, Older::Reclaimed) && previous.key() == key {
@@ -182,8 +183,8 @@ impl SkipList {
         self.list.last().map(NodeRef::key)
     }
 
-    /// Returns the splice of a key beyond all others from the hints, or `None` if the key is not
-    /// beyond them or the hints are outdated.
+    /// Builds the splice of a key beyond all others from the hints. Returns `None` if the key is
+    /// not beyond all others, or if the hints are outdated.
     ///
     /// The hints are loaded before the last node is seen to have no successor, so all of them were
     /// linked when that node was the end, and none is beyond `key`. At a height whose hint is

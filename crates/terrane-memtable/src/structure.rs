@@ -13,7 +13,7 @@ use crate::key_span::KeySpan;
 use crate::pool::Pool;
 use crate::skiplist::versions::Pin;
 
-/// What an insert did.
+/// The outcome of an insert.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InsertOutcome {
     /// The version is in a front level.
@@ -68,7 +68,7 @@ pub(crate) trait Structure: Send + Sync {
         }
     }
 
-    /// Returns the newest version of `key` at or below `seq`, which is never refilled.
+    /// Returns the newest version of `key` at or below `seq`, in a node that is never refilled.
     fn get(&self, key: &[u8], seq: SeqNo) -> Option<Entry<'_>>;
 
     /// As [`Structure::get`], but the entry may be refilled once the pin is dropped. Returns an
@@ -91,7 +91,8 @@ pub(crate) trait Structure: Send + Sync {
         0
     }
 
-    /// Bytes in use since after the creation that do not count against the size of the memtable.
+    /// Bytes that came into use after the creation and do not count against the size of the
+    /// memtable.
     fn exempt_bytes(&self) -> usize {
         0
     }
@@ -161,7 +162,7 @@ pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
 pub(crate) struct ReadBounds {
     /// No key before this is read.
     pub(crate) first: Option<Box<[u8]>>,
-    /// No key from this on is read.
+    /// No key at or after this is read.
     pub(crate) end: Option<Box<[u8]>>,
 }
 
@@ -183,12 +184,12 @@ pub trait FrontLevel {
     /// Prefetches the memory that [`crate::Memtable::update`] of this key starts with.
     fn prefetch(&self, key: &[u8]);
 
-    /// Prefetches the memory that [`crate::Memtable::update`] continues with, once the first has
-    /// arrived.
+    /// Prefetches the memory that [`crate::Memtable::update`] reads next, once that of
+    /// [`FrontLevel::prefetch`] has arrived.
     fn prefetch_version(&self, key: &[u8]);
 
-    /// Drains the parts that are filling up, for background threads. Returns how many versions it
-    /// moved.
+    /// Drains the partitions that are filling up, for background threads. Returns the number of
+    /// versions it moved.
     fn drain(&self) -> usize;
 
     /// Drains everything. Cursors need not wait for that; they drain the ranges they enter.

@@ -1,16 +1,16 @@
 //! An array of entries in the order of arrival (memory buffer paper, §2.1).
 //!
 //! An insert copies the entry into the arena and appends a pointer: no search, no link, and the
-//! least memory of all kinds. The array doubles when it is full, which takes the time to copy it; a
-//! preallocated array does not while it holds no more than it was allocated for.
+//! least memory of all kinds. The array doubles when it is full, which copies it; a preallocated
+//! array doubles only once it exceeds its allocation.
 //!
 //! Reads need a sorted view. By default sorted entries stay sorted, and a read sorts the entries
 //! added since the last one; with [`VectorQuery::Copy`] every read copies and sorts everything, as
 //! RocksDB's vector does until it is frozen, which is what the paper measured.
 //!
 //! With [`VectorQuery::Scan`], lookups sort nothing: they search the entries added since a range
-//! was last read, by two bytes of a hash per entry. That takes a few microseconds where sorting
-//! takes milliseconds, at every lookup, and suits workloads with few lookups.
+//! was last read, by two bytes of a hash per entry. Each lookup takes a few microseconds where
+//! sorting takes milliseconds, which suits workloads with few lookups.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Settings for VectorConfig {
 }
 
 /// One in this many preallocated bytes is for pointers, which suffices for entries of 40 bytes and
-/// more. With smaller ones, the array of pointers doubles after all.
+/// more. With smaller entries, the array of pointers may still double.
 const SHARE_OF_POINTERS: usize = 8;
 
 /// The array.

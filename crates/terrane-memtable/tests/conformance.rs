@@ -1,4 +1,4 @@
-//! Every example of every kind of memtable against a `BTreeMap`.
+//! Compares every example of every kind of memtable with a `BTreeMap`.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
@@ -246,7 +246,8 @@ mod checks {
                     let mut oracle = Oracle::new();
                     for step in 0..some(3000) {
                         let seq = next_seq.fetch_add(1, Ordering::Relaxed);
-                        // Some keys of this thread alone, some of all, some ascending.
+                        // Some keys belong to this thread, some are shared by all threads, some
+                        // ascend.
                         let key = match step % 3 {
                             0 => random_key(&mut rng),
                             1 => format!("t{thread}-{}", rng.below(500)).into_bytes(),
@@ -447,11 +448,11 @@ mod checks {
         assert_at(&cursor, None);
     }
 
-    /// Ranges that are read during inserts miss no earlier entry and have none twice.
+    /// Ranges that are read during inserts miss no earlier entry and return none twice.
     pub(super) fn ranges_read_while_writers_insert_have_every_entry_once(config: Config) {
         for round in 0..if cfg!(miri) { 2 } else { 30 } {
             let memtable = Memtable::new(config, &Pool::new(0));
-            // How many entries each writer has inserted.
+            // The number of entries that each writer has inserted.
             let inserted = [AtomicU64::new(0), AtomicU64::new(0)];
             let count = some(400).max(8);
             std::thread::scope(|scope| {

@@ -234,7 +234,7 @@ fn b_tree_inserts_that_split_a_leaf() {
 #[test]
 fn b_tree_inserts_that_split_an_inner_node() {
     const FULL: &[&str] = &["a", "c", "e", "g", "i", "k", "m", "o", "q", "s", "u"];
-    // Too many steps for two switches.
+    // Has too many steps for two preemptions.
     two_writers_with(Some(1), B_TREE, FULL, &["v"], &["w"]);
     two_writers_with(Some(1), B_TREE, FULL, &["w"], &["b"]);
 }

@@ -2,8 +2,9 @@
 //!
 //! `terrane-policy`, which decides in the engine, decides here too: compactions, the shares of
 //! merges in the bandwidth, admission of writers. The mechanism is replaced by arithmetic: a run is
-//! its expected number of keys, a merge takes the time of its bytes and entries on a [`MachineModel`], and
-//! writes are a fluid between two events. Hours of a tree of a hundred terabytes take seconds.
+//! its expected number of keys, a merge takes the time of its bytes and entries on a
+//! [`MachineModel`], and writes are a fluid between two events. Hours of a hundred-terabyte tree
+//! are simulated in seconds.
 //!
 //! | module | one line |
 //! |---|---|

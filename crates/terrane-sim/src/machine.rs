@@ -112,7 +112,7 @@ impl MachineModel {
         let (taken, moved) = flush.map_or((0.0, 0.0), |work| {
             (work.written_bytes * flushed, work.moved_bytes() * flushed)
         });
-        // Leave a little to merges: the engine's gate lets them finish their chunks.
+        // Leave some bandwidth to merges, because the engine's gate lets them finish their chunks.
         let left = (budget - taken).max(budget.min(device) * 1e-3);
         let free = (device - moved).max(device * 1e-3);
         let rate = |&(work, share): &(JobCost, f64)| {

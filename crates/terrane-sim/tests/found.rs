@@ -1,4 +1,5 @@
-//! Two-phase results of designs as text: findings of simulations, and results to review on change.
+//! Results of two-phase tests as text, which record findings and make changes of results
+//! reviewable.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;

@@ -147,8 +147,8 @@ fn a_known_stall_gives_the_latency_that_arithmetic_gives() {
     setup.machine.costs.write_seconds = 1e-6;
     let tree = initial_tree(&setup, InitialTree::Empty, 1);
     let outcome = Simulation::new(&setup, tree).run(5.9).0;
-    // A memtable is full every second and flushed in two: the first flush ends at 3, the second at
-    // 5. At 4 there are two immutable memtables, and the active one is full.
+    // A memtable fills in one second, and its flush takes two: the first flush ends at 3, the
+    // second at 5. At 4 there are two immutable memtables, and the active one is full.
     let first = outcome.stalls.first().unwrap();
     assert!((first.from - 4.0).abs() < 1e-3 && (first.until - 5.0).abs() < 1e-3, "{first:?}");
     let longest = outcome.latencies.quantile(1.0);

@@ -1,4 +1,4 @@
-//! Tests as text: a directive and its input, `----`, the output that is expected.
+//! Tests as text: a directive with its input, `----`, and the expected output.
 //!
 //! ```text
 //! pick design=leveling
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! Cases are separated by blank lines; `#` starts a comment between cases. With `TERRANE_REWRITE=1`
-//! in the environment the expected output is replaced by what the code answers, so that a review
-//! shows changes of behaviour as changes of text.
+//! in the environment, the actual output replaces the expected one, so that a review shows changes
+//! of behaviour as changes of text.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// One case: what to do, with what.
+/// A test case: a directive with its arguments and its input.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The first word of the first line.
@@ -23,7 +23,7 @@ pub struct Case {
     pub arguments: Vec<(String, String)>,
     /// The lines up to `----`.
     pub input: String,
-    /// Where the case stands, for messages.
+    /// The line of the case in its file, for messages.
     pub line: usize,
 }
 
@@ -34,10 +34,10 @@ impl Case {
     }
 }
 
-/// Runs every case of the file through `answer` and compares what it answers.
+/// Passes every case of the file to `answer`, and compares the result with the expected output.
 ///
 /// # Panics
-/// When the file cannot be read, or a case is answered otherwise than the file says.
+/// When the file cannot be read, or a result differs from the expected output.
 #[allow(clippy::panic, reason = "a failed test is a panic")]
 pub fn run(path: impl AsRef<Path>, mut answer: impl FnMut(&Case) -> String) {
     let path = path.as_ref();

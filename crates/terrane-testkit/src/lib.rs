@@ -1,5 +1,5 @@
-//! Shared by the tests of all crates: text-driven cases, seeded randomness, limits on waiting, the
-//! layers of a crate.
+//! Utilities for the tests of all crates: text-driven cases, seeded randomness, limits on waiting,
+//! the layers of a crate.
 #![forbid(unsafe_code)]
 
 pub mod datadriven;

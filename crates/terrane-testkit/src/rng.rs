@@ -1,4 +1,4 @@
-//! A small seeded generator, so that a failing random test is repeated by its seed.
+//! A small seeded random number generator: the seed of a failing test reproduces the failure.
 
 /// SplitMix64: one 64-bit state, one output a step.
 #[derive(Debug, Clone)]

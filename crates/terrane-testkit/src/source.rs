@@ -117,7 +117,8 @@ fn quote(text: &str) -> (Option<TokenKind>, usize) {
     }
 }
 
-/// The length of the string literal that `text` begins with: plain, raw, of bytes or for C.
+/// Returns the length of the string literal that `text` begins with: a plain, raw, byte or C
+/// string.
 fn text_len(text: &str) -> Option<usize> {
     let prefix = text.find(|c: char| !"bcr".contains(c))?;
     let (prefix, rest) = text.split_at(prefix);
@@ -230,7 +231,7 @@ fn end_of_item(code: &[Token<'_>], mut at: usize) -> usize {
         }
         match depth_change(token) {
             1 => at = end_of_group(code, at),
-            // The last field of its group has no comma.
+            // The last field of a group may lack its comma.
             -1 => return at,
             _ => at += 1,
         }

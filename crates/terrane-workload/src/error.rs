@@ -13,7 +13,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// Returns an error of `operation`.
+    /// Returns an error in `operation`.
     pub fn new(operation: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { operation, source: source.into() }
     }

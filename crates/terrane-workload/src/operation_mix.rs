@@ -64,7 +64,7 @@ pub enum MixOrder {
     /// Random, with constant proportions throughout the run.
     #[default]
     Interleaved,
-    /// All of one kind before the next, in the order of the text.
+    /// Kind after kind, in the order of the text.
     Serial,
 }
 
@@ -79,7 +79,7 @@ pub struct OperationMix {
 }
 
 impl Default for OperationMix {
-    /// Returns half writes, half reads, with some of every kind.
+    /// Returns a mix of half writes and half reads that includes every kind.
     fn default() -> Self {
         let part = |kind, share| MixPart { kind, share, distribution: None };
         Self {

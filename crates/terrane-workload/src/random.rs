@@ -1,4 +1,4 @@
-//! Uniform random numbers, from which all distributions are built.
+//! Uniform random numbers, the basis of all distributions.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;

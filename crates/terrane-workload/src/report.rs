@@ -39,7 +39,7 @@ pub struct Report {
     pub phantoms: u64,
     /// Values with the tag of another key.
     pub wrong_values: u64,
-    /// Entries of scans that are out of key order.
+    /// Entries that scans returned out of key order.
     pub out_of_order: u64,
     /// Bytes of keys and values written, including the writer of `readwhilewriting`.
     pub user_bytes_written: u64,

@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! 1. Clients take arrivals in order, each by one client, and every arrival counts: one that is still
-//!    waiting at the end of the phase counts with its waiting time.
+//! 1. Each arrival is taken by one client, in order of arrival, and every arrival counts: one that
+//!    is still waiting at the end of the phase counts with its waiting time.
 //! 2. A write latency is never shorter than the processing latency of the same write.
 //! 3. Memory is bounded by the length of the phase, for any rate and any backlog: histograms, ticks,
 //!    and one index for the queue.

@@ -36,7 +36,7 @@ pub enum Workload {
     FillRandom,
     /// Writes every key once, in random order, in atomic batches.
     FillBatch {
-        /// Entries of a batch.
+        /// The number of entries in a batch.
         entries: u32,
     },
     /// Writes a hundredth of the keys, each synced to storage.
@@ -76,7 +76,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// All workloads, with default numbers.
+    /// All workloads, each with its default number.
     pub const ALL: [Self; 22] = [
         Self::FillSeq,
         Self::FillRandom,

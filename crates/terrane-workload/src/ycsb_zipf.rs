@@ -33,7 +33,7 @@ pub struct YcsbZipf {
 }
 
 impl YcsbZipf {
-    /// Returns a choice among `count` records, at least one, with an exponent between 0 and 1.
+    /// Returns a chooser among `count` records, at least one; the exponent is between 0 and 1.
     pub fn new(count: u64, theta: f64) -> Self {
         let is_default = theta == YCSB_THETA;
         let zeta = if is_default { YCSB_ZETA } else { zeta(RANKS, theta) };

@@ -1,4 +1,4 @@
-//! The limits in `house.toml`, and the values of today that are above them.
+//! The limits in `house.toml`, and the exceptions: values that are above their limit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ pub(super) struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
     Within,
-    /// Below its exception, which was this.
+    /// Below its exception, which has this value.
     Fallen(f64),
     /// Above this limit or exception.
     Over(f64),
@@ -72,7 +72,7 @@ impl Limits {
         }
     }
 
-    /// The exceptions that nothing needs: their subjects are gone.
+    /// Returns the exceptions whose subjects no longer exist.
     pub(super) fn unused(&self, measurements: &[Measurement]) -> Vec<&str> {
         let is_measured = |rule: Rule, subject: &str| {
             measurements.iter().any(|other| other.rule == rule && other.subject == subject)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a limit applies to.
+/// The kind of value that a limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     FileLines,

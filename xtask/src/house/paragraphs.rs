@@ -2,7 +2,7 @@
 
 use terrane_testkit::source::{Token, TokenKind};
 
-/// Words that belong together, with the line of each piece.
+/// A paragraph as pieces of text, each with its line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Paragraph {
     /// Lines of text with their numbers.

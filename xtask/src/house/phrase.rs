@@ -1,4 +1,4 @@
-//! Phrases of `voice.txt`, and where prose has them.
+//! The phrases of `voice.txt`, and the search for them in prose.
 
 /// A phrase that counts against the voice.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -90,7 +90,7 @@ fn longest_functions(code: &[Token<'_>], path: &str) -> Vec<Measurement> {
     longest.into_iter().map(measurement).collect()
 }
 
-/// Every function with a body: its name, its first line, the number of its lines.
+/// Every function with a body: its name, its first line and its number of lines.
 fn functions<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
     let mut functions = Vec::new();
     for (at, pair) in code.windows(2).enumerate() {
@@ -105,7 +105,7 @@ fn functions<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
     functions
 }
 
-/// The position of the brace that opens the body of the item whose head goes on at `at`.
+/// Returns the position of the brace that opens an item's body; `at` is within the item's head.
 fn body(code: &[Token<'_>], mut at: usize) -> Option<usize> {
     while let Some(token) = code.get(at) {
         if token.is("{") {

@@ -56,7 +56,8 @@ fn step_all(searches: &mut [(SearchTarget<'_>, TreeNodeRef<'_>)]) -> bool {
         if let Ok(next) = BTree::step_down(*node, target) {
             *node = next;
             node.prefetch();
-            // The level of the next node is in memory that has not arrived; it is usually a leaf.
+            // The next node's level has not arrived from memory yet; below level 1 it is a leaf,
+            // unless the step went right.
             if level == 1 {
                 node.prefetch_entries();
             }

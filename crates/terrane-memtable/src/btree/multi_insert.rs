@@ -1,5 +1,5 @@
-//! Multi-insert in a B-link tree: inserts entries in order, each searched for from the leaf of the
-//! one before (FloDB paper, §4.3).
+//! Multi-insert in a B-link tree: inserts entries in order, and searches for each from the leaf of
+//! the previous one (FloDB paper, §4.3).
 //!
 //! The next entry belongs to the same leaf or to its right, even if the leaf is split meanwhile,
 //! because the first entry of a leaf never changes. So this leaf and its right neighbour are tried

@@ -172,8 +172,8 @@ impl<'a> TreeNodeRef<'a> {
     #[inline]
     fn children(self) -> &'a [AtomicPtr<TreeNode>; SLOTS + 1] {
         debug_assert!(self.level() > 0);
-        // SAFETY: `allocate` makes every node above level 0 an inner one, and the caller has such a
-        // node.
+        // SAFETY: `allocate` makes every node above level 0 an inner one, and callers request
+        // children only of nodes above level 0, whose level never changes.
         let inner: &'a InnerNode = unsafe { self.node.cast::<InnerNode>().as_ref() };
         &inner.children
     }
@@ -267,7 +267,7 @@ impl<'a> TreeNodeRef<'a> {
 
     #[inline]
     pub(super) fn len(self) -> usize {
-        // At most `SLOTS` even during a change (invariant 3), for the sake of bounds checks.
+        // `min` never changes the value (invariant 3); it lets the compiler omit bounds checks.
         // Relaxed: `check` validates the value.
         self.node().len.load(Ordering::Relaxed).min(SLOTS)
     }
@@ -326,7 +326,8 @@ impl<'a> TreeNodeRef<'a> {
         high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
     }
 
-    /// Whether the entry at `index` is the target. Heads decide most cases, and lie close.
+    /// Whether the entry at `index` is the target. Heads decide most cases, and are adjacent in
+    /// memory.
     #[inline]
     pub(super) fn is_at(self, index: usize, target: &SearchTarget<'_>) -> bool {
         index < self.len()

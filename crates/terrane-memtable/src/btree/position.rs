@@ -9,7 +9,8 @@ use crate::prefetch::prefetch;
 use crate::skiplist::{Node, NodeRef};
 use crate::structure::{ReadBounds, StructurePosition};
 
-/// How many entries ahead a walk prefetches: each is a cache miss, and they arrive in parallel.
+/// The number of entries that a walk prefetches ahead: each is a cache miss, and they arrive in
+/// parallel.
 const ENTRIES_AHEAD: usize = 8;
 
 /// An entry of a tree and where it was found, or none. All methods take the tree it was created

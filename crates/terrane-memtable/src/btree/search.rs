@@ -31,7 +31,8 @@ impl BTree {
             Some(Err(NodeChanged)) | None => self.last_before(key, seq).map(|slot| slot.record),
         };
         if let Some(newer) = before.filter(|newer| newer.key() == key) {
-            // SAFETY: all entries of this tree have its layout, which is versioned.
+            // SAFETY: all entries of this tree have its layout, and `Lower`, the only caller,
+            // creates its tree with `Layout::Versioned`.
             let older = unsafe { newer.versions() }.older();
             if matches!(older, Older::Reclaimed) {
                 return Err(Overwritten);
@@ -102,7 +103,8 @@ impl BTree {
     ) -> Result<SearchStep<'a>, NodeChanged> {
         let version = node.read_version();
         let before = node.count_before(target);
-        // Not if the target is the high entry itself: the last entry before that is in this node.
+        // If the target is the high entry itself, the last entry before it is in this node, so the
+        // search does not move right.
         let is_right = node.is_after_high(target);
         let found = if is_right {
             node.right().map_or(SearchStep::End, SearchStep::Continue)

@@ -1,15 +1,15 @@
 //! Draining: versions go from the Membuffer into the lower level (FloDB paper, §4.2).
 //!
 //! A drain marks the versions of each bucket as moving, under the lock of the bucket. It then sorts
-//! them and links them into the lower level, each searched for from the place of the one before.
-//! Last, it cleans the slots whose newest version is linked. A version that was replaced meanwhile
-//! leaves its slot dirty. Writers and readers continue throughout; drains of the same partition
-//! take turns.
+//! them and links them into the lower level, and searches for each from the position of the
+//! previous one. Last, it cleans the slots whose newest version is linked. A version that was
+//! replaced meanwhile leaves its slot dirty. Writers and readers continue throughout; drains of the
+//! same partition take turns.
 //!
 //! Drains run ahead of need, so that slots are free for new keys. A key that is written repeatedly
-//! would then leave a version in the lower level each time. So a version that replaced another one
-//! since the last drain is passed over once, as the clock algorithm does with pages, and hot keys
-//! stay in the Membuffer.
+//! would then leave a version in the lower level each time. So a drain passes over a version once
+//! if it replaced another one since the last drain, like the second chance of the clock algorithm,
+//! and hot keys stay in the Membuffer.
 
 use super::lower::Lower;
 use super::membuffer::Membuffer;
@@ -33,20 +33,20 @@ pub(super) enum DrainScope {
 pub enum DrainInsert {
     /// Searches from the top for each version.
     Single,
-    /// Sorts the versions and searches for each from the place of the one before.
+    /// Sorts the versions and searches for each from the position of the previous one.
     Multi,
 }
 
-/// How many buckets ahead their versions are prefetched for marking.
+/// The number of buckets by which prefetching precedes marking.
 const AHEAD: usize = 2;
 
-/// How many versions ahead they are prefetched for linking; the lines read for marking have left
-/// the cache by then.
+/// The number of versions by which prefetching precedes linking; by then, the lines read for
+/// marking have left the cache.
 const LINKED_AHEAD: usize = 8;
 
 impl Membuffer {
     /// Drains a partition: versions that were added before the call and match `scope` are linked in
-    /// the lower level when it returns. Returns how many versions it moved.
+    /// the lower level when it returns. Returns the number of versions it moved.
     pub(super) fn drain(
         &self,
         lower: &Lower,
@@ -117,7 +117,7 @@ impl Membuffer {
         }
     }
 
-    /// Marks slots whose newest version is linked as clean. The caller holds `draining` and has
+    /// Marks each slot clean whose newest version is linked. The caller holds `draining` and has
     /// linked everything it marked (invariant 3 of `Membuffer`).
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;

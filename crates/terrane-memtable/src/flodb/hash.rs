@@ -1,5 +1,5 @@
-//! A hash of keys for the Membuffer. It does not resist chosen keys; keys that collide bypass the
-//! Membuffer, and nothing worse.
+//! A hash of keys for the Membuffer. It does not resist adversarial keys, but the only harm is that
+//! colliding keys bypass the Membuffer.
 
 use crate::head::head_of;
 

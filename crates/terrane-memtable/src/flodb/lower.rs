@@ -83,14 +83,16 @@ impl Lower {
     /// the first time.
     pub(super) unsafe fn link(&self, node: NonNull<Node>) {
         match self {
-            // SAFETY: this level allocated the node in `tree`; the caller guarantees the rest.
+            // SAFETY: this level allocated the node in `tree`; the caller guarantees that it is
+            // permanent and linked for the first time.
             Self::BTree(tree) => unsafe { tree.link(node) },
-            // SAFETY: this level allocated the node in `list`; the caller guarantees the rest.
+            // SAFETY: this level allocated the node in `list`; the caller guarantees that it is
+            // permanent and linked for the first time.
             Self::SkipList(list) => unsafe { list.link(node) },
         }
     }
 
-    /// Links nodes in order, each searched for from the place of the one before, and calls
+    /// Links nodes in order, searches for each from the position of the previous one, and calls
     /// `is_linked` for each once it is linked.
     ///
     /// # Safety
@@ -105,8 +107,8 @@ impl Lower {
             Self::BTree(tree) => {
                 let mut path = tree.multi_insert();
                 for node in nodes {
-                    // SAFETY: this level allocated the node in `tree`; the caller guarantees order
-                    // and the rest.
+                    // SAFETY: this level allocated the node in `tree`; the caller guarantees that
+                    // nodes are in order, permanent, and linked for the first time.
                     unsafe { path.link(node) };
                     is_linked(node);
                 }
@@ -114,8 +116,8 @@ impl Lower {
             Self::SkipList(list) => {
                 let mut path = list.multi_insert();
                 for node in nodes {
-                    // SAFETY: this level allocated the node in `list`; the caller guarantees order
-                    // and the rest.
+                    // SAFETY: this level allocated the node in `list`; the caller guarantees that
+                    // nodes are in order, permanent, and linked for the first time.
                     unsafe { path.link(node) };
                     is_linked(node);
                 }

@@ -64,7 +64,7 @@ pub(super) struct Membuffer {
     buckets_each: usize,
 }
 
-/// What adding a version did. The partition counts the version wherever it goes.
+/// The outcome of adding a version. The partition counts the version, whichever level stores it.
 #[derive(Debug, Default)]
 pub(super) struct AddOutcome {
     /// The version is in the Membuffer; otherwise the caller inserts it into the lower level.
@@ -174,10 +174,9 @@ impl Membuffer {
         Ok(None)
     }
 
-    /// Adds a version, unless no slot is free for it. No reader reads below the sequence number
-    /// that `horizon` returns, now or later, except readers that expect
-    /// [`LookupMiss::Overwritten`]; versions of this key that are hidden from that number on may be
-    /// reclaimed.
+    /// Adds a version, unless no slot is free for it. `horizon` returns a sequence number below
+    /// which no reader reads, now or later, except readers that expect [`LookupMiss::Overwritten`].
+    /// Versions of this key that no read at or above that number can return may be reclaimed.
     pub(super) fn add(
         &self,
         lower: &Lower,

@@ -1,7 +1,8 @@
-//! What the buckets of a partition share: counts of its versions and dirty slots, and free nodes.
+//! State shared by the buckets of a partition: counts of its versions and dirty slots, and free
+//! nodes.
 //!
 //! Invariant 1: a node on the free list is unreachable, because `Membuffer` reclaimed it (invariant
-//! 6 there). It may still be pinned, so it is refilled only once `is_free` says otherwise.
+//! 6 there). It may still be pinned, so it is refilled only once `is_free` returns true.
 
 use std::ptr::NonNull;
 
@@ -11,7 +12,8 @@ use crate::entry::Entry;
 use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// How many free nodes are probed for one of the right size, starting with the last one freed.
+/// The maximum number of free nodes that are probed for one of a suitable size, from the last one
+/// freed.
 const FREE_PROBES_MAX: usize = 4;
 
 /// The longest free list; a node beyond it stays unused until the memtable is dropped.
@@ -72,8 +74,8 @@ impl Partition {
         if self.free_count.load(Ordering::Relaxed) > 0
             && let Some(node) = self.pop_free(version)
         {
-            // SAFETY: `pop_free` returned the node, so it is unreachable, was seen free, and is on
-            // no list any more (invariant 2 of `Versions`); `fits` saw that the version has room.
+            // SAFETY: `pop_free` returned the node, so it is unreachable, was seen free, and is no
+            // longer on the list (invariant 2 of `Versions`); `fits` saw that the version has room.
             unsafe { lower.rewrite(node, version) };
             return node;
         }
@@ -98,9 +100,9 @@ impl Partition {
     /// Counts a version of `bytes` bytes and the versions that were reclaimed for it.
     #[inline]
     pub(super) fn count(&self, bytes: usize, reclaimed: usize, reclaimed_bytes: usize) {
-        // Only differences are added; there is none when a version replaces one of the same size.
-        // The reclaimed versions were counted before, because that happens under the same bucket
-        // lock. Relaxed, for all counters here: they order nothing.
+        // Adds only differences: there is none if a version replaces one of the same size. The
+        // reclaimed versions were counted before, because each version is counted under the bucket
+        // lock that adds it. All counters here are relaxed, because they order nothing.
         if reclaimed != 1 {
             self.entries.fetch_add(1_usize.wrapping_sub(reclaimed), Ordering::Relaxed);
         }
@@ -161,8 +163,8 @@ impl Partition {
     }
 
     pub(super) fn add_dirty(&self) {
-        // Relaxed: the write that dirtied the slot is visible to a scan only after it returned,
-        // which orders this addition before.
+        // Relaxed: a scan must see the write that dirtied the slot only once that write has
+        // returned, and its return orders this addition before the scan.
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }
 

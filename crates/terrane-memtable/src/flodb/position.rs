@@ -18,14 +18,14 @@ use crate::structure::{ReadBounds, StructurePosition};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FloDbPosition {
     place: LowerPosition,
-    /// The drained partitions: from the first number to before the second.
+    /// The drained partitions: from the first number up to, but excluding, the second.
     drained: (u32, u32),
     /// Whether the cursor skips the front level, and drains nothing.
     is_drained_only: bool,
 }
 
 impl FloDbPosition {
-    /// Forgets the drained partitions before a new seek, because they may have new entries since.
+    /// Resets the drained partitions for a new seek, because they may have received entries since.
     fn anew(self) -> Self {
         if self.is_drained_only { self } else { Self::default() }
     }
@@ -71,8 +71,8 @@ impl FloDbPosition {
         self.backward(memtable, partition, |lower| unsafe { self.place.previous(lower) })
     }
 
-    /// The partition of `key`, which is a drained one. If there is only one, it need not be
-    /// computed.
+    /// Returns the partition of `key`, which is drained. If only one partition is drained, that is
+    /// `only`.
     #[inline]
     fn partition_at(self, memtable: &FloDb, key: &[u8], only: u32) -> usize {
         if self.drained.1 - self.drained.0 == 1 {
@@ -129,7 +129,7 @@ impl FloDbPosition {
         self.drain_to(memtable, membuffer, partition);
         loop {
             let place = look(lower);
-            // SAFETY: made with this level.
+            // SAFETY: `look` searched this level.
             let there = unsafe { place.entry(lower) };
             let first = there.map_or(0, |entry| membuffer.partition_of(entry.key));
             if first >= self.drained.0 as usize {

@@ -1,10 +1,10 @@
 //! A bucket in the order of arrival: inserts prepend, and lookups visit every node.
 //!
-//! An insert follows no link but the first. Where a sorted list stores the head of the next key,
-//! each node stores the newest sequence number of all nodes behind it; a lookup that has found a
-//! version at least as new stops there, so that a key that is written repeatedly is found in one
-//! step. Older versions, and other keys in its bucket, may be far behind. After a bounded number of
-//! steps, a lookup gives up and uses the sorted view; without a kept view, it visits all
+//! An insert visits only the first node. Where a sorted list stores the head of the next key, each
+//! node stores the newest sequence number of all nodes behind it; a lookup that has found a version
+//! at least as new stops there, so that a key that is written repeatedly is found in one step.
+//! Older versions of that key, and other keys of the bucket, may be far behind. After a bounded
+//! number of steps, a lookup gives up and uses the sorted view; without a kept view, it visits all
 //! nodes, which is cheaper than creating one.
 //!
 //! Invariant 1: nodes of a chain lie in an arena that outlives it, have one link and no versions,
@@ -16,7 +16,8 @@ use crate::entry::SeqNo;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, Ordering, pin_fence};
 
-/// The nodes that a lookup visits if a view is kept: about as costly as a search of the view.
+/// The maximum number of nodes that a lookup visits if a view is kept: visiting them costs about as
+/// much as a search of the view.
 pub(super) const STEPS_MAX: usize = if cfg!(loom) { 2 } else { 32 };
 
 /// A chain of nodes, the last inserted first.

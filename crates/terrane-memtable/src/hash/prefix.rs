@@ -36,14 +36,14 @@ impl<'k> Prefix<'k> {
         ((u128::from(hash) * buckets as u128) >> 64) as usize
     }
 
-    /// Whether all keys before `end` that are not before this prefix have it.
+    /// Whether every key before `end` that is not smaller than this prefix has this prefix.
     pub(super) fn is_last_before(self, end: Option<&[u8]>) -> bool {
         if self.len_full == 0 {
             return true;
         }
         let Some(end) = end else { return false };
         if self.bytes.len() < self.len_full {
-            // The only key of this prefix is followed by that key plus a zero byte.
+            // A short prefix has one key, whose successor is that key plus a zero byte.
             return end <= self.bytes || end.strip_prefix(self.bytes) == Some(&[0]);
         }
         Prefix::of(end, self.len_full).bytes <= self.bytes || self.is_followed_by(end)
@@ -59,7 +59,7 @@ impl<'k> Prefix<'k> {
         })
     }
 
-    /// Whether all keys from `first` on that are not after this prefix have it.
+    /// Whether every key from `first` on, up to the last key of this prefix, has this prefix.
     pub(super) fn is_first_from(self, first: Option<&[u8]>) -> bool {
         self.bytes.is_empty() || first.is_some_and(|first| first >= self.bytes)
     }

@@ -9,8 +9,8 @@
 use crate::entry::SeqNo;
 use crate::head::head_of;
 
-/// Entries of a block. A lookup holds the lock while it compares this many tags, a tenth of a
-/// microsecond.
+/// Entries of a block. A lookup holds the lock while it compares this many tags, which takes a
+/// tenth of a microsecond.
 pub(super) const BLOCK: usize = 2048;
 
 /// Tags that are compared before the result is tested.

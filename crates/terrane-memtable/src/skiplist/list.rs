@@ -2,7 +2,7 @@
 //!
 //! The skip-list is one such list, and a hashed memtable has one in each bucket. The head of a list
 //! has few links, so that a list of a few nodes costs little; a second head with all links is
-//! allocated when a node is first taller than that.
+//! allocated for the first node that is taller.
 //!
 //! Invariants:
 //! 1. All nodes lie in an arena that outlives the list, because callers of [`List::new`] guarantee
@@ -107,7 +107,8 @@ impl List {
         self.deref(self.tall.load(Ordering::Acquire)).unwrap_or(head)
     }
 
-    /// Where a search continues on `level` after it reached `previous` on the level above.
+    /// Returns the node from which a search continues on `level` after it reached `previous` on the
+    /// level above.
     #[inline]
     fn below<'a>(&'a self, previous: NodeRef<'a>, level: usize) -> NodeRef<'a> {
         // The tall head has links for all levels, but only those above the first head's are in use.
@@ -231,7 +232,7 @@ impl List {
         }
     }
 
-    /// Finds the place of `(key, seq)` at every height.
+    /// Finds the position of `(key, seq)` at every height.
     pub(crate) fn splice(&self, key: &[u8], seq: SeqNo) -> Splice {
         let (head, height) = (head_of(key), self.height());
         let mut splice =

@@ -1,5 +1,5 @@
-//! Multi-insert (FloDB paper, §4.3, Algorithm 1): inserts nodes in order, each searched for from
-//! the place of the one before.
+//! Multi-insert (FloDB paper, §4.3, Algorithm 1): inserts nodes in order, and searches for each
+//! from the position of the previous one.
 //!
 //! The search goes up from the lowest height until a link passes the key, and down from there. The
 //! nearer the keys, the fewer steps. Other threads insert meanwhile. Because no node is ever

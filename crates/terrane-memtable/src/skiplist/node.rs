@@ -111,7 +111,7 @@ impl Layout {
 }
 
 impl Node {
-    /// Allocates and fills a node whose links name no node.
+    /// Allocates and fills a node with null links.
     pub(crate) fn allocate(
         arena: &Arena,
         layout: Layout,
@@ -153,7 +153,7 @@ impl Node {
         node
     }
 
-    /// Writes sequence number, kind, key and value of a node. Its height and layout stay.
+    /// Writes sequence number, kind, key and value of a node. Its height and layout do not change.
     ///
     /// # Safety
     /// No other thread reads or writes these parts of `node` (crate rule 2), and `node` has this
@@ -236,7 +236,8 @@ impl<'a> NodeRef<'a> {
     pub(crate) fn link(self, level: usize) -> &'a Link {
         debug_assert!(level < self.height());
         // SAFETY: links lie in front of the header, one for each level below the height (invariant
-        // 1).
+        // 1). `level` is below it, because callers reach a node through a link of this level, or it
+        // is a head or a new node of sufficient height.
         let link = unsafe { self.node.cast::<Link>().sub(level + 1) };
         // SAFETY: `allocate` wrote the link, which changes only by atomic operations.
         unsafe { link.as_ref() }

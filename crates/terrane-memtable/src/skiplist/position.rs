@@ -29,8 +29,8 @@ impl ListPosition {
     /// # Safety
     /// `list` is the list that the position was created with.
     unsafe fn node(self, _list: &SkipList) -> Option<NodeRef<'_>> {
-        // SAFETY: the caller passes the list of the node, which owns its arena; invariant 1 of this
-        // type.
+        // SAFETY: the caller passes the list of the position, which owns the node's arena, and the
+        // node is not refilled (invariant 1 of this type).
         self.0.map(|node| unsafe { NodeRef::new(node) })
     }
 }

@@ -21,8 +21,8 @@
 //!    reader adds the pin, then loads the pointer; the writer overwrites the pointer, then loads
 //!    the state. All four operations are sequentially consistent, so either the writer sees the pin
 //!    and does not refill the node, or the reader sees the overwritten pointer and gives up the
-//!    pin. A pointer that names the node again names it refilled and published anew, which the load
-//!    acquires.
+//!    pin. If the pointer names the node again, the node was refilled and republished in between,
+//!    and the load acquires the new contents.
 //! 4. A node that was inserted into the lower level directly is never refilled, because it was
 //!    never in the Membuffer.
 
@@ -110,7 +110,7 @@ impl Versions {
         }
     }
 
-    /// Publishes `older`, or makes the node that was named before unreachable.
+    /// Publishes the node that `older` names, and makes the one that was named before unreachable.
     pub(crate) fn set_older(&self, older: Older) {
         // SeqCst: this is the writer's first step of invariant 3. As a release, it pairs with the
         // load in `older`, so that a reader sees the named node filled.

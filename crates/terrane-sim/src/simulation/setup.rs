@@ -16,12 +16,12 @@ pub struct SimulationSetup {
     pub machine: MachineModel,
     /// The length of a window, in seconds.
     pub window_seconds: f64,
-    /// The limit on tables; larger trees have larger tables instead.
+    /// The maximum number of tables; larger trees get larger tables instead.
     pub tables_max: usize,
     /// An external limit on the rate: from each time on, in seconds, the maximum writes per second.
     pub rate_limits: Vec<(f64, f64)>,
-    /// Checks the soundness of every compaction and the invariants of every tree, and records
-    /// departures. For tests: it takes most of the time.
+    /// Checks the soundness of every compaction and the invariants of every tree, and records the
+    /// completion times of writes. For tests: it takes most of the time.
     pub check: bool,
 }
 

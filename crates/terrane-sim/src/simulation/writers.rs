@@ -194,7 +194,8 @@ impl Simulation<'_> {
         self.waiting = (writers, took);
     }
 
-    /// How many of the next `count` writes were in progress during the stall, and their latency.
+    /// Returns the number of the next `count` writes that were in progress during the stall, and
+    /// their latency.
     fn take_waiting(&mut self, count: f64) -> (f64, f64) {
         let (waiting, took) = self.waiting;
         let slow = waiting.min(count);

@@ -21,7 +21,7 @@ pub(super) fn components(targets: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 struct Search<'a> {
     targets: &'a [Vec<usize>],
-    /// When a node was visited.
+    /// The position of each node in the order of visits.
     order: Vec<Option<usize>>,
     /// The earliest open node that is reachable from a node.
     lowest: Vec<usize>,

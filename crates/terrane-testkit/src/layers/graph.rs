@@ -1,4 +1,4 @@
-//! Which file of a crate imports which.
+//! The imports between the files of a crate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub struct ModuleGraph {
     modules: BTreeMap<ModulePath, Module>,
     /// The module of each file.
     module_of: Vec<ModulePath>,
-    /// From file to file, with the first line that needs the import.
+    /// Imports from file to file, each with the first line that needs it.
     edges: BTreeMap<(usize, usize), usize>,
-    /// Files that import everything of the root, with the line.
+    /// Files that import everything from the root, each with the line.
     globs_of_root: Vec<(usize, usize)>,
 }
 
@@ -107,8 +107,8 @@ impl ModuleGraph {
         self.files.iter().map(String::as_str)
     }
 
-    /// The file that declares the type which the file at `path` calls `name`. The path itself if
-    /// the name is not imported.
+    /// Returns the file that declares the type that the file at `path` calls `name`; this is `path`
+    /// itself if the name is not imported.
     pub fn origin<'a>(&'a self, path: &'a str, name: &str) -> &'a str {
         let Some(file) = self.files.iter().position(|file| file == path) else { return path };
         let found = self.follow(&self.module_of[file], &[name.to_owned()], 0);
@@ -242,7 +242,7 @@ impl ModuleGraph {
                 let child = [from, std::slice::from_ref(&path[0])].concat();
                 if !self.modules.contains_key(&child) {
                     let import = self.import(from, first).filter(|_| depth < REEXPORTS_MAX)?;
-                    // `use a;` of another crate names itself.
+                    // In `use a;` of another crate, the path is the name itself.
                     let is_itself = import.path.first().is_some_and(|segment| segment == first);
                     let target = self.resolve_module(from, import, depth).filter(|_| !is_itself)?;
                     (current, rest) = (target, &path[1..]);

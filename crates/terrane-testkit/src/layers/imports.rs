@@ -87,7 +87,7 @@ fn mention(code: &[Token<'_>], at: usize, scope: &mut Scope) -> usize {
     }
     scope.words.extend(path.iter().cloned());
     let is_start = at == 0 || !(code[at - 1].is("::") || code[at - 1].is("."));
-    // The path of `pub(in path)` limits visibility, and imports nothing.
+    // The path of `pub(in path)` limits visibility, and is not an import.
     let is_visibility = at > 2 && code[at - 3].is("pub") && code[at - 1].is("in");
     if is_start && !is_visibility && path.len() > 1 {
         scope.mentions.push((path, code[at].line));
@@ -95,7 +95,7 @@ fn mention(code: &[Token<'_>], at: usize, scope: &mut Scope) -> usize {
     end
 }
 
-/// The tree behind `use`, read from its front.
+/// A parser of the tree after `use`.
 struct UseTree<'a> {
     code: &'a [Token<'a>],
     at: usize,

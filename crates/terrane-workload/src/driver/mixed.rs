@@ -18,10 +18,10 @@ use crate::latency::Latency;
 use crate::operation_mix::{MixOrder, MixPart, OperationKind};
 use crate::random::below;
 
-/// The number of draws of deleted keys after which the next existing key is taken.
+/// After this many draws of deleted keys, the next existing key is taken.
 const DRAWS_MAX: u32 = 32;
 
-/// Executes `count` operations of the mix of the options.
+/// Executes `count` operations of the options' mix.
 pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError> {
     let mix = client.options.mix.clone();
     let mut left = mix.counts(count);

@@ -104,7 +104,7 @@ impl<'a> Recorder<'a> {
         self.done.0.store(self.operations, Ordering::Relaxed);
     }
 
-    /// Closes the current second. Operations count in the second in which they end.
+    /// Closes the current second. An operation counts in the second in which it ends.
     #[cold]
     fn end_second(&mut self) {
         self.per_second.push(self.operations - self.before_second);
@@ -220,7 +220,8 @@ mod tests {
         assert_eq!(share(&[&[100, 50, 100, 10]], 3.2), Some(50.0 / (260.0 / 3.2)));
         // A slow second of one client is a fast one of the other.
         assert_eq!(share(&[&[10, 30], &[30, 10]], 2.0), Some(1.0));
-        // A second without operations of a client, or after its end, counts as zero.
+        // A second in which a client completes no operation, or that follows its end, counts as
+        // zero.
         assert_eq!(share(&[&[10, 0, 10]], 3.0), Some(0.0));
         assert_eq!(share(&[&[20]], 2.0), Some(0.0));
         assert_eq!(share(&[&[100, 7]], 1.9), None);

@@ -249,7 +249,7 @@ fn values_of_a_range_of_sizes_are_read_back() {
     assert!((mean - 150.5).abs() < 10.0, "{mean}");
 }
 
-/// Records all updates, and counts them in the store, which waits for one.
+/// Records all progress updates, and counts them in the store, whose calls wait for the first one.
 struct Updates<'a>(Mutex<Vec<(u64, u64, Duration)>>, &'a Spy);
 
 impl Progress for Updates<'_> {

@@ -1,4 +1,4 @@
-//! The maintenance of indexes, as a value with a text form: `eager(3)`, `lazy`.
+//! How indexes are maintained, as a value with a text form: `eager(3)`, `lazy`.
 
 use std::fmt;
 use std::str::FromStr;

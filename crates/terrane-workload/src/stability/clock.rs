@@ -53,8 +53,8 @@ impl SystemClock {
             *late = (this.now() - start).saturating_sub(SLEEP_TRIED.as_nanos() as u64);
         }
         late.sort_unstable();
-        // The first quartile: longer oversleeps are due to other programs, and the scheduler would
-        // preempt a spinning thread then.
+        // The first quartile: longer oversleeps come from other programs, for which the scheduler
+        // would preempt a spinning thread as well.
         let usual = late.get(SLEEPS_TRIED / 4).copied().unwrap_or(SPIN_NANOS_MAX);
         this.spin_nanos = usual.clamp(SPIN_NANOS_MIN, SPIN_NANOS_MAX);
         this

@@ -44,7 +44,7 @@ pub struct PhaseOptions {
     pub load: Load,
     /// The duration, warm-up included.
     pub duration: Duration,
-    /// The initial time that only the timelines include.
+    /// The initial part of the duration, which only the timelines include.
     pub warm_up: Duration,
     /// The number of writers, which take arrivals in order.
     pub writers: u32,

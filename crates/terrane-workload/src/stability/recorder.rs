@@ -21,7 +21,7 @@ pub(super) struct Recorder {
     pub(super) late: Latency,
     /// Arrivals that this client took but did not start before the end of the run.
     pub(super) unfinished: u64,
-    /// The longest waiting time of these.
+    /// The longest waiting time of these arrivals.
     pub(super) longest_wait: u64,
 }
 

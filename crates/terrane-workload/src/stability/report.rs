@@ -44,7 +44,7 @@ pub struct PhaseReport {
     pub completed: u64,
     /// The number of arrivals not started at the end of the phase.
     pub unfinished: u64,
-    /// The longest waiting time of these.
+    /// The longest waiting time of these arrivals.
     pub longest_wait_left_seconds: f64,
     /// Write latencies: from arrival to end, waiting included. A write that was not started counts
     /// with its waiting time.

@@ -30,7 +30,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns `per_second` evenly spaced arrivals per second, above zero.
+    /// Returns a schedule of evenly spaced arrivals, `per_second` of them each second; `per_second`
+    /// is above zero.
     pub fn constant(per_second: f64) -> Self {
         // One segment, longer than any run.
         Self {
@@ -39,8 +40,8 @@ impl Schedule {
         }
     }
 
-    /// Returns a repetition of `low_per_second` for `low_seconds` and `high_per_second` for
-    /// `high_seconds`. A cycle has at least one arrival.
+    /// Returns a schedule that alternates between `low_per_second` for `low_seconds` and
+    /// `high_per_second` for `high_seconds`. A cycle has at least one arrival.
     pub fn burst(
         low_per_second: f64,
         low_seconds: f64,

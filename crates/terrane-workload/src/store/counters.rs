@@ -1,20 +1,20 @@
-//! What an engine may count about itself.
+//! Counters that an engine may report about itself.
 //!
 //! Every field is optional, because engines count different things; `None` is "not counted",
 //! which is not zero.
 
-/// How long writers waited for one cause.
+/// The time that writers were stalled by one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StallTime {
     /// The engine's name for the cause, for example `level-0 runs`.
     pub cause: String,
-    /// How often writers had to wait.
+    /// The number of stalls.
     pub count: u64,
-    /// How long they waited, all of them together.
+    /// The stalled time, in microseconds, summed over writers.
     pub micros: u64,
 }
 
-/// Counters of an engine since it was opened, and two sizes as they are now.
+/// Counters of an engine since it was opened, and its two present sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreCounters {
     /// Bytes of keys and values that the user wrote.
@@ -23,30 +23,30 @@ pub struct StoreCounters {
     pub storage_bytes_written: Option<u64>,
     /// Bytes read from files.
     pub storage_bytes_read: Option<u64>,
-    /// Write buffers that became tables.
+    /// Memtables written to tables.
     pub flushes: Option<u64>,
-    /// Jobs that merged tables and wrote new ones.
+    /// Compactions that merged tables and wrote new ones.
     pub compactions: Option<u64>,
-    /// The same by the level that they took from; empty where the engine does not tell.
+    /// Compactions by source level; empty if the engine does not report them.
     pub compactions_by_level: Vec<u64>,
-    /// Tables that moved down a level without being rewritten.
+    /// Tables moved down a level without being rewritten.
     pub trivial_moves: Option<u64>,
-    /// How long writers waited, for all causes.
+    /// The time that writers were stalled by any cause, in microseconds.
     pub stall_micros: Option<u64>,
-    /// The same by cause; empty where the engine does not tell.
+    /// Stalls by cause; empty if the engine does not report them.
     pub stalls: Vec<StallTime>,
     /// Lookups of single keys.
     pub point_lookups: Option<u64>,
-    /// Blocks or pages that those lookups had to look into.
+    /// Blocks or pages that those lookups read.
     pub blocks_looked_into: Option<u64>,
-    /// Bytes of all files, now.
+    /// Present bytes of all files.
     pub disk_bytes: Option<u64>,
-    /// Bytes of the keys and values that can be read, now.
+    /// Present bytes of the keys and values that can be read.
     pub live_bytes: Option<u64>,
 }
 
 impl StoreCounters {
-    /// What was counted after `earlier` was taken. The sizes stay as they are now.
+    /// Returns the growth of the counters since `earlier`, and the present sizes.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let stalls = self.stalls.iter().map(|stall| stall.since(&earlier.stalls)).collect();
@@ -73,17 +73,18 @@ impl StoreCounters {
         levels.map(|(level, count)| count.saturating_sub(before(level))).collect()
     }
 
-    /// Bytes written to storage for each byte that the user wrote.
+    /// Returns the bytes written to storage per byte that the user wrote.
     pub fn write_amplification(&self) -> Option<f64> {
         ratio(self.storage_bytes_written?, self.user_bytes_written?)
     }
 
-    /// Blocks looked into for each lookup of a key.
+    /// Returns the blocks read per lookup of a key.
     pub fn read_amplification(&self) -> Option<f64> {
         ratio(self.blocks_looked_into?, self.point_lookups?)
     }
 
-    /// Bytes on disk beyond the live ones, for each live byte: 0.1 is a tenth more than needed.
+    /// Returns the bytes on disk beyond the live ones, per live byte: 0.1 is a tenth more than
+    /// needed.
     pub fn space_amplification(&self) -> Option<f64> {
         ratio(self.disk_bytes?, self.live_bytes?).map(|total| total - 1.0)
     }
@@ -101,7 +102,7 @@ impl StallTime {
     }
 }
 
-/// The growth of a counter; one that was not counted before started from zero.
+/// Returns the growth of a counter, which was zero if it was not counted before.
 fn grown(now: Option<u64>, earlier: Option<u64>) -> Option<u64> {
     now.map(|now| now.saturating_sub(earlier.unwrap_or(0)))
 }

@@ -1,6 +1,7 @@
 //! Gauges of an engine that are cheap enough to read during a measurement.
 
-/// Present gauges of an engine; cheap to read, unlike [`StoreCounters`](crate::StoreCounters).
+/// The present gauges of an engine, which are cheap to read, unlike
+/// [`StoreCounters`](crate::StoreCounters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Glance {
     /// Sorted runs on disk; the stability paper's disk components.

@@ -63,7 +63,7 @@ impl Workload {
         }
     }
 
-    /// The number of the text form, if the workload has one.
+    /// Returns the number in the text form, if the workload has one.
     const fn number(self) -> Option<u32> {
         match self {
             Self::FillBatch { entries } | Self::SeekRandom { entries } => Some(entries),

@@ -126,7 +126,7 @@ impl<'a> BucketWriter<'a> {
         }
     }
 
-    /// Puts `version` below the newest one of its key. Returns false if it belongs into the lower
+    /// Puts `version` below the newest one of its key. Returns false if it belongs in the lower
     /// level.
     pub(super) fn insert_below(&mut self, head: NodeRef<'_>, version: &Entry<'_>) -> bool {
         let mut newer = head;
@@ -173,7 +173,7 @@ impl<'a> BucketWriter<'a> {
         let meta = self.bucket.meta();
         let unused = (0..SLOTS).find(|slot| meta.tag(*slot) == 0);
         let slot = unused.or_else(|| {
-            // Any clean slot, and not always the same one. Its chain is linked (invariant 3).
+            // Take any clean slot, but not always the same one. Its chain is linked (invariant 3).
             let first = version.seq as usize % SLOTS;
             (first..SLOTS).chain(0..first).find(|slot| !meta.is_dirty(*slot))
         });

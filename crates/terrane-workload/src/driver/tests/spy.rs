@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::mem_store::MemStore;
 use crate::store::{Direction, Store};
 
-/// In which way the store is wrong.
+/// How the store misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fault {
     None,
@@ -23,7 +23,7 @@ pub(super) enum Fault {
     WaitsForProgressAfter(u64),
 }
 
-/// How often each method was called.
+/// The number of calls of each method.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 pub(super) struct Calls {
     pub(super) puts: u64,
@@ -43,7 +43,7 @@ pub(super) struct Spy {
     counts: [AtomicU64; 9],
     /// Progress updates so far, counted by the test.
     pub(super) updates: AtomicU64,
-    /// Entries that could have been shown so far, for faults that hit every n-th.
+    /// The number of entries that were due so far, for faults that affect every n-th.
     asked: AtomicU64,
 }
 
