@@ -1,29 +1,29 @@
-//! How tables were read: the engine counts, and rules about reads look at the counts.
+//! Read counts of tables. The engine maintains them; triggers and movement rules look at them.
 
 use std::collections::BTreeMap;
 
 use crate::shape::TableId;
 
-/// How a table was read.
+/// The reads of one table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableAccess {
     /// Lookups that read it.
     pub reads: u64,
-    /// When it was read last, in microseconds since the Unix epoch.
+    /// The time of the last read, in microseconds since the Unix epoch.
     pub last_micros: u64,
 }
 
-/// How the tables of a tree were read.
+/// The reads of the tables of one tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableAccesses {
     tables: BTreeMap<TableId, TableAccess>,
 }
 
 impl TableAccesses {
-    /// No table was read.
+    /// A tree of which no table was read.
     pub(crate) const NONE: Self = Self { tables: BTreeMap::new() };
 
-    /// How a table was read.
+    /// Returns the reads of a table.
     pub fn get(&self, table: TableId) -> TableAccess {
         self.tables.get(&table).copied().unwrap_or_default()
     }

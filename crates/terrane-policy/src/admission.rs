@@ -27,8 +27,8 @@ pub enum Admission {
     Stop(Pressure),
 }
 
-/// Decides what writers of a tree may do, from its shape, its number of immutable memtables and its
-/// design.
+/// Decides whether writers of a tree proceed, slow down or stop, from its shape, its number of
+/// immutable memtables and its design.
 pub fn admit(shape: &TreeShape, immutable_memtables: usize, design: &Design) -> Admission {
     let limits = &design.constraint;
     let buffers = count(immutable_memtables);

@@ -1,9 +1,9 @@
-//! How a budget is shared among levels: pure arithmetic from the papers.
+//! How a budget is divided among levels: arithmetic from the papers.
 //!
-//! | function | shares | source |
+//! | function | divides | source |
 //! |---|---|---|
 //! | [`filter_bits`] | the memory of filters | Monkey §4 |
-//! | [`ttl_deadlines`] | the time in which a delete must be persistent | Lethe §4.1 |
+//! | [`ttl_deadlines`] | the time within which a delete must be persistent | Lethe §4.1 |
 //! | [`bush_ratio`] | the growth of capacities | LSM-Bush §4 |
 
 mod monkey;

@@ -10,8 +10,8 @@ use crate::recency::is_newer_throughout;
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
 pub use reason::Reason;
 
-/// The table number that stands for the memtable in a flush that merges. Real table numbers count up
-/// from 1 and never reach it.
+/// The table number of the memtable in a merging flush. Real table numbers count up from 1 and never
+/// reach it.
 pub const MEMTABLE: TableId = TableId(1 << 63);
 
 /// Tables of one run that a compaction takes.
@@ -26,7 +26,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Whether it is the memtable of a flush.
+    /// Whether this is the memtable of a flush.
     pub fn is_memtable(&self) -> bool {
         self.tables.iter().any(|table| table.id == MEMTABLE)
     }
@@ -75,22 +75,22 @@ pub enum InputGroup {
 }
 
 impl Compaction {
-    /// All input tables.
+    /// Returns all input tables.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableInfo>> {
         self.inputs.iter().flat_map(|input| &input.tables)
     }
 
-    /// The smallest range that covers all inputs.
+    /// Returns the smallest range that covers all inputs.
     pub fn range(&self) -> KeyRange {
         KeyRange::hull_of(self.tables().map(|table| &table.range)).unwrap_or_else(KeyRange::all)
     }
 
-    /// Bytes of all inputs.
+    /// Returns the bytes of all inputs.
     pub fn input_bytes(&self) -> u64 {
         self.tables().map(|table| table.size_bytes).sum()
     }
 
-    /// The first level that it takes from.
+    /// Returns the shallowest level with an input.
     pub fn from_level(&self) -> usize {
         self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
     }
@@ -188,14 +188,14 @@ impl Compaction {
         self.tables().any(|input| input.id == table)
     }
 
-    /// The largest sequence number of any input.
+    /// Returns the largest sequence number of any input.
     pub fn largest_seq(&self) -> SeqNo {
         self.tables().map(|table| table.largest_seq).max().unwrap_or(0)
     }
 }
 
 impl fmt::Display for Compaction {
-    /// For example `L1 r4: 7 + L2 r2: 3 5 -> L2 r2, a..k (run-count: …)`.
+    /// For example `L1 r4: 7 + L2 r2: 3 5 -> L2 r2, from a (run-count: …)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, input) in self.inputs.iter().enumerate() {
             let separator = if index == 0 { "" } else { " + " };
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_conflict_where_levels_and_keys_meet() {
+    fn jobs_conflict_if_they_share_levels_and_keys() {
         let shape: TreeShape =
             "L1 r3: 1=a..=c:1 2=p..=q:1\nL2 r2: 3=a..=d:1 4=p..=z:1\nL3 r1: 5=a..=b:1"
                 .parse()
@@ -295,9 +295,12 @@ mod tests {
         let behind = compaction(&shape, &[1], to(1, Placement::NewRun));
         assert!(!behind.conflicts_with(&down) && !down.conflicts_with(&behind));
         let into = compaction(&shape, &[1], to(1, Placement::Join(RunId(3))));
-        assert!(into.conflicts_with(&down), "its place may be gone before it comes");
+        assert!(into.conflicts_with(&down), "the run that it joins may be gone when it ends");
         let both_new = compaction(&shape, &[2], to(2, Placement::NewRun));
         let other = compaction(&shape, &[1], to(2, Placement::NewRun));
-        assert!(both_new.conflicts_with(&other), "which run is newer would be left to chance");
+        assert!(
+            both_new.conflicts_with(&other),
+            "the order of the two new runs would be undefined"
+        );
     }
 }

@@ -199,12 +199,12 @@ mod tests {
         // Triggered by size, so that level 0 gives up the same bytes in both modes.
         let shared = "trigger=level-saturation; granularity=level; movement=none; buffer=1MiB";
         for name in ["1-leveling", "tiering T=4"] {
-            let [apart, merged] =
+            let [separate, merged] =
                 ["new", "merge"].map(|flush| of(&format!("{name}; {shared}; flush={flush}"), 1e6));
-            let what = format!("{name}: {apart:?}\n{merged:?}");
-            assert!(merged.levels[0].runs < 1.0 && apart.levels[0].runs > 1.0, "{what}");
-            assert!(merged.write_amplification > apart.write_amplification + 1.0, "{what}");
-            assert!(merged.absent_lookup_blocks < apart.absent_lookup_blocks, "{what}");
+            let what = format!("{name}: {separate:?}\n{merged:?}");
+            assert!(merged.levels[0].runs < 1.0 && separate.levels[0].runs > 1.0, "{what}");
+            assert!(merged.write_amplification > separate.write_amplification + 1.0, "{what}");
+            assert!(merged.absent_lookup_blocks < separate.absent_lookup_blocks, "{what}");
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn monkey_spends_the_same_memory_better() {
+    fn monkey_saves_reads_with_the_same_memory() {
         let flat = of("leveling T=4; buffer=1MiB; filter=5", 1e7);
         let monkey = of("leveling T=4; buffer=1MiB; filter=monkey(5)", 1e7);
         assert!(monkey.absent_lookup_blocks < flat.absent_lookup_blocks * 0.8);

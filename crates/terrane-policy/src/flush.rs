@@ -63,17 +63,17 @@ impl NewRunReason {
 }
 
 impl fmt::Display for NewRunReason {
-    /// Completes the sentence "a new run, as ...".
+    /// Completes the sentence "a new run because …".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Design => f.write_str("the design has flushes make new runs"),
-            Self::Empty => f.write_str("level 0 has nothing to merge it with"),
-            Self::Busy => f.write_str("what it would be merged with is in use"),
+            Self::Design => f.write_str("the design has flush=new"),
+            Self::Empty => f.write_str("level 0 is empty"),
+            Self::Busy => f.write_str("a job uses the tables to merge with"),
             Self::TooLarge { bytes, limit } => {
                 let (bytes, limit) = (format_bytes(*bytes), format_bytes(*limit));
-                write!(f, "the run with it would be {bytes}, and level 0 holds {limit}")
+                write!(f, "the merged run would have {bytes}, and level 0 holds at most {limit}")
             }
-            Self::Due(reason) => write!(f, "level 0 is compacted next: {reason}"),
+            Self::Due(reason) => write!(f, "a compaction of level 0 is due: {reason}"),
         }
     }
 }

@@ -1,25 +1,24 @@
-//! Which memtable suits a mix of operations, by what each kind is expected to cost.
+//! Chooses a memtable kind for a mix of operations by the expected costs of each kind.
 //!
-//! For a design with `memtable=auto` the engine asks at each rotation, with the operations that the
-//! tree had since the one before. The model has the form of that of the memory buffer paper's later
-//! program (for each kind, each sort of operation times its cost), with costs that were measured on
-//! our kinds at several sizes of a memtable in the place of asymptotic ones:
+//! For a design with `memtable=auto`, the engine calls [`choose`] at each rotation with the
+//! operations since the previous rotation. As in the later implementation of the memory buffer
+//! paper, the cost of a kind is the sum over operations of their number times their cost. The costs
+//! are measured on our kinds at several memtable sizes, not asymptotic:
 //!
 //! | kind | insert | lookup | range |
 //! |---|---|---|---|
 //! | B-link tree | a search | a search | a search |
-//! | vector | constant | a search, and what came since is sorted | as a lookup |
-//! | vector, `query=scan` | constant | two bytes of every entry since the last range | what came since is sorted |
-//! | hash vector | a bucket | a bucket | what came since is sorted |
+//! | vector | constant | a search, after sorting new entries | as a lookup |
+//! | vector, `query=scan` | constant | two bytes of every entry since the last range | sorting new entries |
+//! | hash vector | a bucket | a bucket | sorting new entries |
 //!
-//! Skip-list, hash skip-list and hash linked-list are not chosen from: one of the others costs less
-//! at every size and for every operation, ranges within a prefix included, whose entries lie side by
-//! side in a B-link tree (`docs/memtables.md`). So the prefix that ranges stay in decides nothing,
-//! and is not looked at. FloDB's levels pay where few keys are overwritten again and again, which is
-//! not looked at either. What a kind costs whoever flushes it does not count.
+//! Skip-list, hash skip-list and hash linked-list are not candidates. At every size and for every
+//! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent in
+//! a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded. FloDB pays
+//! off if few keys are overwritten again and again, which is not recorded either. The cost of the
+//! flush is ignored.
 //!
-//! A kind that is better by a little only is not worth a change: the present one stays unless
-//! another is expected to cost a tenth less.
+//! The current kind stays unless another is expected to cost at least a tenth less.
 
 mod costs;
 
@@ -28,52 +27,52 @@ use std::fmt;
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
 use costs::KindCosts;
 
-/// The operations of a while.
+/// The operations on a tree within some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemtableOperations {
     /// Puts and deletes.
     pub writes: u64,
-    /// Of the writes, those of a key after the one before.
+    /// Writes of a key greater than the previous one.
     pub ascending: u64,
-    /// Bytes of their keys and values.
+    /// Bytes of the written keys and values.
     pub written_bytes: u64,
     /// Lookups of single keys.
     pub lookups: u64,
-    /// Of the lookups, those that memtables answered.
+    /// Lookups that memtables answered.
     pub found: u64,
     /// Iterators and scans begun.
     pub scans: u64,
-    /// Entries of memtables that they went over.
+    /// Entries of memtables that iterators and scans passed.
     pub scanned: u64,
 }
 
-/// A kind, and why.
+/// A chosen kind with the reason.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemtableSelection {
-    /// One that is not `auto`.
+    /// The kind; never `auto`.
     pub kind: MemtableKind,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
-/// With fewer operations there is nothing to go by.
+/// The least number of operations that can change the kind.
 pub const OPERATIONS_MIN: u64 = 1000;
 
-/// Another kind must be expected to cost less than this share of the present one.
+/// Another kind replaces the current one only if it is expected to cost less than this fraction.
 const WORTH_CHANGING: f64 = 0.9;
 
-/// Bytes that an entry takes beside key and value, to guess how many fit a buffer: the kinds are
-/// within 16 of it.
+/// Overhead of an entry in bytes, to estimate how many fit a buffer; that of each kind is within 16
+/// bytes of it.
 const METADATA_BYTES: f64 = 40.0;
 
 impl MemtableOperations {
-    /// All operations.
+    /// Returns the number of operations.
     pub fn total(&self) -> u64 {
         self.writes.saturating_add(self.lookups).saturating_add(self.scans)
     }
 
-    /// These and others.
+    /// Returns the sum of both.
     pub fn and(&self, other: &MemtableOperations) -> Self {
         Self {
             writes: self.writes.saturating_add(other.writes),
@@ -86,13 +85,13 @@ impl MemtableOperations {
         }
     }
 
-    /// How far inserts are in the order of keys: 0 if they are random, 1 if each comes after the
-    /// one before.
+    /// Returns how sequential the written keys are: 0 for random order, 1 if each key is greater than
+    /// the previous one.
     fn sortedness(&self) -> f64 {
         (2.0 * share(self.ascending, self.writes) - 1.0).clamp(0.0, 1.0)
     }
 
-    /// Entries that fit a buffer.
+    /// Estimates the entries that fit a buffer.
     fn entries_of(&self, buffer_bytes: u64) -> f64 {
         let entry_bytes = share(self.written_bytes, self.writes) + METADATA_BYTES;
         (buffer_bytes as f64 / entry_bytes).max(1.0)
@@ -124,7 +123,7 @@ impl fmt::Display for MemtableOperations {
     }
 }
 
-/// What all operations of a mix cost in a memtable of a size.
+/// The cost of all operations of a mix in a memtable, in nanoseconds.
 struct CostModel<'a> {
     mix: &'a MemtableOperations,
     /// Entries of a full memtable.
@@ -139,7 +138,7 @@ impl CostModel<'_> {
         self.mix.writes as f64 * (random * (1.0 - sortedness) + ascending * sortedness)
     }
 
-    /// Lookups that look for their key among `entries`.
+    /// Lookups that search `entries`.
     fn lookups(&self, costs: &KindCosts, entries: f64) -> f64 {
         let found = self.mix.found.min(self.mix.lookups) as f64;
         let missing = self.mix.lookups as f64 - found;
@@ -147,7 +146,7 @@ impl CostModel<'_> {
             + missing * costs::at(&costs.lookup_missing, entries)
     }
 
-    /// Scans; and where `reads` ask for an order of what was written, that.
+    /// Scans, and the sorting of all writes if some `reads` require it.
     fn ordered(&self, costs: &KindCosts, reads: u64) -> f64 {
         let MemtableOperations { writes, scans, scanned, .. } = *self.mix;
         let half = self.half();
@@ -161,7 +160,7 @@ impl CostModel<'_> {
         nanos
     }
 
-    /// What a memtable holds on average while it is filled.
+    /// The average number of entries while the memtable fills.
     fn half(&self) -> f64 {
         self.entries / 2.0
     }
@@ -179,7 +178,8 @@ impl CostModel<'_> {
 
     fn scanned_vector(&self) -> f64 {
         let costs = &costs::VECTOR_SCANNED;
-        // What came since the last scan is searched entry by entry, the rest as in a vector.
+        // Entries added since the last scan are compared one by one, the others searched as in a
+        // vector.
         let unsorted = self.half().min(share(self.mix.writes, self.mix.scans));
         let mut lookups = self.lookups(costs, unsorted);
         if self.mix.scans > 0 {
@@ -195,12 +195,12 @@ impl CostModel<'_> {
     }
 }
 
-/// The kinds that are chosen from, and what a mix costs with each.
+/// Returns the candidate kinds with the cost of a mix.
 fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind, f64)> {
     let entries = mix.entries_of(buffer_bytes);
     let expected = CostModel { mix, entries };
     let scanned = MemtableKind::Vector { prealloc_bytes: 0, query: VectorQuery::Scan };
-    // A power of two, so that a little more or less of a thing is no other kind.
+    // A power of two, so that small changes of the mix do not change the kind.
     let most = (buffer_bytes / 64).clamp(1, 1 << 24);
     let buckets = (entries as u64).next_power_of_two().clamp(1, most) as u32;
     let hashed = MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept };
@@ -212,14 +212,15 @@ fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind,
     ]
 }
 
-/// Whether two kinds differ in the number of buckets only.
+/// Whether two kinds differ at most in the settings of a hash vector.
 fn are_alike(one: MemtableKind, other: MemtableKind) -> bool {
     let are_hashed =
         matches!((one, other), (MemtableKind::HashVector { .. }, MemtableKind::HashVector { .. }));
     are_hashed || one == other
 }
 
-/// The kind that is expected to cost least in this mix; the present one if it is nearly as good.
+/// Returns the kind with the least expected cost for this mix, or the current one if it is nearly as
+/// good.
 pub fn choose(
     mix: &MemtableOperations,
     present: Option<MemtableKind>,
@@ -227,7 +228,7 @@ pub fn choose(
 ) -> MemtableSelection {
     let present = present.unwrap_or(MemtableKind::BTree);
     if mix.total() < OPERATIONS_MIN {
-        let reason = format!("{present} as before: only {} operations to go by", mix.total());
+        let reason = format!("{present} as before: only {} operations were recorded", mix.total());
         return MemtableSelection { kind: present, reason };
     }
     let mut candidates = candidates(mix, buffer_bytes);
@@ -241,7 +242,7 @@ pub fn choose(
     let each = |cost: f64| cost / mix.total() as f64;
     let list: Vec<String> =
         candidates.iter().map(|(kind, cost)| format!("{kind} {:.0} ns", each(*cost))).collect();
-    let reason = format!("of {mix}, expected for each: {}", list.join(", "));
+    let reason = format!("expected cost per operation for {mix}: {}", list.join(", "));
     MemtableSelection { kind, reason }
 }
 

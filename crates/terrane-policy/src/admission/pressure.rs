@@ -1,4 +1,4 @@
-//! How far a tree is from its limits.
+//! How close a tree is to the limits at which writers are delayed and stopped.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
 /// Runs beyond the limit at which writers stop even if their memtable has room. Flushes of memtables
 /// that were immutable when the limit was reached add fewer runs than this.
-const ON_THEIR_WAY_MAX: u32 = 4;
+const PENDING_FLUSHES_MAX: u32 = 4;
 
 /// What stalls writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StallCause {
-    /// Merging falls behind: level 0 holds too many runs.
+    /// Merges fall behind: level 0 holds too many runs.
     Level0Runs,
-    /// Merging falls behind: some level holds too many runs.
+    /// Merges fall behind: some level holds too many runs.
     LevelRuns,
-    /// Merging falls behind: all levels together hold too many runs.
+    /// Merges fall behind: all levels together hold too many runs.
     TotalRuns,
     /// Flushing falls behind: too many immutable memtables.
     ImmutableMemtables,
@@ -72,7 +72,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// A pressure without a partly filled run.
+    /// Returns a pressure without a `newest_percent`.
     pub fn new(
         cause: StallCause,
         level: Option<usize>,
@@ -95,7 +95,7 @@ impl Pressure {
             StallCause::ImmutableMemtables => {
                 format!("fewer than {threshold} memtables wait to be flushed")
             }
-            StallCause::CompactionsDue => format!("level {level} is in shape"),
+            StallCause::CompactionsDue => format!("level {level} needs no compaction"),
         }
     }
 
@@ -117,7 +117,7 @@ impl Pressure {
             StallCause::CompactionsDue => true,
             StallCause::ImmutableMemtables => false,
             StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
-                self.measured >= self.stop_at.saturating_add(ON_THEIR_WAY_MAX)
+                self.measured >= self.stop_at.saturating_add(PENDING_FLUSHES_MAX)
             }
         }
     }
@@ -145,7 +145,7 @@ impl fmt::Display for Pressure {
         let Self { cause, level, measured, threshold, stop_at, newest_percent } = self;
         let level = level.unwrap_or_default();
         match cause {
-            StallCause::CompactionsDue => write!(f, "{cause}: level {level} is out of shape"),
+            StallCause::CompactionsDue => write!(f, "{cause}: level {level} needs a compaction"),
             StallCause::LevelRuns => {
                 write!(f, "{cause}: {measured} in level {level}")?;
                 if let Some(percent) = newest_percent {

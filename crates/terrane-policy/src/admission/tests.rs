@@ -24,7 +24,7 @@ fn writers_stop_for_every_due_compaction_with_stall_full() {
     let mut design: Design = "tiering T=3; stall=full".parse().unwrap();
     assert_eq!(admit(&with_runs(2), 0, &design), Admission::Proceed);
     let Admission::Stop(pressure) = admit(&with_runs(3), 0, &design) else { panic!() };
-    assert_eq!(pressure.to_string(), "compactions-due: level 0 is out of shape");
+    assert_eq!(pressure.to_string(), "compactions-due: level 0 needs a compaction");
     design.constraint.stall = Stall::Runs;
     assert_eq!(admit(&with_runs(3), 0, &design), Admission::Proceed);
 }

@@ -32,7 +32,7 @@ pub fn catalogue_on(base: &Design, filter_bits: f64) -> Vec<(String, Design)> {
     found
 }
 
-/// A design with the sizes of another one.
+/// Returns `design` with the sizes of `base`, and the capacity of level 1 in proportion.
 fn on_sizes(design: &Design, base: &Design, filter_bits: f64) -> Design {
     let mut made = design.clone();
     let scaled = |bytes: u64| {
@@ -102,7 +102,7 @@ fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
     values.get(from..(at + 2).min(values.len())).unwrap_or_default().to_vec().into_iter()
 }
 
-/// Layouts from the fewest runs to the most.
+/// Returns layouts, from the fewest runs to the most.
 fn layouts() -> Vec<Eagerness> {
     let (few, last) = (RunLimit::Fixed(2), Some(RunLimit::Fixed(1)));
     vec![

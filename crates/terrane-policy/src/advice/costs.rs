@@ -22,7 +22,7 @@ pub struct OperationShares {
     pub scan_entries: f64,
 }
 
-/// What a design costs.
+/// The costs of a design under a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DesignCosts {
     /// Bytes written to tables per byte that the user writes: write amplification.
@@ -86,7 +86,7 @@ impl OperationShares {
         })
     }
 
-    /// All lookups of single keys.
+    /// Returns the share of all lookups.
     pub fn lookups(&self) -> f64 {
         self.found + self.missing
     }

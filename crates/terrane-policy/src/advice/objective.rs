@@ -79,11 +79,11 @@ impl Limits {
     pub fn exceeded(&self, costs: &DesignCosts, shares: &OperationShares) -> Vec<String> {
         let all = [
             ("bytes written", self.written, Some(costs.written)),
-            ("blocks of a lookup", self.lookup_blocks, Some(costs.lookup_blocks(shares))),
+            ("blocks per lookup", self.lookup_blocks, Some(costs.lookup_blocks(shares))),
             ("sorted runs", self.runs, Some(costs.runs)),
             ("space", self.space, Some(costs.space)),
-            ("part of time held up", self.stalled, costs.stalled),
-            ("seconds of 99 % of writes", self.p99_seconds, costs.p99_seconds),
+            ("fraction of time stalled", self.stalled, costs.stalled),
+            ("p99 write latency in seconds", self.p99_seconds, costs.p99_seconds),
         ];
         let over = |(name, limit, cost): (&str, Option<f64>, Option<f64>)| {
             let (limit, cost) = (limit?, cost?);
@@ -109,8 +109,8 @@ impl FromStr for Objective {
         let mut objective = Self::default();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let bad = || {
-                let expected = "weights from 0 on of write, lookup, range, space or stall, such as \
-                                write=1,lookup=2";
+                let expected = "weights of write, lookup, range, space or stall from 0 to 1e6, \
+                                such as write=1,lookup=2";
                 ParseError::new("objective", word, expected)
             };
             let (name, weight) = word.split_once('=').ok_or_else(bad)?;

@@ -69,13 +69,13 @@ fn differences_name_gains_and_losses() {
     let other = DesignCosts { written: 14.0, found_blocks: 0.69, runs: 9.0, ..COSTS };
     assert_eq!(
         difference(&other, &COSTS, &shares),
-        "31 % fewer blocks of a lookup, for 1.4× the bytes written"
+        "31 % fewer blocks per lookup, for 1.4× the bytes written"
     );
     assert_eq!(difference(&COSTS, &COSTS, &shares), "costs the same, within 5 %");
-    let held = |part| DesignCosts { stalled: Some(part), ..COSTS };
+    let stalled = |part| DesignCosts { stalled: Some(part), ..COSTS };
     assert_eq!(
-        difference(&held(0.4), &held(0.0), &shares),
-        "many times the time held up, and nothing gained"
+        difference(&stalled(0.4), &stalled(0.0), &shares),
+        "many times the time stalled, with no gain"
     );
 }
 
@@ -128,7 +128,7 @@ fn objectives_parse_and_print_back() {
 }
 
 #[test]
-fn filters_and_runs_make_the_blocks_of_a_lookup() {
+fn blocks_per_lookup_follow_from_filters_and_runs() {
     let design: Design = "leveling T=10; filter=10".parse().unwrap();
     let (found, missing, runs) =
         DesignCosts::of_levels(&design, &[(0.0, 0.0), (1.0, 10.0), (1.0, 100.0)]);

@@ -55,22 +55,22 @@ pub fn difference(one: &DesignCosts, other: &DesignCosts, shares: &OperationShar
     compare(writes, "fewer bytes written", "the bytes written", one.written, other.written);
     compare(
         reads,
-        "fewer blocks of a lookup",
-        "the blocks of a lookup",
+        "fewer blocks per lookup",
+        "the blocks per lookup",
         one.lookup_blocks(shares),
         other.lookup_blocks(shares),
     );
     compare(shares.scans > 0.0, "fewer runs to scan", "the runs to scan", one.runs, other.runs);
     compare(true, "less space", "the space", one.space, other.space);
     if let (Some(mine), Some(others)) = (one.stalled, other.stalled) {
-        let moment = |part: f64| if part < 0.005 { 0.0 } else { part };
-        let (mine, others) = (moment(mine), moment(others));
-        compare(writes, "less time held up", "the time held up", mine, others);
+        let significant = |part: f64| if part < 0.005 { 0.0 } else { part };
+        let (mine, others) = (significant(mine), significant(others));
+        compare(writes, "less time stalled", "the time stalled", mine, others);
     }
     match (better.is_empty(), worse.is_empty()) {
         (true, true) => "costs the same, within 5 %".into(),
         (false, true) => better.join(", "),
-        (true, false) => format!("{}, and nothing gained", worse.join(", ")),
+        (true, false) => format!("{}, with no gain", worse.join(", ")),
         (false, false) => format!("{}, for {}", better.join(", "), worse.join(", ")),
     }
 }

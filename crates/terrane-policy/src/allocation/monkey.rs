@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_fall_with_the_capacity_of_the_level() {
+    fn rates_are_proportional_to_the_keys_of_the_level() {
         let levels = leveling(10.0, 4);
         let bits = filter_bits(10.0, &levels);
         for pair in bits.windows(2) {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_memory_never_costs_more_than_in_equal_shares() {
+    fn lookups_never_cost_more_than_with_equal_bits_per_key() {
         for average in [0.1, 0.5, 2.0, 10.0] {
             for ratio in [2.0, 4.0, 10.0] {
                 for runs in [1.0, ratio - 1.0] {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn little_memory_goes_to_small_levels_alone() {
+    fn scarce_memory_goes_to_small_levels_only() {
         let levels = leveling(10.0, 4);
         let bits = filter_bits(0.1, &levels);
         assert!(bits[3] == 0.0 && bits[0] > 1.0, "{bits:?}");

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_are_lethes_for_one_ratio() {
+    fn deadlines_follow_lethes_formula_for_a_uniform_ratio() {
         // d_i = D (T − 1) / (T^(L−1) − 1) · T^i for L − 1 = 3 levels: D/111 · 10^i.
         assert_eq!(ttl_deadlines(111_000, &[10, 10]), [1000, 11_000, 111_000]);
         assert_eq!(ttl_deadlines(7, &[]), [7]);

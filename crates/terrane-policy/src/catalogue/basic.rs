@@ -1,4 +1,4 @@
-//! The default, and the usual design of each eagerness.
+//! The default, a design for each eagerness, and designs of the literature.
 
 use super::entry::{Entry, plain};
 use crate::design::Design;
@@ -7,15 +7,15 @@ use crate::strategy::Eagerness;
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "balanced",
-        about: "flushes gather in level 0, deeper levels are one run, moved table by table; Monkey's filters",
-        source: "the default, by docs/compaction.md; 1-leveling with the level sizes of RocksDB",
+        about: "flushes gather in level 0, deeper levels are one run and move table by table; Monkey's filters",
+        source: "the default, see docs/compaction.md; 1-leveling with the level sizes of RocksDB",
         design: || plain("1-leveling base=256MiB; filter=monkey(10)"),
         row: None,
         beyond: "",
     },
     Entry {
         name: "leveling",
-        about: "one run in every level, moved table by table: fewest runs to read, most rewriting",
+        about: "one run in every level, moving table by table: fewest runs to read, most rewriting",
         source: "compaction paper §3.1.2 (i), Table 2 LO+1",
         design: || Design::new(Eagerness::Leveling),
         row: None,
@@ -63,11 +63,11 @@ pub(super) const ALL: &[Entry] = &[
             plain("tiering trigger=run-count; delay=20; stop=36; buffer=4000KiB; filter=0.5")
         },
         row: None,
-        beyond: "a tree of fixed depth that is full refuses writes; here it grows",
+        beyond: "its tree has a fixed depth and refuses writes when full; here the tree grows",
     },
     Entry {
         name: "o-neil",
-        about: "the classical tree: one run in every level, two whole levels merged when one is full",
+        about: "the classical tree: one run in every level; a full level is merged with all of the next",
         source: "O'Neil et al. 1996; compaction paper §3.2, first example",
         design: || {
             plain("leveling trigger=level-saturation; granularity=level; movement=none; filter=0")
@@ -77,7 +77,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "moose",
-        about: "each level with a capacity and a number of runs of its own, growing fast where small",
+        about: "each level has its own capacity and number of runs; small levels grow fastest",
         source: "Moose (SIGMOD 2024): capacities and runs as vectors",
         design: || {
             plain(
@@ -85,6 +85,6 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: None,
-        beyond: "the optimiser that finds the vectors from the size of the data and the workload: give its result as runs and growth",
+        beyond: "the optimizer that computes the vectors from data size and workload: set its result as runs= and growth=",
     },
 ];

@@ -59,7 +59,7 @@ const CASSANDRA_ROW: Row = Row {
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "rocksdb-leveling",
-        about: "flushes gather in the first level, tables with least overlap move down, old ones by time",
+        about: "flushes gather in the first level; the table with least overlap moves down, and stale tables do",
         source: "RocksDB, level compaction with its defaults; files older than 30 days move",
         design: || {
             plain(&format!(
@@ -67,11 +67,11 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "compactions within level 0, sizes compensated for deletes, limits of pending bytes; level sizes that follow the last level (dynamic level bytes) are growth=dynamic, one compaction on several threads is the option merge_threads; it has filters, here of 10 bits, only if asked for",
+        beyond: "compactions within level 0, sizes compensated for deletes, limits on pending bytes; dynamic level bytes are growth=dynamic, subcompactions are the option merge_threads; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-leveling",
-        about: "RocksDB's leveling with filter memory where it saves most",
+        about: "RocksDB's leveling with Monkey's allocation of filter memory",
         source: "Monkey (SIGMOD 2017) §4, leveling",
         design: || {
             plain(&format!(
@@ -79,23 +79,23 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "its filter allocation is built; the search for size ratio, eagerness and buffer by workload is not",
+        beyond: "tuning of size ratio, eagerness and buffer to a workload",
     },
     Entry {
         name: "leveldb",
-        about: "flushes gather four at a time, then tables move down in turn",
+        about: "flushes gather four at a time, then tables move down round-robin",
         source: "LevelDB with its defaults",
         design: || plain(&format!("leveling {LEVELDB}; movement=round-robin; filter=0")),
         row: Some(LEVELDB_ROW),
-        beyond: "compaction by seeks (add trigger=read-triggered(16KiB)); flushes that go to level 2 at once where nothing overlaps; tables are cut by their overlap with the grandparent here too",
+        beyond: "flushes that go directly to level 2 if nothing overlaps; seek compaction is trigger=read-triggered(16KiB); tables are cut by their overlap with the grandparent here too",
     },
     Entry {
         name: "monkey-j",
-        about: "LevelDB with filter memory where it saves most",
+        about: "LevelDB with Monkey's allocation of filter memory",
         source: "Monkey (TODS 2018), on LevelDB",
         design: || plain(&format!("leveling {LEVELDB}; movement=least-overlap; filter=monkey(10)")),
         row: Some(LEVELDB_ROW),
-        beyond: "its filter allocation is built; the search for size ratio, eagerness and buffer by workload is not",
+        beyond: "tuning of size ratio, eagerness and buffer to a workload",
     },
     Entry {
         name: "lethe",
@@ -112,11 +112,11 @@ pub(super) const ALL: &[Entry] = &[
             granularity: FILES,
             movement: "least-overlap expired-ttl",
         }),
-        beyond: "its time for each level is built, with ages from the delete; delete tiles within tables for deletes by a second key (KiWi) are not, nor are sizes that count what deletes invalidate",
+        beyond: "delete tiles within tables for deletes by a second key (KiWi); sizes that count invalidated entries; here the age of a tombstone counts from the delete",
     },
     Entry {
         name: "silk",
-        about: "leveling with tables moved in turn",
+        about: "leveling with tables moved round-robin",
         source: "SILK (ATC 2019), on RocksDB",
         design: || {
             plain(&format!(
@@ -124,11 +124,11 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(SILK_ROW),
-        beyond: "bandwidth that reads and the log leave over is the option io_budget=leftover(RATE), and flushes go first; compactions of level 0 do not go before deeper ones, and what is interrupted is the larger one (scheduler=greedy), not the deeper one",
+        beyond: "priority of level 0 compactions over deeper ones, which it preempts (here scheduler=greedy preempts larger ones); spare bandwidth for compactions is the option io_budget=leftover(RATE), and flushes have priority here too",
     },
     Entry {
         name: "silk+",
-        about: "leveling with tables moved in turn, several at a time",
+        about: "leveling with tables moved round-robin, several at a time",
         source: "SILK+ (TOCS 2020), on RocksDB",
         design: || {
             plain(&format!(
@@ -136,39 +136,39 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(SILK_ROW),
-        beyond: "as silk, and its handling of requests of several kinds",
+        beyond: "as silk, and its handling of different kinds of requests",
     },
     Entry {
         name: "hyperleveldb",
-        about: "LevelDB with the table moved that overlaps least",
+        about: "LevelDB, but the table with least overlap moves",
         source: "HyperLevelDB",
         design: || plain(&format!("leveling {LEVELDB}; movement=least-overlap; filter=0")),
         row: Some(LEVELDB_ROW),
-        beyond: "its source takes the best contiguous set of tables by size against overlap, not one table; writes are appended by many threads",
+        beyond: "its source moves the contiguous set of tables with the best ratio of size to overlap, not one table; concurrent writes to the log",
     },
     Entry {
         name: "cassandra-leveling",
         about: "one run in every level of large tables, moved several at a time, tombstones first",
-        source: "Apache Cassandra, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace of 10 days",
+        source: "Apache Cassandra, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace 10 days",
         design: || {
             plain(
                 "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+most-tombstones+least-overlap; buffer=64MiB; table=160MiB; filter=10%; delay=32; stop=64",
             )
         },
         row: Some(CASSANDRA_ROW),
-        beyond: "size-tiered compaction of a level 0 that falls behind; tombstones may only go after gc_grace, here they go as soon as they can; compaction of single tables by their share of droppable tombstones",
+        beyond: "size-tiered compaction of a level 0 that falls behind; tombstones kept for gc_grace, here they are dropped as soon as possible; compaction of single tables by their ratio of droppable tombstones",
     },
     Entry {
         name: "scylladb-leveling",
         about: "one run in every level of large tables, moved several at a time, tombstones first",
-        source: "ScyllaDB, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace of 10 days",
+        source: "ScyllaDB, leveled compaction: tables of 160 MiB, fanout 10, 10 % false positives, gc_grace 10 days",
         design: || {
             plain(
                 "leveling T=10 L0=4; trigger=run-count,tombstone-ttl(10d)+level-saturation; granularity=files(4); movement=expired-ttl+least-overlap; buffer=64MiB; table=160MiB; filter=10%; delay=32; stop=64",
             )
         },
         row: Some(CASSANDRA_ROW),
-        beyond: "shards of one core each; a backlog controller that gives compactions their share of time",
+        beyond: "one shard per core; the backlog controller, which sets the share of time for compactions",
     },
     Entry {
         name: "wiredtiger",
@@ -180,11 +180,11 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(WHOLE_LEVELS),
-        beyond: "its source merged contiguous chunks of like generation, up to merge_max of them, which is nearer to tiering; chunks are B-trees",
+        beyond: "its source merged up to merge_max adjacent chunks of similar generation, which is closer to tiering; chunks are B-trees",
     },
     Entry {
         name: "x-engine",
-        about: "flushes gather in the first level, several tables move down, those with deletes first",
+        about: "flushes gather in the first level, then several tables move down, those with most tombstones first",
         source: "X-Engine (SIGMOD 2019)",
         design: || {
             plain(
@@ -192,11 +192,11 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(XENGINE_ROW),
-        beyond: "extents of 2 MiB that compactions reuse inside of tables; merging on FPGAs; compactions within level 0",
+        beyond: "extents of 2 MiB that compactions reuse without rewriting; merging on FPGAs; compactions within level 0",
     },
     Entry {
         name: "leaper",
-        about: "X-Engine's compactions, for a cache that is filled ahead",
+        about: "X-Engine's compactions with table choice by overlap alone",
         source: "Leaper (VLDB 2020), on X-Engine",
         design: || {
             plain(
@@ -204,7 +204,7 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(XENGINE_ROW),
-        beyond: "the learned prefetcher that warms the cache after compactions",
+        beyond: "the learned prefetcher, which warms the cache after compactions",
     },
     Entry {
         name: "asterixdb-leveling",
@@ -216,33 +216,33 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(WHOLE_LEVELS),
-        beyond: "its merge policies of today bound sizes instead: asterixdb-prefix, asterixdb-concurrent; its schedulers of merges are scheduler=single, fair and greedy",
+        beyond: "its current merge policies bound sizes instead: asterixdb-prefix, asterixdb-concurrent; its merge schedulers are scheduler=single, fair and greedy",
     },
     Entry {
         name: "blsm",
-        about: "leveling with tables moved in turn",
+        about: "leveling with tables moved round-robin",
         source: "bLSM (SIGMOD 2012)",
         design: || {
             plain("leveling T=10; trigger=level-saturation; granularity=file; movement=round-robin")
         },
         row: Some(BLSM_ROW),
-        beyond: "its source merges whole components, as blsm-spring does; snowshovelling from the memory component",
+        beyond: "its source merges whole components, as blsm-spring does; snowshoveling from the memory component",
     },
     Entry {
         name: "blsm-spring",
-        about: "whole levels that merge as fast as they fill again, and writers that follow them",
-        source: "bLSM (SIGMOD 2012) as performance-stability §4.2 measures it: ratio 10, at most two runs a level",
+        about: "whole levels merge at the rate at which they refill, and writers slow down accordingly",
+        source: "bLSM (SIGMOD 2012) as performance-stability §4.2 measures it: ratio 10, at most two runs per level",
         design: || {
             plain(
                 "leveling T=10; trigger=level-saturation; granularity=level; movement=none; intake=exact; buffers=1; limit=local(2x); scheduler=gear",
             )
         },
         row: None,
-        beyond: "snowshovelling from the memory component; writers are slowed down by how full a level is again, and not also by how far the merge out of it has come",
+        beyond: "snowshoveling from the memory component; here only the fill of a level slows writers down, not also the progress of the merge out of it",
     },
     Entry {
         name: "clsm",
-        about: "LevelDB's compactions under concurrent writers",
+        about: "LevelDB's compactions, for concurrent writers",
         source: "cLSM (EuroSys 2015), on LevelDB",
         design: || plain(&format!("leveling {LEVELDB}; movement=round-robin; filter=10")),
         row: Some(BLSM_ROW),
@@ -256,6 +256,6 @@ pub(super) const ALL: &[Entry] = &[
             plain("leveling T=10; trigger=level-saturation; granularity=level; movement=none")
         },
         row: Some(WHOLE_LEVELS),
-        beyond: "the compaction buffer, which keeps merged tables that are read often, so that cached blocks stay valid",
+        beyond: "the compaction buffer, which keeps frequently read tables after they were merged, so that cached blocks stay valid",
     },
 ];

@@ -9,7 +9,7 @@ use crate::strategy::Strategy;
 
 const TABLES: &str = include_str!("../../testdata/tables.txt");
 
-/// The lines of one table, each split at `|`.
+/// Returns the lines of one table, each split at `|`.
 fn table(number: usize) -> Vec<Vec<&'static str>> {
     let section = TABLES.split("[table ").find(|part| part.starts_with(&format!("{number}]")));
     let lines = section.unwrap().lines().skip(1);
@@ -83,7 +83,7 @@ fn strategies_of_table_2_match_the_paper() {
 #[test]
 fn every_system_of_table_1_has_a_design_within_its_row() {
     let rows = table(1);
-    assert_eq!(rows.len(), 24, "20 printed rows, of which 4 have two lines");
+    assert_eq!(rows.len(), 24, "20 printed rows, 4 of which have two lines");
     let mut named = BTreeSet::new();
     for row in rows {
         let [names, eagerness, triggers, granularity, movement] = row[..] else {
@@ -94,16 +94,16 @@ fn every_system_of_table_1_has_a_design_within_its_row() {
             let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
             let known = entry.row.unwrap_or_else(|| panic!("{name} has no row"));
             let printed = [eagerness, triggers, granularity, movement].map(set);
-            let told =
+            let known =
                 [known.eagerness, known.triggers, known.granularity, known.movement].map(set);
-            assert_eq!(told, printed, "{name}");
+            assert_eq!(known, printed, "{name}");
             for (found, allowed) in primitives(&(entry.design)().strategy).iter().zip(&printed) {
                 assert!(found.is_subset(allowed), "{name}: {found:?} is not within {allowed:?}");
             }
-            assert!(!entry.beyond.is_empty(), "{name} says what is not modelled");
+            assert!(!entry.beyond.is_empty(), "{name} must list the features that it lacks");
         }
     }
     let others = ALL.iter().filter(|entry| entry.row.is_some() && !named.contains(entry.name));
-    assert_eq!(others.count(), 0, "rows that no table has");
+    assert_eq!(others.count(), 0, "rows that are not in Table 1");
     assert_eq!(named.len(), 30);
 }

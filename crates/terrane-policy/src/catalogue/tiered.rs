@@ -27,7 +27,7 @@ const SIZE_TIERED: &str = "tiering T=3 L0=3; granularity=run; movement=none; buf
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "rocksdb-tiering",
-        about: "runs gather and merge by number; everything merges when newer runs are twice the oldest",
+        about: "runs gather and merge by number; all runs merge when the newer ones are twice the size of the oldest",
         source: "RocksDB, universal compaction with its defaults: 4 runs, 200 % space amplification",
         design: || {
             plain(&format!(
@@ -35,19 +35,19 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: Some(ROCKSDB_ROW),
-        beyond: "one list of runs, of which neighbours of like size merge (size_ratio, min_merge_width); incremental compactions; it has filters, here of 10 bits, only if asked for",
+        beyond: "a single list of runs, in which adjacent runs of similar size merge (size_ratio, min_merge_width); incremental compaction; RocksDB has filters only on request, here they have 10 bits",
     },
     Entry {
         name: "monkey-tiering",
-        about: "RocksDB's tiering with filter memory where it saves most",
+        about: "RocksDB's tiering with Monkey's allocation of filter memory",
         source: "Monkey (SIGMOD 2017) §4, tiering",
         design: || plain(&format!("{ROCKSDB}; trigger=run-count; filter=monkey(10)")),
         row: Some(ROCKSDB_ROW),
-        beyond: "its filter allocation is built; the search for size ratio, eagerness and buffer by workload is not",
+        beyond: "tuning of size ratio, eagerness and buffer to a workload",
     },
     Entry {
         name: "slimdb",
-        about: "levels gather runs, and merge them a few tables at a time",
+        about: "levels gather runs and merge them a few tables at a time",
         source: "SlimDB (VLDB 2017): stepped merge",
         design: || {
             plain(
@@ -60,11 +60,11 @@ pub(super) const ALL: &[Entry] = &[
             granularity: "file files",
             movement: "none",
         }),
-        beyond: "semi-sorted tables, the compressed three-level index and the cuckoo filter over all runs of a level",
+        beyond: "semi-sorted tables, the compressed three-level index, and the cuckoo filter over all runs of a level",
     },
     Entry {
         name: "dostoevsky",
-        about: "tiering with one run in the last level, and filter memory where it saves most",
+        about: "tiering with one run in the last level, and Monkey's allocation of filter memory",
         source: "Dostoevsky (SIGMOD 2018): lazy leveling; set K and Z by runs=K,last:Z",
         design: || {
             plain(
@@ -72,11 +72,11 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(LAZY_ROW),
-        beyond: "its K and Z are built, and its filters; the search for K, Z and T by workload is not",
+        beyond: "tuning of K, Z and T to a workload",
     },
     Entry {
         name: "lsm-bush",
-        about: "small levels gather very many runs, the last one is a single run",
+        about: "small levels gather very many runs, the last level is a single run",
         source: "LSM-Bush (SIGMOD 2019), T = 2, X = 2",
         design: || {
             plain(
@@ -84,11 +84,11 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(Row { eagerness: "hybrid", ..LAZY_ROW }),
-        beyond: "its growth is built; hash tables in the place of filters for the smallest levels, and the search of the Wacky continuum are not",
+        beyond: "hash tables instead of filters for the smallest levels; tuning within the Wacky continuum",
     },
     Entry {
         name: "pebblesdb",
-        about: "levels gather runs and merge them a few tables at a time; the last one is a single run",
+        about: "levels gather runs and merge them a few tables at a time; the last level is a single run",
         source: "PebblesDB (SOSP 2017): fragmented LSM tree",
         design: || {
             plain(
@@ -101,19 +101,19 @@ pub(super) const ALL: &[Entry] = &[
             granularity: "file files",
             movement: "none",
         }),
-        beyond: "guards, which fix where tables are cut; here the cuts are those of the tables themselves",
+        beyond: "guards, which determine where tables are cut; here the bounds of the input tables do",
     },
     Entry {
         name: "cassandra-tiering",
-        about: "four runs merge into one; old and expired ones without waiting for that",
-        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace of 10 days",
+        about: "four runs merge into one; stale tables and expired tombstones are compacted earlier",
+        source: "Apache Cassandra, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace 10 days",
         design: || plain(CASSANDRA),
         row: Some(CASSANDRA_ROW),
-        beyond: "buckets of like size instead of levels, up to 32 runs at a time; tombstones may only go after gc_grace, here they go as soon as they can; time windows (TWCS)",
+        beyond: "buckets of similar size instead of levels, up to 32 runs at a time; tombstones kept for gc_grace, here they are dropped as soon as possible; time windows (TWCS)",
     },
     Entry {
         name: "cassandra-unified",
-        about: "scaling parameters by level: T4 everywhere, as in `scaling=T4`",
+        about: "a scaling parameter for each level: T4 everywhere, as in `scaling=T4`",
         source: "Apache Cassandra 5.0, unified compaction: the default T4; others by scaling=L10,N,…",
         design: || {
             plain(
@@ -121,27 +121,27 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: None,
-        beyond: "levels by density and shards by key; reservations of threads for levels",
+        beyond: "levels by density, shards by key, threads reserved for levels",
     },
     Entry {
         name: "scylladb-tiering",
-        about: "four runs merge into one; old and expired ones without waiting for that",
-        source: "ScyllaDB, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace of 10 days",
+        about: "four runs merge into one; stale tables and expired tombstones are compacted earlier",
+        source: "ScyllaDB, size-tiered compaction: min_threshold 4, 1 % false positives, gc_grace 10 days",
         design: || plain(CASSANDRA),
         row: Some(CASSANDRA_ROW),
-        beyond: "buckets of like size instead of levels; incremental compaction, which frees fragments of runs early and has a goal for space amplification",
+        beyond: "buckets of similar size instead of levels; incremental compaction, which frees fragments of runs early and bounds space amplification",
     },
     Entry {
         name: "hbase",
         about: "three runs merge into one",
-        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers wait at 16 files",
+        source: "Apache HBase: at least 3 files, memstore of 128 MiB, blocks of 64 KiB, 1 % false positives, writers stop at 16 files",
         design: || {
             plain(
                 "tiering T=3 L0=3; trigger=run-count; granularity=run; movement=none; buffer=128MiB; block=64KiB; filter=1%; stop=16",
             )
         },
         row: Some(RUNS),
-        beyond: "the choice of files by ratio 1.2 in order of age (exploring compaction), major compactions by time",
+        beyond: "choice of adjacent files by a size ratio of 1.2 (exploring compaction), periodic major compactions",
     },
     Entry {
         name: "asterixdb-tiering",
@@ -153,19 +153,19 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(RUNS),
-        beyond: "its merge policies of today go by sizes: asterixdb-prefix and asterixdb-concurrent; a constant number of components (binomial)",
+        beyond: "its current merge policies go by size: asterixdb-prefix and asterixdb-concurrent; its binomial policy bounds the number of components",
     },
     Entry {
         name: "asterixdb-prefix",
-        about: "small runs gather until they are worth a merge; what has become large rests",
+        about: "small runs gather until they are worth a merge; large runs are not merged again",
         source: "AsterixDB, prefix merge policy: max-mergable-component-size 1 GB, max-tolerance-component-count 5; performance-stability §2.2 and its extended version",
         design: || plain(&format!("{SIZE_TIERED}; trigger=prefix(1GiB,5,1.2); delay=10; stop=20")),
         row: None,
-        beyond: "writers wait as soon as five runs could be merged and a merge goes on; here they wait at a limit of runs, and what rests does not count",
+        beyond: "it stops writers as soon as five runs could be merged while a merge runs; here they stop at a limit, and runs that are not merged again do not count",
     },
     Entry {
         name: "asterixdb-concurrent",
-        about: "3 to 10 of the newest runs merge as far back as their sizes are alike, several at a time",
+        about: "3 to 10 of the newest runs merge, back to the oldest of similar size; merges run concurrently",
         source: "AsterixDB, concurrent merge policy, its default: 3 to 10 components, ratio 1.2, at most 30",
         design: || {
             plain(&format!(
@@ -173,11 +173,11 @@ pub(super) const ALL: &[Entry] = &[
             ))
         },
         row: None,
-        beyond: "its variant of today also bounds the size of what is merged (max-component-size, 1 TB)",
+        beyond: "its current version also bounds the size of merged components (max-component-size, 1 TB)",
     },
     Entry {
         name: "tarantool",
-        about: "levels gather runs, the last one is a single run",
+        about: "levels gather runs, the last level is a single run",
         source: "Tarantool's vinyl: run_size_ratio 3.5, run_count_per_level 2, pages of 8 KiB, 5 % false positives",
         design: || {
             plain(
@@ -185,23 +185,23 @@ pub(super) const ALL: &[Entry] = &[
             )
         },
         row: Some(Row { movement: "none", ..LAZY_ROW }),
-        beyond: "key ranges of 1 GiB, each a tree of its own; a size ratio that is not whole, and two runs a level: runs=2,last:1 has those",
+        beyond: "key ranges of 1 GiB with separate trees; a fractional size ratio; two runs per level are runs=2,last:1",
     },
     Entry {
         name: "accumulo",
-        about: "runs gather and merge by number and size; expired ones without waiting for that",
-        source: "Apache Accumulo: compaction ratio 3, 15 files a tablet, no filters unless asked for",
+        about: "runs gather and merge by number and size; expired tombstones are compacted earlier",
+        source: "Apache Accumulo: compaction ratio 3, 15 files per tablet, filters only on request",
         design: || {
             plain(
                 "tiering T=3 L0=3; trigger=tombstone-ttl(10d)+level-saturation+run-count; granularity=run; movement=none; filter=0; delay=15; stop=30",
             )
         },
         row: Some(Row { triggers: "level-saturation run-count tombstone-ttl", ..RUNS }),
-        beyond: "the choice of files by their sum against the largest; tablets that split; iterators that filter during compaction",
+        beyond: "choice of files by the ratio of their sum to the largest; tablet splits; iterators that filter during compaction",
     },
     Entry {
         name: "sifrdb",
-        about: "levels gather runs, and merge them several tables at a time",
+        about: "levels gather runs and merge them several tables at a time",
         source: "SifrDB (SoCC 2018)",
         design: || {
             plain(
@@ -214,6 +214,6 @@ pub(super) const ALL: &[Entry] = &[
             granularity: "files",
             movement: "none",
         }),
-        beyond: "early cleaning, which frees merged tables before a merge ends; parallel search of all runs (the option read_threads has it)",
+        beyond: "early cleaning, which frees merged tables before a merge ends; parallel search of all runs is the option read_threads",
     },
 ];

@@ -1,4 +1,4 @@
-//! Why a compaction was picked.
+//! Reasons of compactions.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum Reason {
         trigger: TriggerKind,
         /// The level that acts.
         level: usize,
-        /// The measured value, in the unit of the trigger; of several tables, the worst value. See
+        /// The measured value, in the unit of the trigger; the worst of several tables. See
         /// [`TriggerInfo::quantity`](crate::strategy::TriggerInfo::quantity).
         measured: u64,
         /// The value that fires the trigger.
@@ -30,7 +30,7 @@ pub enum Reason {
     },
     /// A caller requested it.
     Manual {
-        /// The level that moves.
+        /// The level that is compacted.
         level: usize,
     },
     /// A flush merges with level 0; see [`crate::flush`].
@@ -48,7 +48,7 @@ impl Reason {
         }
     }
 
-    /// The same reason, with the rule that chose the table.
+    /// Returns the reason with the rule that chose the table.
     pub(crate) fn chosen_by(self, rule: Movement) -> Self {
         match self {
             Self::Triggered { trigger, level, measured, threshold, .. } => {
@@ -71,7 +71,7 @@ impl fmt::Display for Reason {
             Self::Repair { level, runs } => {
                 write!(f, "repair: level {level} holds {runs} runs and may hold one")
             }
-            Self::Manual { level } => write!(f, "manual: level {level} moves on request"),
+            Self::Manual { level } => write!(f, "manual: level {level} is compacted on request"),
             Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
         }
     }

@@ -20,7 +20,7 @@ pub struct DentTree {
 }
 
 impl DentTree {
-    /// Levels: log_f(n/b), at least one.
+    /// Returns the number of levels: log_f(n/b), at least one.
     pub fn depth(&self) -> f64 {
         let flushes = (self.pages / self.buffer_pages).max(1.0);
         (flushes.ln() / self.fanout.max(2.0).ln()).max(1.0)
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fanout_as_large_as_the_data_makes_a_log_of_tiering_and_a_sorted_array_of_leveling() {
+    fn a_fanout_as_large_as_the_data_turns_tiering_into_a_log_and_leveling_into_a_sorted_array() {
         let flushes = TREE.pages / TREE.buffer_pages;
         let tree = DentTree { fanout: flushes, ..TREE };
         // A log: every page is written once more, and a lookup reads every run.

@@ -234,14 +234,14 @@ impl LevelModel<'_> {
         let full = (from.arriving - stays) * (1.0 + stays / spread);
         let arriving = from.arriving - stays;
         let table = self.design.table_bytes as f64;
-        let piece = if from.is_partial { table } else { from.bytes };
+        let moving = if from.is_partial { table } else { from.bytes };
         LevelFlow {
             bytes: stays,
             bytes_max: room.min(from.arriving),
             runs: f64::from(u8::from(stays > 0.0)),
             runs_max: 1.0,
             written: growing + full,
-            merge_max: (piece * (1.0 + stays / spread)).min(stays + piece),
+            merge_max: (moving * (1.0 + stays / spread)).min(stays + moving),
             leaves: (arriving > 0.0).then_some(DataChunk {
                 arriving,
                 bytes: stays,

@@ -151,47 +151,46 @@ impl MemtableKind {
     pub const fn about(&self) -> &'static str {
         match self {
             Self::Auto => {
-                "chosen at each rotation from the operations since the one before, and changed \
-                 only where that is worth a tenth"
+                "chosen at each rotation from the operations since the previous one, and changed \
+                 only if that is expected to save more than a tenth"
             }
             Self::BTree => {
-                "inserts, lookups and ranges are all fast: what to have unless one of them is \
-                 everything"
+                "fast inserts, lookups and ranges: the best choice unless one of them dominates"
             }
             Self::SkipList { .. } => {
-                "what most LSM engines have: even costs, but a cache miss for every step of a search"
+                "the memtable of most LSM engines: even costs, but a cache miss per search step"
             }
             Self::Vector { prealloc_bytes: 0, query: VectorQuery::Resort } => {
-                "the cheapest inserts and the least memory, for much writing and little reading: a \
-                 read sorts what came since the last one. With prealloc no insert has to wait while \
-                 it doubles"
+                "the cheapest inserts and the least memory, for many writes and few reads: a read \
+                 sorts the entries added since the previous one. With prealloc no insert waits \
+                 while the array doubles"
             }
             Self::Vector { query: VectorQuery::Resort, .. } => {
-                "the cheapest inserts and the least memory, for much writing and little reading: a \
-                 read sorts what came since the last one"
+                "the cheapest inserts and the least memory, for many writes and few reads: a read \
+                 sorts the entries added since the previous one"
             }
             Self::Vector { query: VectorQuery::Scan, .. } => {
-                "the cheapest inserts, and lookups that take as long as it takes to look at two \
-                 bytes of each entry, never longer: for much writing and few lookups. A range sorts \
-                 what came since the last one"
+                "the cheapest inserts, and lookups that compare two bytes of each unsorted entry \
+                 but never sort: for many writes and few lookups. A range sorts the entries added \
+                 since the previous one"
             }
             Self::Vector { query: VectorQuery::Copy, .. } => {
-                "copies and sorts everything at every read: only for comparison with other programs"
+                "copies and sorts everything at every read: only for comparison with other engines"
             }
             Self::HashSkipList { .. } | Self::HashLinkedList { .. } => {
-                "a lookup searches one bucket, and so does a range within a prefix; other ranges \
-                 sort. The prefix no longer than what ranges share, buckets about as many as \
-                 prefixes or entries in a full buffer, whichever is less"
+                "lookups and ranges within a prefix search one bucket; other ranges sort. Choose a \
+                 prefix no longer than the one that the keys of a range share, and about as many \
+                 buckets as prefixes or as entries of a full buffer, whichever is less"
             }
             Self::HashVector { .. } => {
-                "inserts search nothing and lookups look into one bucket: for writing and point \
-                 lookups without ranges, which sort. Buckets about as many as entries in a full \
-                 buffer; a prefix only where ranges stay in one"
+                "inserts search nothing and lookups search one bucket: for writes and point \
+                 lookups without ranges, which sort. Choose about as many buckets as entries of a \
+                 full buffer, and a prefix only if ranges stay within one"
             }
             Self::FloDb(_) => {
-                "writes of keys that are still in its front level take the place of what was there: \
-                 for few keys that are written again and again. Other writes cost more than those \
-                 of the B-link tree alone, and ranges drain what they come to"
+                "a write to a key that is still in the Membuffer updates it in place: for few keys \
+                 that are overwritten again and again. Other writes cost more than in the B-link \
+                 tree alone, and ranges drain the partitions that they read"
             }
         }
     }
@@ -214,7 +213,7 @@ impl MemtableKind {
                 refuse(
                     format!("prealloc={}", format_bytes(prealloc_bytes)),
                     format!(
-                        "at most twice the buffer of {}, or most of it would never be used",
+                        "at most twice the buffer of {}; most of a larger array would stay unused",
                         format_bytes(buffer_bytes)
                     ),
                 )
@@ -245,7 +244,7 @@ fn check_buckets(buckets: u32, buffer_bytes: u64) -> Result<(), ParseError> {
         return Ok(());
     }
     let expected = format!(
-        "1 to {most}: each takes {BUCKET_BYTES} bytes, and half of the buffer of {} is for entries",
+        "1 to {most}: each takes {BUCKET_BYTES} bytes, and half of the buffer of {} must remain for entries",
         format_bytes(buffer_bytes)
     );
     Err(ParseError::new("memtable", format!("buckets={buckets}"), expected))

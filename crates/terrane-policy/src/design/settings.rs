@@ -141,7 +141,7 @@ impl Design {
             return Err(ParseError::new(
                 "design",
                 name,
-                "runs= beside it, such as 'runs=4,last:1'",
+                "hybrid together with runs=, such as 'runs=4,last:1'",
             ));
         }
         design.check_stored()?;

@@ -96,7 +96,7 @@ fn nonsense_is_rejected_with_the_expected_values() {
         ("leveling; granularity=level; movement=coldest", "nothing to choose"),
         ("leveling; movement=none", "need a rule"),
         ("leveling; movement=expired-ttl", "tombstone-ttl(TIME)"),
-        ("leveling; movement=oldest+coldest", "never asked"),
+        ("leveling; movement=oldest+coldest", "never consulted"),
         ("leveling; movement=oldest+oldest", "twice"),
         ("leveling; trigger=run-count+run-count", "twice"),
         ("leveling; trigger=tombstone-ttl", "a time"),

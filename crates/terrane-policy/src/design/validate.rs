@@ -6,10 +6,10 @@ use crate::error::ParseError;
 use crate::units::format_bytes;
 
 impl Design {
-    /// Checks that the choices make sense together.
+    /// Checks that the choices are valid together.
     ///
     /// # Errors
-    /// The first value that is out of range or contradicts another, with what is allowed.
+    /// The first value that is out of range or contradicts another, with the allowed values.
     pub fn validate(&self) -> Result<(), ParseError> {
         self.check_stored()?;
         self.check_runs_that_rest()
@@ -45,7 +45,7 @@ impl Design {
                 limits.delay_runs >= level0_runs,
                 "delay",
                 limits.delay_runs.into(),
-                "at least L0, or writers would be slowed in the tree's normal shape",
+                "at least L0; a smaller value would delay writers even while merges keep up",
             ),
             (
                 limits.stop_runs >= least_stop,
@@ -76,12 +76,16 @@ impl Design {
         let is_shared = self.filter_allocation == FilterAllocation::Monkey;
         if is_shared && self.filter_bits.values().len() > 1 {
             let bits = format!("monkey({})", self.filter_bits);
-            return Err(out_of_range("filter", bits, "one average, as it is shared out by level"));
+            return Err(out_of_range(
+                "filter",
+                bits,
+                "a single average, which is allocated to levels",
+            ));
         }
         let stops = limits.violation != Violation::None
             && (limits.limit != Limit::Level0 || limits.stop_runs != NEVER);
         if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {
-            let reason = "stop=never and stall=runs: nothing is merged unless asked for, and writers would wait for ever";
+            let reason = "stop=never and stall=runs: compactions run only on request, so stopped writers would stall forever";
             return Err(out_of_range("trigger", "manual", reason));
         }
         Ok(())
@@ -92,12 +96,11 @@ impl Design {
             return Ok(());
         }
         if self.strategy.level0_runs < 2 {
-            let reason =
-                "at least 2 for flush=merge: what only passes level 0 is not there to merge with";
+            let reason = "at least 2 for flush=merge: otherwise level 0 keeps no run to merge with";
             return Err(out_of_range("L0", self.strategy.level0_runs, reason));
         }
         if self.strategy.size_tiered().is_some() {
-            let reason = "new: the policy of the trigger says which runs of level 0 become one";
+            let reason = "new: the policy of the trigger decides which runs of level 0 are merged";
             return Err(out_of_range("flush", self.flush, reason));
         }
         Ok(())

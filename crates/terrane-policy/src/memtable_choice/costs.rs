@@ -1,30 +1,31 @@
-//! What operations cost, as measured: the table of
+//! Measured costs of operations, in nanoseconds: the table printed by
 //!
 //! ```sh
 //! cargo bench -p terrane-memtable --bench costs
 //! ```
 //!
-//! for keys of 16 and values of 100 bytes, in nanoseconds, on an AMD EPYC with two cores. Putting what
-//! was written in order a little at a time costs no more than at once. What is chosen follows from ratios of these, which differ between machines far less than they do.
+//! for keys of 16 and values of 100 bytes, on an AMD EPYC with two cores. Sorting in many small steps
+//! costs no more than sorting at once. The choice depends on ratios of these costs, which differ less
+//! between machines than the costs themselves.
 
-/// Entries of the memtables that were measured.
+/// The sizes of the measured memtables, in entries.
 pub(super) const SIZES: [f64; 4] = [1024.0, 8192.0, 65_536.0, 524_288.0];
 
-/// What one operation costs, by size.
+/// The cost of each operation, by size.
 pub(super) struct KindCosts {
-    /// Of keys in no order, on average while a memtable is filled to that size.
+    /// An insert of a random key, averaged while a memtable fills to that size.
     pub(super) insert: [f64; 4],
-    /// Of keys each after the one before.
+    /// An insert of a key greater than the previous one.
     pub(super) insert_ascending: [f64; 4],
     pub(super) lookup: [f64; 4],
     pub(super) lookup_missing: [f64; 4],
-    /// For each entry, to be put in order when that is first asked for.
+    /// Sorting, per entry.
     pub(super) order: [f64; 4],
-    /// To a place in the order, where nothing was inserted since the last time,
+    /// A seek, if nothing was inserted since the previous one.
     pub(super) seek: [f64; 4],
-    /// and where something was.
+    /// A seek after an insert.
     pub(super) seek_fresh: [f64; 4],
-    /// To the next entry.
+    /// A step to the next entry.
     pub(super) step: [f64; 4],
 }
 
@@ -72,13 +73,13 @@ pub(super) const HASH_VECTOR: KindCosts = KindCosts {
     step: [10.0, 13.0, 21.0, 95.0],
 };
 
-/// The cost in a memtable of so many entries: between the sizes that were measured it grows by a
-/// power of the size, and beyond the last by that of the last two.
+/// Returns the cost in a memtable of `entries`: a power law between measured sizes, extrapolated
+/// beyond the largest.
 pub(super) fn at(costs: &[f64; 4], entries: f64) -> f64 {
     let above = SIZES.iter().skip(1).position(|size| entries <= *size).map_or(3, |at| at + 1);
     let (low, high) = (above - 1, above);
     let way = (entries.max(SIZES[0]) / SIZES[low]).ln() / (SIZES[high] / SIZES[low]).ln();
-    // Nothing costs less than this; and a power needs something to grow from.
+    // A power law cannot start from zero.
     let [first, last] = [costs[low], costs[high]].map(|cost| cost.max(0.1));
     first * (last / first).powf(way)
 }

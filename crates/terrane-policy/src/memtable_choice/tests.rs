@@ -2,7 +2,7 @@ use super::*;
 
 const BUFFER: u64 = 64 << 20;
 
-/// Writes of 100 bytes in no order, lookups of which half are found, scans of ten entries.
+/// Random writes of 100 bytes, lookups half of which find their key, scans of ten entries.
 fn mix(writes: u64, lookups: u64, scans: u64) -> MemtableOperations {
     let mut mix = MemtableOperations { writes, lookups, scans, ..MemtableOperations::default() };
     mix.ascending = writes / 2;
@@ -22,7 +22,7 @@ fn chosen(mix: &MemtableOperations) -> String {
 }
 
 #[test]
-fn each_kind_is_chosen_where_it_is_best() {
+fn each_kind_is_chosen_for_its_best_mix() {
     assert_eq!(chosen(&mix(1_000_000, 0, 0)), "vector");
     assert_eq!(chosen(&mix(1_000_000, 100, 0)), "vector(query=scan)");
     assert_eq!(chosen(&mix(1_000_000, 10_000, 0)), "vector");
@@ -33,12 +33,12 @@ fn each_kind_is_chosen_where_it_is_best() {
 }
 
 #[test]
-fn little_to_go_by_and_little_to_gain_change_nothing() {
+fn few_operations_and_small_gains_change_nothing() {
     let vector = Some(MemtableKind::VECTOR);
     let few = choose(&mix(10, 9, 9), vector, BUFFER);
     assert_eq!(few.kind, MemtableKind::VECTOR);
     assert!(few.reason.contains("28 operations"), "{}", few.reason);
-    // Whatever the present one is, asking again with the same mix changes nothing more.
+    // A second choice for the same mix keeps the first.
     for lookups in 0..100 {
         let mix = mix(100_000, lookups * 2000, lookups % 7 * 100);
         let first = choose(&mix, None, BUFFER).kind;
@@ -46,10 +46,9 @@ fn little_to_go_by_and_little_to_gain_change_nothing() {
     }
 }
 
-/// Between two kinds there is a stretch where each stays if it is there: no mix has the choice go to
-/// and fro.
+/// Hysteresis: for some mixes between those of two kinds, either kind stays if it is the current one.
 #[test]
-fn the_present_kind_stays_where_another_is_a_little_better() {
+fn the_current_kind_stays_if_another_is_only_slightly_better() {
     let with_lookups = |lookups| mix(1_000_000, lookups, 0);
     let keeps = |kind: MemtableKind, lookups| {
         are_alike(choose(&with_lookups(lookups), Some(kind), BUFFER).kind, kind)
@@ -63,7 +62,7 @@ fn the_present_kind_stays_where_another_is_a_little_better() {
 }
 
 #[test]
-fn a_choice_is_valid_and_says_why() {
+fn a_choice_is_valid_and_has_a_reason() {
     for buffer_bytes in [1 << 10, 64 << 10, 64 << 20, 1 << 40] {
         for (writes, lookups, scans) in
             [(10_000, 0, 0), (0, 10_000, 0), (10_000, 10_000, 0), (9000, 100, 9000)]
@@ -77,7 +76,7 @@ fn a_choice_is_valid_and_says_why() {
 }
 
 #[test]
-fn costs_between_the_sizes_that_were_measured_are_between_theirs() {
+fn interpolated_costs_lie_between_measured_ones() {
     for costs in [costs::BTREE, costs::VECTOR, costs::VECTOR_SCANNED, costs::HASH_VECTOR] {
         let sizes = costs::SIZES;
         for pair in sizes.windows(2).zip(costs.lookup.windows(2)) {

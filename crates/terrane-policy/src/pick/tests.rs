@@ -71,7 +71,7 @@ fn answer(case: &Case) -> String {
     text + &tree.shape.to_string()
 }
 
-/// `7=300@20s` for 300 reads of table 7, the last one at 20 s.
+/// Parses read counts: `7=300@20s` means 300 reads of table 7, the last one at 20 s.
 fn accesses(text: &str) -> TableAccesses {
     let one = |word: &str| {
         let (table, rest) = word.split_once('=').unwrap();

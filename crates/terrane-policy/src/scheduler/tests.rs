@@ -1,6 +1,6 @@
 use super::*;
 
-/// `id:tree:remaining`, with `*` behind those that run.
+/// Parses merges from `id:tree:remaining`, with `*` after those that run.
 fn merges(scheduler: &str, text: &str) -> Vec<ScheduledMerge> {
     let scheduler: Scheduler = scheduler.parse().unwrap();
     let parsed = text.split_whitespace().map(|word| {
@@ -19,63 +19,63 @@ fn merges(scheduler: &str, text: &str) -> Vec<ScheduledMerge> {
     parsed.collect()
 }
 
-fn running(scheduler: &str, text: &str, places: usize) -> Vec<u64> {
+fn running(scheduler: &str, text: &str, slots: usize) -> Vec<u64> {
     let merges = merges(scheduler, text);
-    let shares = allocate(&merges, places);
+    let shares = allocate(&merges, slots);
     let total: f64 = shares.iter().sum();
     assert!((total - 1.0).abs() < 1e-9, "{shares:?}");
     merges.iter().zip(shares).filter(|(_, share)| *share > 0.0).map(|(merge, _)| merge.id).collect()
 }
 
 #[test]
-fn nothing_is_shared_among_no_merges() {
+fn no_merges_get_no_shares() {
     assert!(allocate(&[], 4).is_empty());
 }
 
 #[test]
-fn one_at_a_time_goes_by_age_whatever_is_left() {
+fn single_runs_the_oldest_merge_whatever_its_remaining_input() {
     assert_eq!(running("single", "3:1:10 1:1:500 2:1:1", 4), [1]);
 }
 
 #[test]
-fn fair_is_the_same_to_each() {
+fn fair_gives_each_merge_the_same_share() {
     assert_eq!(allocate(&merges("fair", "1:1:10 2:1:500 3:1:1 4:1:8"), 1), [0.25; 4]);
 }
 
 #[test]
-fn greedy_runs_those_with_the_least_left() {
+fn greedy_runs_the_merges_with_the_least_input_left() {
     assert_eq!(running("greedy", "1:1:100* 2:1:40 3:1:60", 1), [2]);
     assert_eq!(running("greedy(2)", "1:1:100* 2:1:40 3:1:60", 1), [2, 3]);
-    // Of two equal ones the one that runs goes on.
+    // Of two equal merges, the running one continues.
     assert_eq!(running("greedy", "1:1:40 2:1:40*", 1), [2]);
 }
 
 #[test]
-fn greedy_over_several_trees_keeps_places_until_a_merge_ends() {
-    // One place: the tree that has it keeps it, also if another one has more and smaller merges.
+fn greedy_over_several_trees_keeps_slots_until_a_merge_ends() {
+    // The tree with the only slot keeps it even if another tree has more and smaller merges.
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20", 1), [1]);
-    // A smaller merge of the same tree takes its place at once.
+    // A smaller merge of the same tree displaces its running merge at once.
     assert_eq!(running("greedy", "1:1:100* 2:2:10 3:2:20 4:1:50", 1), [4]);
-    // A place that comes free goes to the tree with the most merges, and there to the smallest.
+    // A free slot goes to the tree with the most merges, and there to the smallest merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 1), [3]);
-    // With two places both run.
+    // With two slots, both trees run a merge.
     assert_eq!(running("greedy", "1:1:5 2:2:30 3:2:20", 2), [1, 3]);
 }
 
 #[test]
-fn gear_gives_more_to_what_is_needed_sooner() {
+fn gear_gives_a_larger_share_to_the_merge_that_is_needed_sooner() {
     let mut two = merges("gear", "1:1:100 2:1:100");
     assert_eq!(allocate(&two, 1), [0.5, 0.5]);
     two[0].refilled = 0.75;
     let shares = allocate(&two, 1);
     assert!((shares[0] - 0.8).abs() < 1e-9, "{shares:?}");
-    // Both reach their end when their levels are full again: input left over room left is as large.
+    // A merge out of a full level takes nearly all of the bandwidth.
     two[0].refilled = 5.0;
     assert!(allocate(&two, 1)[0] > 0.98);
 }
 
 #[test]
-fn trees_with_other_rules_have_a_part_by_their_number() {
+fn schedulers_share_the_bandwidth_in_proportion_to_their_trees() {
     let mut all = merges("greedy", "1:1:10 2:1:20 3:2:30");
     all.extend(merges("single", "4:3:10"));
     let shares = allocate(&all, 2);
@@ -93,7 +93,7 @@ fn schedulers_print_as_they_parse() {
     }
 }
 
-/// When the `i`-th of some merges ends, if whoever has a share works through its input.
+/// Returns the times at which merges end, in rising order.
 fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMerge]) -> Vec<f64> {
     let mut left: Vec<(ScheduledMerge, f64)> =
         merges.iter().map(|merge| (*merge, merge.remaining_bytes as f64)).collect();
@@ -118,8 +118,9 @@ fn ends(scheduler: &dyn Fn(&[ScheduledMerge]) -> Vec<f64>, merges: &[ScheduledMe
     ends
 }
 
-/// Theorem 2: of a set of merges of as many runs each, greedy has ended the `i`-th no later than
-/// any other scheduler, for every `i`; so there are no more runs at any time.
+/// Theorem 2: for a given set of merges that each take the same number of runs, greedy completes the
+/// `i`-th merge no later than any other scheduler, for every `i`. So it has the fewest runs at any
+/// time.
 #[test]
 fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
     let mut rng = terrane_testkit::Rng::new(terrane_testkit::seed_from_env(11));
@@ -130,7 +131,7 @@ fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
         let greedy = ends(&|merges| allocate(merges, 1), &merges("greedy", &text));
         for other in ["single", "fair", "greedy(2)", "gear", "random"] {
             let seed = rng.below(1 << 40);
-            let by_chance = |merges: &[ScheduledMerge]| {
+            let random_shares = |merges: &[ScheduledMerge]| {
                 let weight = |merge: &ScheduledMerge| {
                     ((merge.id + 1) * (seed + merge.remaining_bytes) % 97 + 1) as f64
                 };
@@ -139,7 +140,7 @@ fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
             };
             let all = merges(if other == "random" { "fair" } else { other }, &text);
             let theirs = match other {
-                "random" => ends(&by_chance, &all),
+                "random" => ends(&random_shares, &all),
                 _ => ends(&|merges| allocate(merges, 1), &all),
             };
             for (at, (ours, theirs)) in greedy.iter().zip(&theirs).enumerate() {
@@ -152,9 +153,9 @@ fn greedy_has_the_fewest_runs_at_every_time_for_a_given_set_of_merges() {
     }
 }
 
-/// Theorem 3: where the end of a large merge lets a small one begin, no scheduler has the fewest
-/// runs at all times. One that does the small merge first ends its first merge sooner, one that
-/// does the large merge first ends its second sooner.
+/// Theorem 3: if the end of a large merge enables a small one, no scheduler has the fewest runs at
+/// all times. Running the small merge first completes the first merge sooner; running the large
+/// merge first completes the second one sooner.
 #[test]
 fn no_scheduler_is_best_at_all_times() {
     const SMALL: f64 = 10.0;
@@ -163,14 +164,14 @@ fn no_scheduler_is_best_at_all_times() {
     let small_first = [SMALL, SMALL + LARGE];
     let large_first = [LARGE, LARGE + NEXT];
     assert!(small_first[0] < large_first[0] && large_first[1] < small_first[1]);
-    // What a scheduler with the first end of the one and the second of the other would have to do
-    // within the second end: more than there is time for.
+    // A scheduler as good as both would have to complete all three merges by the second end, which
+    // takes longer.
     assert!(SMALL + LARGE + NEXT > large_first[1]);
 }
 
 #[test]
-fn rates_that_full_merges_sustain_are_those_of_the_paper() {
-    // §5.1.3: a ratio of 10 and a merge into level 5 of 5 need 4000 flushes to be tolerated.
+fn sustainable_rates_match_the_paper() {
+    // §5.1.3: with ratio 10, a merge into level 5 of 5 requires that 4000 flushes are tolerated.
     let rate = leveling_entries_per_second(1.0, 10, 5);
     assert!((tolerated_flushes(rate, 1.0, 10, 5) - 4000.0).abs() < 1e-9);
     let rate = tiering_entries_per_second(1.0, 3);

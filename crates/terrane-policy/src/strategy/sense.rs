@@ -43,7 +43,7 @@ impl Strategy {
         if self.base_bytes.is_some() && matches!(self.growth, Growth::Capacities(_)) {
             return Err(refuse(
                 "base",
-                "growth gives the capacity of level 1 already; leave base=auto",
+                "growth= already sets the capacity of level 1; leave base=auto",
             ));
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Strategy {
         let other = self.triggers.values().iter().flatten().find(about_levels);
         if let Some(other) = other {
             let reason = format!(
-                "it merges runs by their sizes whatever their levels, and {} would merge the same runs by other rules",
+                "it merges runs by size regardless of levels, and {} would merge the same runs by other rules",
                 other.kind()
             );
             return Err(refuse(&found, &reason));
@@ -69,11 +69,11 @@ impl Strategy {
         if self.triggers.values().len() > 1 {
             return Err(refuse(
                 &found,
-                "it is about the whole tree, so that all levels have the same triggers",
+                "it applies to the whole tree, so all levels must have the same triggers",
             ));
         }
         if self.eagerness != Eagerness::Tiering {
-            return Err(refuse(&found, "it has runs gather; use tiering"));
+            return Err(refuse(&found, "it requires levels that gather runs; use tiering"));
         }
         if self.granularity.values().iter().any(|granularity| granularity.tables().is_some()) {
             return Err(refuse(&found, "it merges whole runs; use granularity=run"));
@@ -102,25 +102,25 @@ impl Strategy {
         if granularity.tables().is_none() {
             return rules.iter().find(|rule| !was_written(rule)).map_or(Ok(()), |rule| {
                 let found = format!("movement={rule}");
-                Err(refuse(&found, "granularity level and run move all of a level, so that there is nothing to choose; use movement=none, or granularity=file"))
+                Err(refuse(&found, "granularity level and run move all of a level, so there is nothing to choose; use movement=none or granularity=file"))
             });
         }
         if rules.is_empty() {
             let gathers_only = self.eagerness.gathers();
-            let reason = "granularity file and files need a rule for which table moves";
+            let reason = "granularity file and files need a rule that chooses tables";
             return if gathers_only { Ok(()) } else { Err(refuse("movement=none", reason)) };
         }
         for (at, rule) in rules.iter().enumerate() {
             let found = format!("movement={rule}");
             if rules[..at].contains(rule) {
-                return Err(refuse(&found, "the rule is there twice"));
+                return Err(refuse(&found, "the rule is listed twice"));
             }
             let after = rules[..at].iter().find(|earlier| earlier.ranks_all());
             if let Some(earlier) =
                 after.filter(|earlier| !was_written(rule) || !was_written(earlier))
             {
                 let reason =
-                    format!("{earlier} before it always finds a table, so that it is never asked");
+                    format!("{earlier} before it always finds a table, so it is never consulted");
                 return Err(refuse(&found, &reason));
             }
             let ages = |trigger: &Trigger| trigger.rule().tombstone_times().is_some();
@@ -141,20 +141,23 @@ impl Strategy {
 
 fn check_triggers(triggers: &[Trigger]) -> Result<(), ParseError> {
     if triggers.is_empty() {
-        return Err(refuse("trigger=", "a level without triggers never acts; say trigger=manual"));
+        return Err(refuse(
+            "trigger=",
+            "a level without triggers is never compacted; use trigger=manual",
+        ));
     }
     for (at, trigger) in triggers.iter().enumerate() {
         if triggers[..at].iter().any(|other| other.kind() == trigger.kind()) {
-            return Err(refuse(&format!("trigger={trigger}"), "the trigger is there twice"));
+            return Err(refuse(&format!("trigger={trigger}"), "the trigger is listed twice"));
         }
     }
     let is_manual = |trigger: &Trigger| trigger.kind() == TriggerKind::Manual;
     if triggers.len() > 1 && triggers.iter().any(is_manual) {
-        return Err(refuse("trigger=manual", "beside another trigger it would have no effect"));
+        return Err(refuse("trigger=manual", "it has no effect together with another trigger"));
     }
     Ok(())
 }
 
 fn refuse(found: &str, reason: &str) -> ParseError {
-    ParseError::new("design", found, format!("choices that make sense together: {reason}"))
+    ParseError::new("design", found, format!("compatible choices: {reason}"))
 }

@@ -265,7 +265,7 @@ fn an_automatic_memtable_choice_follows_the_operations() {
     let (kinds, reasons): (Vec<String>, Vec<String>) = reported.unzip();
     // The event log has dropped old events.
     assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
-    assert!(reasons.iter().all(|reason| reason.contains("expected for each")));
+    assert!(reasons.iter().all(|reason| reason.contains("expected cost per operation")));
     // A design that names a memtable ends the choice.
     db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
     db.flush().unwrap();

@@ -16,13 +16,13 @@ use crate::shape::{Run, TableInfo, TreeShape};
 use crate::soundness;
 
 #[test]
-fn flushes_are_as_written_down() {
+fn flushes_match_the_expected_plans() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/flush.txt");
     datadriven::run(path, answer);
 }
 
-/// `flush` says what a flush of a memtable of these keys and bytes does; `flushes` does so many of
-/// them, with every compaction that is due after each.
+/// `flush` prints the plan for a memtable of these keys and bytes; `flushes` runs `count` flushes and,
+/// after each, every compaction that is due.
 fn answer(case: &Case) -> String {
     let design = case.argument("design").unwrap().parse().unwrap();
     let mut tree = TestTree::new(case.input.parse().unwrap(), design);
@@ -36,7 +36,7 @@ fn answer(case: &Case) -> String {
                 in_progress.extend(tree.pick(&[]));
             }
             match tree.plan_flush(&in_progress, &range, bytes) {
-                FlushPlan::NewRun(apart) => format!("a new run, as {apart}"),
+                FlushPlan::NewRun(reason) => format!("a new run because {reason}"),
                 FlushPlan::Merge(merge) => {
                     tree.carry_out_flush(&merge).unwrap();
                     format!("{merge}\n{}", tree.shape)
@@ -47,8 +47,8 @@ fn answer(case: &Case) -> String {
             let mut text = String::new();
             for _ in 0..case.argument("count").unwrap().parse().unwrap() {
                 match tree.plan_flush(&[], &range, bytes) {
-                    FlushPlan::NewRun(apart) => {
-                        writeln!(text, "a new run, as {apart}").unwrap();
+                    FlushPlan::NewRun(reason) => {
+                        writeln!(text, "a new run because {reason}").unwrap();
                         tree.flush(range.clone(), bytes);
                     }
                     FlushPlan::Merge(merge) => {
@@ -68,7 +68,7 @@ fn answer(case: &Case) -> String {
 }
 
 #[test]
-fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
+fn merging_flushes_are_sound_with_compactions_that_finish_in_any_order() {
     let first = seed_from_env(40);
     let (mut merged, mut busy) = (0, 0);
     for seed in first..first + 400 {
@@ -76,7 +76,7 @@ fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
         let mut tree = random::simulation(&mut rng);
         let story = format!("seed {seed}, {}\n{}", tree.design, tree.shape);
         let limit = |tree: &TestTree| tree.design.capacity_bytes(0, tree.shape.last_level());
-        // The flush, if there is one, is the first.
+        // The running flush comes first in the list of jobs.
         let mut flush: Option<Compaction> = None;
         let mut in_progress: Vec<Compaction> = Vec::new();
         for _ in 0..80 {
@@ -119,18 +119,18 @@ fn flushes_stay_sound_beside_compactions_in_any_order_of_finishing() {
                     flush = Some(merge);
                     merged += 1;
                 }
-                FlushPlan::NewRun(apart) => {
-                    busy += u32::from(apart == NewRunReason::Busy);
+                FlushPlan::NewRun(reason) => {
+                    busy += u32::from(reason == NewRunReason::Busy);
                     tree.flush(range, bytes);
                 }
             }
         }
     }
-    assert!(merged > 100 && busy > 10, "{merged} merged, {busy} of them could not be");
+    assert!(merged > 100 && busy > 10, "{merged} flushes merged, {busy} found their tables busy");
 }
 
-/// However fast flushes follow each other, a compaction that is due can begin between two of them,
-/// and level 0 stays as small as the design has it.
+/// However fast flushes follow each other, a due compaction can begin between two of them, and level
+/// 0 stays within the bounds of the design.
 #[test]
 fn flushes_that_merge_never_keep_a_compaction_waiting() {
     let first = seed_from_env(60);
@@ -146,7 +146,7 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
         let range = KeyRange::new(b"0000", Some(b"0100"));
         for _ in 0..60 {
             let bytes = rng.between(20 << 10, 64 << 10);
-            // A flush begins before a compaction can, and holds its tables until it ends.
+            // The flush begins before any compaction, and holds its tables until it ends.
             let plan = tree.plan_flush(&[], &range, bytes);
             match plan {
                 FlushPlan::NewRun(_) => tree.flush(range.clone(), bytes),
@@ -167,10 +167,10 @@ fn flushes_that_merge_never_keep_a_compaction_waiting() {
     }
 }
 
-/// A compaction that takes long holds what it takes. What is flushed beside it, of however few keys, has
-/// writers slowed down and stopped as flushes do that make runs of their own.
+/// A long compaction holds its inputs. Flushes during it must delay and stop writers like flushes
+/// that make new runs, even if they cover few keys.
 #[test]
-fn flushes_beside_a_long_compaction_hold_writers_up_in_time() {
+fn flushes_during_a_long_compaction_stall_writers_in_time() {
     for limit in ["level0", "local", "global"] {
         let text = format!(
             "1-leveling L0=4 base=auto; flush=merge; buffer=64KiB; table=16KiB; limit={limit}"
@@ -195,7 +195,7 @@ fn flushes_beside_a_long_compaction_hold_writers_up_in_time() {
         while !matches!(admit(&tree.shape, 0, &tree.design), Admission::Stop(_)) {
             flush(&mut tree, std::slice::from_ref(&job), &narrow);
             flushes += 1;
-            assert!(flushes < 40, "{text}: nobody is stopped\n{}", tree.shape);
+            assert!(flushes < 40, "{text}: writers never stop\n{}", tree.shape);
         }
         let capacity = tree.design.capacity_bytes(0, tree.shape.last_level());
         let largest = tree.shape.level(0).runs.iter().map(Run::size_bytes).max();

@@ -41,7 +41,7 @@ fn picks_on_random_trees_are_sound_and_settle() {
         let mut tree = random::simulation(&mut rng);
         let story = story(seed, &tree);
         settle(&mut tree, &story);
-        assert_at_rest(&tree, &story);
+        assert_settled(&tree, &story);
     }
 }
 
@@ -54,16 +54,16 @@ fn every_design_of_the_catalogue_settles_from_any_shape() {
             let mut design = (entry.design)();
             random::small(&mut rng, &mut design);
             let mut tree = TestTree::new(random::shape(&mut rng), design);
-            random::with_surroundings(&mut rng, &mut tree);
+            random::set_context(&mut rng, &mut tree);
             let story = format!("{}: {}", entry.name, story(seed, &tree));
             settle(&mut tree, &story);
-            assert_at_rest(&tree, &story);
+            assert_settled(&tree, &story);
         }
     }
 }
 
-/// Flush after flush, with merges that take their time: neighbours of the list become one, and the
-/// list stays short where sizes are alike.
+/// With slow merges and a steady stream of flushes, only adjacent runs are merged, and their number
+/// stays small while flushes are of similar size.
 #[test]
 fn size_tiered_policies_merge_neighbours_while_flushes_come() {
     let first = seed_from_env(300);
@@ -95,17 +95,17 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
             }
             most = most.max(tree.shape.run_count());
         }
-        // Of two hundred flushes without merges there would be as many runs.
+        // Without merges there would be as many runs as flushes, about two hundred.
         assert!(flushed > 100 && most < 40, "{policy}, seed {seed}: {most} runs of {flushed}");
     }
 }
 
-/// Nothing that the design asks for is left to be done.
-fn assert_at_rest(tree: &TestTree, story: &str) {
+/// Asserts that the tree satisfies its design.
+fn assert_settled(tree: &TestTree, story: &str) {
     let (shape, design) = (&tree.shape, &tree.design);
     let admission = crate::admit(shape, 0, design);
     let waits = matches!(admission, crate::Admission::Stop(_)) && !design.strategy.is_manual();
-    assert!(!waits, "writers wait for nothing, {admission:?}: {shape} from {story}");
+    assert!(!waits, "writers stay stopped, {admission:?}: {shape} from {story}");
     let strategy = &design.strategy;
     let last = shape.last_level();
     for (index, level) in shape.levels.iter().enumerate() {
@@ -151,7 +151,7 @@ fn deletes_are_persistent_in_time_under_any_design() {
         let threshold = 1 + rng.below(random::NOW);
         tree.delete_persistence_micros = Some(threshold);
         let story = story(seed, &tree);
-        // From the shape as it is, time goes on only to when something becomes due.
+        // Time jumps to the next deadline whenever the tree has settled.
         for _ in 0..200 {
             settle(&mut tree, &story);
             for table in tree.shape.tables() {
@@ -178,7 +178,7 @@ fn deletes_are_persistent_in_time_under_any_design() {
 }
 
 #[test]
-fn parallel_picks_stay_sound_in_any_order_of_finishing() {
+fn parallel_picks_are_sound_if_they_finish_in_any_order() {
     let first = seed_from_env(7);
     for seed in first..first + 300 {
         let mut rng = Rng::new(seed);
@@ -206,7 +206,7 @@ fn parallel_picks_stay_sound_in_any_order_of_finishing() {
 }
 
 #[test]
-fn manual_walk_leaves_one_run_over_its_range() {
+fn manual_compaction_of_all_levels_leaves_one_run() {
     let first = seed_from_env(3);
     for seed in first..first + 200 {
         let mut rng = Rng::new(seed);
@@ -228,7 +228,7 @@ fn manual_walk_leaves_one_run_over_its_range() {
 }
 
 #[test]
-fn random_movement_follows_from_its_seed_alone() {
+fn random_movement_depends_on_its_seed_alone() {
     let shape = "L1 r2: 1=a..=b:9MiB 2=c..=d:9MiB 3=e..=f:9MiB 4=g..=h:9MiB\nL2 r1: 9=a..=z:1MiB";
     let pick = |seed: u64| {
         let text = format!("leveling; base=20MiB; movement=random({seed})");
@@ -241,7 +241,7 @@ fn random_movement_follows_from_its_seed_alone() {
 }
 
 #[test]
-fn whole_levels_move_where_granularity_says_so() {
+fn whole_levels_move_with_granularity_level() {
     let mut rng = Rng::new(seed_from_env(77));
     for _ in 0..100 {
         let mut tree = random::simulation(&mut rng);

@@ -1,4 +1,4 @@
-//! Random trees, and random designs from all of the space.
+//! Random trees, and random designs from the whole space.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
 use crate::strategy::trigger::{LevelSaturation, RunCount};
 use crate::strategy::{Movement, Scope, Trigger, TriggerKind};
 
-/// The time on all clocks.
+/// The current time of random trees, in microseconds.
 pub(super) const NOW: u64 = 1_000_000;
 
-/// A random tree that keeps the invariants of shapes, and nothing else.
+/// Returns a random tree that satisfies the invariants of [`TreeShape`] and no others.
 pub(super) fn shape(rng: &mut Rng) -> TreeShape {
     let mut edit = ShapeEdit::default();
     let (mut id, mut run) = (500, 100);
@@ -52,7 +52,8 @@ fn table(rng: &mut Rng, id: u64, (from, to): (u64, u64)) -> TableInfo {
     table
 }
 
-/// A design of the catalogue with small sizes, or one of any primitives that make sense.
+/// Returns a design of the catalogue with small sizes, often with random primitives that are valid
+/// together.
 pub(super) fn design(rng: &mut Rng) -> Design {
     loop {
         let mut design = (rng.pick(catalogue::ALL).design)();
@@ -69,7 +70,7 @@ pub(super) fn design(rng: &mut Rng) -> Design {
     }
 }
 
-/// Sizes that random trees are large for.
+/// Sets sizes so small that random trees exceed them.
 pub(super) fn small(rng: &mut Rng, design: &mut Design) {
     design.buffer_bytes = 1 << rng.between(10, 16);
     design.table_bytes = 1 << rng.between(10, 16);
@@ -81,7 +82,7 @@ pub(super) fn small(rng: &mut Rng, design: &mut Design) {
     strategy.level0_runs = u32::try_from(rng.between(1, 5)).unwrap();
 }
 
-/// How writers and merges get along.
+/// Sets a random scheduler, random limits on writers and a random flush mode.
 fn interaction(rng: &mut Rng, design: &mut Design) {
     design.scheduler =
         if rng.percent(20) { Scheduler::Greedy { merges: 2 } } else { *rng.pick(Scheduler::ALL) };
@@ -97,7 +98,7 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
     }
 }
 
-/// A policy that goes by sizes, with the triggers that may be beside it.
+/// Sets a size-tiered policy, with random triggers that it may be combined with.
 fn size_tiered(rng: &mut Rng, design: &mut Design) {
     let policies = small_triggers(|scope| scope == Scope::SizeTiered);
     let mut chosen: Vec<Trigger> = triggers(rng);
@@ -162,7 +163,7 @@ fn triggers(rng: &mut Rng) -> Vec<Trigger> {
     if triggers.is_empty() { vec![LevelSaturation.into()] } else { triggers }
 }
 
-/// Every registered trigger of some scopes, with settings that fire on small trees.
+/// Returns every registered trigger of these scopes, with settings that fire on small trees.
 fn small_triggers(has: impl Fn(Scope) -> bool) -> Vec<Trigger> {
     let infos = TriggerKind::ALL.iter().map(|kind| kind.info()).filter(|info| has(info.scope));
     infos.flat_map(|info| info.small).map(|text| text.parse().unwrap()).collect()
@@ -183,14 +184,15 @@ fn movement(rng: &mut Rng) -> Vec<Movement> {
     rules
 }
 
-/// A random tree under a random design, and what else decisions depend on.
+/// Returns a random tree with a random design and a random context.
 pub(super) fn simulation(rng: &mut Rng) -> TestTree {
     let mut tree = TestTree::new(shape(rng), design(rng));
-    with_surroundings(rng, &mut tree);
+    set_context(rng, &mut tree);
     tree
 }
 
-pub(super) fn with_surroundings(rng: &mut Rng, tree: &mut TestTree) {
+/// Sets a random time, snapshot, delete persistence and read counts.
+pub(super) fn set_context(rng: &mut Rng, tree: &mut TestTree) {
     tree.now_micros = NOW;
     tree.oldest_snapshot = rng.percent(30).then(|| rng.below(1000));
     tree.delete_persistence_micros = rng.percent(30).then(|| 1 + rng.below(NOW));

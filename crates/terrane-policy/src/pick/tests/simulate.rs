@@ -1,4 +1,4 @@
-//! A tree, its design, and all else that a decision depends on.
+//! A simulated tree with everything that a decision depends on.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::pick::{Cursors, PickContext, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
 use crate::soundness::{self, Unsound};
 
-/// What is played, and what with.
+/// A tree with its design and the rest of a [`PickContext`].
 #[derive(Debug, Clone)]
 pub(super) struct TestTree {
     pub(super) shape: TreeShape,
@@ -64,7 +64,7 @@ impl TestTree {
         self.shape = self.played.shape.clone();
     }
 
-    /// What a flush would do.
+    /// Plans a flush.
     pub(super) fn plan_flush(
         &self,
         in_progress: &[Compaction],
@@ -74,11 +74,11 @@ impl TestTree {
         flush::plan(&self.input(in_progress), range, bytes)
     }
 
-    /// Carries out a flush that merges, if that is sound.
+    /// Carries out a merging flush if it is sound.
     pub(super) fn carry_out_flush(&mut self, merge: &Compaction) -> Result<(), Unsound> {
         let shape = flush::with_memtable(&self.shape, merge);
         soundness::check(&shape, merge)?;
-        // Its tables have numbers of their own.
+        // The memtable needs a real table number now.
         let number = TableId(self.played.number());
         let named = |table: &mut Arc<TableInfo>| {
             if table.id == MEMTABLE {
@@ -94,7 +94,7 @@ impl TestTree {
         Ok(())
     }
 
-    /// A flush: a table over `range` as the newest run of level 0.
+    /// Flushes a table over `range` as the newest run of level 0.
     pub(super) fn flush(&mut self, range: KeyRange, bytes: u64) {
         let mut table = TableInfo::new(self.played.number(), range, bytes);
         table.created_micros = self.now_micros;

@@ -102,7 +102,7 @@ impl fmt::Display for Concurrent {
 mod tests {
     use super::*;
 
-    /// Sizes from the newest run on, those that are being merged below zero.
+    /// Takes sizes with the newest run first; those of runs that are being merged are negative.
     fn chosen(text: &str, newest_first: &[i64]) -> Option<Range<usize>> {
         let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
         let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_merged_as_far_back_as_sizes_are_alike() {
+    fn runs_are_merged_back_to_the_oldest_of_similar_size() {
         assert_eq!(chosen("3,10", &[1, 1]), None);
         assert_eq!(chosen("3,10", &[1, 1, 1]), Some(0..3));
         assert_eq!(chosen("3,10", &[1, 1, 1, 9]), Some(0..3));
@@ -126,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn merges_go_on_beside_each_other() {
+    fn merges_run_concurrently() {
         assert_eq!(chosen("3,10", &[1, 1, 1, -9, -9, -9]), Some(0..3));
-        // What is older than a merge that goes on waits for it.
+        // Runs older than a running merge wait for it.
         assert_eq!(chosen("3,10", &[1, 1, -9, 4, 4, 4, 4]), None);
     }
 }

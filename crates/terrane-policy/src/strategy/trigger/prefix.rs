@@ -123,7 +123,7 @@ impl fmt::Display for Prefix {
 mod tests {
     use super::*;
 
-    /// Sizes from the oldest run on; the answer is the sizes that are merged, likewise.
+    /// Takes and returns sizes with the oldest run first.
     fn chosen(text: &str, oldest_first: &[u64]) -> Vec<u64> {
         let prefix = Prefix::parse(Some(text), text).unwrap();
         let newest_first = oldest_first.iter().rev();
@@ -134,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn so_many_small_runs_are_merged() {
+    fn the_tolerated_number_of_small_runs_is_merged() {
         assert_eq!(chosen("1000B,4", &[10, 10, 10]), []);
         assert_eq!(chosen("1000B,4", &[10, 10, 10, 10]), [10, 10, 10, 10]);
-        // One that is larger than 1.2 times all after it waits until more have come.
+        // A run larger than 1.2 times all younger runs waits for more of them.
         assert_eq!(chosen("1000B,4", &[40, 10, 10, 10]), []);
         assert_eq!(chosen("1000B,4", &[40, 10, 10, 10, 10]), [40, 10, 10, 10, 10]);
         assert_eq!(chosen("1000B,4", &[400, 10, 10, 10, 10]), [10, 10, 10, 10]);
@@ -145,16 +145,16 @@ mod tests {
 
     #[test]
     fn runs_that_reach_the_size_are_merged_and_rest() {
-        // Together they are more than 100, without the newest one.
+        // The three oldest exceed 100 bytes without the newest one.
         assert_eq!(chosen("100B,5", &[60, 30, 25, 10]), [60, 30, 25]);
         assert_eq!(chosen("100B,5", &[115, 30, 25, 10]), []);
-        // What rests parts what is before and after it.
+        // A resting run separates the runs on either side of it.
         assert_eq!(chosen("100B,2", &[10, 10, 115, 10]), []);
         assert_eq!(chosen("100B,2", &[10, 10, 115, 10, 10]), [10, 10]);
     }
 
     #[test]
-    fn there_is_one_merge_at_a_time() {
+    fn one_merge_runs_at_a_time() {
         let prefix = Prefix::parse(Some("100B,2"), "").unwrap();
         let run = |is_free| SizedRun { bytes: 10, is_free };
         assert_eq!(prefix.choose(&[run(true), run(true), run(true)]), Some(0..3));
