@@ -1,8 +1,8 @@
-//! The simulator: its constants, measured; its results as data; and a comparison with the engine.
+//! Calibrates the simulator, reports its results, and compares it with the engine.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`constants`] | what bytes and entries cost, in a file |
+//! | [`constants`] | a file with the costs of entries and bytes |
 //! | [`calibrate`] | measures the constants with the engine |
 //! | [`validate`] | compares the simulator with the engine: `docs/simulator.md` |
 //! | [`report`] | the result of a simulation as JSON |

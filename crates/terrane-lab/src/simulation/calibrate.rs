@@ -1,4 +1,4 @@
-//! Measures what bytes and entries cost, with the engine.
+//! Measures the costs of entries and bytes with the engine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use terrane_sim::{Device, MachineCosts, MachineModel};
 
 use crate::scratch::Scratch;
 
-/// A prime: its multiples are all numbers below any count that it does not divide, in an order as if
-/// chosen by chance.
+/// A prime: its multiples modulo a count that it does not divide are a pseudo-random permutation.
 const SCATTER: u64 = 2_654_435_761;
 
-/// Of files in memory: whole segments are made, and a few wait to be used again.
+/// The segment size for databases in memory, where whole segments are allocated and a few spares
+/// are kept.
 pub const LOG_SEGMENT_BYTES: u64 = 4 << 20;
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 16;
 
-/// The `number`-th of `count` keys, which are spread evenly over all.
+/// Returns the `number`-th of `count` keys, which are spread evenly over the key space.
 pub fn key(number: u64, count: u64) -> [u8; KEY_BYTES] {
     let place = number * (u64::MAX / count.max(1));
     let mut key = [b'-'; KEY_BYTES];
@@ -29,22 +29,22 @@ pub fn key(number: u64, count: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The `number`-th of all numbers below `count` in an order without pattern.
+/// Returns the `number`-th number of a pseudo-random permutation of the numbers below `count`.
 pub fn scattered(number: u64, count: u64) -> u64 {
     let place = u128::from(number) * u128::from(SCATTER) % u128::from(count.max(1));
     u64::try_from(place).unwrap_or(number)
 }
 
-/// What a round of writes, flushes and one merge of all took.
+/// The durations of a round of writes, flushes and one full merge.
 struct CalibrationRound {
     put_seconds: f64,
     stats: Stats,
-    /// Entries of the first full memtable.
+    /// Entries of the first immutable memtable.
     buffer_entries: f64,
     buffer_bytes: f64,
 }
 
-/// The constants of this machine.
+/// Measures the constants of this machine.
 pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<MachineModel> {
     let in_memory = round(count, record_bytes, None)?;
     let scratch = match dir {
@@ -66,7 +66,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
     let moved = |stats: &Stats| {
         stats.flush_bytes_written + stats.compaction_bytes_read + stats.compaction_bytes_written
     };
-    // What the device took is what the same work took longer than in memory.
+    // The device time is the time beyond that of the same work in memory.
     let waited = (took(&on_disk.stats) - took(stats)).max(0.02 * took(&on_disk.stats));
     let record = record_bytes as f64;
     Ok(MachineModel {
@@ -89,7 +89,7 @@ pub fn measure(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Ma
     })
 }
 
-/// Writes every record once, and merges all; in memory unless there is a directory.
+/// Writes every record once and merges all runs, in memory unless `dir` is given.
 fn round(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<CalibrationRound> {
     let buffer_bytes = (count * record_bytes as u64 / 8).clamp(64 << 10, 16 << 20);
     let text = format!("tiering T=64; delay=never; stop=never; buffers=64; buffer={buffer_bytes}");
@@ -120,7 +120,7 @@ fn round(count: u64, record_bytes: usize, dir: Option<&Path>) -> Result<Calibrat
     Ok(CalibrationRound { put_seconds, stats, buffer_entries, buffer_bytes: buffer_bytes as f64 })
 }
 
-/// A database without threads of its own.
+/// Opens a database without background threads.
 pub fn open(design: Design, dir: Option<&Path>, memory: u64) -> Result<Db> {
     let options = Options::new()
         .design(design)

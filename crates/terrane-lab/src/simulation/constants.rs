@@ -1,4 +1,4 @@
-//! What bytes and entries cost here, in a file.
+//! A file with the costs of entries and bytes on a machine.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use terrane_sim::{Device, MachineCosts, MachineModel};
 use crate::error::usage;
 use crate::toml_file;
 
-/// A [`MachineModel`] as people read it.
+/// A [`MachineModel`] in the units of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantsFile {
@@ -25,7 +25,7 @@ struct ConstantsFile {
     table_bytes_per_entry: f64,
 }
 
-/// The constants of a file.
+/// Reads the constants from a file.
 pub fn read(path: &Path) -> Result<MachineModel> {
     let file: ConstantsFile = toml_file::read(path)?;
     let numbers = [
@@ -44,7 +44,10 @@ pub fn read(path: &Path) -> Result<MachineModel> {
     let is_fine = |number: &f64| number.is_finite() && *number >= 0.0;
     if !numbers.iter().all(|number| is_fine(number) && *number > 0.0) || !costs.iter().all(is_fine)
     {
-        return Err(usage(format!("{}: a constant is negative, or nothing", path.display())));
+        return Err(usage(format!(
+            "{}: constants must be positive, and request_micros and the per-entry costs may be zero",
+            path.display()
+        )));
     }
     Ok(MachineModel {
         device: Device {
@@ -64,7 +67,7 @@ pub fn read(path: &Path) -> Result<MachineModel> {
     })
 }
 
-/// The text of a file.
+/// Returns the contents of a file.
 pub fn write(machine: &MachineModel, what: &str) -> Result<String> {
     let round = |number: f64| (number * 1e4).round() / 1e4;
     let MachineModel { device, costs, .. } = machine;

@@ -9,7 +9,7 @@ use terrane_sim::{
 
 use crate::json::SCHEMA;
 
-/// The quantiles of latencies, with their names.
+/// The reported quantiles of latencies, with their names.
 pub const QUANTILES: [(&str, f64); 7] = [
     ("p50", 0.5),
     ("p90", 0.9),
@@ -26,7 +26,7 @@ pub struct SimulatedDesign<'a> {
     pub setup: &'a SimulationSetup,
     /// The tree at the start.
     pub tree: &'a SimulatedTree,
-    /// How that tree was made.
+    /// How the tree at the start was built.
     pub start: InitialTree,
 }
 
@@ -132,7 +132,7 @@ fn json_phase(phase: &'static str, arrival: Arrival, outcome: &SimulationOutcome
 }
 
 impl JsonSimulation {
-    /// Returns the result of one phase.
+    /// Returns the result of a single phase.
     pub fn one(simulated: &SimulatedDesign<'_>, outcome: &SimulationOutcome) -> Self {
         let arrival = simulated.setup.workload.arrival;
         Self::of(simulated, vec![json_phase("only", arrival, outcome)])

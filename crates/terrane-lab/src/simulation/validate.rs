@@ -1,9 +1,9 @@
-//! The engine beside the simulator, on the same designs and workloads.
+//! Compares the simulator with the engine on the same designs and workloads.
 //!
-//! Amplification and runs are compared where time plays no part: the engine does every flush and
-//! every compaction that is due before the next write, and so does a simulated machine that is
-//! infinitely fast. How long writers are held up is compared with the threads of the engine, where
-//! the budget for what is written is the one thing that is scarce ([`stalls`]).
+//! Amplification and runs are compared without time: the engine completes every due flush and
+//! compaction before the next write, and the simulated machine is infinitely fast. Stalls are
+//! compared with the engine's threads running, where the I/O budget is the only scarce resource
+//! ([`stalls`]).
 
 mod measured;
 mod stalls;
@@ -24,11 +24,11 @@ use stalls::StallComparison;
 /// Bytes of a key and its value.
 const RECORD_BYTES: usize = 200;
 
-/// The most that simulated and measured write amplification may differ.
+/// The limit on the relative difference between simulated and measured write amplification.
 const AMPLIFICATION_WITHIN: f64 = 0.10;
 
-/// Designs that are compared: every eagerness, whole levels and single tables, exact and elastic
-/// intake, flushes that merge.
+/// The compared designs: every eagerness, whole levels and single tables, exact and elastic intake,
+/// merging flushes.
 const DESIGNS: [&str; 10] = [
     "leveling T=4; granularity=level; intake=exact",
     "leveling T=10; granularity=level",
@@ -42,7 +42,7 @@ const DESIGNS: [&str; 10] = [
     "lazy-leveling T=4",
 ];
 
-/// Settings that make trees of several levels from a little data.
+/// Settings that give a small amount of data several levels.
 const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; buffers=3";
 
 /// The options of a validation.
@@ -50,7 +50,7 @@ const SMALL: &str = "buffer=512KiB; table=256KiB; filter=10; delay=12; stop=24; 
 pub struct ValidationOptions {
     /// Records of each tree.
     pub records: u64,
-    /// Updates of each record, on average.
+    /// Mean number of updates per record.
     pub rounds: u64,
     /// The seed of all random choices.
     pub seed: u64,
@@ -73,7 +73,7 @@ impl Validation {
     pub fn check(&self) -> Result<()> {
         if self.worst > AMPLIFICATION_WITHIN || !self.stalls.agrees() {
             anyhow::bail!(
-                "simulated amplification is off by {:.1} %; {}",
+                "simulated write amplification differs by {:.1} %; {}",
                 self.worst * 100.0,
                 self.stalls.summary()
             );
@@ -82,7 +82,7 @@ impl Validation {
     }
 }
 
-/// What is compared, and how.
+/// The workload of a comparison.
 pub(super) struct ValidationPlan {
     pub(super) records: u64,
     pub(super) writes: u64,
@@ -127,13 +127,13 @@ impl ValidationOptions {
         }
     }
 
-    fn document(&self, rows: &[Vec<String>], held: &StallComparison, worst: f64) -> String {
+    fn document(&self, rows: &[Vec<String>], stalls: &StallComparison, worst: f64) -> String {
         let headers = [
             "design",
             "keys",
             "written, engine",
             "written, simulated",
-            "off by",
+            "difference",
             "runs, engine",
             "runs, simulated",
             "most runs",
@@ -141,20 +141,19 @@ impl ValidationOptions {
         ];
         format!(
             "{INTRODUCTION}\n## Write amplification and runs\n\n\
-             {records} records of {RECORD_BYTES} bytes are loaded in random order and updated \
-             {rounds} times each, on average, from seed {seed}.\nEvery design is followed by \
-             `; {SMALL}`.\nThe engine does all that is due before the next write, the simulated \
-             machine takes no time. *Written* is bytes of\ntables for a byte of the user, *runs* \
-             is the mean over time; the last two columns are engine / simulated.\nThe largest \
-             difference in write amplification is {worst:.1} %; more than {within:.0} % fails the \
-             command.\n\n{table}\n{held}",
+             The experiment loads {records} records of {RECORD_BYTES} bytes in random order and updates \
+             each {rounds} times on average, with seed {seed}.\nEvery design ends with `; {SMALL}`.\n\
+             The engine completes all due work before the next write, and the simulated machine takes \
+             no time. *Written* is table\nbytes per user byte, *runs* is the mean over time; the last \
+             two columns are engine / simulated.\nThe largest difference in write amplification is \
+             {worst:.1} %; the command fails above {within:.0} %.\n\n{table}\n{stalls}",
             records = human::count(self.records),
             rounds = self.rounds,
             seed = self.seed,
             worst = worst * 100.0,
             within = AMPLIFICATION_WITHIN * 100.0,
             table = table(&headers, rows),
-            held = held.document(),
+            stalls = stalls.document(),
         )
     }
 }
@@ -183,11 +182,11 @@ fn setup(
     }
 }
 
-/// The same on a machine that takes no time.
+/// Simulates the workload on a machine that takes no time.
 fn simulated(plan: &ValidationPlan, design: &Design, constants: &MachineModel) -> TreeMeasurement {
     let costs = MachineCosts { flush_seconds: 0.0, merge_seconds: 0.0, ..constants.costs };
     let machine = MachineModel { device: fast_device(), costs, slots: 1, budget: None };
-    // Slow enough for everything to be done before the next memtable is full.
+    // At this rate all due work completes before the next memtable is full.
     let rate = 1000.0;
     let setup = setup(plan, design, machine, Arrival::Constant(rate));
     let setup = SimulationSetup { window_seconds: 1.0, ..setup };
@@ -196,7 +195,7 @@ fn simulated(plan: &ValidationPlan, design: &Design, constants: &MachineModel) -
     TreeMeasurement {
         amplification: outcome.totals.write_amplification(),
         mean_runs: outcome.mean_runs(),
-        // Runs that are there for a moment, between a flush and its compaction, are no one's.
+        // Windows exclude runs that exist only between a flush and its compaction.
         most_runs: outcome
             .windows
             .iter()
@@ -230,8 +229,9 @@ fn row(
 const INTRODUCTION: &str = "\
 # The simulator
 
-`terrane simulate` plays a design in virtual time, with the engine's own policy: what to merge, how merges
-share the bandwidth, whether writers may go on. Only what the engine does with the answers is arithmetic.
+`terrane simulate` runs a design in virtual time. The engine's own policy decides which runs to merge, how
+merges share the bandwidth and when writers stall; the simulator computes the effects of these decisions
+instead of moving data.
 
 ```sh
 terrane simulate --design 'leveling; granularity=level' --records 1e11 --record-size 1KB --budget 100MB/s --hours 2
@@ -240,23 +240,24 @@ terrane simulate --two-phase --budget 100MB/s --design 'tiering T=3; scheduler=g
 
 ## How it works
 
-- **Events.** A full memtable, the end of a flush or a merge, a change of the arrival rate, an empty queue.
-  Between two of them everything changes at rates that do not.
-- **Writers** are a fluid. How many have come and how many were made are two curves of straight pieces; the
-  latency of the n-th write is the distance between them, and percentiles are exact however many there are.
-  Delays follow the engine's formula; a write that is under way when writers are stopped waits to the end.
-- **Runs** are the number of keys that they are expected to hold. Updates are independent, so that a merge
-  leaves `K (1 - Π (1 - n/K))` of K keys; skewed keys are in groups of like popularity; a load in random
-  order has no key twice. Tables are cut as the engine cuts them. Where a design only takes whole runs, a run
-  is one table.
-- **Flushes and merges** take what is scarcest: the budget for what they write, the device for what they read
-  and write, or the processor for their entries. Flushes go first. Merges begin by the rule of the engine's
-  gate, and have the shares that the scheduler gives them.
+- **Events** are a full memtable, the end of a flush or a merge, a change of the arrival rate, and an empty
+  queue. Between two events all rates are constant.
+- **Writes** are a fluid. Arrivals and completions are two piecewise linear curves; the latency of the n-th
+  write is the horizontal distance between them, so percentiles are exact for any number of writes. Delays
+  follow the engine's formula. A write in progress when writers are stopped waits until the stop ends.
+- **Runs** are represented by the expected number of keys that they hold. Updates are independent, so a merge
+  of runs of n keys yields `K (1 - Π (1 - n/K))` of K keys. Skewed keys form groups of similar popularity, and
+  a load in random order writes each key once. Tables are cut as in the engine; in a design that only merges
+  whole runs, a run is one table.
+- **Flushes and merges** proceed at the rate of the scarcest resource: the I/O budget for their writes, the
+  device for their reads and writes, or the processor for their entries. Flushes have priority. Merges start
+  by the rule of the engine's gate and receive the shares that the scheduler assigns.
 
-Not modelled: deletes, reads that change decisions, snapshots, compression, several trees, the log's
-device. A tree of more tables than `--tables-max` is played with larger ones, and says so.
+The simulator does not model deletes, reads that influence decisions, snapshots, compression, several trees,
+or the device of the log. A tree of more tables than `--tables-max` is simulated with larger tables, and the
+output says so.
 
-This page is written by `terrane simulate validate --output docs/simulator.md`, which fails where engine and
-simulator differ by more than is said below. `terrane simulate calibrate` measures what writes, flushes and
-merges cost on a machine. [stability-simulated.md](stability-simulated.md) has the paper's experiments.
+`terrane simulate validate --output docs/simulator.md` writes this page, and fails if engine and simulator
+differ by more than the limits stated below. `terrane simulate calibrate` measures the costs of writes,
+flushes and merges on a machine. [stability-simulated.md](stability-simulated.md) has the paper's experiments.
 ";

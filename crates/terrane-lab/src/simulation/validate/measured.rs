@@ -1,4 +1,4 @@
-//! The engine at the same work as the simulator.
+//! Runs the engine on the workload that the simulator is compared on.
 
 use anyhow::Result;
 use terrane::{Db, Design};
@@ -7,13 +7,13 @@ use terrane_sim::Skew;
 use super::ValidationPlan;
 use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
 
-/// The tree is looked at after so many writes.
+/// Writes between two samples of the shape of the tree.
 const LOOK_EVERY: u64 = 512;
 
-/// Memory that is never short.
+/// Enough memory that the budget never limits the engine.
 const MEMORY: u64 = 1 << 30;
 
-/// A tree while it was written to.
+/// The amplification and the shape of a tree during its writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeMeasurement {
     pub amplification: f64,
@@ -26,7 +26,7 @@ pub(super) struct TreeMeasurement {
 pub(super) struct RecordChooser {
     state: u64,
     records: u64,
-    /// For each rank the probability of it and all before it; empty where all are alike.
+    /// The cumulative probability of each rank; empty for uniform keys.
     upto: Vec<f64>,
 }
 
@@ -44,7 +44,7 @@ impl RecordChooser {
         Self { state: seed, records, upto }
     }
 
-    /// SplitMix64.
+    /// Returns the next number (SplitMix64).
     fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -64,7 +64,7 @@ impl RecordChooser {
     }
 }
 
-/// Loads a tree and updates it; everything that is due is done before the next write.
+/// Loads a tree and updates it; all due work completes before the next write.
 pub(super) fn at_once(plan: &ValidationPlan, design: &Design) -> Result<TreeMeasurement> {
     let db = open(design.clone(), None, MEMORY)?;
     load(&db, plan)?;

@@ -1,10 +1,10 @@
-//! How long writers are held up, by the engine with its threads and by the simulator.
+//! Compares the stall time of writers in the engine, with its threads, and in the simulator.
 //!
-//! Both write tables at the same budget of bytes a second, which is far below what a processor
-//! merges: what is scarce is then the same number in both, and what else goes on on the machine
-//! hardly matters. Writers of each design write as fast as they can, and at parts of the rate that
-//! the simulator says can be sustained. All of that goes on at the same time, each in a database of its
-//! own; the first part of it does not count, as the tree begins without anything to merge.
+//! Both write tables at the same I/O budget, far below the rate at which a processor merges. The
+//! scarce resource is then equal in both, and other load on the machine hardly matters. The writers
+//! of each design run in a closed loop, and at shares of the rate that is sustainable in the
+//! simulator. All runs of a design execute in parallel, each on its own database. A warm-up is
+//! excluded because the tree starts settled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,87 +22,87 @@ use crate::document::table;
 use crate::human;
 use crate::simulation::calibrate::{self, LOG_SEGMENT_BYTES, key};
 
-/// Records, and their bytes: large, so that there is little to do for a processor.
+/// Number and size of the records; large records need little processor time per byte.
 const RECORDS: u64 = 20_000;
 const RECORD_BYTES: usize = 1000;
 
-/// Settings that make trees of several levels from that.
+/// Settings that give this amount of data several levels.
 const SMALL: &str = "buffer=128KiB; table=128KiB; filter=10; delay=12; stop=24; buffers=3";
 
-/// What flushes and merges may write in a second.
+/// The I/O budget of flushes and merges in bytes per second.
 const BUDGET: u64 = 24_000_000;
 
-/// How long writers write, and how much of that does not count, in seconds.
+/// The length of a run and of its warm-up, in seconds.
 const SECONDS: f64 = 5.0;
 const WARM_UP: f64 = 1.5;
 
-/// Parts of the rate that the simulator says can be sustained at which writers write as well.
-const PARTS: [f64; 3] = [0.25, 0.6, 0.9];
+/// Measured arrival rates, as shares of the rate that is sustainable in the simulator.
+const SHARES: [f64; 3] = [0.25, 0.6, 0.9];
 
-/// Held up: for longer than this part of the time.
-const HELD_UP: f64 = 0.05;
+/// Writers count as stalled if they stall for more than this share of the time.
+const STALLED: f64 = 0.05;
 
-/// The most that engine and simulator may differ in the part of the time for which writers are held
-/// up. Where both are as near to each other, verdicts may differ.
-const PART_WITHIN: f64 = 0.10;
+/// The limit on the difference of the shares of time in which writers stall. Verdicts may differ
+/// within this limit.
+const SHARE_WITHIN: f64 = 0.10;
 
-/// Measurements of a rate at which engine and simulator differ: the middle one counts, so that it
-/// takes more than a moment in which the machine was busy with something else.
+/// Measurements of a rate at which engine and simulator differ; the median counts, to exclude
+/// interference from other processes.
 const REPETITIONS: usize = 3;
 
-/// A rate is sustained if writers are held up for no more than this part of the time, for so many
-/// seconds of virtual time.
-const SUSTAINED_HELD: f64 = 0.01;
+/// A rate is sustainable if writers stall for at most this share of the time, over
+/// `SUSTAINED_SECONDS` of virtual time.
+const SUSTAINED_STALLED: f64 = 0.01;
 const SUSTAINED_SECONDS: f64 = 60.0;
 
-/// Memory that is never short.
+/// Enough memory that the budget never limits the engine.
 const MEMORY: u64 = 256 << 20;
 
-/// What was compared.
+/// The compared rates of all designs.
 pub(super) struct StallComparison {
     rows: Vec<StallRow>,
 }
 
-/// A design at a rate.
+/// A design at one arrival rate.
 struct StallRow {
     design: &'static str,
-    /// A part of the rate that can be sustained, and that rate; none for as fast as they can.
+    /// The share of the sustainable rate, and the arrival rate; `None` for a closed loop.
     offered: Option<(f64, f64)>,
     engine: WriterStalls,
     simulated: WriterStalls,
 }
 
-/// How writers fared.
+/// The throughput and the stall time of writers.
 #[derive(Debug, Clone, Copy, Default)]
 struct WriterStalls {
-    /// Writes a second.
+    /// Writes per second.
     rate: f64,
-    /// The part of the time for which they were held up.
-    held: f64,
+    /// The share of the time in which writers stalled or were delayed.
+    stalled: f64,
 }
 
 impl WriterStalls {
     fn verdict(self) -> &'static str {
-        if self.held > HELD_UP { "held up" } else { "not" }
+        if self.stalled > STALLED { "stalled" } else { "not stalled" }
     }
 }
 
 impl StallRow {
-    fn part_off(&self) -> f64 {
-        (self.engine.held - self.simulated.held).abs()
+    fn share_difference(&self) -> f64 {
+        (self.engine.stalled - self.simulated.stalled).abs()
     }
 
     fn agrees(&self) -> bool {
-        self.part_off() <= PART_WITHIN
+        self.share_difference() <= SHARE_WITHIN
     }
 
     fn cells(&self) -> Vec<String> {
         let percent =
-            |fared: WriterStalls| format!("{}: {:.0} %", fared.verdict(), fared.held * 100.0);
+            |fared: WriterStalls| format!("{}: {:.0} %", fared.verdict(), fared.stalled * 100.0);
         let offered = match self.offered {
-            None => "as fast as they can".to_owned(),
+            None => "closed loop".to_owned(),
             Some((part, rate)) => {
-                format!("{:.0} %, {} a second", part * 100.0, human::number(rate))
+                format!("{:.0} %, {}/s", part * 100.0, human::number(rate))
             }
         };
         let rates = [self.engine.rate, self.simulated.rate].map(human::number);
@@ -123,7 +123,7 @@ impl StallComparison {
 
     pub(super) fn summary(&self) -> String {
         let differ = self.rows.iter().filter(|row| !row.agrees()).count();
-        format!("{differ} of {} rates at which writers are held up differ", self.rows.len())
+        format!("stall time differs at {differ} of {} rates", self.rows.len())
     }
 
     fn verdicts_that_differ(&self) -> usize {
@@ -132,35 +132,29 @@ impl StallComparison {
     }
 
     pub(super) fn document(&self) -> String {
-        let worst = self.rows.iter().map(StallRow::part_off).fold(0.0, f64::max) * 100.0;
-        let headers = [
-            "design",
-            "writers write",
-            "engine",
-            "simulated",
-            "writes a second, engine / simulated",
-        ];
+        let worst = self.rows.iter().map(StallRow::share_difference).fold(0.0, f64::max) * 100.0;
+        let headers = ["design", "arrivals", "engine", "simulated", "writes/s, engine / simulated"];
         let rows: Vec<Vec<String>> = self.rows.iter().map(StallRow::cells).collect();
         format!(
-            "## Who is held up\n\n\
-             The engine with its threads, one of them for compactions, on files in memory. Flushes \
-             and merges may write {budget} a\nsecond in both, which is far less than the processor \
-             merges. {records} records of {RECORD_BYTES} bytes are loaded without that\nlimit, and \
-             then updated for {SECONDS} seconds, of which the first {WARM_UP} do not count, from \
-             trees in which nothing is left to merge;\ndesigns are followed by `; {SMALL}`.\n\
-             Writers write as fast as they can, and at parts of what the simulator says can be \
-             sustained. They are held up if that takes\nmore than {held:.0} % of the time. The \
-             command fails where the parts of the time are more than {part:.0} points apart, in the \
-             middle one of\n{REPETITIONS} measurements where the first one is. Here the largest \
-             difference is {worst:.1} points; {differ} of {count} verdicts differ.\n\n\
-             Where the processor is the limit instead, this cannot be compared: what a write costs \
-             beside threads that merge is not what\nit costs alone, and writers that are as fast as \
-             they can have ended before the tree has merged what they wrote.\n\n\
+            "## Write stalls\n\n\
+             The engine runs with its threads, one of them for compactions, on files in memory. Flushes \
+             and merges may write {budget}\nper second in both, far less than the processor can merge. \
+             The experiment loads {records} records of {RECORD_BYTES} bytes\nwithout that limit, lets \
+             the tree settle, and updates it for {SECONDS} seconds; the first {WARM_UP} seconds are a \
+             warm-up.\nEvery design ends with `; {SMALL}`.\nWriters run in a closed loop, and at \
+             shares of the rate that is sustainable in the simulator. They count as stalled\nif they \
+             stall for more than {stalled:.0} % of the time. The command fails if the shares of the time \
+             differ by more than {part:.0} points;\na rate that exceeds the limit is measured \
+             {REPETITIONS} times, and the median counts. The largest difference is {worst:.1} points; \
+             {differ} of {count}\nverdicts differ.\n\n\
+             The comparison does not cover trees that the processor limits: a write costs more while \
+             other threads merge, and in a\nclosed loop all writes complete before the tree has merged \
+             them.\n\n\
              {table}",
             budget = human::bytes(BUDGET),
             records = human::count(RECORDS),
-            held = HELD_UP * 100.0,
-            part = PART_WITHIN * 100.0,
+            stalled = STALLED * 100.0,
+            part = SHARE_WITHIN * 100.0,
             worst = worst,
             differ = self.verdicts_that_differ(),
             count = self.rows.len(),
@@ -185,8 +179,9 @@ pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallCompar
     for name in designs {
         let design: Design = format!("{name}; {SMALL}").parse()?;
         let sustained = sustained(&plan, &design, machine);
-        let offered: Vec<Option<(f64, f64)>> =
-            std::iter::once(None).chain(PARTS.map(|part| Some((part, part * sustained)))).collect();
+        let offered: Vec<Option<(f64, f64)>> = std::iter::once(None)
+            .chain(SHARES.map(|part| Some((part, part * sustained))))
+            .collect();
         let all = measured_together(&plan, &design, &offered)?;
         for (offered, first) in offered.into_iter().zip(all) {
             let rate = offered.map(|(_, rate)| rate);
@@ -201,7 +196,7 @@ pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallCompar
                 for _ in 1..REPETITIONS {
                     measurements.push(measured(&plan, &design, rate)?);
                 }
-                measurements.sort_by(|a, b| a.held.total_cmp(&b.held));
+                measurements.sort_by(|a, b| a.stalled.total_cmp(&b.stalled));
                 row.engine = measurements[REPETITIONS / 2];
             }
             rows.push(row);
@@ -210,7 +205,7 @@ pub(super) fn compare(designs: &[&'static str], seed: u64) -> Result<StallCompar
     Ok(StallComparison { rows })
 }
 
-/// Measures all rates at the same time.
+/// Measures all arrival rates in parallel.
 fn measured_together(
     plan: &ValidationPlan,
     design: &Design,
@@ -229,22 +224,22 @@ fn measured_together(
     })
 }
 
-/// The greatest rate that a design sustains, in writes a second.
+/// Returns the maximum sustainable rate of a design in the simulator, in writes per second.
 fn sustained(plan: &ValidationPlan, design: &Design, machine: MachineModel) -> f64 {
-    let held = |rate| {
+    let stalled = |rate| {
         let seconds = (WARM_UP, SUSTAINED_SECONDS);
-        simulated((plan, design, machine), Arrival::Constant(rate), seconds).held
+        simulated((plan, design, machine), Arrival::Constant(rate), seconds).stalled
     };
-    // Each write is written to a table once at least.
+    // Every record is written to a table at least once.
     let (mut below, mut above) = (0.0, BUDGET as f64 / RECORD_BYTES as f64);
     for _ in 0..10 {
         let middle = f64::midpoint(below, above);
-        if held(middle) <= SUSTAINED_HELD { below = middle } else { above = middle }
+        if stalled(middle) <= SUSTAINED_STALLED { below = middle } else { above = middle }
     }
     below
 }
 
-/// Writers from one time to another, in seconds.
+/// Simulates a design, and returns the stalls between two times in seconds.
 fn simulated(
     (plan, design, machine): (&ValidationPlan, &Design, MachineModel),
     arrival: Arrival,
@@ -253,24 +248,24 @@ fn simulated(
     let setup = setup(plan, design, machine, arrival);
     let tree = initial_tree(&setup_without_budget(&setup), InitialTree::Loaded, plan.seed);
     let run = |seconds: f64| Simulation::new(&setup, tree.clone()).run(seconds).0;
-    let held = |outcome: &SimulationOutcome| {
+    let stalled = |outcome: &SimulationOutcome| {
         outcome.stalled_seconds(None) + outcome.totals.delayed_seconds
     };
     let (before, all) = (run(from), run(until));
     let seconds = until - from;
     WriterStalls {
         rate: (all.totals.writes - before.totals.writes) / seconds,
-        held: (held(&all) - held(&before)) / seconds,
+        stalled: (stalled(&all) - stalled(&before)) / seconds,
     }
 }
 
-/// The load has no limit.
+/// Returns the setup of the load, which has no I/O budget.
 fn setup_without_budget(setup: &terrane_sim::SimulationSetup) -> terrane_sim::SimulationSetup {
     let machine = MachineModel { budget: None, ..setup.machine };
     terrane_sim::SimulationSetup { machine, ..setup.clone() }
 }
 
-/// Loads a tree and updates it with the engine's threads: as fast as it takes writes, or at a rate.
+/// Loads a tree and updates it with the engine's threads: in a closed loop, or at a rate.
 fn measured(plan: &ValidationPlan, design: &Design, rate: Option<f64>) -> Result<WriterStalls> {
     let db = Options::new()
         .design(design.clone())
@@ -294,7 +289,7 @@ fn measured(plan: &ValidationPlan, design: &Design, rate: Option<f64>) -> Result
             if now.max(due).as_secs_f64() >= until {
                 return Ok(number);
             }
-            // What is late catches up; sleeps shorter than this take longer than they say.
+            // A late writer catches up. Shorter sleeps would overrun.
             let early = due.saturating_sub(now);
             if early > Duration::from_millis(1) {
                 std::thread::sleep(early);
@@ -305,13 +300,13 @@ fn measured(plan: &ValidationPlan, design: &Design, rate: Option<f64>) -> Result
     };
     let look = |db: &Db| (start.elapsed().as_secs_f64(), db.stats().stalls.total_micros());
     let before = update(0, WARM_UP)?;
-    let (from, held_before) = look(&db);
+    let (from, stalled_before) = look(&db);
     let after = update(before, SECONDS)?;
-    let (until, held_after) = look(&db);
+    let (until, stalled_after) = look(&db);
     db.close()?;
     let seconds = (until - from).max(1e-9);
     Ok(WriterStalls {
         rate: (after - before) as f64 / seconds,
-        held: (held_after - held_before) as f64 / 1e6 / seconds,
+        stalled: (stalled_after - stalled_before) as f64 / 1e6 / seconds,
     })
 }
