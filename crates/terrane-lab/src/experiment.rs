@@ -20,9 +20,9 @@ pub struct ExperimentOptions {
     pub seed: u64,
     /// The program of Dent's report, to run in turns with ours.
     pub dent_program: Option<PathBuf>,
-    /// How long a simulated phase is, in hours of virtual time.
+    /// The length of a simulated phase in hours of virtual time.
     pub phase_hours: f64,
-    /// Simulated records.
+    /// The number of simulated records.
     pub records: u64,
 }
 
@@ -40,7 +40,16 @@ impl Default for ExperimentOptions {
     }
 }
 
-/// An experiment: what it measures, and the claims that it checks.
+/// What a run of an experiment needs at the default options, approximately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExperimentCost {
+    /// The duration in minutes on two cores.
+    pub minutes: u32,
+    /// The peak disk usage of temporary databases in MiB; 0 if there are none.
+    pub disk_mib: u32,
+}
+
+/// An experiment: its measurements, and the claims that it checks.
 pub struct Experiment {
     /// The name on the command line.
     pub name: &'static str,
@@ -48,6 +57,8 @@ pub struct Experiment {
     pub paper: &'static str,
     /// A line for lists.
     pub about: &'static str,
+    /// The time and the disk space that it needs.
+    pub cost: ExperimentCost,
     /// The figures and tables of the paper that it reproduces.
     pub figures: &'static [&'static str],
     /// The metrics that it records.

@@ -1,7 +1,7 @@
-//! The experiments: each measures what one paper claims, and records [`Results`].
+//! The experiments: each measures the claims of one paper, and records [`Results`].
 //!
-//! The files in `claims/` have the claims, their bounds and the prose of the documents; the judge
-//! reads them, and no experiment judges its own measurements.
+//! The files in `claims/` have the claims, their bounds and the prose of the documents. The judge
+//! reads them; experiments do not judge their own measurements.
 //!
 //! | module | one line |
 //! |---|---|
@@ -19,7 +19,7 @@ mod stability;
 
 use anyhow::{Context, Result};
 
-pub use crate::experiment::{Experiment, ExperimentOptions};
+pub use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::judge::{ClaimFile, ClaimVerdict};
 use crate::results::Results;
 

@@ -28,7 +28,7 @@ mod workloads;
 use anyhow::Result;
 use terrane_workload::Distribution;
 
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::progress;
 use crate::results::{Metric, Results};
@@ -39,6 +39,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "compaction",
     paper: "Constructing and Analyzing the LSM Compaction Design Space (VLDB 2021)",
     about: "compaction strategies: bytes moved, pages read, tombstones, by counts",
+    cost: ExperimentCost { minutes: 10, disk_mib: 300 },
     figures: &["Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 8", "Fig. 9 to 14"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/compaction.toml"),

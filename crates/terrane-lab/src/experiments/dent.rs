@@ -1,9 +1,9 @@
-//! Dent's tree and ours: Table 1, Fig. 2 and Fig. 3 of his report (CS 265).
+//! Compares Dent's tree with ours: Table 1, Fig. 2 and Fig. 3 of his report (CS 265).
 //!
-//! Ours is `terrane cs265`, run as a user runs it. The program of the report takes part if it was
-//! built and `--beside` names it. Both receive the same commands through the same kind of pipe and take
-//! turns, and every answer of both is compared with a map. The tables also have the published numbers,
-//! which were read off the plots to one part in a hundred.
+//! Ours is `terrane cs265`, run as a user runs it. The program of the report takes part if the
+//! option `--beside` names its binary. Both receive the same commands through the same kind of
+//! pipe, in alternation, and every answer is compared with a map. The tables include the published
+//! numbers, read off the plots to within one percent.
 //!
 //! | module | one line |
 //! |---|---|
@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 
 use self::talk::{Program, ProgramRun};
 use self::workload::{CommandWorkload, KeyDistribution};
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::process;
 use crate::progress;
@@ -33,6 +33,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dent",
     paper: "Dent's report on his tree (CS 265)",
     about: "the tree of CS 265: our program and the report's",
+    cost: ExperimentCost { minutes: 10, disk_mib: 1000 },
     figures: &["Table 1", "Fig. 2", "Fig. 3"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/dent.toml"),
@@ -67,7 +68,7 @@ const METRICS: &[Metric] = &[
 /// "A minimum workload size of 10,000,000 queries" (§4).
 const PUTS: f64 = 10_000_000.0;
 const GETS: f64 = 500_000.0;
-/// For the many points of a figure.
+/// For figures with many points.
 const POINT_PUTS: f64 = 2_500_000.0;
 const POINT_GETS: f64 = 300_000.0;
 
@@ -75,7 +76,7 @@ const POINT_GETS: f64 = 300_000.0;
 const TABLE1: [(KeyDistribution, f64, f64); 2] =
     [(KeyDistribution::Uniform, 305e3, 28e3), (KeyDistribution::Gaussian, 314e3, 43e3)];
 
-/// Fig. 2: fanout, puts a second, with a buffer of one page.
+/// Fig. 2: fanout and puts per second, with a buffer of one page.
 const FIG2: [(u32, f64); 13] = [
     (2, 83e3),
     (4, 92e3),
@@ -92,7 +93,7 @@ const FIG2: [(u32, f64); 13] = [
     (50, 128e3),
 ];
 
-/// Fig. 3: filter bits an entry, gets a second.
+/// Fig. 3: filter bits per entry and gets per second.
 const FIG3: [(f64, f64); 10] = [
     (1.0 / 32.0, 10.7e3),
     (1.0 / 16.0, 11.3e3),
@@ -106,7 +107,7 @@ const FIG3: [(f64, f64); 10] = [
     (16.0, 27.1e3),
 ];
 
-/// Entries of a page of his buffer.
+/// Entries of a page of Dent's buffer.
 const PAGE_ENTRIES: f64 = 512.0;
 
 /// The parameters of the report, by the letters of both programs.
@@ -132,7 +133,8 @@ impl TreeParameters {
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
 
-    /// The default depth, or the least that holds all puts: Dent's tree ends when it is full.
+    /// The default depth, or the smallest depth that holds all puts: Dent's tree has a fixed
+    /// capacity.
     fn depth(self, puts: u64) -> u32 {
         let room = |depth| {
             let fanout = f64::from(self.fanout);
@@ -144,7 +146,7 @@ impl TreeParameters {
     }
 }
 
-/// Both programs at one point, each operation at its best.
+/// Both programs on one workload, each operation at its best.
 #[derive(Debug, Clone, Copy)]
 struct ProgramPair {
     ours: ProgramRun,
@@ -166,11 +168,11 @@ struct DentMeasurements {
     fig3: Vec<ProgramPair>,
 }
 
-/// Our program repeats the gets this often: the resolution of processor time is a hundredth of a
-/// second, in which it does many of them.
+/// Our program repeats the gets this often, because processor time has a resolution of a hundredth
+/// of a second.
 const GETS_AGAIN: usize = 20;
 
-/// Sizes, and the program of the report.
+/// The sizes of a run, and the program of the report.
 struct DentSizes {
     scale: f64,
     rounds: usize,
@@ -248,7 +250,7 @@ impl DentSizes {
     }
 }
 
-/// The upper one of the two in the middle, if there are two.
+/// Returns the median, the upper one of an even number of values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
@@ -260,7 +262,8 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let sizes = DentSizes { scale, rounds, seed, program: dent_program.clone() };
     let measured = sizes.measure(scratch.path())?;
     let mut machine = Machine::here(scratch.path()).to_string();
-    // Other load slows our program, which has several threads, more than Dent's.
+    // Other load slows our program, which has several threads, more than Dent's; the load average
+    // shows it.
     if let Some(load) = process::load_average() {
         let _ = write!(machine, " · load average {load:.1}");
     }

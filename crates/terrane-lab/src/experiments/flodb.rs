@@ -25,7 +25,7 @@ mod workloads;
 
 use anyhow::Result;
 
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;
@@ -35,6 +35,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "flodb",
     paper: "FloDB: Unlocking Memory in Persistent Key-Value Stores (EuroSys 2017)",
     about: "a memtable of two levels: hash table and sorted list",
+    cost: ExperimentCost { minutes: 10, disk_mib: 1000 },
     figures: &["Fig. 3 to 5", "Fig. 7 to 17"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/flodb.toml"),

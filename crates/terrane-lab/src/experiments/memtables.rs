@@ -33,7 +33,7 @@ mod sweeps;
 
 use anyhow::Result;
 
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;
@@ -44,6 +44,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "memtables",
     paper: "Anatomy of the LSM Memory Buffer (DBTest 2024)",
     about: "memtables: inserts, lookups, ranges, memory, flushes",
+    cost: ExperimentCost { minutes: 10, disk_mib: 300 },
     figures: &["Fig. 1 to 6"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/memtables.toml"),

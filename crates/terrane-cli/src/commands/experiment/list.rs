@@ -1,18 +1,18 @@
-//! `terrane experiment list`: the experiments.
+//! `terrane experiment list`: the experiments and their costs.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use terrane_lab::experiments::{self, Experiment};
+use terrane_lab::experiments::{self, Experiment, ExperimentCost};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 
 use crate::exit::Exit;
 use crate::terminal::Paint;
 
-/// List the experiments with their papers, figures and claims
+/// List the experiments with their papers, figures, claims and costs
 #[derive(Debug, Clone, Args)]
 pub(super) struct ListArgs {
     /// Print a JSON object per experiment
@@ -28,6 +28,8 @@ struct JsonExperiment<'a> {
     about: &'a str,
     figures: &'a [&'a str],
     claims: usize,
+    minutes: u32,
+    disk_mib: u32,
 }
 
 impl ListArgs {
@@ -48,14 +50,30 @@ impl ListArgs {
 
 impl<'a> JsonExperiment<'a> {
     fn of(experiment: &Experiment, claims: usize) -> JsonExperiment<'a> {
-        let Experiment { name, paper, about, figures, .. } = *experiment;
-        JsonExperiment { schema: SCHEMA, experiment: name, paper, about, figures, claims }
+        let Experiment { name, paper, about, cost, figures, .. } = *experiment;
+        let ExperimentCost { minutes, disk_mib } = cost;
+        JsonExperiment {
+            schema: SCHEMA,
+            experiment: name,
+            paper,
+            about,
+            figures,
+            claims,
+            minutes,
+            disk_mib,
+        }
     }
 }
 
 fn print(out: &mut dyn Write, experiment: &Experiment, claims: usize) -> io::Result<()> {
-    let Experiment { name, paper, about, figures, .. } = experiment;
+    let Experiment { name, paper, about, cost, figures, .. } = experiment;
     writeln!(out, "{}: {about}", Paint::stdout().bold(name))?;
     writeln!(out, "  {paper}")?;
-    writeln!(out, "  {}; {}", figures.join(", "), human::counted(claims as u64, "claim"))
+    writeln!(out, "  {}; {}", figures.join(", "), human::counted(claims as u64, "claim"))?;
+    let disk = match cost.disk_mib {
+        0 => "no disk space".to_owned(),
+        mib => format!("{} of disk space", human::bytes(u64::from(mib) << 20)),
+    };
+    let minutes = human::counted(cost.minutes.into(), "minute");
+    writeln!(out, "  about {minutes} on two cores at the default options, {disk}")
 }

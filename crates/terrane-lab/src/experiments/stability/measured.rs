@@ -1,8 +1,8 @@
 //! Stability on this engine, with files.
 //!
-//! Everything is smaller than in the paper by one factor, including the budget of flushes and merges,
-//! which is the only scarce resource. Therefore many databases run side by side, each in a phase of
-//! its own, without slowing each other down, and other load on the machine hardly shows.
+//! Everything is smaller than in the paper by one factor, including the I/O budget of flushes and
+//! merges, which is the only scarce resource. Therefore many databases run in parallel, each in its
+//! own phase, without slowing each other down, and other load on the machine has little effect.
 //!
 //! | module | one line |
 //! |---|---|
@@ -28,18 +28,19 @@ use super::figures;
 use super::phase;
 use super::plan::play;
 use super::scale::StabilityScale;
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::machine::Machine;
 use crate::progress;
 use crate::results::{Metric, Results};
 use crate::scratch::Scratch;
 use sizes::{PAPER_MEMTABLES, StabilitySizes};
-use stage::SideBySide;
+use stage::ParallelPlayer;
 
 pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {
     name: "stability",
     paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
     about: "write stalls and merge schedulers: two-phase evaluation on files",
+    cost: ExperimentCost { minutes: 17, disk_mib: 8500 },
     figures: &["Fig. 1", "Fig. 6 to 18"],
     metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
     claims: include_str!("../../../claims/stability.toml"),
@@ -61,7 +62,7 @@ const METRICS: &[Metric] = &[
         about: "how many times faster than in the paper a memtable is written",
     },
     Metric { name: "short", about: "latencies above this come from stalls, seconds" },
-    Metric { name: "phases", about: "phases that were played" },
+    Metric { name: "phases", about: "phases that ran" },
     Metric { name: "eager_cause", about: "the longest stall cause with eager indexes, as text" },
     Metric { name: "lazy_cause", about: "the longest stall cause with lazy indexes, as text" },
     Metric { name: "default_p99", about: "p99 of the default design, seconds, by arrivals" },
@@ -105,7 +106,7 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     plan.extend(indexes::plan(&sizes));
     plan.extend(defaults::plan(&sizes)?);
     let spinner = progress::spinner("stability claims");
-    let mut player = SideBySide::new(&sizes, scratch.path(), &spinner);
+    let mut player = ParallelPlayer::new(&sizes, scratch.path(), &spinner);
     let played = play(&plan, &mut player)?;
     spinner.set_message("the simulator");
     results.record("phases", &[], played.count as f64);

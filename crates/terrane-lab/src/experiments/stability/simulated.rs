@@ -11,7 +11,7 @@ use super::figures;
 use super::phase::{self, PhaseMeasurement};
 use super::plan::{Arrivals, PhasePlan, PhasePlayer, PlayedPhases, ResolvedPhase, Stage, play};
 use super::scale::StabilityScale;
-use crate::experiment::{Experiment, ExperimentOptions};
+use crate::experiment::{Experiment, ExperimentCost, ExperimentOptions};
 use crate::results::{Metric, Results};
 use figures::POLICIES;
 use sizes::SimulatedSizes;
@@ -20,6 +20,7 @@ pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {
     name: "stability-simulated",
     paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
     about: "write stalls and merge schedulers at the paper's sizes, in the simulator",
+    cost: ExperimentCost { minutes: 1, disk_mib: 0 },
     figures: &["Fig. 1", "Fig. 6 to 12", "Fig. 13, 14", "Fig. 15 to 18"],
     metrics: &[&phase::METRICS, &figures::METRICS, METRICS],
     claims: include_str!("../../../claims/stability-simulated.toml"),
@@ -78,7 +79,7 @@ fn queries_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Plays phases in the simulator, one after the other.
+/// Runs phases in the simulator, one after the other.
 struct Player<'a> {
     sizes: &'a SimulatedSizes,
 }
