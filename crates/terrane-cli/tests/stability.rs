@@ -93,7 +93,7 @@ fn an_evaluation_for_people_ends_in_a_verdict_next_to_a_map_in_memory() {
         "percentile",
         "99.99 %",
         " × ",
-        "a map in memory",
+        "an in-memory map",
         "sustainable: ",
         "99 % of writes within",
         "longest stall",

@@ -33,7 +33,7 @@ impl Paper {
     }
 }
 
-/// Sizes and repetitions of a measurement of claims.
+/// The options of a measurement of claims.
 #[derive(Debug, Clone)]
 pub struct ClaimsOptions {
     /// The factor by which sizes are scaled.
@@ -44,7 +44,7 @@ pub struct ClaimsOptions {
     pub threads: Vec<u32>,
     /// The seed of all random choices.
     pub seed: u64,
-    /// Dent's own program, to run in turns with ours; for [`Paper::Dent`] only.
+    /// The path of Dent's own program, to compare with ours; for [`Paper::Dent`] only.
     pub beside: Option<PathBuf>,
 }
 

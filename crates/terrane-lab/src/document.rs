@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Writes a table: text in the first column, numbers in the others.
+/// Formats a table: text in the first column, numbers in the others.
 #[must_use]
 pub fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = format!("| {} |\n|", headers.join(" | "));

@@ -1,8 +1,8 @@
-//! Errors of callers, and classes of errors.
+//! Error classes.
 
 use std::io;
 
-/// Arguments that are valid one by one, but not in combination or not here.
+/// An error in arguments that are valid individually, but not in combination or in this context.
 #[derive(Debug)]
 pub struct UsageError(pub String);
 
@@ -14,12 +14,12 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Returns a [`UsageError`] as an error of any kind.
+/// Wraps a [`UsageError`].
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
-/// Whether the reader of our output is gone, which is not a failure.
+/// Returns true if the reader of our output closed its end, which is not a failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

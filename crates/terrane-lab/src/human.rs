@@ -1,10 +1,10 @@
-//! Numbers for people: short, with a unit.
+//! Formats numbers for people: short, with a unit.
 
 use std::time::Duration;
 
 pub use terrane_policy::units::short_bytes as bytes;
 
-/// Digits after the point that make three in all.
+/// Returns the number of decimal places that gives three digits.
 fn digits(value: f64) -> usize {
     match value {
         value if value >= 99.95 => 0,
@@ -13,7 +13,7 @@ fn digits(value: f64) -> usize {
     }
 }
 
-/// A whole number with commas between thousands.
+/// Formats a whole number with commas between thousands.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -26,7 +26,7 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// A count of something, with its noun: `1 key`, `2 keys`, `3 entries`, `4 flushes`.
+/// Formats a count with its noun: `1 key`, `2 keys`, `3 entries`, `4 flushes`.
 pub fn counted(number: u64, noun: &str) -> String {
     if number == 1 {
         return format!("1 {noun}");
@@ -39,7 +39,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     }
 }
 
-/// A number with three digits that count: `1.23`, `12.3`, `123`, `12,345`.
+/// Formats a number with three significant digits: `1.23`, `12.3`, `123`, `12,345`.
 pub fn number(value: f64) -> String {
     if value >= 999.5 {
         return count(value.round() as u64);
@@ -48,7 +48,7 @@ pub fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A time from microseconds on, with three digits and its unit.
+/// Formats a time with three digits and its unit, from microseconds up.
 pub fn duration(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     if micros < 999.5 {
@@ -60,18 +60,18 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// Seconds as people read them.
+/// Formats seconds as a time with its unit.
 pub fn seconds(seconds: f64) -> String {
     duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)))
 }
 
-/// A ratio with three digits: `1.23×`.
+/// Formats a ratio with three digits: `1.23×`.
 #[must_use]
 pub fn ratio(ratio: f64) -> String {
     format!("{}×", number(ratio))
 }
 
-/// A time in nanoseconds with its unit: `12 ns`, `3.4 µs`, `5.6 ms`.
+/// Formats nanoseconds as a time with its unit: `12 ns`, `3.4 µs`, `5.6 ms`.
 #[must_use]
 pub fn nanos(nanos: f64) -> String {
     match nanos {

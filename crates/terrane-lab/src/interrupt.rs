@@ -1,9 +1,8 @@
-//! What Ctrl-C and SIGTERM do: remove what was made for a while, and end; or, where a person is
-//! at work in the shell, cancel what is going on.
+//! Handles Ctrl-C and SIGTERM: removes temporary directories and exits, or, in the interactive
+//! shell, cancels the current command.
 //!
-//! The handler runs on a thread of its own, while the rest of the program goes on. So the first
-//! thing it does is to say that the program is ending: errors that come from files being removed
-//! are then of no interest ([`is_ending`]).
+//! The handler runs on its own thread while the other threads continue. It first marks the process
+//! as ending, so that errors caused by removed files are not reported ([`is_ending`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +15,19 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 static CANCELS: AtomicBool = AtomicBool::new(false);
 static IS_CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// The exit code of an interrupted process: what a shell reports after Ctrl-C.
+/// The exit code of an interrupted process, as shells report it after Ctrl-C.
 pub const INTERRUPTED: i32 = 130;
 
-/// A thread that makes files may make one more while its directory is removed.
+/// A running thread may create another file while its directory is being removed.
 const REMOVE_TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 fn install() {
     HANDLER.call_once(|| {
-        // Without a handler Ctrl-C ends the program as it always did.
+        // If no handler can be installed, Ctrl-C ends the process by default.
         let _ = ctrlc::set_handler(|| {
             let cancels = CANCELS.load(Ordering::SeqCst);
-            // Who asks twice wants to be gone.
+            // A second Ctrl-C ends the process even if commands can be cancelled.
             if !cancels || IS_CANCELLED.swap(true, Ordering::SeqCst) {
                 end();
             }
@@ -43,7 +42,7 @@ fn end() {
     std::process::exit(INTERRUPTED);
 }
 
-/// Removes a directory with everything in it, also while files are still being made there.
+/// Removes a directory and its contents, retrying if other threads still create files in it.
 pub fn remove(dir: &Path) {
     for _ in 0..REMOVE_TRIES {
         match std::fs::remove_dir_all(dir) {
@@ -54,31 +53,31 @@ pub fn remove(dir: &Path) {
     }
 }
 
-/// From now on, until [`keep`], a directory is removed if the program is interrupted.
+/// Registers a directory to be removed on interruption, until [`keep`] is called.
 pub fn remove_when_interrupted(dir: &Path) {
     install();
     TO_REMOVE.lock().unwrap_or_else(PoisonError::into_inner).push(dir.to_owned());
 }
 
-/// A directory is not to be removed any more, or was removed.
+/// Unregisters a directory that must be kept or has been removed.
 pub fn keep(dir: &Path) {
     TO_REMOVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| path != dir);
 }
 
-/// Waits for the end if the program was interrupted, so that nothing is said about errors that
-/// only come from that.
+/// Blocks if the process is ending, so that the caller does not report errors caused by the
+/// cleanup.
 pub fn wait_if_ending() {
     while IS_ENDING.load(Ordering::SeqCst) {
         std::thread::sleep(BETWEEN_TRIES);
     }
 }
 
-/// Something that Ctrl-C cancels, instead of ending the program, for as long as this exists.
+/// While this value exists, Ctrl-C cancels the current command instead of ending the process.
 #[derive(Debug)]
 pub struct Cancellable(());
 
 impl Cancellable {
-    /// Begins it.
+    /// Starts to cancel on Ctrl-C.
     pub fn begin() -> Self {
         install();
         IS_CANCELLED.store(false, Ordering::SeqCst);
@@ -93,7 +92,7 @@ impl Drop for Cancellable {
     }
 }
 
-/// Whether Ctrl-C was pressed since the last [`Cancellable`] began.
+/// Returns true if Ctrl-C was pressed since the last [`Cancellable`] was created.
 pub fn is_cancelled() -> bool {
     IS_CANCELLED.load(Ordering::Relaxed)
 }

@@ -12,7 +12,7 @@ use terrane_workload::LatencyMicros;
 /// The version of the schema of `--json`. A version may gain fields.
 pub const SCHEMA: u32 = 1;
 
-/// Bytes to write.
+/// Bytes to serialise.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBytes<'a>(pub &'a [u8]);
 
@@ -30,7 +30,7 @@ struct Hex {
     hex: String,
 }
 
-/// Bytes from parsed JSON.
+/// Bytes parsed from JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "StringOrHex")]
 pub struct ParsedBytes(pub Vec<u8>);

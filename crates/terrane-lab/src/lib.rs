@@ -1,15 +1,15 @@
-//! Experiments on LSM trees: measuring databases, playing them in the simulator, comparing the
-//! numbers with the papers' claims, and writing reports.
+//! Experiments on LSM trees: measures databases, simulates them, compares the results with the
+//! papers' claims, and writes reports.
 //!
 //! The command `terrane` parses arguments and prints; every measurement it offers is a function
 //! of this crate that takes plain option structs and returns values that serialise to JSON.
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`experiments`] | what the papers claim, measured |
+//! | [`experiments`] | measurements that check the papers' claims |
 //! | [`claims`] | the papers' claims as documents |
 //! | [`bench`] | workloads on designs, compared |
-//! | [`results`] | what an experiment measured |
+//! | [`results`] | the measurements of an experiment |
 //! | [`judge`] | the claims as data, and the verdicts on them |
 //! | [`memtable`] | operations on one memtable, timed |
 //! | [`stability`] | the two-phase evaluation: the rate of writes that a design sustains |
@@ -18,18 +18,18 @@
 //! | [`simulation`] | the simulator's constants, results, and comparison with the engine |
 //! | [`replay`] | files of operations, replayed |
 //! | [`cs265`] | the command language of CS 265 |
-//! | [`entries`], [`literal`] | keys and values: in files, as people write them |
+//! | [`entries`], [`literal`] | keys and values: file formats, literals |
 //! | [`document`] | tables in Markdown |
 //! | [`spec`], [`named_design`] | designs as users write them, with a name for results |
 //! | [`quantity`], [`human`] | numbers, sizes and times: parsed, formatted |
 //! | [`json`] | conventions of all JSON output |
 //! | [`near`] | suggestions for misspelt words |
 //! | [`lines`], [`toml_file`] | input files |
-//! | [`plot`], [`sparkline`] | curves: as SVG, in a line of text |
-//! | [`machine`], [`process`] | the machine, and what this process used of it |
+//! | [`plot`], [`sparkline`] | curves: SVG plots and sparklines |
+//! | [`machine`], [`process`] | the machine, and the resource usage of processes |
 //! | [`passing_storage`] | files that need not survive a crash |
 //! | [`progress`] | progress of long work, on standard error |
-//! | [`interrupt`], [`scratch`] | Ctrl-C, and directories that are removed |
+//! | [`interrupt`], [`scratch`] | Ctrl-C, and temporary directories |
 //! | [`error`] | errors of callers |
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! Reads lines, and says when it is about to wait for more.
+//! Reads lines, and reports when the next read may block.
 //!
-//! A program that talks to ours through pipes waits for its answer before it writes on. So who
-//! reads lines must know when there are no more at hand, and write out what it has to say before
-//! it waits; and it must not do so after every line, or a file of a million would take a million
-//! system calls.
+//! A program on the other end of a pipe waits for an answer before it writes more. A reader of
+//! lines must therefore flush its output before it blocks, but not after every line: a file of a
+//! million lines would otherwise take a million system calls.
 //!
 //! ```text
 //! loop {
@@ -16,27 +15,27 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// What is asked of the input at a time, in bytes: enough that system calls do not count.
+/// The size of a read in bytes: large enough to make system calls negligible.
 const READ_BYTES: usize = 256 << 10;
 
-/// The lines of an input.
+/// A buffered reader of lines.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of the buffer was read and not taken yet.
+    /// The part of the buffer that was read but not returned yet.
     unread: Range<usize>,
-    /// Up to where in the buffer there is no end of a line after the start of `unread`.
+    /// `buffer[unread.start..searched]` contains no line end.
     searched: usize,
-    /// The number of the line that was taken last, from 1.
+    /// The number of the last line returned, from 1.
     number: u64,
-    /// Bytes of all lines that were taken.
+    /// Bytes of all lines returned.
     taken_bytes: u64,
     is_at_end: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// The lines of `input`.
+    /// Creates a reader of the lines of `input`.
     pub fn new(input: R) -> Self {
         Self {
             input,
@@ -49,8 +48,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line that is at hand: where [`Lines::text`] finds it, without its end. The last
-    /// line needs none.
+    /// Returns the range of the next buffered line, without its line end, for [`Lines::text`]; `None`
+    /// if the buffer holds no complete line. The last line needs no line end.
     pub fn take(&mut self) -> Option<Range<usize>> {
         let found = self.buffer[self.searched..self.unread.end].iter().position(|&b| b == b'\n');
         let (end, next) = match found {
@@ -69,22 +68,22 @@ impl<R: Read> Lines<R> {
         Some(line)
     }
 
-    /// A line that was just taken.
+    /// Returns the text of the line that [`Lines::take`] returned last.
     pub fn text(&self, line: Range<usize>) -> &[u8] {
         &self.buffer[line]
     }
 
-    /// The number of the line that was taken last, from 1.
+    /// Returns the number of the last line, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Bytes of all lines that were taken, their ends included.
+    /// Returns the bytes of all lines returned, including line ends.
     pub fn taken_bytes(&self) -> u64 {
         self.taken_bytes
     }
 
-    /// Waits for more input; false if there is none.
+    /// Reads more input, and blocks until it arrives; returns false at the end of the input.
     pub fn wait(&mut self) -> io::Result<bool> {
         if self.is_at_end {
             return Ok(false);
@@ -93,7 +92,7 @@ impl<R: Read> Lines<R> {
         self.searched -= self.unread.start;
         self.unread = 0..self.unread.len();
         if self.buffer.len() - self.unread.end < READ_BYTES / 2 {
-            // A line that does not fit; doubling keeps the copying linear.
+            // The line does not fit. Doubling the buffer keeps the total copying linear.
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
         let count = loop {
@@ -112,7 +111,7 @@ impl<R: Read> Lines<R> {
 mod tests {
     use super::*;
 
-    /// Gives its parts one at a time.
+    /// A reader that returns one chunk at a time.
     struct Parts(Vec<Vec<u8>>);
 
     impl Read for Parts {
@@ -130,7 +129,7 @@ mod tests {
         }
     }
 
-    /// All lines, with `|` where the reader waited for more.
+    /// Reads all lines and writes a `|` wherever the reader waited for input.
     fn read(parts: &[&str]) -> String {
         let mut lines =
             Lines::new(Parts(parts.iter().map(|part| part.as_bytes().into()).collect()));
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_however_they_arrive() {
+    fn lines_are_whole_for_any_chunking() {
         assert_eq!(read(&[]), "|");
         assert_eq!(read(&["a\nb\n"]), "|1=a 2=b |");
         assert_eq!(read(&["a\nb"]), "|1=a |2=b |");

@@ -1,17 +1,17 @@
-//! Keys and values as people write them, one grammar for the shell and for arguments.
+//! Literals for keys and values: one grammar for the shell and for arguments.
 //!
 //! | form | bytes |
 //! |---|---|
 //! | `word` | its UTF-8 |
-//! | `'single quoted'` | what is between the quotes, as it is |
-//! | `"esc\n\t\r\0\\\"\x00"` | the same, with escapes |
+//! | `'single quoted'` | the quoted text, unchanged |
+//! | `"esc\n\t\r\0\\\"\x00"` | the quoted text, with escapes |
 //! | `0xdeadbeef` | the bytes in hexadecimal |
-//! | `u64:42`, `u32:7` | big-endian, so that their order is that of the numbers |
+//! | `u64:42`, `u32:7` | big-endian, so that keys sort like the numbers |
 //! | `i64:-1`, `i32:-1` | big-endian with the sign bit flipped, for the same reason |
-//! | `@file` | what is in a file |
+//! | `@file` | the contents of a file |
 //!
-//! A word ends at white space, or at the `..` of a range. [`print`] writes the shortest form that
-//! reads back to the same bytes; [`range`](parse_range) has the forms of ranges.
+//! A word ends at white space or at the `..` of a range. [`print`] writes the shortest form that
+//! parses back to the same bytes; [`parse_range`] documents ranges.
 
 mod parse;
 mod print;
@@ -23,13 +23,13 @@ pub use parse::{LiteralError, parse};
 pub use print::print;
 pub use range::{KeyBounds, all_keys, parse_range, prefix_bounds};
 
-/// One literal and nothing after it, for arguments.
+/// Parses an argument that is a single literal.
 pub fn parse_all(text: &str) -> Result<Vec<u8>, LiteralError> {
     let (bytes, rest) = parse(text)?;
     if rest.is_empty() { Ok(bytes) } else { Err(LiteralError::trailing(rest)) }
 }
 
-/// One range and nothing after it, for arguments.
+/// Parses an argument that is a single range.
 pub fn parse_range_argument(text: &str) -> Result<KeyBounds, LiteralError> {
     let (bounds, rest) = parse_range(text)?;
     if rest.is_empty() { Ok(bounds) } else { Err(LiteralError::trailing(rest)) }

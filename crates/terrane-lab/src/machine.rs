@@ -1,4 +1,4 @@
-//! What machine the results are of, as far as Linux tells in `/proc`.
+//! A description of the machine that produced the results, from Linux's `/proc`.
 
 use std::fmt;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::human;
 pub struct Machine {
     processor: String,
     cores: usize,
-    /// All memory, in bytes; `None` if it is not known.
+    /// Total memory in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
     system: String,
     file_system: Option<String>,
 }
 
 impl Machine {
-    /// This machine, with databases in or to be made in `dir`.
+    /// Describes this machine, and the file system of `dir`, which need not exist yet.
     pub fn here(dir: &Path) -> Self {
         let kernel = read("/proc/sys/kernel/osrelease");
         Self {
@@ -48,7 +48,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of the first line that begins with `name`, after the colon.
+/// Returns the text after the colon in the first line that begins with `name`.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_once(':').map(|(_, value)| value.trim())
@@ -59,9 +59,9 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Kind and device of the mount whose point is the longest that `dir` lies under.
+/// Returns the type and the device of the file system that contains `dir`.
 fn file_system(mountinfo: &str, dir: &Path) -> Option<String> {
-    // The directory may be about to be made.
+    // The directory may not exist yet.
     let dir = dir.ancestors().find_map(|dir| fs::canonicalize(dir).ok())?;
     let mounts = mountinfo.lines().filter_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -70,7 +70,7 @@ fn file_system(mountinfo: &str, dir: &Path) -> Option<String> {
         let described = format!("{} on {}", kind.next()?, kind.next()?);
         dir.starts_with(point).then_some((point.len(), described))
     });
-    // Of equal mount points the last is on top.
+    // Of equal mount points, the last one hides the others.
     mounts.max_by_key(|(length, _)| *length).map(|(_, described)| described)
 }
 

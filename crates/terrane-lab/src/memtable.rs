@@ -1,7 +1,7 @@
-//! Operations on one memtable, and how long they take.
+//! Times operations on a single memtable.
 //!
-//! Keys are what the memory buffer paper's were: numbers of 32 bits in decimal, without zeros in
-//! front, each once, in random order. A prefix of X characters so has about 10^X values.
+//! Keys follow the memory buffer paper: 32-bit numbers in decimal without leading zeros, each once,
+//! in random order. A prefix of X characters therefore has about 10^X values.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use std::time::Instant;
 use terrane::memtable::{self, EntryKind, MAX_SEQ, MemoryUse, Memtable, Pool};
 use terrane_policy::MemtableKind;
 
-/// What is inserted.
+/// The entries to insert.
 pub struct Load {
     keys: Vec<Box<[u8]>>,
-    /// Indexes of keys, in the order of keys.
+    /// Indexes into `keys`, in key order.
     order: Vec<u32>,
     entry_bytes: usize,
     seed: u64,
     pool: Arc<Pool>,
 }
 
-/// What is asked while it is inserted.
+/// Queries interleaved with the inserts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Queries {
-    /// Lookups of keys that are there.
+    /// Lookups of inserted keys.
     pub points: usize,
-    /// Walks over a range.
+    /// Range scans.
     pub ranges: usize,
-    /// The share of all keys in such a range.
+    /// The share of all keys that a range scan covers.
     pub selectivity: f64,
-    /// The share of inserts that come before the first query.
+    /// The share of inserts that precede the first query.
     pub after: f64,
 }
 
 impl Queries {
-    /// Lookups, from the beginning on.
+    /// Returns `points` lookups, spread over all inserts.
     pub fn points(points: usize) -> Self {
         Self { points, ..Self::default() }
     }
 }
 
-/// Nanoseconds of each operation.
+/// The durations of operations in nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     /// Inserts, in order.
@@ -57,7 +57,7 @@ enum Step {
     Range(usize, usize),
 }
 
-/// A permutation of the numbers of 32 bits (the finaliser of MurmurHash3).
+/// Permutes the 32-bit numbers (the finaliser of MurmurHash3).
 fn mix(number: u32) -> u32 {
     let mut mixed = number;
     mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -66,7 +66,7 @@ fn mix(number: u32) -> u32 {
 }
 
 impl Load {
-    /// So many entries of so many bytes each, key included.
+    /// Creates `count` entries of `entry_bytes` bytes each, key included.
     pub fn new(count: usize, entry_bytes: usize, seed: u64) -> Self {
         let first = (seed as u32).wrapping_mul(0x9e37_79b9);
         let key = |number| mix(first.wrapping_add(number)).to_string().into_bytes();
@@ -75,43 +75,43 @@ impl Load {
         Self::of(keys, entry_bytes, seed)
     }
 
-    /// Entries with these keys, of so many bytes each, key included.
+    /// Creates entries with these keys, of `entry_bytes` bytes each, key included.
     pub fn of(keys: Vec<Box<[u8]>>, entry_bytes: usize, seed: u64) -> Self {
         let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_unstable_by_key(|&index| &keys[index as usize]);
-        // Memory is kept between measurements, as it is between the memtables of a database.
+        // The pool recycles memory between measurements, as between the memtables of a database.
         Self { keys, order, entry_bytes, seed, pool: Pool::new(1 << 30) }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns true if the load has zero entries.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The same entries with other keys in the place of theirs.
+    /// Returns the same entries with each key replaced by `change(key)`.
     pub fn map_keys(&self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
         let keys = self.keys.iter().map(|key| change(key).into()).collect();
         Self::of(keys, self.entry_bytes, self.seed)
     }
 
-    /// The same entries, in the order of keys.
+    /// Returns the same entries in key order.
     pub fn sorted(&self) -> Self {
         let keys = self.order.iter().map(|&index| self.keys[index as usize].clone()).collect();
         Self::of(keys, self.entry_bytes, self.seed)
     }
 
-    /// The keys, in the order in which they are inserted.
+    /// Returns the keys in insertion order.
     pub fn keys(&self) -> &[Box<[u8]>] {
         &self.keys
     }
 
-    /// Inserts from several threads, each a share, in nanoseconds of the wall clock.
+    /// Inserts all entries from several threads, each a share; returns the wall-clock nanoseconds.
     pub fn parallel(&self, kind: MemtableKind, threads: u32) -> f64 {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];
@@ -130,7 +130,7 @@ impl Load {
         start.elapsed().as_nanos() as f64
     }
 
-    /// The script of inserts and queries: the same for every kind.
+    /// Returns the script of inserts and queries, which is the same for every kind.
     fn steps(&self, queries: &Queries) -> impl Iterator<Item = Step> {
         let count = self.len();
         let queries = *queries;
@@ -138,17 +138,16 @@ impl Load {
         let first = (queries.after * count as f64) as usize;
         let span = (queries.selectivity * count as f64) as usize;
         let mut random = self.seed as u32;
-        let mut asked = 0;
+        let mut issued = 0;
         (0..count).flat_map(move |number| {
             let mut steps = vec![Step::Insert(number)];
             let due = total * (number + 1).saturating_sub(first) / (count - first).max(1);
-            while asked < due {
-                asked += 1;
+            while issued < due {
+                issued += 1;
                 random = random.wrapping_add(0x9e37_79b9);
                 let chosen = mix(random) as usize;
-                // Kinds of queries take turns.
                 let is_range =
-                    asked * queries.ranges / total > (asked - 1) * queries.ranges / total;
+                    issued * queries.ranges / total > (issued - 1) * queries.ranges / total;
                 steps.push(if is_range {
                     let start = chosen % (count - span).max(1);
                     Step::Range(start, (start + span).min(count - 1))
@@ -184,7 +183,7 @@ impl Load {
         }
     }
 
-    /// Gives each key and value.
+    /// Calls `put` with each key and value.
     pub fn each<E>(&self, mut put: impl FnMut(&[u8], &[u8]) -> Result<(), E>) -> Result<(), E> {
         let value = vec![7; self.entry_bytes];
         let values = |key: &[u8]| self.entry_bytes.saturating_sub(key.len());
@@ -196,7 +195,7 @@ impl Load {
         memtable::new(kind, buffer_bytes as u64, &self.pool)
     }
 
-    /// Bytes of a memtable that holds everything.
+    /// Returns the memory use of a memtable that holds every entry.
     pub fn memory(&self, kind: MemtableKind) -> MemoryUse {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];
@@ -204,7 +203,7 @@ impl Load {
         let is_hashed =
             matches!(kind, MemtableKind::HashSkipList { .. } | MemtableKind::HashLinkedList { .. });
         if is_hashed {
-            // From the last key on, no list has to be walked; it takes as much memory.
+            // Inserting in descending key order avoids list walks and uses the same memory.
             self.order.iter().rev().for_each(|&number| insert(number as usize));
         } else {
             (0..self.len()).for_each(insert);
@@ -212,7 +211,7 @@ impl Load {
         memtable.memory()
     }
 
-    /// Every operation by itself.
+    /// Runs all operations and times each one.
     pub fn series(&self, kind: MemtableKind, queries: &Queries) -> Series {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];
@@ -230,7 +229,7 @@ impl Load {
         series
     }
 
-    /// All operations together, in nanoseconds.
+    /// Runs all operations and returns their total time in nanoseconds.
     pub fn total(&self, kind: MemtableKind, queries: &Queries) -> f64 {
         let memtable = self.empty(kind);
         let value = vec![7; self.entry_bytes];
@@ -240,8 +239,8 @@ impl Load {
         start.elapsed().as_nanos() as f64
     }
 
-    /// Each kind several times, taking turns: the series of what each operation took at its best,
-    /// so that it is what the structure does and not what else the machine did.
+    /// Runs every kind `rounds` times in alternation and keeps the least time of each operation, to
+    /// exclude interference from other processes.
     pub fn best_series(
         &self,
         kinds: &[MemtableKind],
@@ -257,7 +256,7 @@ impl Load {
         best
     }
 
-    /// Each kind several times, taking turns: the least time of each.
+    /// Runs every kind `rounds` times in alternation and returns the least total time of each.
     pub fn best_totals(
         &self,
         kinds: &[MemtableKind],
@@ -289,12 +288,12 @@ impl Series {
     }
 }
 
-/// The mean of some times; 0 of none.
+/// Returns the mean; 0 for an empty slice.
 pub fn mean(nanos: &[u64]) -> f64 {
     nanos.iter().map(|&nanos| nanos as f64).sum::<f64>() / nanos.len().max(1) as f64
 }
 
-/// The time that this share of some times does not exceed.
+/// Returns the time that the given share of `nanos` does not exceed.
 pub fn percentile(nanos: &[u64], share: f64) -> f64 {
     let mut sorted = nanos.to_vec();
     sorted.sort_unstable();

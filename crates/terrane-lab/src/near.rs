@@ -1,18 +1,18 @@
-//! Which word was probably meant.
+//! Suggestions for misspelt words.
 
-/// The one of `names` that `name` is most like, if it is like one at all.
+/// Returns the name most similar to `name`, if one is similar enough.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = names.into_iter().map(|known| (distance(name, known), known)).min()?;
     (near.0 <= (name.len() / 3).max(1)).then_some(near.1)
 }
 
-/// `; did you mean 'get'?`, or nothing.
+/// Returns `; did you mean 'get'?`, or an empty string.
 pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, names).map_or(String::new(), |near| format!("; did you mean '{near}'?"))
 }
 
-/// How many letters must be put in, taken out, changed, or change places with the next one, to make
-/// one word of the other (optimal string alignment).
+/// Returns the number of insertions, deletions, substitutions and transpositions of adjacent
+/// letters that turn one word into the other (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut last: Vec<usize> = Vec::new();
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn misspelt_words_are_recognised() {
         let names = ["get", "put", "keyspaces", "delete"];
         assert_eq!(nearest("gat", names), Some("get"));
         assert_eq!(nearest("pu", names), Some("put"));

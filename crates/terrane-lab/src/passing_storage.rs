@@ -1,9 +1,9 @@
-//! Files of a database that nobody opens again.
+//! Storage for databases that need not survive a crash.
 //!
-//! A database in a temporary directory is gone with the process, so nothing of it need survive the
-//! loss of power, and no sync buys anything. Small buffers are flushed thousands of times a second,
-//! and each flush would wait for the disk; databases that are measured side by side at small budgets
-//! would wait for each other's syncs. Everything else is as on any disk.
+//! A database in a temporary directory is removed when the process ends, so it need not survive a
+//! power failure and syncs are useless. Without this storage, every flush would wait for the disk,
+//! thousands of times a second with small buffers, and databases measured in parallel would wait
+//! for each other's syncs. Everything else works as on the default storage.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use terrane::storage::{
     Access, Appender, DiskStorage, Lock, Mapping, RandomReader, Segment, Storage, Syncer,
 };
 
-/// The disk, without waiting for it.
+/// The default storage without syncs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassingStorage;
 
@@ -79,7 +79,7 @@ impl Storage for PassingStorage {
     }
 }
 
-/// A file that is written and not synced.
+/// A table file that is never synced.
 struct PassingFile(Box<dyn Appender>);
 
 impl Appender for PassingFile {
@@ -100,7 +100,7 @@ impl Appender for PassingFile {
     }
 }
 
-/// A segment of the log that is written and not synced.
+/// A log segment that is never synced.
 #[derive(Debug)]
 struct PassingSegment(Box<dyn Segment>);
 

@@ -1,8 +1,8 @@
-//! Curves as SVG: small, readable without a program beside them, and the same every time.
+//! Curves as SVG: small, self-contained, and deterministic.
 //!
-//! What is drawn is a frame with ticks, curves with a legend, and bands over the whole height for
-//! times in which something was wrong. No styles from outside, so a picture looks the same alone
-//! and within a page.
+//! A plot is a frame with ticks, curves with a legend, and full-height bands that mark periods with
+//! a problem such as a stall. It uses no external styles, so that it renders the same alone and
+//! embedded in a page.
 
 mod scale;
 mod svg;
@@ -10,47 +10,47 @@ mod svg;
 pub use scale::Scale;
 pub use svg::escaped;
 
-/// A picture of curves.
+/// A plot of curves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the horizontal axis is, with its unit.
+    /// The label of the horizontal axis, with its unit.
     pub x_label: String,
-    /// What the vertical axis is, with its unit.
+    /// The label of the vertical axis, with its unit.
     pub y_label: String,
-    /// How the vertical axis is divided.
+    /// The scale of the vertical axis.
     pub y_scale: Scale,
-    /// Places on the horizontal axis that have names; without any it has numbers.
+    /// Names of the ticks of the horizontal axis; if empty, the ticks are numbers.
     pub x_names: Vec<String>,
     /// The curves.
     pub curves: Vec<Curve>,
-    /// From where to where a band is drawn.
+    /// The start and the end of each band.
     pub bands: Vec<(f64, f64)>,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is, for the legend.
+    /// The name in the legend.
     pub name: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,
-    /// How it is drawn.
+    /// The line style.
     pub stroke: Stroke,
 }
 
-/// How a curve is drawn.
+/// A line style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// What is measured.
+    /// For measurements.
     Solid,
-    /// What it is held against.
+    /// For the reference that measurements are compared with.
     Dashed,
 }
 
 impl Plot {
-    /// The picture as an SVG document.
+    /// Renders the plot as an SVG document.
     pub fn svg(&self) -> String {
         svg::document(self)
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_well_formed_and_has_all_that_it_was_given() {
+    fn plots_are_well_formed_and_complete() {
         let svg = plot().svg();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt; b &amp; c") && !svg.contains("a < b"));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_and_what_is_no_number_are_no_trouble() {
+    fn empty_curves_and_nan_are_skipped() {
         let mut plot = plot();
         plot.curves[0].points = vec![(0.0, f64::NAN), (1.0, f64::INFINITY)];
         assert!(!plot.svg().contains("NaN") && !plot.svg().contains("inf"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn named_places_have_their_names_in_the_place_of_numbers() {
+    fn named_ticks_show_their_names() {
         let mut plot = plot();
         plot.x_names = vec!["p50".into(), "p99".into(), "max".into()];
         plot.curves[0].points = vec![(0.0, 3.0), (1.0, 40.0), (2.0, 500.0)];

@@ -1,4 +1,4 @@
-//! Progress of long work, on standard error: bars on a terminal, and elsewhere a line now and then.
+//! Progress of long operations on standard error: bars on a terminal, occasional lines otherwise.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -9,13 +9,13 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Redrawing more often would cost, and no one would see it.
+/// Redrawing more often costs time without visible benefit.
 const DRAWS_PER_SECOND: u8 = 10;
 
-/// How long nothing is said where there are no bars.
+/// The interval between lines when standard error is not a terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// All bars, so that lines can be written while they are there.
+/// All bars; lines are written through it so that they appear above the bars.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(|| {
     MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND))
 });
@@ -27,38 +27,38 @@ pub fn line(text: &str) {
     });
 }
 
-/// A bar for work whose amount is known, in steps of anything.
+/// Returns a bar for `total` steps.
 pub fn bar(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
     styled(Some(total), what, "{prefix} {bar:30} {percent:>3}%  {msg}")
 }
 
-/// A bar for work whose amount is known in bytes.
+/// Returns a bar for `total_bytes` bytes.
 pub fn bytes(total_bytes: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
     let template = "{prefix} {bar:30} {percent:>3}%  {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left  {msg}";
     styled(Some(total_bytes), what, template)
 }
 
-/// For work whose amount is not known.
+/// Returns a spinner for an operation of unknown length.
 pub fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
     let spinner = styled(None, what, "{spinner} {prefix} {elapsed}  {msg}");
     spinner.enable_steady_tick(TICK);
     spinner
 }
 
-/// Lines where no one sees bars: the first after some seconds, and then one each time that these have
-/// gone by again, so that who waits for something long knows that it goes on.
+/// Progress lines for output that is not a terminal, at most one per [`BETWEEN_LINES`], so that a
+/// user sees that a long operation is still running.
 #[derive(Debug)]
 pub struct NowAndThen {
     last: Mutex<Instant>,
 }
 
 impl NowAndThen {
-    /// From now on.
+    /// Starts the first interval.
     pub fn start() -> Self {
         Self { last: Mutex::new(Instant::now()) }
     }
 
-    /// Writes a line if it is time to, and standard error is no terminal.
+    /// Writes a line if the interval has passed and standard error is not a terminal.
     pub fn tell(&self, text: impl FnOnce() -> String) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.elapsed() >= BETWEEN_LINES && !io::stderr().is_terminal() {

@@ -1,14 +1,14 @@
-//! Numbers as every flag and every parameter understands them.
+//! Numbers in the syntax that all flags and parameters share.
 //!
-//! | what | is written | letters |
+//! | quantity | syntax | suffixes |
 //! |---|---|---|
-//! | a count | `20000`, `20_000`, `500K`, `1.5M`, `1e9` | powers of a thousand |
-//! | bytes | the same, and `64MiB`, `1.5GB` | `K M G T` as `KiB` and so on, powers of 1024; `KB` and so on powers of a thousand |
+//! | a count | `20000`, `20_000`, `500K`, `1.5M`, `1e9` | powers of 1000 |
+//! | bytes | the same, and `64MiB`, `1.5GB` | `K M G T` mean `KiB` etc., powers of 1024; `KB` etc. are powers of 1000 |
 //! | bytes a second | the same, with or without `/s` | |
 //! | a share, any other number | `0.95`, `95%`, `1e-3` | |
 //! | a time | `90` seconds, `500ms`, `20m`, `1h 30m` | |
 //!
-//! Each parser says what it understands and, where there are limits, between which.
+//! The error of each parser states the expected syntax and the limits.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -20,69 +20,68 @@ use terrane_workload::ValueSize;
 use crate::error::usage;
 use crate::human;
 
-/// The largest key, in bytes.
+/// The maximum size of a key in bytes.
 pub const KEY_BYTES_MAX: u64 = terrane::MAX_KEY_LEN as u64;
 
-/// The largest record: a key and a value as large as the engine takes them.
+/// The maximum size of a record in bytes: the largest key and the largest value of the engine.
 pub const RECORD_BYTES_MAX: u64 = KEY_BYTES_MAX + terrane::MAX_VALUE_LEN as u64;
 
-/// The most records that are thought about: what is beyond it is a slip.
+/// The maximum number of records; a larger number is most likely a mistake.
 pub const RECORDS_MAX: u64 = 1_000_000_000_000_000;
 
-/// The most that all records together are thought to be, in bytes; what is more is a slip, and would
-/// be played for hours.
+/// The maximum size of all records in bytes. A larger size is most likely a mistake, and simulating
+/// it would take hours.
 const DATA_BYTES_MAX: u64 = 1 << 50;
 
-/// Refuses records that are more than anyone has.
+/// Rejects data sets larger than the maximum.
 pub fn check_data(records: f64, record_bytes: f64) -> anyhow::Result<()> {
     if records * record_bytes <= DATA_BYTES_MAX as f64 {
         return Ok(());
     }
     Err(usage(format!(
-        "{} of {} are more than {} in all, and no one has that",
+        "{} of {} exceed the maximum of {} in all; lower the number or the size",
         human::counted(records as u64, "record"),
         human::bytes(record_bytes as u64),
         human::bytes(DATA_BYTES_MAX)
     )))
 }
 
-/// A count.
+/// Parses a count.
 pub fn count(text: &str) -> Result<u64, String> {
-    units::parse_count(text).map_err(|error| format!("{} is expected", error.expected))
+    units::parse_count(text).map_err(|error| format!("expected {}", error.expected))
 }
 
-/// A count within limits.
+/// Parses a count within limits.
 pub fn count_in<T: TryFrom<u64>>(
     limits: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| within(count(text)?, &limits, "a whole number", short_count)
 }
 
-/// Bytes, none of them too.
+/// Parses a number of bytes, which may be zero.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    units::parse_bytes(text).map_err(|error| format!("{} is expected", error.expected))
+    units::parse_bytes(text).map_err(|error| format!("expected {}", error.expected))
 }
 
-/// Bytes within limits.
+/// Parses a number of bytes within limits.
 pub fn bytes_in<T: TryFrom<u64>>(
     limits: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| within(bytes(text)?, &limits, "a number of bytes", units::format_bytes)
 }
 
-/// Bytes a second, at least one.
+/// Parses a positive number of bytes per second.
 pub fn rate(text: &str) -> Result<u64, String> {
     let wrong =
-        || "bytes a second such as 64MiB or 100MB/s are expected, more than none".to_owned();
+        || "expected a positive number of bytes per second such as 64MiB or 100MB/s".to_owned();
     let rate = bytes(text.trim_end().trim_end_matches("/s")).ok().filter(|rate| *rate > 0);
     rate.ok_or_else(wrong)
 }
 
-/// A size of values, or a range of them.
+/// Parses a value size or a range of value sizes.
 pub fn value_size(text: &str) -> Result<ValueSize, String> {
-    let wrong = || {
-        "a number of bytes such as 100 or 4KiB, or a range such as 100..400, is expected".to_owned()
-    };
+    let wrong =
+        || "expected a number of bytes such as 100 or 4KiB, or a range such as 100..400".to_owned();
     let size = |text: &str| bytes(text).ok().and_then(|bytes| usize::try_from(bytes).ok());
     match text.split_once("..") {
         None => size(text).map(ValueSize::fixed).ok_or_else(wrong),
@@ -93,7 +92,7 @@ pub fn value_size(text: &str) -> Result<ValueSize, String> {
     }
 }
 
-/// Any number within limits; `95%` is 0.95.
+/// Parses a number within limits; `95%` is 0.95.
 pub fn number_in(limits: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| {
         let (digits, divisor) =
@@ -102,28 +101,28 @@ pub fn number_in(limits: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, St
         let (least, most) = (limits.start(), limits.end());
         number.filter(|number| limits.contains(number)).ok_or_else(|| {
             if most.is_infinite() {
-                format!("a number of at least {least} is expected")
+                format!("expected a number of at least {least}")
             } else {
-                format!("a number from {least} to {most} is expected")
+                format!("expected a number from {least} to {most}")
             }
         })
     }
 }
 
-/// A time: seconds, or with its units.
+/// Parses a time: a number of seconds, or a number with a unit.
 pub fn time(text: &str) -> Result<Duration, String> {
     let wrong =
-        || "a time such as 500ms, 90s, 20m or 1h, or a number of seconds, is expected".to_owned();
+        || "expected a time such as 500ms, 90s, 20m or 1h, or a number of seconds".to_owned();
     match text.trim().parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| wrong()),
         Err(_) => humantime::parse_duration(text.trim()).map_err(|_| wrong()),
     }
 }
 
-/// A time, more than none.
+/// Parses a positive time.
 pub fn some_time(text: &str) -> Result<Duration, String> {
     let time = time(text)?;
-    if time.is_zero() { Err("more than no time is expected".to_owned()) } else { Ok(time) }
+    if time.is_zero() { Err("expected a positive time".to_owned()) } else { Ok(time) }
 }
 
 fn within<T: TryFrom<u64>>(
@@ -138,7 +137,7 @@ fn within<T: TryFrom<u64>>(
     fits.ok_or_else(wrong)
 }
 
-/// A limit, with as few digits as its letters allow.
+/// Formats a limit with the suffix that needs the fewest digits.
 fn short_count(count: u64) -> String {
     let letters = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M")];
     let letter =
@@ -149,8 +148,8 @@ fn short_count(count: u64) -> String {
 
 fn between(what: &str, least: impl Display, most: Option<impl Display>) -> String {
     match most {
-        Some(most) => format!("{what} from {least} to {most} is expected"),
-        None => format!("{what} of at least {least} is expected"),
+        Some(most) => format!("expected {what} from {least} to {most}"),
+        None => format!("expected {what} of at least {least}"),
     }
 }
 
@@ -172,23 +171,23 @@ mod tests {
     }
 
     #[test]
-    fn more_data_than_anyone_has_is_refused() {
+    fn data_beyond_the_maximum_is_rejected() {
         assert!(check_data(1e12, 1000.0).is_ok());
-        let told = check_data(1e15, 1e6).unwrap_err().to_string();
-        assert!(told.contains("of 977 KiB are more than 1.00 PiB in all"), "{told}");
+        let message = check_data(1e15, 1e6).unwrap_err().to_string();
+        assert!(message.contains("of 977 KiB exceed the maximum of 1.00 PiB"), "{message}");
     }
 
     #[test]
-    fn what_is_out_of_its_limits_is_refused_with_them() {
-        let told = |result: Result<u32, String>| result.unwrap_err();
-        assert_eq!(told(count_in(1..=100)("0")), "a whole number from 1 to 100 is expected");
-        assert_eq!(told(count_in(1..=u64::MAX)("0")), "a whole number of at least 1 is expected");
+    fn values_out_of_range_are_rejected_with_the_limits() {
+        let message = |result: Result<u32, String>| result.unwrap_err();
+        assert_eq!(message(count_in(1..=100)("0")), "expected a whole number from 1 to 100");
+        assert_eq!(message(count_in(1..=u64::MAX)("0")), "expected a whole number of at least 1");
         assert_eq!(
-            told(bytes_in(1..=1 << 20)("1G")),
-            "a number of bytes from 1 to 1MiB is expected"
+            message(bytes_in(1..=1 << 20)("1G")),
+            "expected a number of bytes from 1 to 1MiB"
         );
-        assert_eq!(told(count_in(1..=2_000_000)("0")), "a whole number from 1 to 2M is expected");
-        assert!(told(count_in(1..=u64::MAX)("5e9")).contains("at least"));
+        assert_eq!(message(count_in(1..=2_000_000)("0")), "expected a whole number from 1 to 2M");
+        assert!(message(count_in(1..=u64::MAX)("5e9")).contains("at least"));
         assert!(count("ten").unwrap_err().contains("500K, 1.5M or 1e9"));
         for text in ["nan", "-1", "1.01", "x"] {
             assert!(number_in(0.0..=1.0)(text).is_err(), "{text}");

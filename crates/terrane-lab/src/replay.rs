@@ -8,9 +8,9 @@
 //! | `Q KEY` | looks up a key |
 //! | `S FROM TO` | reads a range of keys |
 //!
-//! Words are separated by blanks, and keys are compared as bytes. TO is excluded, as in the later of
-//! the published harnesses, unless the options include it, as the generator counts. An insert of an
-//! existing key sets it, as the generator does since 2025.
+//! Words are separated by blanks, and keys compare as bytes. TO is excluded, as in the later of the
+//! published harnesses, unless the options include it, which matches the generator. An insert
+//! overwrites an existing key, like the generator since 2025.
 
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::json::{JsonLatency, SCHEMA};
 use crate::lines::Lines;
 use crate::{interrupt, progress};
 
-/// An operation of a line.
+/// The operation of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplayOperation<'a> {
     Put { key: &'a [u8], value: &'a [u8], is_update: bool },
@@ -39,7 +39,7 @@ enum ReplayOperation<'a> {
 const KINDS: [&str; 6] = ["insert", "update", "delete", "delete range", "lookup", "scan"];
 
 impl<'a> ReplayOperation<'a> {
-    /// `None` for an empty line.
+    /// Parses a line; `None` if it is empty.
     fn parse(line: &'a [u8]) -> Result<Option<Self>, String> {
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let Some(first) = words.next() else { return Ok(None) };
@@ -64,7 +64,7 @@ impl<'a> ReplayOperation<'a> {
         Ok(Some(operation))
     }
 
-    /// The index in [`KINDS`].
+    /// Returns the index in [`KINDS`].
     fn kind(self) -> usize {
         match self {
             Self::Put { is_update, .. } => usize::from(is_update),
@@ -83,16 +83,16 @@ struct KindReplay {
     found: u64,
 }
 
-/// A kind of operation of a replay.
+/// The results of one kind of operation.
 #[derive(Debug)]
 pub struct KindReport {
-    /// The kind.
+    /// The name of the kind.
     pub operation: &'static str,
-    /// Operations of the kind.
+    /// The number of operations.
     pub count: u64,
     /// Keys found by lookups, or entries read by scans; `None` for writes.
     pub found: Option<u64>,
-    /// Their latencies.
+    /// The latencies.
     pub latency: LatencyMicros,
 }
 
@@ -103,7 +103,7 @@ pub struct ReplayReport {
     pub design: String,
     /// The durability of the database.
     pub durability: String,
-    /// Operations of all kinds.
+    /// The number of operations of all kinds.
     pub operations: u64,
     /// The time of all operations.
     pub took: Duration,
@@ -226,7 +226,7 @@ fn replay_lines(
 }
 
 impl ReplayOperation<'_> {
-    /// Runs the operation and returns the number of entries it found.
+    /// Executes the operation and returns the number of entries it found.
     fn run(self, db: &Db, is_inclusive: bool) -> terrane::Result<u64> {
         match self {
             Self::Put { key, value, .. } => db.put(key, value).map(|()| 0),
@@ -257,7 +257,7 @@ mod tests {
         for (line, wanted) in [
             ("I aB3 xyz", Ok(Some(put(false)))),
             ("U aB3 xyz", Ok(Some(put(true)))),
-            // The generator leaves a blank at the end of deletes.
+            // The generator writes a trailing blank after deletes.
             ("D aB3 ", Ok(Some(ReplayOperation::Delete(b"aB3")))),
             ("R a b", Ok(Some(ReplayOperation::DeleteRange(b"a", b"b")))),
             ("Q 17\r", Ok(Some(ReplayOperation::Get(b"17")))),

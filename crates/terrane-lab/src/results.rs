@@ -1,7 +1,7 @@
-//! What an experiment measured: named numbers, and tables for people.
+//! The measurements of an experiment: named numbers, and tables for people.
 //!
-//! An experiment declares its metrics, records measurements of them, and adds tables. It judges
-//! nothing: the judge compares the measurements with the claims of the paper.
+//! An experiment declares its metrics, records measurements and adds tables. It does not judge
+//! them: the judge compares the measurements with the claims of the paper.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Metric {
     /// The name in expressions.
     pub name: &'static str,
-    /// What it measures, in which unit, by which keys.
+    /// What it measures, its unit and its keys.
     pub about: &'static str,
 }
 
@@ -21,9 +21,9 @@ pub struct Metric {
 pub struct Measurement {
     /// One key for each dimension of the metric, such as a strategy.
     pub keys: Vec<String>,
-    /// The number that stands for all rounds.
+    /// The number that represents all rounds.
     pub value: f64,
-    /// The numbers of the rounds, if they were kept.
+    /// The numbers of the rounds, if recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<f64>,
 }
@@ -39,12 +39,12 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Paragraphs between the heading and the table.
     pub introduction: String,
-    /// Whether a section of the document shows the table under its title, so that it is not listed
-    /// among the figures.
+    /// True if a section of the document shows the table under its title, so that the figures omit
+    /// it.
     pub is_in_section: bool,
 }
 
-/// Everything that an experiment measured.
+/// All measurements of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
     /// The name of the experiment.
@@ -58,7 +58,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// No measurements yet of an experiment that records these metrics and no others.
+    /// Creates an empty set of results for an experiment with these metrics.
     #[must_use]
     pub fn new(experiment: &str, declared: &'static [&'static [Metric]]) -> Self {
         Self {
@@ -82,12 +82,12 @@ impl Results {
         );
     }
 
-    /// Records a number; one that is not finite counts as not measured.
+    /// Records a number; a number that is not finite counts as not measured.
     pub fn record(&mut self, name: &str, keys: &[&str], value: f64) {
         self.record_rounds(name, keys, value, &[]);
     }
 
-    /// Records a number with the rounds that it stands for.
+    /// Records a number with the rounds that it represents.
     pub fn record_rounds(&mut self, name: &str, keys: &[&str], value: f64, rounds: &[f64]) {
         self.check_declared(name);
         if value.is_finite() {
@@ -139,13 +139,13 @@ impl Results {
         }
     }
 
-    /// All measurements of a metric, in the order in which they were recorded.
+    /// Returns all measurements of a metric in recording order.
     #[must_use]
     pub fn measurements(&self, name: &str) -> &[Measurement] {
         self.measurements.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// A recorded text.
+    /// Returns a recorded text.
     #[must_use]
     pub fn text_of(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)

@@ -1,5 +1,5 @@
-//! Directories that are removed when they are not needed any more: at the end, on an error, and
-//! when the program is interrupted.
+//! Temporary directories, which are removed at the end, on an error, and when the process is
+//! interrupted.
 
 use std::path::{Path, PathBuf};
 
@@ -7,31 +7,31 @@ use anyhow::{Context, Result};
 
 use crate::interrupt;
 
-/// A directory that is removed when this is dropped.
+/// A directory that is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// A new directory where the system keeps temporary files.
+    /// Creates a directory in the system's temporary directory.
     pub fn temporary(prefix: &str) -> Result<Self> {
         let made = tempfile::Builder::new().prefix(prefix).tempdir();
         let parent = std::env::temp_dir();
         let made = made.with_context(|| {
             let parent = parent.display();
-            format!("cannot create a directory in {parent}; set TMPDIR to one that can be written")
+            format!("cannot create a directory in {parent}; set TMPDIR to a writable directory")
         })?;
         Ok(Self::of(made.keep()))
     }
 
-    /// A directory that is there, or is about to be made.
+    /// Registers a directory that exists or is about to be created.
     pub fn of(path: PathBuf) -> Self {
         interrupt::remove_when_interrupted(&path);
         Self { path }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scratch_directories_go_with_everything_in_them() {
+    fn scratch_directories_are_removed_with_their_contents() {
         let scratch = Scratch::temporary("terrane-test-").unwrap();
         let path = scratch.path().to_owned();
         std::fs::create_dir(path.join("sub")).unwrap();

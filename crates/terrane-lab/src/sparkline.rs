@@ -2,8 +2,8 @@
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One character a value, from none for zero to a full block for `highest`. Values that are not
-/// known are blanks.
+/// Draws one character per value, from a blank bar for zero to a full block for `highest`. Unknown
+/// values are blanks.
 pub fn sparkline(values: &[Option<f64>], highest: f64) -> String {
     let character = |value: &Option<f64>| match value {
         None => ' ',
@@ -16,7 +16,8 @@ pub fn sparkline(values: &[Option<f64>], highest: f64) -> String {
     values.iter().map(character).collect()
 }
 
-/// The mean of each of at most `columns` neighbouring parts, which differ by at most one in length.
+/// Returns the mean of each of at most `columns` consecutive groups, whose lengths differ by at
+/// most one.
 pub fn squeezed(values: &[f64], columns: usize) -> Vec<Option<f64>> {
     let columns = columns.min(values.len());
     let bound = |column: usize| column * values.len() / columns.max(1);
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heights_follow_values_and_nothing_is_told_from_little() {
+    fn heights_follow_values_and_zero_differs_from_little() {
         let values = [Some(0.0), Some(0.1), Some(4.0), Some(8.0), None, Some(9.0)];
         assert_eq!(sparkline(&values, 8.0), "_▁▄█ █");
         assert_eq!(sparkline(&[Some(1.0)], 0.0), "_");
@@ -37,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_become_as_many_as_there_is_room_for() {
+    fn many_values_are_averaged_into_the_columns() {
         let values: Vec<f64> = (0..10).map(f64::from).collect();
         assert_eq!(squeezed(&values, 5), [0.5, 2.5, 4.5, 6.5, 8.5].map(Some));
         assert_eq!(squeezed(&values, 3).len(), 3);

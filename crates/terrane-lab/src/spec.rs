@@ -1,4 +1,4 @@
-//! Designs as they are given: as text, or as TOML in a file.
+//! Designs from users: as text, or as TOML in a file.
 //!
 //! ```toml
 //! design = "leveling"        # a name of the catalogue, or an eagerness
@@ -9,8 +9,8 @@
 //! filter = [20, 10]          # by level
 //! ```
 //!
-//! Keys are those of the text form. What is a list with `+` there is an array here, what differs by
-//! level an array as well, and a list that differs by level an array of arrays.
+//! Keys are those of the text form. Lists that the text form joins with `+` are arrays, values that
+//! differ by level are arrays too, and lists that differ by level are arrays of arrays.
 
 use std::path::Path;
 
@@ -23,10 +23,10 @@ use crate::error::usage;
 use crate::near::did_you_mean;
 use crate::toml_file;
 
-/// Keys whose values are lists with `+`.
+/// Keys whose values are lists joined with `+`.
 const LISTS: [&str; 2] = ["trigger", "movement"];
 
-/// A design from text, or with `@` from a file of TOML.
+/// Parses a design from text, or from a TOML file if the text starts with `@`.
 pub fn parse(text: &str) -> Result<Design> {
     let Some(path) = text.strip_prefix('@') else {
         return text.parse().map_err(|error| usage(explain(&error)));
@@ -35,7 +35,8 @@ pub fn parse(text: &str) -> Result<Design> {
     from_toml(&table).map_err(|error| usage(format!("{path}: {error}")))
 }
 
-/// Explains a parse error. Instead of the many known names, it suggests the most similar one.
+/// Formats a parse error. If the set of valid names is large, it suggests only the most similar
+/// one.
 fn explain(error: &ParseError) -> String {
     let found = error.found.as_str();
     let names = || catalogue::ALL.iter().map(|entry| entry.name).chain(["hybrid"]);
@@ -51,16 +52,20 @@ fn explain(error: &ParseError) -> String {
 
 fn from_toml(table: &Table) -> Result<Design, String> {
     let Some(Value::String(name)) = table.get("design") else {
-        return Err("design = \"NAME\" is missing, a name of the catalogue or an eagerness".into());
+        return Err("expected design = \"NAME\", a name of the catalogue or an eagerness".into());
     };
     let rest = table.iter().filter(|(key, _)| *key != "design");
     let settings = rest.map(|(key, value)| {
         let separator = if LISTS.contains(&key.as_str()) { "+" } else { "," };
-        Ok((key.as_str(), text_of(value, separator).ok_or_else(|| format!("{key} is a table"))?))
+        Ok((
+            key.as_str(),
+            text_of(value, separator)
+                .ok_or_else(|| format!("expected a value or an array for {key}, found a table"))?,
+        ))
     });
     let settings = settings.collect::<Result<Vec<_>, String>>()?;
     let settings = settings.iter().map(|(key, value)| (*key, value.as_str()));
-    // T first, because the runs of level 0 default to it.
+    // T comes first, because the number of level 0 runs defaults to it.
     let (first, others): (Vec<_>, Vec<_>) = settings.partition(|(key, _)| *key == "T");
     let design = Design::from_settings(name, first.into_iter().chain(others));
     design.map_err(|error| explain(&error))
@@ -83,7 +88,7 @@ fn text_of(value: &Value, separator: &str) -> Option<String> {
     }
 }
 
-/// A design as TOML, a choice a line.
+/// Formats a design as TOML, one setting per line.
 pub fn to_toml(design: &Design) -> String {
     let name = Value::String(design.strategy.eagerness.to_string());
     let mut text = format!("design = {name}\n");
@@ -115,7 +120,7 @@ fn word(text: &str) -> Value {
     number.or_else(|_| text.parse().map(Value::Float)).unwrap_or_else(|_| text.into())
 }
 
-/// Splits where no parenthesis is open.
+/// Splits at separators outside parentheses.
 fn split(text: &str, separator: char) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut depth = 0;
@@ -143,15 +148,15 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told_with_what_was_probably_meant() {
+    fn errors_suggest_the_most_similar_name() {
         for (text, part) in [
             ("levling", "unknown design 'levling'; did you mean 'leveling'?"),
             ("something", "unknown design 'something'; run 'terrane design list'"),
             ("leveling; triger=run-count", "did you mean 'trigger'?"),
             ("leveling; memtable=btre", "found 'btre', expected auto, btree"),
         ] {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.contains(part), "{text}: {told}");
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(part), "{text}: {message}");
         }
     }
 

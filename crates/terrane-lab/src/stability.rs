@@ -7,14 +7,14 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | `plan` | what is evaluated, checked |
-//! | `subject` | databases, and the map in memory, prepared for a phase |
+//! | `plan` | the options, checked |
+//! | `subject` | databases and the in-memory map, prepared for a phase |
 //! | `meter` | progress |
 //! | `evaluation` | the results of a design |
-//! | `advice`, `cautions` | what would help; what weakens the verdict |
+//! | `advice`, `cautions` | remedies; reasons to doubt the verdict |
 //! | [`words`] | sentences about the results |
-//! | `json` | the line of `--json` |
-//! | `plots`, [`page`] | pictures, and the page with them |
+//! | `json` | the output of `--json` |
+//! | `plots`, [`page`] | plots, and the HTML page that embeds them |
 
 mod advice;
 mod cautions;
@@ -48,7 +48,7 @@ use meter::PhaseMeter;
 use subject::{LoadedDatabase, MapSubject};
 
 /// Chooses the directory of the databases: `dir`, which must be empty or missing, or a temporary
-/// one. It is removed when the result is dropped.
+/// directory. It is removed when the result is dropped.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub fn home(dir: Option<&Path>) -> Result<Scratch> {
     Ok(Scratch::of(dir.to_owned()))
 }
 
-/// Evaluates a map in memory, whose results show the machine itself.
+/// Evaluates a map in memory; its results show the performance of the machine itself.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub fn calibrate(plan: &StabilityPlan) -> Result<MapCalibration> {
     Ok(MapCalibration::of(report, &plan.criteria))
 }
 
-/// Evaluates a design in a new database in `dir`, and removes it.
+/// Evaluates a design in a new database in `dir`, then removes the database.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn measure(plan: &StabilityPlan, design: &NamedDesign, dir: &Path) -> Result
     let mut database = LoadedDatabase::load(design, &plan.engine, dir, plan)?;
     let report = evaluate(&mut database, &plan.phases, &watched(&design.name))?;
     database.close()?;
-    // The next design finds the disk in the same state.
+    // Removing the database gives the next design the same free space.
     interrupt::wait_if_ending();
     interrupt::remove(dir);
     Ok(DesignEvaluation::of(design, report, &plan.criteria))

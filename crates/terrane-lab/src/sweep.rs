@@ -1,5 +1,5 @@
-//! Sweeps: many experiments from a plan, each a line of a file when it is done, so that a stopped
-//! sweep continues where it was.
+//! Sweeps: many experiments from a plan. Each result is appended to a file when its experiment
+//! completes, so that an interrupted sweep resumes where it stopped.
 //!
 //! An experiment is a benchmark of one design, or a run of the simulator.
 //!
@@ -50,7 +50,7 @@ pub struct SweepOptions<'a> {
     pub rounds: u32,
     /// Experiments that run concurrently.
     pub jobs: u32,
-    /// Who runs the experiments.
+    /// The system that runs the experiments.
     pub player: Player,
 }
 
@@ -102,7 +102,7 @@ impl SweepOptions<'_> {
         due
     }
 
-    /// Estimates the seconds that experiments take, from those that are done.
+    /// Estimates the seconds that experiments take, from the completed ones.
     pub fn estimate(&self, due: &[RoundExperiment<'_>], done: &[ResultLine]) -> f64 {
         estimate(due, done, self.player) / f64::from(self.jobs)
     }

@@ -1,4 +1,4 @@
-//! Files of TOML that a user wrote.
+//! TOML files written by users.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::usage;
 
-/// What a file holds.
+/// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, or holds something else; the line is told.
+/// If the file cannot be read or does not match `T`; the error names the line.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -27,13 +27,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_is_wrong_is_told() {
+    fn errors_name_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plan.toml");
         std::fs::write(&path, "a = 1\nb = 2\n").unwrap();
         assert_eq!(read::<toml::Table>(&path).unwrap().len(), 2);
         std::fs::write(&path, "a = 1\nb\n").unwrap();
-        let told = read::<toml::Table>(&path).unwrap_err().to_string();
-        assert!(told.contains("plan.toml") && told.contains("line 2: "), "{told}");
+        let message = read::<toml::Table>(&path).unwrap_err().to_string();
+        assert!(message.contains("plan.toml") && message.contains("line 2: "), "{message}");
     }
 }

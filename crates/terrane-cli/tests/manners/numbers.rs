@@ -21,16 +21,16 @@ fn counts_and_sizes_are_understood_in_every_spelling() {
 
 #[test]
 fn bad_numbers_are_refused_with_the_accepted_values() {
-    const COUNT: &str = "a whole number such as 20000, 500K, 1.5M or 1e9 is expected";
-    const SIZE: &str = "a number of bytes such as 4096, 64MiB or 1.5GB is expected";
-    const SOME: &str = "a whole number of at least 1 is expected";
+    const COUNT: &str = "expected a whole number such as 20000, 500K, 1.5M or 1e9";
+    const SIZE: &str = "expected a number of bytes such as 4096, 64MiB or 1.5GB";
+    const SOME: &str = "expected a whole number of at least 1";
     for (args, expected) in [
         (&["bench", "--num", "many"][..], COUNT),
         (&["bench", "--num", "0"], SOME),
-        (&["bench", "--threads", "0"], "a whole number from 1 to 1024 is expected"),
+        (&["bench", "--threads", "0"], "expected a whole number from 1 to 1024"),
         (&["bench", "--key-size", "long"], SIZE),
         (&["bench", "--value-size", "9..3"], "a range such as 100..400"),
-        (&["bench", "--compressibility", "2"], "a number from 0 to 1 is expected"),
+        (&["bench", "--compressibility", "2"], "expected a number from 0 to 1"),
         (&["stability", "--records", "0"], SOME),
         (&["stability", "--records", "-3"], "COUNT"),
         (&["stability", "--testing", "soon"], "a time such as 500ms"),
@@ -46,11 +46,8 @@ fn bad_numbers_are_refused_with_the_accepted_values() {
         (&["design", "show", "leveling", "--records", "1e15"], "more than 1.00 PiB in all"),
         (&["design", "show", "leveling", "--records", "1.5"], COUNT),
         (&["inspect", "jobs", "db", "--last", "x"], COUNT),
-        (
-            &["sweep", "--set", "num=0", "--out", "none"],
-            "a whole number from 1 to 1000T is expected",
-        ),
-        (&["sweep", "--jobs", "0", "--out", "none"], "a whole number from 1 to 256 is expected"),
+        (&["sweep", "--set", "num=0", "--out", "none"], "expected a whole number from 1 to 1000T"),
+        (&["sweep", "--jobs", "0", "--out", "none"], "expected a whole number from 1 to 256"),
         (&["cs265", "-b", "none"], COUNT),
     ] {
         let (code, out, error) = run_to_end(args, "");

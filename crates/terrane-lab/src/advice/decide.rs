@@ -14,7 +14,7 @@ use crate::human;
 /// The conditions of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeTerms {
-    /// The required gain, as a share of the time of an operation.
+    /// The required gain as a share of the mean time per operation.
     pub gain: f64,
     /// The time in which it must pay for itself.
     pub within: Duration,
@@ -27,7 +27,7 @@ pub struct ChangeDecision {
     pub design: Design,
     /// What the change would rewrite.
     pub forecast: Forecast,
-    /// The share of the time of an operation that it saves.
+    /// The gain as a share of the mean time per operation.
     pub gain: f64,
     /// Seconds of rewriting.
     pub seconds: f64,

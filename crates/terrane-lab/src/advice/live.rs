@@ -15,7 +15,7 @@ use super::search::SearchResult;
 const EFFORT: usize = 80;
 
 /// The number of designs to report.
-const TOLD: usize = 3;
+const REPORTED_DESIGNS: usize = 3;
 
 /// The operations since the last advice, or since the start.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl LiveAdvice {
             found: &self.found,
             decision: Some(&self.decision),
             db: None,
-            top: TOLD,
+            top: REPORTED_DESIGNS,
             applies,
             source: WorkloadSource::Given,
         }

@@ -10,9 +10,9 @@ use terrane_sim::{
     SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,
 };
 
-/// Buffers that are played, in a load and in updates: every record twice within these bounds. A tree
-/// that gathers runs or moves whole levels has merges that come once in a thousand buffers; one that
-/// moves tables from run to run does the same all the time, and takes longer to play.
+/// The buffers to simulate, in a load and in updates: every record is written twice, within these
+/// bounds. Designs that gather runs or move whole levels have merges that occur once in a thousand
+/// buffers. Partial compaction reaches a steady state sooner, and takes longer to simulate.
 const BUFFERS_MIN: f64 = 60.0;
 const BUFFERS_MAX: f64 = 1200.0;
 const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_read_writes_nothing_and_inserts_take_no_more_space() {
+    fn read_only_data_is_never_rewritten_and_inserts_leave_no_garbage() {
         let quiet = of("tiering T=4", &world(false));
         assert_eq!((quiet.written, quiet.merged), (0.0, 0.0));
         let inserted = of("tiering T=4", &Scenario { inserts: 1.0, ..world(true) });
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_are_held_up_above_what_can_be_had() {
+    fn writers_stall_above_the_maximum_rate() {
         let design: Design = "leveling T=10; buffer=512KiB; table=256KiB".parse().unwrap();
         let world = world(true);
         let played = costs(&design, &world).unwrap();

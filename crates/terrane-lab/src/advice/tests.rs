@@ -1,5 +1,5 @@
-//! Advice compared with the engine, by exact counts: bytes written to tables, and data blocks read by
-//! lookups.
+//! Compares the advice with the engine by exact counts: bytes written to tables, and data blocks
+//! read by lookups.
 
 use std::sync::Arc;
 use terrane_policy::advice::{
@@ -25,7 +25,7 @@ fn case(mix: &str) -> AdviceCase {
     let records = RecordProfile { count: RECORDS as f64, bytes: RECORD_BYTES as f64 };
     let mix: OperationMix = mix.parse().unwrap();
     let mut machine = MachineModel::default();
-    // As measured by the engine's own figures for entries of this size.
+    // Measured with the engine for entries of this size.
     (machine.costs.memtable_entry_bytes, machine.costs.table_entry_bytes) = (40.0, 13.0);
     AdviceCase {
         operations: OperationProfile::of_mix(&mix, records.count).unwrap(),
@@ -50,9 +50,9 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Loads a database and does the operations of the mix; everything that is due is done before the
-/// next write, so that all counts are the same in every run. What an operation takes by the prices
-/// of the case, from what was counted, and bytes written and blocks looked into.
+/// Loads a database and runs the operations of the mix. All due work completes before the next
+/// write, so that all counts are deterministic. Returns the mean time per operation at the prices
+/// of the case, the bytes written, and the data blocks searched.
 fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
     let db: Db = Options::new()
         .design(design.clone())
@@ -63,7 +63,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
         .unwrap();
     let value = [b'v'; RECORD_BYTES - 8];
     let settle = || while db.run_background_job().unwrap() {};
-    // Every second number is a key that is never there.
+    // Every second number is a key that is never written.
     let key = |number: u64| (number * 2 * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
     let missing = |number: u64| ((number * 2 + 1) * (u64::MAX / (2 * RECORDS + 2))).to_be_bytes();
     for number in 0..RECORDS {
@@ -100,7 +100,7 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
     let costs = DesignCosts {
         written: written as f64 / user,
         merged: (after.compaction_bytes_read - before.compaction_bytes_read) as f64 / user,
-        // Of both kinds together, which is how the price is paid.
+        // Per lookup of either kind, like the price.
         found_blocks: blocks as f64 / lookups,
         missing_blocks: blocks as f64 / lookups,
         runs,
@@ -114,7 +114,8 @@ fn measured(case: &AdviceCase, design: &Design) -> (f64, u64, u64) {
     (question.objective.score(&costs, &shares, &times), written, blocks)
 }
 
-/// Top, middle and bottom of the advice, in this order on the engine too.
+/// Checks that the engine ranks the best, the middle and the worst design of the advice in the same
+/// order.
 fn check(mix: &str) {
     let case = case(mix);
     let found = case.search().unwrap();
@@ -126,22 +127,22 @@ fn check(mix: &str) {
         order(&now.candidate.design),
         order(&worst.candidate.design),
     );
-    let told = format!(
+    let message = format!(
         "{mix}\n{:?} {best:?}\n{:?} {middle:?}\n{} {:?} {bottom:?}",
         top.candidate, now.candidate.costs, worst.candidate.name, worst.candidate.costs
     );
-    // A design as good as the best may measure slightly better.
-    assert!(best.0 <= middle.0 * 1.02 && middle.0 < bottom.0, "{told}");
+    // The engine may measure a design of nearly equal cost as slightly better.
+    assert!(best.0 <= middle.0 * 1.02 && middle.0 < bottom.0, "{message}");
     let shares: OperationShares = case.operations.shares;
     if shares.writes > 0.7 {
-        assert!(best.1 < bottom.1 && best.1 < middle.1, "{told}");
+        assert!(best.1 < bottom.1 && best.1 < middle.1, "{message}");
     }
     if shares.lookups() > 0.7 {
-        assert!(best.2 <= bottom.2, "{told}");
+        assert!(best.2 <= bottom.2, "{message}");
     }
 }
 
-/// A design that is called by its text, with costs that are all alike.
+/// Returns a design named after its text, with equal costs.
 pub(super) fn ranked(design: &str, score: f64) -> RankedDesign {
     let costs = DesignCosts {
         written: 1.0,

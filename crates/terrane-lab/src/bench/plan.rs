@@ -17,7 +17,7 @@ const SEEK_SHARE: u64 = 10;
 /// The buffers that the data should fill, so that the tree has several levels.
 const BUFFERS_WANTED: u64 = 24;
 
-/// The options of a benchmark, as a user gives them.
+/// The unchecked options of a benchmark.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
     /// Names of workloads, in order; empty for the default ones.
@@ -26,13 +26,13 @@ pub struct BenchOptions {
     pub mix: Option<OperationMix>,
     /// Runs the kinds of a mix one after the other instead of interleaved.
     pub is_serial: bool,
-    /// Entries of a batch of `fillbatch`, unless its name says how many.
+    /// Entries per batch of `fillbatch`, unless its name specifies them.
     pub batch_entries: Option<u32>,
-    /// Specs of designs; empty for the default design, with its sizes scaled to the data.
+    /// Specs of designs; empty for the default design with its sizes scaled to the data.
     pub designs: Vec<String>,
     /// Repetitions of everything.
     pub repeat: u32,
-    /// Sizes, counts, threads and seed; the mix and its key order are taken from `mix`.
+    /// Sizes, counts, threads and seed; `mix` overrides its mix and key order.
     pub run: RunOptions,
     /// Options of the engine, except the design.
     pub engine: Options,

@@ -94,7 +94,7 @@ pub struct WorkloadRow {
     pub writer_operations_per_second: Option<f64>,
     /// The repetition, from 1.
     pub repetition: u32,
-    /// What the tree did, and its shape afterwards.
+    /// The work of the tree, and its final shape.
     pub work: TreeWork,
     /// Each kind of operation of a mix.
     pub kinds: Vec<KindLatency>,

@@ -13,7 +13,7 @@ use super::runner::WorkloadRunner;
 use crate::error::usage;
 use crate::named_design::NamedDesign;
 
-/// Workloads on one design.
+/// Workloads to run on one design.
 #[derive(Debug, Clone)]
 pub struct BenchRun {
     plan: BenchPlan,

@@ -1,4 +1,4 @@
-//! What a tree did during a workload, and its shape afterwards: the metrics of the compaction paper
+//! The work of a tree during a workload, and its final shape: the metrics of the compaction paper
 //! (§4.2) except the latencies of operations.
 
 use serde::Serialize;
@@ -6,7 +6,7 @@ use terrane::{LevelStats, Stats, Times};
 
 use crate::json::JsonTimes;
 
-/// What a tree did during a workload, and its shape afterwards.
+/// The work of a tree during a workload, and its final shape.
 #[derive(Debug, Clone)]
 pub struct TreeWork {
     /// Bytes that compactions wrote per user byte; `None` if nothing was written.
@@ -88,7 +88,7 @@ impl TreeWork {
 /// A [`TreeWork`] as part of a line of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonWork {
-    /// What the compaction paper calls write amplification: without flushes.
+    /// Write amplification as the compaction paper defines it, without flushes.
     rewrite_amplification: Option<f64>,
     compaction_bytes_read: u64,
     compaction_bytes_written: u64,

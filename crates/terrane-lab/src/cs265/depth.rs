@@ -91,7 +91,7 @@ mod tests {
         }
         assert_eq!(tree.runs_made, 0);
         tree.reserve(8).unwrap();
-        // The buffer is full: even a key in it needs a run to be made first.
+        // The buffer is full: even a key that it contains requires a new run first.
         tree.reserve(7).unwrap();
         assert_eq!(tree.runs_made, 1);
         assert!(!tree.is_full());

@@ -15,7 +15,7 @@ use crate::error::is_broken_pipe;
 use crate::interrupt;
 use crate::lines::Lines;
 
-/// A run of the language.
+/// A session of the command language.
 pub struct Cs265Session<'a, W> {
     db: &'a Db,
     pending: Pending,

@@ -13,9 +13,9 @@ use crate::json::hex;
 ///
 /// # Errors
 ///
-/// A sentence, if there is no tab or an escape is invalid.
+/// A sentence, if the tab is missing or an escape is invalid.
 pub fn parse(line: &[u8]) -> Result<Entry, String> {
-    // The line end of Windows.
+    // Lines may end as on Windows.
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let tab = line.iter().position(|&byte| byte == b'\t');
     let tab = tab.ok_or("expected a tab between key and value")?;

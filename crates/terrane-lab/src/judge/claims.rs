@@ -5,13 +5,13 @@
 //! | `number` | the items of the papers' checklist, such as `S2-109` |
 //! | `figure` | where the paper says it |
 //! | `says` | the sentence of the paper, with its numbers |
-//! | `modes` | the ways in which it is measured: `published`, `ours`; none if there is one way |
+//! | `modes` | the modes in which it is measured: `published`, `ours`; empty if there is one |
 //! | `metric` | an expression, called `x` in the bound, or several with names |
 //! | `paper` | what the paper states for the metric: a number or `[low, high]` |
-//! | `bound` | what is required |
-//! | `tolerance` | the share of themselves by which the limits of the bound give way |
+//! | `bound` | the condition on the metric |
+//! | `tolerance` | the share by which the limits of the bound are relaxed |
 //! | `shown` | a template for the metric |
-//! | `explanation` | texts for a claim that fails, each with `when`: it is printed if that holds |
+//! | `explanation` | texts for a claim that fails, each printed if its condition `when` holds |
 //! | `hypothesis` | an explanation that no measurement of the same run can check |
 
 use std::collections::BTreeMap;
@@ -23,10 +23,10 @@ use super::expression::{Expression, Selector};
 use super::template::Template;
 use crate::results::Metric;
 
-/// Names that the document writer defines in the introduction and the sections: how many claims hold,
-/// and how many were checked.
+/// Names that the document writer defines in the introduction and the sections: the numbers of
+/// claims that hold and of claims that were checked.
 const OF_DOCUMENT: [&str; 2] = ["held", "checks"];
-/// The mode of the claim that is judged, as text.
+/// The mode of the judged claim, as text.
 const OF_CLAIM: &str = "mode";
 
 /// One or several expressions, as text.
@@ -37,7 +37,7 @@ enum MetricText {
     Named(BTreeMap<String, String>),
 }
 
-/// What the paper states.
+/// The value that the paper states.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum PaperValue {
@@ -98,7 +98,7 @@ struct FileText {
     claim: Vec<ClaimText>,
 }
 
-/// A text that is printed where an expression holds.
+/// A text that is printed if an expression holds.
 #[derive(Debug, Clone)]
 pub(super) struct Explanation {
     pub(super) text: Template,
@@ -114,9 +114,9 @@ pub struct Claim {
     pub figure: String,
     /// The sentence of the paper.
     pub says: String,
-    /// The ways in which it is measured.
+    /// The modes in which it is measured.
     pub modes: Vec<String>,
-    /// What the paper states for the metric.
+    /// The value that the paper states for the metric.
     pub paper: Option<PaperValue>,
     pub(super) metric: BTreeMap<String, Expression>,
     pub(super) bound: Expression,
@@ -180,7 +180,7 @@ impl ClaimFile {
     /// Parses a file of claims.
     ///
     /// # Errors
-    /// Says which claim is malformed, and where.
+    /// If a claim is malformed; the error names the claim and the position.
     pub fn parse(text: &str) -> Result<Self> {
         let file: FileText = toml::from_str(text)?;
         let claims = file.claim.into_iter().map(|claim| {
@@ -202,7 +202,8 @@ impl ClaimFile {
         })
     }
 
-    /// Names that are neither metrics nor defined in the file, and sets that it does not define.
+    /// Returns names that are neither metrics nor defined in the file, and sets that it does not
+    /// define.
     #[must_use]
     pub fn unknown_names(&self, metrics: &[&[Metric]]) -> Vec<String> {
         let mut unknown = Vec::new();
@@ -251,7 +252,7 @@ impl ClaimFile {
 }
 
 impl Claim {
-    /// Calls `visit` for every name in its expressions.
+    /// Calls `visit` for every name in the expressions of the claim.
     fn names(&self, visit: &mut dyn FnMut(&str, &[Selector])) {
         self.metric.values().for_each(|expression| expression.names(visit));
         self.bound.names(visit);

@@ -6,18 +6,18 @@ use super::expression::{Expression, Function, Operator, Selector};
 use super::value::{Labelled, NOT_MEASURED, Value, all, any, truth};
 use crate::results::{Measurement, Results};
 
-/// Definitions may refer to each other this deep.
+/// The maximum depth to which definitions may refer to each other.
 const DEPTH_MAX: usize = 16;
 
-/// What names mean.
+/// The definitions of names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) results: &'a Results,
-    /// Of the claim and of the file; the first one that has a name defines it.
+    /// The definitions of the claim and of the file; the claim's take precedence.
     pub(super) definitions: [&'a BTreeMap<String, Expression>; 2],
     /// Lists of keys.
     pub(super) sets: &'a BTreeMap<String, Vec<String>>,
-    /// The first key of measurements that have one dimension more than is selected.
+    /// The default for the first key of measurements that have one dimension more than selected.
     pub(super) mode: Option<&'a str>,
 }
 
@@ -28,8 +28,8 @@ impl Scope<'_> {
         evaluation.value(expression)
     }
 
-    /// Whether a bound holds if its limits give way by a share of themselves; `None` if that depends
-    /// on something that was not measured.
+    /// Evaluates a bound whose limits are relaxed by a share of themselves; `None` if it depends on
+    /// something that was not measured.
     pub(super) fn holds(&self, bound: &Expression, tolerance: f64) -> Option<bool> {
         Evaluation { scope: *self, tolerance, depth: 0 }.value(bound).is_true()
     }
@@ -38,7 +38,7 @@ impl Scope<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Evaluation<'a> {
     scope: Scope<'a>,
-    /// The share by which the right-hand sides of comparisons give way.
+    /// The share by which the right-hand sides of comparisons are relaxed.
     tolerance: f64,
     depth: usize,
 }
@@ -137,7 +137,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The mode, or a recorded text: of the mode, or of all.
+    /// Returns the mode, or a recorded text: of the mode, or of all modes.
     fn text(&self, name: &str) -> Option<&str> {
         let results = self.scope.results;
         match self.scope.mode {
@@ -220,7 +220,7 @@ enum Selected {
     Many(Vec<(String, Vec<String>)>),
 }
 
-/// A comparison as a number.
+/// Turns a comparison into a function that returns 1 or 0.
 fn compared(compare: impl Fn(f64, f64) -> bool) -> impl Fn(f64, f64) -> f64 {
     move |left, right| {
         if left.is_nan() || right.is_nan() { f64::NAN } else { truth(compare(left, right)) }
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_give_way_by_their_tolerance() {
+    fn bounds_are_relaxed_by_their_tolerance() {
         let results = results();
         let nothing = BTreeMap::new();
         let sets = BTreeMap::new();

@@ -204,7 +204,7 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
 }
 
 struct Parser {
-    /// From the last to the first.
+    /// In reverse order.
     tokens: Vec<Token>,
 }
 
@@ -343,7 +343,7 @@ impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// Says what was unexpected.
+    /// If the text is not an expression; the error names the unexpected part.
     pub fn parse(text: &str) -> Result<Self> {
         let mut tokens = tokens(text)?;
         tokens.reverse();
@@ -357,7 +357,7 @@ impl Expression {
     /// as `>= 2.5` and `in 0.8..1.25`.
     ///
     /// # Errors
-    /// Says what was unexpected.
+    /// If the text is not a bound; the error names the unexpected part.
     pub fn parse_bound(text: &str) -> Result<Self> {
         let is_right_side =
             ["<", ">", "==", "!=", "in "].iter().any(|start| text.starts_with(start));

@@ -117,7 +117,7 @@ impl Template {
     /// Parses a template.
     ///
     /// # Errors
-    /// Says which expression or format is malformed.
+    /// If an expression or a format is malformed; the error names it.
     pub fn parse(text: &str) -> Result<Self> {
         let mut pieces = Vec::new();
         let mut rest = text;

@@ -1,4 +1,4 @@
-//! What an expression evaluates to.
+//! The values of expressions.
 
 /// A number with the keys of the measurement it comes from, such as `lo+1`.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,10 +21,10 @@ pub enum Value {
     Text(String),
 }
 
-/// The number of something that was not measured.
+/// The number that stands for a missing measurement.
 pub(super) const NOT_MEASURED: Value = Value::Number(f64::NAN);
 
-/// Truth as a number.
+/// Returns truth as a number.
 pub(super) fn truth(is_true: bool) -> f64 {
     f64::from(u8::from(is_true))
 }

@@ -1,4 +1,4 @@
-//! Judges the claims of a file by the results of an experiment.
+//! Judges the claims of a file with the results of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::results::Results;
 pub enum ClaimOutcome {
     /// The measurements are within the bound.
     Holds,
-    /// They are not.
+    /// The measurements are outside the bound.
     Fails,
     /// A number that the bound depends on is missing.
     NotMeasured,
@@ -23,19 +23,19 @@ pub enum ClaimOutcome {
 /// A claim, judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimVerdict {
-    /// The items of the papers' checklist, and where the paper says it.
+    /// The items of the papers' checklist, and the place in the paper.
     pub source: String,
     /// The sentence of the paper.
     pub says: String,
-    /// The way in which it was measured, if there are several.
+    /// The mode in which it was measured, if there are several.
     pub mode: Option<String>,
-    /// What was measured, for people.
+    /// The measured values, as text.
     pub measured: String,
     /// Whether it holds.
     pub outcome: ClaimOutcome,
-    /// Why it fails: explanations that the same results confirm.
+    /// Explanations of a failure that the same results confirm.
     pub explanations: Vec<String>,
-    /// Why it may fail, if the results cannot tell.
+    /// An explanation of a failure that the results cannot check.
     pub hypothesis: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl ClaimFile {
         Scope { results, definitions: [own, &self.define], sets: &self.sets, mode }
     }
 
-    /// Judges every claim, in every mode that it has.
+    /// Judges every claim in each of its modes.
     #[must_use]
     pub fn judge(&self, results: &Results) -> Vec<ClaimVerdict> {
         let judged = self.claims.iter().flat_map(|claim| {
@@ -118,7 +118,7 @@ explanation = [
     { text = "Full moves {moved[full]:x} alone", when = "moved[full] < 63" },
     { text = "never", when = "moved[full] > 63" },
 ]
-hypothesis = "no measurement tells"
+hypothesis = "no measurement checks this"
 "#;
 
     fn judged(full: f64, second: f64) -> ClaimVerdict {
@@ -147,11 +147,11 @@ hypothesis = "no measurement tells"
         let verdict = judged(22.0, 40.0);
         assert_eq!(verdict.outcome, ClaimOutcome::Fails);
         assert_eq!(verdict.explanations, ["Full moves 22.0× alone"]);
-        assert_eq!(verdict.hypothesis.as_deref(), Some("no measurement tells"));
+        assert_eq!(verdict.hypothesis.as_deref(), Some("no measurement checks this"));
     }
 
     #[test]
-    fn names_that_nobody_records_are_found() {
+    fn names_without_a_metric_are_found() {
         let text = CLAIMS.replace("moved[full] < 63", "read[@all] < 63");
         let file = ClaimFile::parse(&text).unwrap();
         assert_eq!(file.unknown_names(METRICS), ["read", "@all"]);

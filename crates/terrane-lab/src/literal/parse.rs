@@ -1,22 +1,22 @@
-//! From text to bytes.
+//! Parses literals.
 
 use std::fmt;
 
 use crate::entries::pairs;
 
-/// Why a text is no literal, in a sentence.
+/// A sentence that explains why a text is not a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiteralError(String);
 
 impl LiteralError {
-    /// An error with a message.
+    /// Creates an error with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// An error about text after a literal.
+    /// Creates the error for text after a complete literal.
     pub fn trailing(rest: &str) -> Self {
-        Self(format!("'{rest}' follows where nothing was expected; quote a text with blanks in it"))
+        Self(format!("unexpected '{rest}' after the end; quote text that contains blanks"))
     }
 }
 
@@ -28,10 +28,11 @@ impl fmt::Display for LiteralError {
 
 impl std::error::Error for LiteralError {}
 
-/// The literal that `text` begins with, and the text after it.
+/// Parses the literal at the start of `text`; returns its bytes and the rest of the text.
 ///
 /// # Errors
-/// There is none, or it is not well formed.
+///
+/// If `text` is empty or the literal is malformed.
 pub fn parse(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     let mut chars = text.chars();
     match chars.next() {
@@ -52,7 +53,7 @@ pub fn parse(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     }
 }
 
-/// A word, and what follows it: white space, `..` or nothing.
+/// Splits `text` after its first word, which ends at white space, `..` or the end of the text.
 fn split_word(text: &str) -> (&str, &str) {
     let blank = text.find(char::is_whitespace).unwrap_or(text.len());
     let end = text.find("..").map_or(blank, |dots| dots.min(blank));
@@ -80,7 +81,7 @@ fn word_bytes(word: &str) -> Result<Vec<u8>, LiteralError> {
     })
 }
 
-/// Bytes that compare as the number does.
+/// Encodes a number so that its bytes sort like the number.
 fn ordered_i64(number: i64) -> [u8; 8] {
     (number.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
@@ -93,7 +94,7 @@ fn hexadecimal(digits: &str) -> Option<Vec<u8>> {
     bytes.map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect()
 }
 
-/// What follows an opening single quote.
+/// Parses the text after an opening single quote.
 fn single_quoted(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     let end = text.find('\'').ok_or_else(|| LiteralError::new("the closing ' is missing"))?;
     let rest = &text[end + 1..];
@@ -101,7 +102,7 @@ fn single_quoted(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     Ok((text[..end].into(), rest))
 }
 
-/// What follows an opening double quote.
+/// Parses the text after an opening double quote.
 fn double_quoted(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     let mut bytes = Vec::new();
     let mut chars = text.chars();
@@ -117,11 +118,12 @@ fn double_quoted(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     Ok((bytes, chars.as_str()))
 }
 
-/// What follows a backslash.
+/// Parses the text after a backslash.
 fn escaped(chars: &mut std::str::Chars<'_>) -> Result<u8, LiteralError> {
     let known = "\\n \\t \\r \\0 \\\\ \\\" and \\x with two hexadecimal digits";
-    let bad =
-        |found: String| LiteralError::new(format!("'\\{found}' is no escape; there are {known}"));
+    let bad = |found: String| {
+        LiteralError::new(format!("unknown escape '\\{found}'; known escapes: {known}"))
+    };
     match chars.next() {
         Some('n') => Ok(b'\n'),
         Some('t') => Ok(b'\t'),
@@ -138,13 +140,13 @@ fn escaped(chars: &mut std::str::Chars<'_>) -> Result<u8, LiteralError> {
     }
 }
 
-/// What follows an `@`: a path, quoted if there are blanks in it.
+/// Parses the text after an `@`: a path, quoted if it contains blanks.
 fn file(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     let (path, rest) = match text.chars().next() {
         Some('\'') => single_quoted(&text[1..])?,
         Some('"') => double_quoted(&text[1..])?,
         _ => {
-            // A path may well begin with `../`.
+            // A path may begin with `../`, so only white space ends it.
             let (path, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
             (path.into(), rest)
         }
@@ -155,11 +157,11 @@ fn file(text: &str) -> Result<(Vec<u8>, &str), LiteralError> {
     Ok((bytes, rest))
 }
 
-/// A quoted literal must not run into what follows it.
+/// Checks that white space, `..` or the end of the text follows a quoted literal.
 fn ends_well(rest: &str) -> Result<(), LiteralError> {
     if rest.is_empty() || rest.starts_with(char::is_whitespace) || rest.starts_with("..") {
         Ok(())
     } else {
-        Err(LiteralError::new(format!("a blank is missing before '{rest}'")))
+        Err(LiteralError::new(format!("expected a blank before '{rest}'")))
     }
 }

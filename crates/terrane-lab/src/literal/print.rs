@@ -1,14 +1,14 @@
-//! From bytes to the shortest text that reads back to them.
+//! Prints bytes as the shortest literal that parses back to them.
 
 use std::fmt::Write;
 
 use super::parse::parse;
 
-/// The shortest literal of `bytes`; of equally short ones the one that is easiest to read.
+/// Returns the shortest literal of `bytes`, the most readable of several.
 pub fn print(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).ok();
     if let Some(word) = text.filter(|text| is_word(text, bytes)) {
-        // Nothing is shorter but a number of eight bytes, and text is better left as text.
+        // Only a number of eight bytes would be shorter, and text stays readable as text.
         return word.to_owned();
     }
     if let Some(text) = text.filter(|text| !text.contains('\'') && text.chars().all(is_printable)) {
@@ -19,16 +19,17 @@ pub fn print(bytes: &[u8]) -> String {
     shortest.unwrap_or_default()
 }
 
-/// Whether a text can stand for itself.
+/// Returns true if the text can be printed without quotes.
 fn is_word(text: &str, bytes: &[u8]) -> bool {
-    // An answer such as `(nil)` is no word, nor is what would run into the `..` or `..=` of a range.
+    // Answers such as `(nil)` are not words, and neither is text that would merge with the `..` or
+    // `..=` of a range.
     let is_taken = text.starts_with(['(', '@', '.', '=']) || text.ends_with('.');
     !is_taken
         && text.chars().all(|char| is_printable(char) && !char.is_whitespace())
         && parse(text).is_ok_and(|(parsed, rest)| parsed == bytes && rest.is_empty())
 }
 
-/// Whether a character shows, and shows as itself.
+/// Returns true if a character is visible and prints as itself.
 fn is_printable(char: char) -> bool {
     match char {
         ' '..='~' => true,
@@ -72,7 +73,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// The shortest number of this length.
+/// Returns the shortest `u64:`, `i64:`, `u32:` or `i32:` literal for 8 or 4 bytes.
 fn number(bytes: &[u8]) -> Option<String> {
     let (unsigned, signed) = match bytes.len() {
         8 => {

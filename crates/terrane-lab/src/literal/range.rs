@@ -4,15 +4,15 @@ use std::ops::Bound;
 
 use super::parse::{LiteralError, parse};
 
-/// A range as the engine takes it.
+/// A key range in the form that the engine takes.
 pub type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The range of all keys.
+/// Returns the range of all keys.
 pub fn all_keys() -> KeyBounds {
     (Bound::Unbounded, Bound::Unbounded)
 }
 
-/// The range of the keys that begin with `prefix`.
+/// Returns the range of the keys that begin with `prefix`.
 pub fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
     let mut end = prefix.to_vec();
     while end.last() == Some(&0xff) {
@@ -28,10 +28,10 @@ pub fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
     (Bound::Included(prefix.to_vec()), end)
 }
 
-/// The range that `text` begins with, and the text after it.
+/// Parses the range at the start of `text`; returns it with the rest of the text.
 ///
 /// # Errors
-/// There is none, or one of its ends is not well formed.
+/// If `text` does not start with a range, or one of its ends is malformed.
 pub fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
     let (start, rest) = if text.starts_with("..") {
         (Bound::Unbounded, text)
@@ -41,12 +41,12 @@ pub fn parse_range(text: &str) -> Result<(KeyBounds, &str), LiteralError> {
     };
     let Some(rest) = rest.strip_prefix("..") else {
         let forms = "a..m, a..=m (m included), ..m, a.. or ..";
-        return Err(LiteralError::new(format!("a range such as {forms} is expected")));
+        return Err(LiteralError::new(format!("expected a range such as {forms}")));
     };
     let (is_inclusive, rest) = rest.strip_prefix('=').map_or((false, rest), |rest| (true, rest));
     if rest.is_empty() || rest.starts_with(char::is_whitespace) {
         return if is_inclusive {
-            Err(LiteralError::new("the key after ..= is missing"))
+            Err(LiteralError::new("expected a key after ..="))
         } else {
             Ok(((start, Bound::Unbounded), rest))
         };

@@ -1,15 +1,15 @@
-//! Axes: what lies where on them, and which places have ticks.
+//! Axes: positions of values, and ticks.
 
-/// How an axis is divided.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly, from zero on.
+    /// Linear, from zero.
     Linear,
-    /// By powers of ten.
+    /// Logarithmic, to base 10.
     Logarithmic,
 }
 
-/// An axis with its ends.
+/// An axis with its range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Axis {
     scale: Scale,
@@ -17,11 +17,12 @@ pub(super) struct Axis {
     high: f64,
 }
 
-/// About this many ticks are drawn on a linear axis.
+/// The approximate number of ticks on a linear axis.
 const TICKS: f64 = 6.0;
 
 impl Axis {
-    /// An axis from zero, or the power of ten below them, that all `values` lie on.
+    /// Returns an axis that covers all `values`, starting at zero or at the power of ten below
+    /// them.
     pub(super) fn over(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let usable = values.filter(|value| value.is_finite() && *value >= 0.0);
         match scale {
@@ -43,12 +44,13 @@ impl Axis {
         }
     }
 
-    /// An axis with exactly these ends.
+    /// Returns an axis from `low` to `high`.
     pub(super) fn exactly(low: f64, high: f64) -> Self {
         Self { scale: Scale::Linear, low, high: if high > low { high } else { low + 1.0 } }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high one, `None` if nowhere.
+    /// Returns the position of a value, from 0 at the low end to 1 at the high end; `None` if the
+    /// axis cannot show it.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let place = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -59,7 +61,7 @@ impl Axis {
         place.is_finite().then(|| place.clamp(0.0, 1.0))
     }
 
-    /// Values that have ticks, from low to high.
+    /// Returns the values of the ticks in ascending order.
     pub(super) fn ticks(&self) -> Vec<f64> {
         match self.scale {
             Scale::Linear => {
@@ -76,7 +78,7 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides `span` into a few.
+/// Returns a step of 1, 2 or 5 times a power of ten that divides `span` into about [`TICKS`] steps.
 fn step(span: f64) -> f64 {
     let rough = (span / TICKS).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -84,7 +86,7 @@ fn step(span: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A number for an axis: `0`, `2.5`, `300`, `40 k`, `1.5 M`, `0.002`.
+/// Formats a number for an axis: `0`, `2.5`, `300`, `40 k`, `1.5 M`, `0.002`.
 pub(super) fn label(value: f64) -> String {
     let short = |value: f64| {
         let text = format!("{value:.3}");

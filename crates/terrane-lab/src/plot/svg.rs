@@ -12,15 +12,15 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 46.0;
 
-/// Colours of Okabe and Ito, which colour-blind people can tell apart.
+/// The palette of Okabe and Ito, which colour-blind readers can distinguish.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-/// Text that is safe within XML and HTML.
+/// Escapes text for XML and HTML.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Where values lie in the picture.
+/// The axes of a plot, mapped to coordinates.
 struct Frame {
     x: Axis,
     y: Axis,
@@ -48,7 +48,7 @@ impl Frame {
     }
 }
 
-/// The whole document.
+/// Renders the whole document.
 pub(super) fn document(plot: &Plot) -> String {
     let frame = Frame::of(plot);
     let mut out = format!(
@@ -58,7 +58,7 @@ pub(super) fn document(plot: &Plot) -> String {
          <text x=\"{LEFT}\" y=\"20\" font-size=\"14\" font-weight=\"600\">{title}</text>\n",
         title = escaped(&plot.title)
     );
-    // Writing to a string does not fail.
+    // Writing to a String cannot fail.
     let _ = bands(&mut out, plot, &frame);
     let _ = axes(&mut out, plot, &frame);
     let _ = curves(&mut out, plot, &frame);
@@ -130,7 +130,7 @@ fn curves(out: &mut String, plot: &Plot, frame: &Frame) -> std::fmt::Result {
              stroke-linejoin=\"round\"{dashes}/>",
             points.trim_end()
         )?;
-        // Six units and a half a character, and a line of twenty before it.
+        // A character is about 6.5 units wide; the sample line before the name is 20 units long.
         let name = escaped(&curve.name);
         writeln!(
             out,

@@ -1,11 +1,11 @@
 //! Remedies for a rate that is not sustainable.
 //!
-//! They follow from the stalls that the engine counts. If a run fails its criteria without stalls, the
-//! cause lies elsewhere, and the suggestion says where to look.
+//! They follow from the stalls that the engine counts. If a run fails its criteria without stalls,
+//! the suggestion names other places to look.
 
 use terrane_workload::stability::{Load, TwoPhaseReport, Verdict};
 
-/// A cause with a smaller share of the running phase did not fail the run.
+/// Causes with a smaller share of the running phase are ignored.
 const SHARE_MIN: f64 = 0.002;
 
 /// A remedy and its reason.
@@ -19,35 +19,37 @@ pub struct Suggestion {
 
 const MERGES_BEHIND: Suggestion = Suggestion {
     reason: "merges fall behind, so runs accumulate until writers stall",
-    remedy: "scheduler=greedy, where whole levels are merged; a lower --utilization; a larger --budget, if there is one; a design that merges less (a smaller T with leveling, tiering, \
-             a larger buffer); --compaction-threads where cores are idle; a higher limit of runs, \
-             if reads tolerate it",
+    remedy: "use scheduler=greedy if the design merges whole levels; lower --utilization; raise \
+             --budget if it is set; choose a design that merges less (a smaller T with leveling, tiering, \
+             a larger buffer); raise --compaction-threads if cores are idle; raise the limit on runs \
+             if slower reads are acceptable",
 };
 const FLUSHES_BEHIND: Suggestion = Suggestion {
     reason: "flushes fall behind, so immutable memtables accumulate until writers stall",
-    remedy: "more buffers (buffers=4) for short bursts; a lower --utilization or a faster device \
-             if it lasts",
+    remedy: "for short bursts, set buffers=4 or more; otherwise lower --utilization or use a faster \
+             device",
 };
 const SHAPE: Suggestion = Suggestion {
     reason: "the design stalls writers for every due compaction",
-    remedy: "stall=runs, which stalls writers only when reads would suffer",
+    remedy: "set stall=runs, which stalls writers only if reads would slow down",
 };
 const DELAYS: Suggestion = Suggestion {
     reason: "writers are delayed because merges fall behind or by the design's max-rate",
-    remedy: "the remedies for merges that fall behind; a higher delay, limit or max-rate",
+    remedy: "raise delay, limit or max-rate, or make merges keep up: scheduler=greedy, a lower \
+             --utilization, a design that merges less",
 };
 const ELSEWHERE: Suggestion = Suggestion {
     reason: "the engine counted no stalls",
-    remedy: "--calibrate shows whether the machine is the cause; a processing latency as long \
-             as the write latency points at the device or the log (--durability)",
+    remedy: "run with --calibrate to see whether the machine is the cause; if the processing \
+             latency equals the write latency, check the device and the log (--durability)",
 };
 const BURSTS: Suggestion = Suggestion {
-    reason: "bursts exceed the maximum rate of the engine, so writes queue in any case",
-    remedy: "smaller or shorter bursts, or a --p99 that allows for them",
+    reason: "bursts exceed the maximum rate of the engine, so writes queue in any design",
+    remedy: "use smaller or shorter bursts, or raise --p99",
 };
-const NEVER_AT_REST: Suggestion = Suggestion {
-    reason: "more writes arrive than the maximum of the testing phase",
-    remedy: "a lower --utilization, or bursts with a lower mean",
+const ARRIVALS_ABOVE_MAXIMUM: Suggestion = Suggestion {
+    reason: "writes arrive faster than the maximum of the testing phase",
+    remedy: "lower --utilization or the mean rate of the bursts",
 };
 
 /// Returns remedies, the most important first; none if the rate is sustainable.
@@ -62,7 +64,7 @@ pub(super) fn of(
     let running = &report.running;
     let mut advice = Vec::new();
     if running.offered_per_second() > report.testing.per_second() {
-        advice.push(NEVER_AT_REST);
+        advice.push(ARRIVALS_ABOVE_MAXIMUM);
     } else if let Load::Open(schedule) = running.load
         && schedule.highest_per_second() > report.testing.per_second()
     {
@@ -105,21 +107,25 @@ mod tests {
     }
 
     #[test]
-    fn what_writers_waited_for_is_what_would_help() {
+    fn remedies_match_the_causes_of_the_stalls() {
         let stalls =
             [("level-0-runs", 90_000), ("level-runs", 80_000), ("delay", 70_000), ("x", 1)];
         assert_eq!(advice(Arrival::Constant, &stalls, 9.0), [MERGES_BEHIND, DELAYS]);
         let stalls = [("immutable-memtables", 90_000)];
         assert_eq!(advice(Arrival::Constant, &stalls, 9.0), [FLUSHES_BEHIND]);
-        assert_eq!(advice(Arrival::Constant, &stalls, 0.5), [], "nothing has to help");
+        assert_eq!(
+            advice(Arrival::Constant, &stalls, 0.5),
+            [],
+            "a sustainable rate needs no remedy"
+        );
         assert_eq!(advice(Arrival::Constant, &[], 9.0), [ELSEWHERE]);
     }
 
     #[test]
-    fn arrivals_that_no_engine_could_keep_up_with_are_told_apart() {
+    fn arrivals_above_the_maximum_rate_are_distinguished() {
         let bursts = "burst(10%,0.2,150%,0.05)".parse().unwrap();
         assert_eq!(advice(bursts, &[], 9.0), [BURSTS]);
         let flood = "burst(150%,0.2,150%,0.05)".parse().unwrap();
-        assert_eq!(advice(flood, &[], 9.0), [NEVER_AT_REST]);
+        assert_eq!(advice(flood, &[], 9.0), [ARRIVALS_ABOVE_MAXIMUM]);
     }
 }

@@ -1,16 +1,17 @@
-//! What weakens a verdict: a run shows only what happened during it.
+//! Reasons to doubt a verdict: a run shows only the events that happened during it.
 
 use terrane_workload::stability::{PhaseReport, TwoPhaseReport};
 
 use crate::human;
 
-/// If the runs grew by more than a quarter plus one, from the second quarter of the running phase to
-/// the last, they may keep growing.
+/// If the mean number of runs grew by more than a quarter plus one, from the second quarter of the
+/// running phase to the last, it may still be growing.
 const GROWTH_FACTOR: f64 = 1.25;
 const GROWTH_RUNS: f64 = 1.0;
-/// If the rate fell by more than a tenth within the testing phase, it was not the maximum yet.
+/// If the rate fell by more than a tenth within the testing phase, it had not reached its lasting
+/// value yet.
 const FALL_SHARE: f64 = 0.9;
-/// The share of the write latency above which the driver's own error is reported.
+/// The share of the p99 write latency above which the driver's own delay is reported.
 const DRIVER_SHARE: f64 = 0.25;
 
 /// Returns the cautions of a report.
@@ -19,18 +20,18 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
     let mut cautions = Vec::new();
     if testing.counters.compactions == Some(0) {
         cautions.push(
-            "no merge ran in the testing phase, so the maximum is that of flushes alone: \
-             longer phases, or a smaller buffer, show more"
+            "no merge ran in the testing phase, so the maximum includes flushes only; use a \
+             longer --testing and --running, or a smaller buffer"
                 .to_owned(),
         );
     } else if running.counters.compactions == Some(0) {
-        cautions.push("no merge ran in the running phase; try a longer --running".to_owned());
+        cautions.push("no merge ran in the running phase; use a longer --running".to_owned());
     } else if let [above @ .., _last] = &running.counters.compactions_by_level[..]
         && above.last() == Some(&0)
     {
         cautions.push(
-            "no merge into the last level ran in the running phase, so the largest merges are still \
-             due; try a longer --running"
+            "no merge into the last level ran in the running phase, so the verdict excludes the largest \
+             merges; use a longer --running"
                 .to_owned(),
         );
     }
@@ -38,8 +39,8 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
         && second < first * FALL_SHARE
     {
         cautions.push(format!(
-            "the maximum was still falling, from {} to {} writes/s within the testing phase: \
-             --testing longer with a longer --warm-up",
+            "the maximum was still falling, from {} to {} writes/s within the testing phase; use a \
+             longer --testing and a longer --warm-up",
             human::number(first),
             human::number(second)
         ));
@@ -49,21 +50,22 @@ pub(super) fn of(report: &TwoPhaseReport) -> Vec<String> {
         && late > early * GROWTH_FACTOR + GROWTH_RUNS
     {
         cautions.push(format!(
-            "sorted runs were still growing, from {early:.1} to {late:.1} on average, so the rate may \
-             not last; try a longer --running"
+            "the number of sorted runs was still growing, from {early:.1} to {late:.1} on average, so \
+             the rate may not last; use a longer --running"
         ));
     }
     let share = running.late.percentile_micros(99.0) / running.write.percentile_micros(99.0);
     if running.late.samples() > 0 && share > DRIVER_SHARE {
         cautions.push(format!(
-            "the driver itself was late by {} µs at p99, which is in the write latency",
+            "the driver started writes {} µs late at p99, which the write latency includes; reduce \
+             other load on the machine",
             human::number(running.late.percentile_micros(99.0))
         ));
     }
     cautions
 }
 
-/// Returns the writes per second of the two halves of the phase.
+/// Returns the mean writes per second in each half of the phase.
 fn halves(phase: &PhaseReport) -> Option<(f64, f64)> {
     let windows = phase.timeline.windows(1.0);
     let measured: Vec<f64> = windows
@@ -94,19 +96,19 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_nothing_was_merged_or_runs_grew_is_worth_less() {
+    fn runs_without_merges_or_with_growing_trees_get_a_caution() {
         assert_eq!(cautions(|_| ()), [""; 0]);
-        let told = cautions(|report| report.testing.counters.compactions = Some(0));
-        assert!(told.len() == 1 && told[0].contains("flushes alone"), "{told:?}");
-        let told = cautions(|report| report.running.counters.compactions = Some(0));
-        assert!(told.len() == 1 && told[0].contains("longer --running"), "{told:?}");
-        let told = cautions(|report| report.running.counters.compactions_by_level = vec![3, 0, 0]);
-        assert!(told.len() == 1 && told[0].contains("into the last level"), "{told:?}");
+        let found = cautions(|report| report.testing.counters.compactions = Some(0));
+        assert!(found.len() == 1 && found[0].contains("flushes only"), "{found:?}");
+        let found = cautions(|report| report.running.counters.compactions = Some(0));
+        assert!(found.len() == 1 && found[0].contains("longer --running"), "{found:?}");
+        let found = cautions(|report| report.running.counters.compactions_by_level = vec![3, 0, 0]);
+        assert!(found.len() == 1 && found[0].contains("into the last level"), "{found:?}");
         let levels = |report: &mut TwoPhaseReport| {
             report.running.counters.compactions_by_level = vec![2, 1, 0];
         };
         assert_eq!(cautions(levels), [""; 0]);
-        let told = cautions(|report| {
+        let found = cautions(|report| {
             let seconds = report.running.seconds;
             report.running.samples = (0..=20)
                 .map(|step| Sample {
@@ -115,12 +117,15 @@ mod tests {
                 })
                 .collect();
         });
-        assert!(told.len() == 1 && told[0].contains("still growing, from 7.5 to 17.5"), "{told:?}");
+        assert!(
+            found.len() == 1 && found[0].contains("still growing, from 7.5 to 17.5"),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn the_error_of_the_driver_is_reported() {
-        let told = cautions(|report| report.running.late = report.running.write.clone());
-        assert!(told.len() == 1 && told[0].contains("the driver itself"), "{told:?}");
+        let found = cautions(|report| report.running.late = report.running.write.clone());
+        assert!(found.len() == 1 && found[0].contains("the driver started"), "{found:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What came out of the evaluation of one design.
+//! The results of an evaluation.
 
 use terrane_workload::stability::{Criteria, PhaseReport, TwoPhaseReport, Verdict};
 
@@ -6,38 +6,38 @@ use super::advice::{self, Suggestion};
 use super::cautions;
 use crate::named_design::NamedDesign;
 
-/// What came out of one design.
+/// The results of one design.
 pub struct DesignEvaluation {
-    /// What it is called.
+    /// The name of the design.
     pub name: String,
-    /// A name for its files.
+    /// The name of the design in file names.
     pub slug: String,
-    /// Its design in the running phase, as text.
+    /// The design of the running phase, as text.
     pub design: String,
-    /// Its design in the testing phase, as text.
+    /// The design of the testing phase, as text.
     pub testing_design: String,
-    /// Both phases.
+    /// The reports of both phases.
     pub report: TwoPhaseReport,
-    /// Whether its rate is sustainable.
+    /// Whether the rate is sustainable.
     pub verdict: Verdict,
-    /// How long writers waited in the running phase, by cause, longest first; only causes that
-    /// made someone wait. In microseconds.
+    /// Stall time in the running phase by cause in microseconds, longest first, without causes that
+    /// stalled no writer.
     pub stalls: Vec<(String, u64)>,
-    /// What would help.
+    /// Remedies for a rate that is not sustainable.
     pub advice: Vec<Suggestion>,
-    /// Why the verdict may be worth less than it seems.
+    /// Reasons to doubt the verdict.
     pub cautions: Vec<String>,
 }
 
-/// What came out of the map in memory.
+/// The results of the in-memory map.
 pub struct MapCalibration {
-    /// Both phases.
+    /// The reports of both phases.
     pub report: TwoPhaseReport,
-    /// What the criteria say of it.
+    /// Whether the map meets the criteria.
     pub verdict: Verdict,
 }
 
-/// How long writers waited in a phase by cause, longest first, in microseconds.
+/// Returns the stall time in a phase by cause in microseconds, longest first.
 pub fn stalls_by_cause(phase: &PhaseReport) -> Vec<(String, u64)> {
     let counted = phase.counters.stalls.iter().filter(|stall| stall.micros > 0);
     let mut stalls: Vec<_> = counted.map(|stall| (stall.cause.clone(), stall.micros)).collect();
@@ -72,7 +72,7 @@ impl DesignEvaluation {
         }
     }
 
-    /// Answers of readers that were not the right ones.
+    /// Returns the number of wrong answers that readers received.
     pub fn wrong_answers(&self) -> u64 {
         let phases = [&self.report.testing, &self.report.running];
         let readers = phases.iter().filter_map(|phase| phase.readers.as_ref());

@@ -1,5 +1,5 @@
-//! The report for programs: an object a design. The order of the fields is part of the schema; new
-//! ones come last.
+//! The report as JSON, one object per design. The order of the fields is part of the schema; new
+//! fields go last.
 
 use serde::Serialize;
 use terrane_workload::Latency;
@@ -9,7 +9,7 @@ use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::plan::StabilityPlan;
 use crate::json::SCHEMA;
 
-/// One design.
+/// The results of one design.
 #[derive(Debug, Serialize)]
 pub struct JsonEvaluation<'a> {
     schema: u32,
@@ -27,7 +27,7 @@ pub struct JsonEvaluation<'a> {
     distribution: Option<String>,
     writers: u32,
     seed: u64,
-    /// What flushes and merges may write in a second; none if as much as they can.
+    /// The write rate limit of flushes and merges per second; `None` without a limit.
     budget: Option<String>,
     criteria: Vec<JsonFinding>,
     advice: Vec<JsonSuggestion>,
@@ -35,7 +35,7 @@ pub struct JsonEvaluation<'a> {
     waited_micros: Vec<JsonCause<'a>>,
     testing: JsonPhase,
     running: JsonPhase,
-    /// The same phases on a map in memory.
+    /// The same phases on an in-memory map.
     mem: Option<JsonCalibration>,
     /// The secondary indexes of the records.
     indexes: Option<String>,
@@ -78,22 +78,22 @@ struct JsonPhase {
     writes_per_second: f64,
     write_latency_micros: JsonLatency,
     processing_latency_micros: JsonLatency,
-    /// How late idle clients began: the driver's own error.
+    /// How late idle clients started writes: the driver's own delay.
     driver_late_micros: JsonLatency,
     slowest_second_share: Option<f64>,
     stalls: Vec<JsonStall>,
     user_bytes: u64,
     storage_bytes_written: Option<u64>,
     readers: Option<JsonReaders>,
-    /// Seconds of each of the windows below.
+    /// The length of a window in seconds.
     window_seconds: f64,
-    /// Writes that ended in each window, and the longest write latency among them.
+    /// Writes that completed in each window, and the longest write latency among them.
     window_writes: Vec<u64>,
     window_longest_micros: Vec<f64>,
     samples: Vec<JsonSample>,
     flushes: Option<u64>,
     merges: Option<u64>,
-    /// By the level that they took from.
+    /// Merges by source level.
     merges_by_level: Vec<u64>,
 }
 
@@ -119,7 +119,7 @@ struct JsonReaders {
     queries_per_second: f64,
     latency_micros: JsonLatency,
     wrong_answers: u64,
-    /// Answers in each window.
+    /// Queries answered in each window.
     window_queries: Vec<u64>,
 }
 
@@ -221,7 +221,7 @@ fn findings(verdict: &Verdict) -> Vec<JsonFinding> {
 }
 
 impl<'a> JsonEvaluation<'a> {
-    /// An evaluation to be written.
+    /// Converts an evaluation.
     pub fn of(
         evaluation: &'a DesignEvaluation,
         calibration: Option<&MapCalibration>,
@@ -268,7 +268,7 @@ impl<'a> JsonEvaluation<'a> {
     }
 }
 
-/// Digits that mean something.
+/// Rounds to the digits that are significant.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,4 +1,4 @@
-//! How far an evaluation is, on standard error.
+//! Progress of an evaluation on standard error.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use terrane_workload::{Glance, Progress};
 use crate::human;
 use crate::progress;
 
-/// A bar for one phase.
+/// A progress bar for one phase.
 pub(super) struct PhaseMeter {
     bar: ProgressBar,
-    /// What the engine had waited when the phase began.
+    /// The engine's total stall time at the start of the phase.
     stalled_before: std::cell::Cell<Option<u64>>,
 }
 
 impl PhaseMeter {
-    /// A bar for what `label` says.
+    /// Returns a bar with a label.
     pub(super) fn new(label: String) -> Self {
         Self { bar: progress::bar(1, label), stalled_before: std::cell::Cell::new(None) }
     }
@@ -51,11 +51,11 @@ impl Drop for PhaseMeter {
     }
 }
 
-/// A bar for loading.
+/// A progress bar for the load.
 pub(super) struct LoadMeter(ProgressBar);
 
 impl LoadMeter {
-    /// A bar for what `label` says.
+    /// Returns a bar with a label.
     pub(super) fn new(label: String) -> Self {
         Self(progress::bar(1, label))
     }

@@ -1,5 +1,4 @@
-//! What `--out` leaves behind: a page that needs nothing beside it, its pictures as files, and the
-//! lines of `--json`.
+//! The files of `--out`: a self-contained HTML page, its plots as files, and the lines of `--json`.
 
 use std::fs;
 use std::path::Path;
@@ -34,12 +33,12 @@ waiting included; <b>processing latency</b> that from the moment a client gave i
 waited. A <b>sorted run</b> is what the stability paper calls a disk component. <b>mem</b> is a map in
 memory that went through the same phases on this machine: what it shows is the machine.</p>";
 
-/// The directory of a report, made before anything is measured.
+/// Creates the directory of a report before anything is measured.
 pub fn prepare(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))
 }
 
-/// Writes all files of the report; returns the page.
+/// Writes all files of the report; returns the path of the page.
 pub fn write(
     dir: &Path,
     plan: &StabilityPlan,
@@ -80,7 +79,7 @@ fn introduction(
     let phases = &plan.phases;
     let run = &phases.run;
     let mut text = format!(
-        "<h1>How many writes a second are sustained</h1>\n<p>{}<br>{} records of {} + {} B, {} \
+        "<h1>Sustainable writes per second</h1>\n<p>{}<br>{} records of {} + {} B, {} \
          updates, {}, {}<br>testing phase {}, of which {} warm-up; running phase {}, arrivals \
          {}<br><small>terrane {}, seed {}</small></p>\n",
         escaped(&machine.to_string()),
@@ -108,7 +107,7 @@ fn row(tag: &str, cells: &[String]) -> String {
     format!("<tr>{cells}</tr>\n")
 }
 
-/// All designs beside each other.
+/// Writes a table of all designs.
 fn overview(evaluations: &[DesignEvaluation]) -> String {
     let headers = ["design", "verdict", "arrived/s", "p50", "p99", "p99.9", "max"];
     let mut table = format!("<table>\n{}", row("th", &headers.map(str::to_owned)));
@@ -147,13 +146,13 @@ fn section(evaluation: &DesignEvaluation, calibration: Option<&MapCalibration>) 
     }
     for advice in &evaluation.advice {
         let (reason, remedy) = (escaped(advice.reason), escaped(advice.remedy));
-        text += &format!("<li>Why: {reason}. What would help: {remedy}.</li>\n");
+        text += &format!("<li>Cause: {reason}. Remedy: {remedy}.</li>\n");
     }
     for caution in &evaluation.cautions {
         text += &format!("<li>Note: {}.</li>\n", escaped(caution));
     }
     text += &format!(
-        "</ul>\n<p>Maximum {} writes/s, measured with <code>{}</code>. Arrived {} writes/s, done \
+        "</ul>\n<p>Maximum {} writes/s, measured with <code>{}</code>. Offered {} writes/s, completed \
          {}.</p>\n<ul>\n",
         human::number(testing.per_second()),
         escaped(&evaluation.testing_design),

@@ -1,4 +1,4 @@
-//! What a stability evaluation measures, checked.
+//! The options of a stability evaluation, checked.
 
 use std::time::Duration;
 
@@ -11,26 +11,25 @@ use terrane_workload::{Indexes, Workload};
 use crate::error::usage;
 use crate::named_design::NamedDesign;
 
-/// The part of the testing phase that is left out unless another is given: 20 minutes of 2 hours
-/// in the paper.
+/// The default warm-up as a share of the testing phase: 20 minutes of 2 hours in the paper.
 const WARM_UP_SHARE: u32 = 6;
 
-/// The options of an evaluation, as a user gives them.
+/// The unchecked options of an evaluation.
 #[derive(Debug, Clone)]
 pub struct StabilityOptions {
     /// Specs of designs; empty for the default design.
     pub designs: Vec<String>,
     /// The phases; their warm-up is taken from `warm_up`.
     pub phases: TwoPhaseOptions,
-    /// The part of the testing phase that is left out; `None` for a sixth of it.
+    /// The warm-up of the testing phase, which is not measured; `None` for a sixth of the phase.
     pub warm_up: Option<Duration>,
     /// The secondary indexes of the records.
     pub indexes: Option<Indexes>,
-    /// The longest that 99 % of writes may take.
+    /// The limit on the 99th percentile of the write latency.
     pub p99: Duration,
-    /// What flushes and compactions may write per second, in both phases.
+    /// The write rate limit of flushes and compactions in both phases.
     pub budget: Option<IoBudget>,
-    /// Evaluates a map in memory too.
+    /// Whether to evaluate an in-memory map too.
     pub calibrates: bool,
     /// Options of the engine, except the design.
     pub engine: Options,
@@ -39,9 +38,9 @@ pub struct StabilityOptions {
 /// A checked evaluation.
 #[derive(Debug, Clone)]
 pub struct StabilityPlan {
-    /// The designs.
+    /// The designs to evaluate.
     pub designs: Vec<NamedDesign>,
-    /// How each design is evaluated.
+    /// The phases of each design.
     pub phases: TwoPhaseOptions,
     /// The secondary indexes of the records.
     pub indexes: Option<Indexes>,
@@ -49,9 +48,9 @@ pub struct StabilityPlan {
     pub criteria: Criteria,
     /// Options of the engine, except the design.
     pub engine: Options,
-    /// What flushes and compactions may write per second, in both phases.
+    /// The write rate limit of flushes and compactions in both phases.
     pub budget: Option<IoBudget>,
-    /// Whether a map in memory is evaluated too.
+    /// Whether to evaluate an in-memory map too.
     pub calibrates: bool,
 }
 
@@ -88,12 +87,12 @@ impl StabilityPlan {
         })
     }
 
-    /// Returns the bytes of all keys and values that are loaded.
+    /// Returns the bytes of all loaded keys and values.
     pub fn data_bytes(&self) -> u64 {
         (self.phases.run.num as f64 * self.bytes_per_write()) as u64
     }
 
-    /// Returns the bytes of a key and a value, on average.
+    /// Returns the mean bytes of a key and its value.
     pub fn bytes_per_write(&self) -> f64 {
         let run = &self.phases.run;
         let value_bytes = usize::midpoint(run.value_size.min_bytes(), run.value_size.max_bytes());

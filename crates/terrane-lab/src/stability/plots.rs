@@ -1,4 +1,4 @@
-//! The pictures of an evaluation: throughput and sorted runs over time, latency by percentile.
+//! The plots of an evaluation: throughput and sorted runs over time, latency by percentile.
 
 use terrane_workload::stability::{PhaseReport, Window};
 
@@ -6,10 +6,10 @@ use super::evaluation::{DesignEvaluation, MapCalibration};
 use super::words::all_micros;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 
-/// Points of a curve over time.
+/// The maximum number of points of a curve over time.
 const POINTS_MAX: f64 = 400.0;
 
-/// The pictures of one design, each with a word for its file.
+/// Returns the plots of one design, each with a word for its file name.
 pub(super) fn of(
     evaluation: &DesignEvaluation,
     calibration: Option<&MapCalibration>,
@@ -48,7 +48,7 @@ fn throughput(evaluation: &DesignEvaluation) -> Plot {
     let (testing, running) = (&evaluation.report.testing, &evaluation.report.running);
     Plot {
         title: format!("Writes over time, {}", evaluation.name),
-        x_label: "seconds since the beginning of the phase".into(),
+        x_label: "seconds since the start of the phase".into(),
         y_label: "writes per second".into(),
         y_scale: Scale::Linear,
         x_names: Vec::new(),
@@ -61,15 +61,15 @@ fn throughput(evaluation: &DesignEvaluation) -> Plot {
 }
 
 fn longest(running: &PhaseReport) -> Plot {
-    // Where no write ended there is no longest one.
+    // A window without completed writes has no longest latency.
     let ended = windows(running).into_iter().filter(|window| window.completed > 0);
     let millis = ended.map(|window| {
         (window.begin_seconds + window.seconds / 2.0, window.longest_nanos as f64 / 1e6)
     });
     Plot {
         title: "Longest write latency over time, running phase".into(),
-        x_label: "seconds since the beginning of the phase".into(),
-        y_label: "milliseconds from arrival to end".into(),
+        x_label: "seconds since the start of the phase".into(),
+        y_label: "milliseconds from arrival to completion".into(),
         y_scale: Scale::Logarithmic,
         x_names: Vec::new(),
         curves: vec![curve("longest of its window", Stroke::Solid, millis.collect())],
@@ -112,7 +112,7 @@ fn components(evaluation: &DesignEvaluation) -> Option<Plot> {
     let running = points(&evaluation.report.running);
     (!running.is_empty()).then(|| Plot {
         title: "Sorted runs over time".into(),
-        x_label: "seconds since the beginning of the phase".into(),
+        x_label: "seconds since the start of the phase".into(),
         y_label: "runs".into(),
         y_scale: Scale::Linear,
         x_names: Vec::new(),
@@ -132,7 +132,7 @@ fn queries(running: &PhaseReport) -> Option<Plot> {
         |window: &Window| (window.begin_seconds + window.seconds / 2.0, window.per_second());
     Some(Plot {
         title: "Queries over time, running phase".into(),
-        x_label: "seconds since the beginning of the phase".into(),
+        x_label: "seconds since the start of the phase".into(),
         y_label: format!("{} queries per second", readers.query),
         y_scale: Scale::Linear,
         x_names: Vec::new(),

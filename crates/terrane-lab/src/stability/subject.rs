@@ -1,4 +1,4 @@
-//! What is evaluated: a database of a design, or the map in memory that it is held against.
+//! The stores to evaluate: a database of a design, or an in-memory map for comparison.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::plan::StabilityPlan;
 use crate::named_design::NamedDesign;
 use crate::progress;
 
-/// RecordStore alone or with their indexes.
+/// The store of the records: a database alone, or with secondary indexes.
 enum RecordStore {
     Plain(TerraneStore),
     Indexed { store: IndexedStore, record_bytes: usize, key_bytes: usize },
@@ -40,7 +40,7 @@ impl RecordStore {
         match self {
             Self::Plain(store) => {
                 let changed = store.db.set_design(design.clone());
-                changed.map_err(StoreError::during("change its design"))
+                changed.map_err(StoreError::during("change the design"))
             }
             Self::Indexed { store, record_bytes, key_bytes } => {
                 store.set_design(design, (*record_bytes, *key_bytes))
@@ -49,16 +49,16 @@ impl RecordStore {
     }
 }
 
-/// A database that was loaded, in its testing design until it is to run.
+/// A loaded database. It has the testing design until the running phase starts.
 pub(super) struct LoadedDatabase {
     records: RecordStore,
     design: Design,
-    /// What flushes and merges may write in a second during the phases.
+    /// The write rate limit of flushes and merges during the phases.
     budget: Option<IoBudget>,
 }
 
 impl LoadedDatabase {
-    /// Makes and loads a database.
+    /// Creates and loads a database.
     pub(super) fn load(
         design: &NamedDesign,
         options: &Options,
@@ -74,7 +74,7 @@ impl LoadedDatabase {
         Ok(Self { records, design: design.design.clone(), budget: plan.budget })
     }
 
-    /// Closes it.
+    /// Closes the database.
     pub(super) fn close(self) -> Result<()> {
         Ok(self.db().clone().close()?)
     }
@@ -83,10 +83,11 @@ impl LoadedDatabase {
         self.records.db()
     }
 
-    /// Brings it to rest as fast as it can, and then to its budget.
+    /// Lets the tree settle without an I/O budget, then sets the budget.
     fn settle(&self) -> Result<(), StoreError> {
-        let limit =
-            |budget| self.db().set_io_budget(budget).map_err(StoreError::during("set its budget"));
+        let limit = |budget| {
+            self.db().set_io_budget(budget).map_err(StoreError::during("set the I/O budget"))
+        };
         if self.budget.is_some() {
             limit(IoBudget::Unlimited)?;
         }
@@ -111,7 +112,7 @@ impl Subject for LoadedDatabase {
     }
 }
 
-/// The records of a database, with the indexes of a plan.
+/// Returns the record store of a database, with the indexes of the plan.
 fn records(db: Db, plan: &StabilityPlan, design: &Design) -> Result<RecordStore, StoreError> {
     let Some(indexes) = plan.indexes else { return Ok(RecordStore::Plain(TerraneStore { db })) };
     let (record_bytes, key_bytes) =
@@ -120,13 +121,13 @@ fn records(db: Db, plan: &StabilityPlan, design: &Design) -> Result<RecordStore,
     Ok(RecordStore::Indexed { store, record_bytes, key_bytes })
 }
 
-/// A map in memory.
+/// The in-memory map.
 pub(super) struct MapSubject {
     store: MemStore,
 }
 
 impl MapSubject {
-    /// Loads one.
+    /// Loads a map.
     pub(super) fn load(records: &RunOptions) -> Result<Self> {
         let store = MemStore::new();
         load(&store, records, &Silent)?;

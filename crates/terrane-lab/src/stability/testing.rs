@@ -1,5 +1,5 @@
-//! A report to test with: both phases on a map in memory, in a moment that is long
-//! enough for a thread to have its turn on a busy machine.
+//! Reports for tests: both phases on an in-memory map, each long enough for a thread to be
+//! scheduled on a busy machine.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use terrane_workload::{RunOptions, ValueSize};
 
 use super::subject::MapSubject;
 
-/// What comes out where writes arrive in this way.
+/// Returns the report for writes that arrive as given.
 pub(super) fn report(arrival: Arrival) -> TwoPhaseReport {
     let run = RunOptions { num: 100, value_size: ValueSize::fixed(10), ..RunOptions::default() };
     let options = TwoPhaseOptions {

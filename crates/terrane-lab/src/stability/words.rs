@@ -1,4 +1,4 @@
-//! What the report says, for the terminal and for the page alike.
+//! The sentences of the report, shared by the terminal and the HTML page.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use terrane_workload::stability::{
 use super::evaluation::{DesignEvaluation, MapCalibration};
 use crate::human;
 
-/// Stalls are listed if there are no more than this.
+/// The maximum number of stalls to list individually.
 const STALLS_LISTED_MAX: usize = 5;
 
-/// How writes arrive, in words.
+/// Describes how writes arrive.
 pub fn arrivals(phases: &TwoPhaseOptions) -> String {
     match phases.arrival {
         Arrival::Constant => {
@@ -23,12 +23,12 @@ pub fn arrivals(phases: &TwoPhaseOptions) -> String {
     }
 }
 
-/// What a percentile is called.
+/// Returns the name of a percentile.
 pub fn percentile_name(percent: f64) -> String {
     format!("{percent} %")
 }
 
-/// All percentiles and the maximum, in microseconds.
+/// Returns all percentiles and the maximum, in microseconds.
 pub fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
     let percentiles = PERCENTILES.into_iter();
     let mut all: Vec<_> = percentiles
@@ -38,7 +38,7 @@ pub fn all_micros(latency: &Latency) -> Vec<(String, f64)> {
     all
 }
 
-/// A time that was measured in microseconds.
+/// Formats a time in microseconds.
 pub fn micros(micros: f64) -> String {
     human::duration(Duration::from_secs_f64(micros / 1e6))
 }
@@ -56,7 +56,7 @@ fn queries(readers: &ReaderReport) -> String {
     )
 }
 
-/// What else is to be said of the running phase, each with a word for it.
+/// Returns further facts about the running phase, each with its label.
 pub fn facts(
     evaluation: &DesignEvaluation,
     calibration: Option<&MapCalibration>,
@@ -71,12 +71,13 @@ pub fn facts(
     if let Some(share) = running.slowest_second_share() {
         let mem = calibration.and_then(|one| one.report.running.slowest_second_share());
         let mem = mem.map(|share| format!(" (mem {:.0} %)", share * 100.0)).unwrap_or_default();
-        let text = format!("{:.0} % of what arrived in that second{mem}", share * 100.0);
+        let text =
+            format!("the slowest second completed {:.0} % of its arrivals{mem}", share * 100.0);
         facts.push(("slowest", text));
     }
     if let Some(written) = running.counters.storage_bytes_written {
         let text = format!(
-            "{} for {} of users' data, the log included: {} ×",
+            "{} including the log, for {} of user data: {} ×",
             human::bytes(written),
             human::bytes(running.user_bytes_written),
             human::number(running.write_amplification().unwrap_or(0.0))
@@ -88,7 +89,7 @@ pub fn facts(
     facts.push(("seen", seen.join("; ")));
     if running.late.samples() > 0 {
         let text = format!(
-            "an idle client began p50 {}, p99 {}, max {} late",
+            "idle clients started writes late by p50 {}, p99 {}, max {}",
             micros(running.late.percentile_micros(50.0)),
             micros(running.late.percentile_micros(99.0)),
             micros(running.late.max_micros())
@@ -97,7 +98,7 @@ pub fn facts(
     }
     if let Some(calibration) = calibration {
         let text = format!(
-            "a map in memory: {} writes/s at most, {} arrived",
+            "an in-memory map: at most {} writes/s, {} offered",
             human::number(calibration.report.testing.per_second()),
             human::number(calibration.report.running.offered_per_second())
         );
@@ -106,14 +107,14 @@ pub fn facts(
     facts
 }
 
-/// Flushes of a phase, and its merges by the level that they took from.
+/// Describes the flushes of a phase, and its merges by source level.
 pub fn work(phase: &PhaseReport) -> String {
     let counters = &phase.counters;
     let flushes = human::counted(counters.flushes.unwrap_or(0), "flush");
     let levels = counters.compactions_by_level.iter().enumerate();
     let merges: Vec<_> = levels
         .filter(|(_, count)| **count > 0)
-        .map(|(level, count)| format!("{} out of level {level}", human::count(*count)))
+        .map(|(level, count)| format!("{} from level {level}", human::count(*count)))
         .collect();
     if merges.is_empty() {
         let merges = human::counted(counters.compactions.unwrap_or(0), "merge");
@@ -122,12 +123,12 @@ pub fn work(phase: &PhaseReport) -> String {
     format!("{flushes}, merges: {}", merges.join(", "))
 }
 
-/// Stalls in words.
+/// Describes the stalls.
 fn stalls(stalls: &[Stall]) -> String {
     let longest = stalls.iter().map(|stall| stall.seconds).fold(0.0, f64::max);
     let total: f64 = stalls.iter().map(|stall| stall.seconds).sum();
     if stalls.is_empty() {
-        return "none of a tenth of a second".to_owned();
+        return "none of 0.1 s or more".to_owned();
     }
     let count = human::counted(stalls.len() as u64, "stall");
     let listed = if stalls.len() <= STALLS_LISTED_MAX {
@@ -137,13 +138,13 @@ fn stalls(stalls: &[Stall]) -> String {
     } else {
         String::new()
     };
-    format!("{count}, {total:.1} s in all, the longest {longest:.1} s{listed}")
+    format!("{count}, {total:.1} s in total, longest {longest:.1} s{listed}")
 }
 
-/// Causes in words.
+/// Describes the causes of stalls.
 pub fn causes(stalls: &[(String, u64)]) -> String {
     if stalls.is_empty() {
-        return "nothing that the engine counts".to_owned();
+        return "no stall that the engine counted".to_owned();
     }
     let each = stalls.iter().map(|(cause, micros)| {
         format!("{cause} {}", human::duration(Duration::from_micros(*micros)))
@@ -151,14 +152,14 @@ pub fn causes(stalls: &[(String, u64)]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The verdict in a sentence.
+/// Returns the verdict as a sentence.
 pub fn headline(evaluation: &DesignEvaluation) -> String {
     let running = &evaluation.report.running;
     let rate = human::number(running.offered_per_second());
     let p99_9 = micros(running.write.percentile_micros(99.9));
     if evaluation.verdict.is_sustainable() {
-        format!("sustainable: {rate} writes/s, of which 99.9 % take no more than {p99_9}")
+        format!("sustainable: {rate} writes/s, 99.9 % of them within {p99_9}")
     } else {
-        format!("NOT sustainable: {rate} writes/s, of which 99.9 % take up to {p99_9}")
+        format!("NOT sustainable: {rate} writes/s, 99.9 % of them within {p99_9}")
     }
 }

@@ -13,7 +13,7 @@ use crate::near::did_you_mean;
 use crate::plot::{Curve, Plot, Scale, Stroke};
 use crate::quantity;
 
-/// What a pivot shows.
+/// The options of a pivot.
 #[derive(Debug, Clone)]
 pub struct PivotOptions {
     /// The parameter of the columns.
@@ -51,8 +51,7 @@ impl Pivot {
             check_parameter(dir, &lines, name)?;
         }
         let only = options.only.iter().map(|word| {
-            word.split_once('=')
-                .ok_or_else(|| usage(format!("--only {word}: NAME=VALUE is expected")))
+            word.split_once('=').ok_or_else(|| usage(format!("--only {word}: expected NAME=VALUE")))
         });
         for (name, value) in only.collect::<Result<Vec<_>>>()? {
             check_parameter(dir, &lines, name)?;
@@ -96,7 +95,7 @@ impl Pivot {
         Ok(Self { options, columns, rows, mixed })
     }
 
-    /// The options it was computed with.
+    /// Returns the options that it was computed with.
     pub fn options(&self) -> &PivotOptions {
         &self.options
     }

@@ -23,7 +23,7 @@ pub fn tables(plan: Option<&Path>, set: &[String]) -> Result<Vec<Table>> {
     if let Some(path) = plan {
         common = toml_file::read(path)?;
     } else if set.is_empty() {
-        return Err(usage("a plan or --set is missing; see `terrane sweep --help`"));
+        return Err(usage("expected a plan or --set; see 'terrane sweep --help'"));
     }
     let given = common.remove("experiments");
     let listed = match given {
@@ -31,16 +31,16 @@ pub fn tables(plan: Option<&Path>, set: &[String]) -> Result<Vec<Table>> {
         Some(Value::Array(listed)) if !listed.is_empty() => {
             let tables = listed.into_iter().map(|one| match one {
                 Value::Table(table) => Ok(table),
-                _ => Err(usage("experiments are tables: [[experiments]]")),
+                _ => Err(usage("'experiments' must be an array of tables: [[experiments]]")),
             });
             tables.collect::<Result<_>>()?
         }
-        Some(_) => return Err(usage("experiments are tables: [[experiments]]")),
+        Some(_) => return Err(usage("'experiments' must be an array of tables: [[experiments]]")),
     };
     let set = set.iter().map(|word| {
         let (name, values) = word
             .split_once('=')
-            .ok_or_else(|| usage(format!("--set {word}: NAME=VALUE is expected")))?;
+            .ok_or_else(|| usage(format!("--set {word}: expected NAME=VALUE")))?;
         let values = values.split('|').map(|value| Value::String(value.trim().to_owned()));
         Ok((name.trim().to_owned(), Value::Array(values.collect())))
     });

@@ -91,7 +91,7 @@ impl ResultsFile {
     }
 }
 
-/// Reads the results in `dir`; empty if there is no results file. Works while a sweep is writing.
+/// Reads the results in `dir`; empty without a results file. A sweep may be writing concurrently.
 pub fn read(dir: &Path) -> Result<Vec<ResultLine>> {
     let path = dir.join(FILE);
     match fs::read(&path) {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_cut_off_wherever_it_was_torn() {
+    fn a_torn_last_line_is_truncated_at_any_cut() {
         let dir = tempfile::tempdir().unwrap();
         let mut results = ResultsFile::open(dir.path()).unwrap();
         results.append(line("a")).unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sweep_writes_at_a_time_and_no_other_file_is_taken_for_results() {
+    fn only_one_sweep_writes_and_other_files_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let first = ResultsFile::open(dir.path()).unwrap();
         assert!(ResultsFile::open(dir.path()).unwrap_err().to_string().contains("another sweep"));

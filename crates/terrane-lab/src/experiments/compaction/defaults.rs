@@ -1,10 +1,10 @@
 //! The default design and designs that differ from it in one option, compared by counts: bytes
 //! written, blocks read, space, filter memory, and files.
 //!
-//! Bytes alone would favour the smallest tables, because each compaction then rewrites less. The
-//! price is files, each of which is created, synced, opened and removed, and filters that consist
-//! mostly of rounding, because they are whole lines of 64 bytes. Therefore the costs include the
-//! files, and filter memory counts as allocated, not as the design requests it.
+//! A comparison by bytes alone would favour the smallest tables, because each compaction then
+//! rewrites less. Small tables cost files, each of which is created, synced, opened and removed,
+//! and filter memory, because filters are rounded up to cache lines of 64 bytes. Therefore the
+//! costs include the files, and filter memory counts as allocated.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use super::sizes::{CompactionSizes, KeySet};
 use super::tree::{LoadPlan, LoadedTree};
 use crate::results::Results;
 
-/// Name, strategy, capacity of level 1 in buffers, and tables per buffer of each candidate; filters are
-/// the default's unless the strategy sets them. The first one is the default.
+/// Name, strategy, capacity of level 1 in buffers, and tables per buffer of each candidate; the
+/// first is the default. Filters are the default's unless the strategy sets them.
 const CANDIDATES: &[(&str, &str, Option<u64>, u64)] = &[
     ("balanced, the default", "1-leveling", Some(4), 2),
     ("L0=2", "1-leveling L0=2", Some(4), 2),
@@ -120,7 +120,7 @@ fn costs(
     design.validate()?;
     let loaded = LoadedTree::load(sizes, keys, &LoadPlan::inserts(design.clone()), dir)?;
     let found = loaded.look_up(0, Distribution::Uniform)?;
-    // One lookup in a hundred reads a block: many are needed to tell designs apart.
+    // One lookup in a hundred reads a block, so distinguishing designs takes many lookups.
     let often = 20 * sizes.lookups();
     let missing = loaded.look_up_often(100, Distribution::Uniform, often)?;
     let load = loaded.close()?;
@@ -144,12 +144,12 @@ fn costs(
     ])
 }
 
-/// The share by which each cost of one is below the other's.
+/// Returns the share by which each cost of `one` is below that of `other`.
 fn gains(one: &DesignCosts, other: &DesignCosts) -> [(f64, &'static str); COSTS.len()] {
     std::array::from_fn(|at| (1.0 - one.costs[at] / other.costs[at], COSTS[at]))
 }
 
-/// Whether one is no worse than the other in every cost, and better in one.
+/// Returns true if `one` is at most as costly as `other` in every cost, and better in one.
 fn beats(one: &DesignCosts, other: &DesignCosts) -> bool {
     let pairs = || one.costs.iter().zip(&other.costs);
     pairs().all(|(one, other)| *one <= other * ALIKE)
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_candidate_wins_if_it_is_as_good_in_everything_and_better_in_something() {
+    fn a_candidate_wins_if_no_cost_is_worse_and_one_is_better() {
         let costs = |first, rest| {
             let mut costs = [rest; COSTS.len()];
             costs[0] = first;

@@ -2,11 +2,11 @@
 //! proportions: O6 to O9 and O13.
 //!
 //! The paper's costs of a lookup follow from these proportions: a filter takes five pages, an index
-//! one, and the cache holds a 160th of the data, which is about half of all filters and indexes (§5;
-//! appendix, o2). Trees of many small tables lose them: a filter takes less than a page, and a cache
-//! of a few pages holds all filters. These trees have tables of 512 pages, as the paper's, but a
-//! quarter as many of them, with pages a quarter as large. An index takes 20 to 24 bytes for a page,
-//! and so three of the smaller pages.
+//! one, and the cache holds a 160th of the data, which is about half of all filters and indexes
+//! (§5; appendix, o2). Trees of many small tables lose them: a filter takes less than a page, and a
+//! cache of a few pages holds all filters. These trees have tables of 512 pages like the paper's, a
+//! quarter as many of them, and pages a quarter as large. An index takes 20 to 24 bytes per page,
+//! hence three of the smaller pages.
 
 use std::path::Path;
 
@@ -24,7 +24,8 @@ const TABLE_PAGES: u64 = 512;
 const PAGE_BYTES: u32 = 4 << 10;
 /// A sixteenth of the paper's entries.
 const ENTRIES: f64 = 10e6 / 16.0;
-/// From this scale on the entries do not shrink: with fewer tables the proportions would be lost.
+/// At this scale and above the full number of entries is used; fewer tables would lose the
+/// proportions.
 const FULL_SIZE_SCALE: f64 = 0.1;
 const ENTRY_BYTES: u64 = 128;
 /// The paper's cache of 8 MiB is this part of its data.
@@ -35,7 +36,7 @@ const CACHE_BYTES_MIN: u64 = 512 << 10;
 const RANGE_PAGES: [usize; 2] = [80, 800];
 /// Percentages of lookups that request missing keys.
 const EMPTY_PERCENTS: [usize; 6] = [0, 20, 40, 60, 80, 100];
-/// Of lookups after Zipf inserts.
+/// For lookups after Zipf inserts.
 const ZIPF_EMPTY_PERCENT: usize = 80;
 
 /// Pages read from the tree of a strategy.

@@ -98,7 +98,7 @@ pub(super) fn run(program: &Program<'_>, workload: &CommandWorkload) -> Result<P
             };
             wrong_answers += u64::from(!is_right);
         }
-        // A process that ended keeps its figures until it is waited for.
+        // The process times of an ended process remain readable until it is waited for.
         writer.join().map_err(|_| anyhow!("a thread panicked"))?.with_context(failed)
     })?;
     let gets = begin.elapsed();

@@ -79,7 +79,7 @@ impl CommandWorkload {
         Self { puts: text, gets: get_text, answers, put_count: puts }
     }
 
-    /// The same with all gets so many times.
+    /// Returns the same workload with all gets repeated `times` times.
     pub(super) fn with_gets_again(&self, times: usize) -> Self {
         Self {
             puts: self.puts.clone(),

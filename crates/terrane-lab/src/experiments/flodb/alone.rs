@@ -1,4 +1,5 @@
-//! Threads on memtables without a database: full memtables are discarded, one more thread drains.
+//! Runs threads on memtables without a database: immutable memtables are discarded, and one more
+//! thread drains.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 /// Operations between two checks of the clock.
 const STEPS: u64 = 256;
 
-/// A version may be reclaimed after this many newer ones: how far a reader may be behind.
+/// A version may be reclaimed after this many newer ones: the lag allowed to a reader.
 const BEHIND: u64 = 64;
 
 /// State that the threads of a run share.

@@ -53,7 +53,7 @@ pub(super) struct ThreadedRun {
     pub(super) stalled: f64,
 }
 
-/// Opens a database without a log, as the paper's: leveling, with a buffer of some size.
+/// Opens a database like the paper's: no log, leveling, and the given buffer size.
 pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Result<Db> {
     let mut design: Design = "leveling".parse()?;
     design.memtable = memtable;
@@ -65,8 +65,8 @@ pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Res
     Ok(options.open(dir)?)
 }
 
-/// The key of a number. Hot keys are neighbours, as those of the published implementation, so that
-/// they fall into few partitions by their first bits.
+/// Returns the key of a number. Hot keys are neighbours, as in the published implementation, so
+/// that they fall into few partitions by their first bits.
 fn key_of(mix: OperationMix, number: u64, keys: u64) -> [u8; 8] {
     if mix.is_skewed { (number * (u64::MAX / keys)).to_be_bytes() } else { spread(number) }
 }

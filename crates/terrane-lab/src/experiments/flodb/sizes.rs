@@ -13,16 +13,16 @@ pub(super) use crate::experiments::memtables::NamedMemtable;
 /// Bytes of a value (§5.1).
 pub(super) const VALUE_BYTES: usize = 256;
 
-/// Sizes of memory. The paper has 128 MiB to 192 GiB.
+/// Sizes of memory; the paper's are 128 MiB to 192 GiB.
 const MEMORY_BYTES: [f64; 3] = [(16 << 20) as f64, (64 << 20) as f64, (256 << 20) as f64];
 
-/// Keys of a tree, every second of which exists. The paper has 300 GB.
+/// The key space of a tree; every second key exists. The paper has 300 GB.
 const KEYS: f64 = 1_000_000.0;
 
 /// The buffer of a tree whose memory does not vary: a sixteenth of its keys.
 const BUFFER_BYTES: f64 = (16 << 20) as f64;
 
-/// How long a measurement takes.
+/// The duration of a measurement.
 const MILLIS: f64 = 500.0;
 
 /// The sizes of a run.
@@ -60,7 +60,7 @@ impl FloDbSizes {
         Duration::from_secs_f64((MILLIS * self.scale.clamp(0.1, 20.0)) / 1e3)
     }
 
-    /// The most threads.
+    /// Returns the maximum number of threads.
     pub(super) fn threads_max(&self) -> u32 {
         self.threads.iter().copied().max().unwrap_or(1)
     }
@@ -96,14 +96,14 @@ pub(super) fn two_levels(mode: BufferMode) -> FloDb {
     FloDb { lower, ..FloDb::DEFAULT }
 }
 
-/// A memtable of one level, or the two levels of a mode: the key of its measurements, and its name.
+/// A memtable of one level or of two, with the key of its measurements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyedMemtable {
     pub(super) key: &'static str,
     pub(super) memtable: NamedMemtable,
 }
 
-/// One level of each kind, and two. Those of two have the mode as their key.
+/// Returns the memtables of one level, and those of two, which have the mode as their key.
 pub(super) fn kinds() -> [KeyedMemtable; 4] {
     let keyed = |key, name, kind| KeyedMemtable { key, memtable: NamedMemtable { name, kind } };
     let two = |mode: BufferMode| MemtableKind::FloDb(two_levels(mode));

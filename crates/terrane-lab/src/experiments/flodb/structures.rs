@@ -28,7 +28,7 @@ pub(super) fn measure(sizes: &FloDbSizes, results: &mut Results) {
 struct OperationTimes {
     insert: f64,
     lookup: f64,
-    /// An entry of a walk over all entries, as of a flush.
+    /// Time per entry of a walk over all entries, as in a flush.
     walk: f64,
 }
 

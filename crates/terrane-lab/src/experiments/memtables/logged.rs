@@ -168,7 +168,7 @@ fn run(
 ) -> Result<()> {
     let mut design: Design = "leveling T=4; block=4KiB".parse()?;
     design.memtable = memtable;
-    // A few full memtables: the flushes are the same with and without the log.
+    // A small buffer gives several flushes, equally many with and without the log.
     design.buffer_bytes = ((2 << 20) as f64 * sizes.scale) as u64;
     design.buffer_bytes = design.buffer_bytes.max(64 << 10);
     design.table_bytes = design.buffer_bytes;

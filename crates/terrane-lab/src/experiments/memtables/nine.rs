@@ -1,5 +1,4 @@
-//! The nine buffers of the authors' later program: those that Terrane has, and the costs of the
-//! others.
+//! The nine buffers of the authors' later program: Terrane's own, and plain versions of the others.
 
 use std::time::Instant;
 
@@ -109,7 +108,7 @@ fn measure_one(make: &NewBuffer<'_>, load: &Load, sorted: &Load, count: usize) -
     let lookups = each(&mut |number| {
         std::hint::black_box(other.get(some(number)));
     });
-    // The first range may sort all entries, which is not the cost of a range.
+    // The first range may sort all entries; that is not part of the cost of a range.
     other.scan(some(0), STEPS);
     let ranges = each(&mut |number| other.scan(some(number), STEPS));
     let mut further = |number: usize| {

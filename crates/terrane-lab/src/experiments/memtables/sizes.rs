@@ -139,7 +139,7 @@ pub(super) fn hash_vector(buckets: u32) -> MemtableKind {
     MemtableKind::HashVector { prefix: u8::MAX, buckets, view: OrderedView::Kept }
 }
 
-/// Lists stay lists: the paper has no threshold.
+/// Lists stay lists, because the paper has no threshold.
 pub(in crate::experiments) fn hash_linked_list(
     mode: BufferMode,
     prefix: u8,

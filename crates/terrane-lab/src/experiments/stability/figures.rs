@@ -14,17 +14,17 @@ const EARLY_SECONDS: f64 = 300.0;
 
 pub(super) const POLICIES: [&str; 2] = ["tiering", "leveling"];
 const SCHEDULERS: [&str; 3] = ["single", "fair", "greedy"];
-/// Schedulers that run several merges at a time.
+/// Schedulers that run several merges concurrently.
 const CONCURRENT: [&str; 2] = ["fair", "greedy"];
 const KEYS: [&str; 2] = ["uniform", "zipf"];
 
-/// Size ratios, and writes a second in the authors' running phases, at 95 % of the greatest rate
-/// (Fig. 10a): tiering, leveling.
+/// Size ratios, and the authors' arrival rates in running phases (95 % of the maximum) for tiering
+/// and leveling, in writes per second (Fig. 10a).
 const RATIOS: [u32; 5] = [2, 4, 6, 8, 10];
 const AUTHORS_RATIOS: [[f64; 5]; 2] =
     [[8250.0, 13764.0, 17604.0, 18815.0, 20112.0], [8233.0, 6364.0, 5135.0, 4739.0, 3600.0]];
 
-/// The greatest rate of the authors' leveling with a ratio of 10.
+/// The authors' maximum rate for leveling with a ratio of 10.
 const AUTHORS_LEVELING_RATE: f64 = 3600.0 / UTILIZATION;
 
 /// Movements by the paper's names and ours.
@@ -104,7 +104,7 @@ fn full(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
             }
         }
     }
-    // The bursts are as far from our greatest rate as the paper's are from the authors'.
+    // The bursts are the same share of our maximum rate as the paper's are of the authors'.
     let share = |paper: f64| paper / AUTHORS_LEVELING_RATE;
     let of = "leveling fair".to_owned();
     let arrival = PlannedArrival::Burst {

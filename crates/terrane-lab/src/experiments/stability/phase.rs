@@ -1,4 +1,4 @@
-//! What a phase measures, its metrics, and its row in a table.
+//! The measurements of a phase, their metrics, and their row in a table.
 
 use crate::human;
 use crate::results::{Metric, Results};
@@ -7,7 +7,7 @@ use crate::sparkline::{sparkline, squeezed};
 /// Characters of a curve.
 const COLUMNS: usize = 40;
 
-/// What a phase measures; times are in seconds.
+/// The measurements of a phase; times are in seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PhaseMeasurement {
     /// Writes a second, after the warm-up.
@@ -18,30 +18,30 @@ pub(super) struct PhaseMeasurement {
     pub(super) p99_9: f64,
     /// The 99th percentile without the time in the queue.
     pub(super) processing_p99: f64,
-    /// For how long the engine stopped a writer.
+    /// The time for which the engine stopped or delayed a writer.
     pub(super) stopped: f64,
     /// The same, without delays.
     pub(super) stopped_by_runs: f64,
     pub(super) longest_stall: f64,
-    /// When a stall of more than a second began, if one did.
+    /// The start of the first stall of more than a second.
     pub(super) first_stall: Option<f64>,
     /// Runs on average, and at most.
     pub(super) runs: f64,
     pub(super) most_runs: u64,
-    /// Writes a second in windows of equal length, from the beginning on.
+    /// Writes per second in windows of equal length.
     pub(super) curve: Vec<f64>,
     pub(super) window_seconds: f64,
-    /// The standard deviation of those after the warm-up, over their mean.
+    /// The standard deviation of the windows after the warm-up, over their mean.
     pub(super) variation: f64,
     /// Mean bytes of each level in the second half.
     pub(super) level_bytes: Vec<f64>,
     /// Mean bytes of the tree.
     pub(super) tree_bytes: f64,
-    /// Writes of the slowest second, over those of the mean one.
+    /// Writes in the slowest second over those in the mean second.
     pub(super) slowest_second: f64,
     pub(super) write_amplification: f64,
     pub(super) flushes: u64,
-    /// Merges out of each level; empty if they were not counted.
+    /// Merges by source level; empty if they were not counted.
     pub(super) merges: Vec<u64>,
     /// The longest stall cause, for a subject whose claims name it.
     pub(super) main_cause: String,
@@ -92,7 +92,7 @@ impl PhaseMeasurement {
         (square / rates.len().max(1) as f64).sqrt() / mean.max(1e-9)
     }
 
-    /// The share of the bytes of the last level that the levels above it have.
+    /// Returns the bytes of the levels above the last, over those of the last level.
     fn upper_share(&self) -> f64 {
         let levels = &self.level_bytes;
         let last = levels.iter().rev().find(|bytes| **bytes > 0.0).copied().unwrap_or(1.0);

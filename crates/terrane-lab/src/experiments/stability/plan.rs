@@ -13,14 +13,14 @@ use crate::results::Results;
 /// Writes of a running phase arrive at this share of the rate of its testing phase.
 pub(super) const UTILIZATION: f64 = 0.95;
 
-/// Phases of a stage may run side by side; a stage begins when the one before has ended.
+/// A stage of a plan. Phases of a stage may run in parallel; the stages run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// Writers go as fast as the tree takes writes.
+    /// Writers run in a closed loop.
     Testing,
     /// Writes arrive at a share of the rates of testing phases.
     Running,
-    /// The same with readers, which occupy all processors.
+    /// Running phases with readers, which occupy all processors.
     Queries,
     /// Repetitions of running phases.
     Round(usize),
@@ -29,11 +29,11 @@ pub(super) enum Stage {
 /// How writes arrive; shares are of the rate of a testing phase, by its subject.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlannedArrival {
-    /// As fast as the tree takes them.
+    /// A closed loop.
     Closed,
     /// At a constant share of a rate.
     Share { of: String, share: f64 },
-    /// At two shares in turns, each for a share of the length of a full phase.
+    /// Two shares in alternation, each for a share of the length of a full phase.
     Burst { of: String, low: f64, low_length: f64, high: f64, high_length: f64 },
 }
 
@@ -48,7 +48,7 @@ pub(super) struct PhasePlan {
     /// The design as text.
     pub(super) design: String,
     pub(super) arrival: PlannedArrival,
-    /// The greatest rate that writers may have, as a share of the rate of a testing phase.
+    /// The limit on the rate of writers, relative to the rate of a testing phase.
     pub(super) max_rate: Option<(String, f64)>,
     pub(super) writers: u32,
     pub(super) is_skewed: bool,
@@ -99,15 +99,15 @@ impl PhasePlan {
 /// How writes arrive, in writes a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Arrivals {
-    /// As fast as the tree takes them.
+    /// A closed loop.
     Closed,
     /// At a constant rate.
     Constant(f64),
-    /// At two rates in turns, each for a share of the length of a full phase.
+    /// Two rates in alternation, each for a share of the length of a full phase.
     Burst { low: f64, low_length: f64, high: f64, high_length: f64 },
 }
 
-/// A phase whose arrivals are known.
+/// A phase with its arrival rates resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ResolvedPhase {
     pub(super) design: String,
@@ -120,9 +120,9 @@ pub(super) struct ResolvedPhase {
     pub(super) has_warm_up: bool,
 }
 
-/// Plays phases.
+/// A system that runs phases.
 pub(super) trait PhasePlayer {
-    /// Plays the phases of a stage; returns a measurement for each.
+    /// Runs the phases of a stage; returns a measurement for each.
     fn play(&mut self, stage: Stage, phases: &[ResolvedPhase]) -> Result<Vec<PhaseMeasurement>>;
 }
 
@@ -131,7 +131,7 @@ pub(super) trait PhasePlayer {
 pub(super) struct PlayedPhases {
     by_name: BTreeMap<(String, String), PhaseMeasurement>,
     names: Vec<(String, String)>,
-    /// Phases that were played; equal ones are played once.
+    /// The number of phases that ran; equal phases run once.
     pub(super) count: usize,
 }
 
@@ -139,7 +139,7 @@ impl PlayedPhases {
     /// The measurement of a phase.
     pub(super) fn get(&self, subject: &str, phase: &str) -> Result<&PhaseMeasurement> {
         let found = self.by_name.get(&(subject.to_owned(), phase.to_owned()));
-        found.with_context(|| format!("the phase '{subject}, {phase}' was not played"))
+        found.with_context(|| format!("the phase '{subject}, {phase}' did not run"))
     }
 
     /// Writes a second in the testing phase of a subject.
@@ -221,7 +221,7 @@ impl PlayedPhases {
     }
 }
 
-/// Plays a plan stage by stage. Equal phases of a stage are played once.
+/// Runs a plan stage by stage. Equal phases of a stage run once.
 pub(super) fn play(plan: &[PhasePlan], player: &mut dyn PhasePlayer) -> Result<PlayedPhases> {
     let mut played = PlayedPhases::default();
     let mut stages: Vec<Stage> = plan.iter().map(|phase| phase.stage).collect();

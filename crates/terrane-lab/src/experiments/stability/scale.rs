@@ -35,11 +35,12 @@ pub(super) trait StabilityScale {
     fn tiering(&self, ratio: u32) -> String;
     /// Full leveling with a ratio.
     fn leveling(&self, ratio: u32) -> String;
-    /// Full leveling whose last level is nearly full: the ratio of level 1 to level 0 differs (§5.2.3).
+    /// Full leveling whose last level is nearly full, because the ratio of level 1 to level 0
+    /// differs (§5.2.3).
     fn filled_leveling(&self, ratio: u32) -> String;
     /// `LevelDB`'s tree (§6.1).
     fn partitioned(&self, table_mebibytes: f64, movement: &str) -> String;
-    /// `RocksDB`'s tree, as fast as it takes writes (Fig. 1).
+    /// `RocksDB`'s tree in a closed loop (Fig. 1).
     fn production(&self, subject: &str) -> PhasePlan;
     /// bLSM (§4.2).
     fn blsm(&self) -> String;
@@ -51,9 +52,9 @@ pub(super) trait StabilityScale {
     fn rate(&self, paper: f64) -> f64;
     /// A latency here for one of the paper, in seconds.
     fn latency(&self, paper_seconds: f64) -> f64;
-    /// The greatest rate of a design in the simulator, where that is a comparison.
+    /// The maximum rate of a design in the simulator; `None` in the simulated experiment.
     fn simulated_rate(&self, design: &str) -> Result<Option<f64>>;
-    /// How long a phase is, in seconds.
+    /// The length of a phase in seconds.
     fn seconds(&self) -> f64;
     /// The percentile that Fig. 11 compares.
     fn tail(&self) -> (&'static str, fn(&PhaseMeasurement) -> f64);

@@ -35,9 +35,9 @@ fn parsed(phase: &ResolvedPhase) -> Result<Design> {
     phase.design.parse().with_context(|| format!("in the design '{}'", phase.design))
 }
 
-/// The design of the tree that a phase starts from: it has the levels of the phase's design, but
-/// loading never stalls. Large memtables make the load fast, except where levels gather runs, because
-/// the sizes of those follow from the memtable.
+/// Returns the design of the tree that a phase starts from: it has the levels of the phase's
+/// design, but loading never stalls. Large memtables make the load fast, except in levels that
+/// gather runs, because their sizes follow from the memtable.
 pub(super) fn base_design(phase: &ResolvedPhase, sizes: &StabilitySizes) -> Result<Design> {
     let mut design = parsed(phase)?;
     design.strategy.base_bytes = Some(design.capacity_bytes(1, 1));
@@ -180,7 +180,7 @@ fn measurement(report: &PhaseReport, level_bytes: Vec<f64>) -> PhaseMeasurement 
     let window_seconds = (report.seconds + report.warm_up_seconds) / WINDOWS;
     let windows = report.timeline.windows(window_seconds);
     let curve: Vec<f64> = windows.iter().map(Window::per_second).collect();
-    // Windows are whole ticks, and may be shorter than was requested.
+    // Windows are whole ticks, and may be shorter than requested.
     let window_seconds = windows.get(1).map_or(window_seconds, |window| window.begin_seconds);
     let counters = &report.counters;
     let by_runs = counters.stalls.iter().filter(|stall| stall.cause != "delay");

@@ -1,8 +1,8 @@
-//! The scheduler and the limit of the default design, compared with all others.
+//! Compares the scheduler and the limit of the default design with all others.
 //!
-//! All run under the same arrivals at the same time, in several rounds. One beats another if each of
-//! its rounds is better than every round of the other by more than a tenth; smaller differences are
-//! noise.
+//! All candidates run concurrently under the same arrivals, in several rounds. A candidate beats
+//! another if each of its rounds is better than every round of the other by more than a tenth;
+//! smaller differences are noise.
 
 use anyhow::{Context, Result};
 use terrane::Design;
@@ -106,10 +106,10 @@ struct PlayedCandidate<'a> {
     rounds: [Vec<&'a PhaseMeasurement>; 2],
 }
 
-/// A number of a round; less is better.
+/// A measurement of a round; lower is better.
 type Metric = fn(&PhaseMeasurement) -> f64;
 
-/// Whether one is better in every round, by more than noise.
+/// Returns true if `one` is better in every round, by more than noise.
 fn beats(
     one: &[&PhaseMeasurement],
     other: &[&PhaseMeasurement],
@@ -130,7 +130,7 @@ const GOALS: [(Metric, f64); 3] = [
 const COSTS: [(Metric, f64); 2] =
     [(|measured| measured.write_amplification, 0.0), (|measured| measured.runs, 0.1)];
 
-/// Whether one is better in a goal, and worse in no goal and no cost.
+/// Returns true if `one` is better in a goal, and worse in no goal and no cost.
 fn wins(one: &PlayedCandidate<'_>, other: &PlayedCandidate<'_>) -> bool {
     let any =
         |one: &PlayedCandidate<'_>, other: &PlayedCandidate<'_>, metrics: &[(Metric, f64)]| {

@@ -1,7 +1,7 @@
 //! Queries next to the writers: Fig. 13 and 14.
 //!
-//! All pairs run at the same time with a reader each, which reads as fast as it can. Readers have
-//! equal shares of the processors, so that the ratio within a pair is that of the costs of a query.
+//! All pairs run concurrently with a reader each, in a closed loop. The readers have equal shares
+//! of the processors, so the ratio within a pair is the ratio of the costs of a query.
 
 use anyhow::{Context, Result};
 use terrane_workload::stability::Query;
@@ -14,7 +14,7 @@ use crate::results::Results;
 
 /// The paper's long scans read a hundredth of the records.
 const LONG_SHARE: u64 = 100;
-/// Queries are many, so that their phases can be shorter than others.
+/// Queries are frequent, so their phases can be shorter than others.
 const LENGTH: f64 = 0.375;
 const KINDS: [&str; 3] = ["point", "short scan", "long scan"];
 

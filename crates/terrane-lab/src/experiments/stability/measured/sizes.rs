@@ -10,17 +10,17 @@ use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
 use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
 
-/// Of the paper (§3.1).
+/// The paper's sizes (§3.1).
 const PAPER_BUFFER_BYTES: f64 = 134_217_728.0;
 const PAPER_BUDGET: f64 = 100e6;
 const PAPER_SECONDS: f64 = 7200.0;
 
 /// Bytes a second that flushes and merges of a database may write, at every scale.
 const BUDGET: u64 = 2_000_000;
-/// At a scale of 1.
+/// At a scale of 1; a memtable.
 const BUFFER_BYTES: f64 = 196_608.0;
 const SECONDS: f64 = 240.0;
-/// Records over those of a memtable. The paper has 780; these have as many levels.
+/// Records over those of a memtable. The paper's 780 give the same number of levels.
 const MEMTABLES: f64 = 600.0;
 /// Sizes stop shrinking at this scale: smaller tables would be mostly headers.
 const SIZES_LEAST: f64 = 1.0 / 32.0;
@@ -64,7 +64,7 @@ impl StabilitySizes {
         self.seconds() / 6.0
     }
 
-    /// How many times faster than in the paper a memtable is written.
+    /// Returns the ratio of the paper's time to write a memtable to ours.
     pub(super) fn speed_up(&self) -> f64 {
         let here = self.buffer_bytes() as f64 / self.budget() as f64;
         PAPER_BUFFER_BYTES / PAPER_BUDGET / here
@@ -155,7 +155,8 @@ impl StabilityScale for StabilitySizes {
         )
     }
 
-    /// Without the smallest: 12 KiB here would be a dozen records, and ten thousand files.
+    /// Omits the smallest size: 12 KiB here would be a dozen records per table, and ten thousand
+    /// files.
     fn table_sizes(&self) -> &'static [TableSize] {
         &TABLE_SIZES[1..]
     }
@@ -165,7 +166,7 @@ impl StabilityScale for StabilitySizes {
         bytes as u64
     }
 
-    /// In the ratio of the budgets.
+    /// Scales by the ratio of the I/O budgets.
     fn rate(&self, paper: f64) -> f64 {
         paper * self.budget() as f64 / PAPER_BUDGET
     }

@@ -1,4 +1,4 @@
-//! Phases that run at the same time, each on a database of its own.
+//! Runs phases in parallel, each on its own database.
 //!
 //! Trees of the same shape are loaded once: each phase begins with a checkpoint, which shares their
 //! tables. All databases are open and settled before the first phase begins.
@@ -19,17 +19,17 @@ use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::{PhasePlayer, ResolvedPhase, Stage};
 use crate::interrupt;
 
-/// Databases that are prepared at the same time.
+/// Databases that are prepared in parallel.
 const PREPARING: usize = 4;
 
-/// Plays all phases of a stage at the same time.
-pub(super) struct SideBySide<'a> {
+/// Runs all phases of a stage in parallel.
+pub(super) struct ParallelPlayer<'a> {
     sizes: &'a StabilitySizes,
     dir: &'a Path,
     spinner: &'a ProgressBar,
 }
 
-impl<'a> SideBySide<'a> {
+impl<'a> ParallelPlayer<'a> {
     pub(super) fn new(sizes: &'a StabilitySizes, dir: &'a Path, spinner: &'a ProgressBar) -> Self {
         Self { sizes, dir, spinner }
     }
@@ -63,7 +63,7 @@ impl<'a> SideBySide<'a> {
     }
 }
 
-impl PhasePlayer for SideBySide<'_> {
+impl PhasePlayer for ParallelPlayer<'_> {
     fn play(&mut self, stage: Stage, phases: &[ResolvedPhase]) -> Result<Vec<PhaseMeasurement>> {
         let name = match stage {
             Stage::Testing => "testing phases".to_owned(),
@@ -135,7 +135,7 @@ impl BaseTree {
     }
 }
 
-/// Calls `work` for each thing, [`PREPARING`] at a time; the first error ends it.
+/// Calls `work` for each item, [`PREPARING`] at a time; the first error ends it.
 fn side_by_side<T: Sync>(
     things: &[T],
     work: impl Fn(usize, &T) -> Result<()> + Sync,

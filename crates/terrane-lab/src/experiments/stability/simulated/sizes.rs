@@ -11,7 +11,7 @@ use crate::experiments::stability::phase::PhaseMeasurement;
 use crate::experiments::stability::plan::PhasePlan;
 use crate::experiments::stability::scale::{StabilityScale, TABLE_SIZES, TableSize};
 
-/// Two memtables in all experiments but bLSM's: one takes writes while the other is flushed.
+/// Two memtables in all experiments except bLSM's: one takes writes while the other is flushed.
 const BUFFERS: &str = "buffer=128MiB; buffers=1; violation=stop";
 
 /// The length of a phase and the records of the tree.
@@ -42,8 +42,8 @@ impl SimulatedSizes {
         Ok(SimulationSetup { window_seconds, ..SimulationSetup::new(design, workload, machine) })
     }
 
-    /// A tree to start from: loaded if its levels move as a whole; settled, with all levels full, if
-    /// they are full most of the time.
+    /// Returns the tree to start from: loaded if its levels move as a whole, else settled with all
+    /// levels full, because they are full most of the time.
     pub(super) fn loaded(&self, setup: &SimulationSetup) -> SimulatedTree {
         let moves_tables = setup.design.strategy.granularity.at(1).tables().is_some();
         let tree = if moves_tables { InitialTree::Settled } else { InitialTree::Loaded };
@@ -89,8 +89,8 @@ impl StabilityScale for SimulatedSizes {
         PhasePlan { has_warm_up: false, ..PhasePlan::testing(subject, design) }
     }
 
-    /// 1 GB of memory, here for one memtable that takes writes and one that is flushed; a ratio of ten,
-    /// at most two runs a level (§4.2).
+    /// 1 GB of memory, split between the active and the immutable memtable; a ratio of ten, at most
+    /// two runs per level (§4.2).
     fn blsm(&self) -> String {
         "blsm-spring; buffer=512MiB".to_owned()
     }
