@@ -39,7 +39,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "compaction",
     paper: "Constructing and Analyzing the LSM Compaction Design Space (VLDB 2021)",
     about: "compaction strategies: bytes moved, pages read, tombstones, by counts",
-    cost: ExperimentCost { minutes: 10, disk_mib: 300 },
+    cost: ExperimentCost { minutes: 10, disk_mib: 100 },
     figures: &["Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7", "Fig. 8", "Fig. 9 to 14"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/compaction.toml"),

@@ -33,7 +33,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dent",
     paper: "Dent's report on his tree (CS 265)",
     about: "the tree of CS 265: our program and the report's",
-    cost: ExperimentCost { minutes: 10, disk_mib: 1000 },
+    cost: ExperimentCost { minutes: 4, disk_mib: 200 },
     figures: &["Table 1", "Fig. 2", "Fig. 3"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/dent.toml"),

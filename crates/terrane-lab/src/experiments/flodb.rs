@@ -35,7 +35,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "flodb",
     paper: "FloDB: Unlocking Memory in Persistent Key-Value Stores (EuroSys 2017)",
     about: "a memtable of two levels: hash table and sorted list",
-    cost: ExperimentCost { minutes: 10, disk_mib: 1000 },
+    cost: ExperimentCost { minutes: 8, disk_mib: 300 },
     figures: &["Fig. 3 to 5", "Fig. 7 to 17"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/flodb.toml"),

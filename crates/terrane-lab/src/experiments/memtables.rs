@@ -44,7 +44,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "memtables",
     paper: "Anatomy of the LSM Memory Buffer (DBTest 2024)",
     about: "memtables: inserts, lookups, ranges, memory, flushes",
-    cost: ExperimentCost { minutes: 10, disk_mib: 300 },
+    cost: ExperimentCost { minutes: 7, disk_mib: 400 },
     figures: &["Fig. 1 to 6"],
     metrics: &[METRICS],
     claims: include_str!("../../claims/memtables.toml"),
