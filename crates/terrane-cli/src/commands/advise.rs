@@ -3,7 +3,7 @@
 //! [`terrane_lab::advice`] searches; this module prints.
 
 mod arguments;
-pub(in crate::commands) mod show;
+pub(crate) mod show;
 
 use std::io::{self, Write};
 

@@ -25,7 +25,7 @@
 //! | [`notes`] | what the reader of the tables should know |
 
 mod arguments;
-pub(in crate::commands) mod claims;
+pub(crate) mod claims;
 mod compare;
 mod memtable;
 mod notes;

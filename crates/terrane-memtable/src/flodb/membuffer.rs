@@ -47,7 +47,6 @@ use crate::key_span::KeySpan;
 use crate::prefetch::prefetch;
 use crate::skiplist::{NodeRef, Older, Pin};
 use writer::BucketWriter;
-pub(super) use writer::fits;
 
 /// Versions that a lookup passes before it turns to the lower level, if the rest is linked there.
 const STEPS_MAX: usize = if cfg!(miri) { 8 } else { 64 };

@@ -7,7 +7,6 @@
 use std::ptr::NonNull;
 
 use super::lower::Lower;
-use super::membuffer::fits;
 use crate::entry::Entry;
 use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
@@ -178,4 +177,13 @@ impl Partition {
     pub(super) fn wants_drain(&self) -> bool {
         self.dirty.load(Ordering::Relaxed) * 2 > self.slots
     }
+}
+
+/// Returns true if a node has the capacity for a version, and not much more.
+pub(super) fn fits(node: NonNull<Node>, version: &Entry<'_>) -> bool {
+    // SAFETY: callers pass nodes that were in a Membuffer, which have versions; the arena outlives
+    // the Membuffer's use of them.
+    let room = unsafe { versions_of(node) }.capacity();
+    let needed = version.data_bytes();
+    needed <= room && room <= 2 * needed + 64
 }

@@ -58,7 +58,7 @@ fn imports_from_below_and_imports_of_tests_pass() {
         ("low.rs", "#[cfg(all(test, not(loom)))] mod tests { use crate::high::Thing; }"),
         ("low/inner.rs", "use super::high; use crate::low::high; pub(super) fn f() {}"),
         ("low.rs", "use terrane_policy::crate_name; use std::fmt;"),
-        ("low.rs", "pub(in crate::high) fn f() {}"),
+        ("low.rs", "pub(crate) fn f() {}"),
     ];
     for (path, source) in forms {
         let wrong = violations(path, source);

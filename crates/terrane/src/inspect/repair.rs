@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 
-use super::Problem;
+use super::problem::Problem;
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
 use super::table::open;
 use crate::db::Db;

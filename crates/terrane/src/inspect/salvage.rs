@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_memtable::{Cursor, Memtable};
 
-use super::Problem;
+use super::problem::Problem;
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
 use crate::manifest::ManifestState;

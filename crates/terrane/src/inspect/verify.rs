@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::problem::{Problem, Progress};
 use super::table::environment;
-use super::{Problem, Progress};
 use crate::checksum::RunningChecksum;
 use crate::error::{Error, Result};
 use crate::manifest::{ManifestState, TableRecord, load, replay};

@@ -12,10 +12,7 @@ use crate::terminal::Paint;
 use terrane_lab::human;
 
 /// Prints advice.
-pub(in crate::commands) fn advice(
-    out: &mut dyn Write,
-    report: &AdviceReport<'_>,
-) -> io::Result<()> {
+pub(crate) fn advice(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()> {
     let paint = Paint::stdout();
     let AdviceReport { case, found, .. } = report;
     let assumed = if report.source == WorkloadSource::Assumed {

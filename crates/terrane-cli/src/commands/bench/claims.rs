@@ -79,7 +79,7 @@ impl ClaimsArgs {
 }
 
 /// Returns the absolute path of Dent's program, which runs in other directories.
-pub(in crate::commands) fn dent_program(path: &Path) -> Result<PathBuf> {
+pub(crate) fn dent_program(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path)
         .map_err(|error| usage(format!("cannot find Dent's program {}: {error}", path.display())))
 }

@@ -20,7 +20,7 @@ const HEIGHT_PUBLISHED: u8 = 4;
 
 /// The implementations of memtables that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::experiments) enum BufferMode {
+pub(crate) enum BufferMode {
     /// The paper's: queries copy and sort.
     Published,
     /// Ours.
@@ -28,9 +28,9 @@ pub(in crate::experiments) enum BufferMode {
 }
 
 impl BufferMode {
-    pub(in crate::experiments) const ALL: [Self; 2] = [Self::Published, Self::Ours];
+    pub(crate) const ALL: [Self; 2] = [Self::Published, Self::Ours];
 
-    pub(in crate::experiments) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
             Self::Ours => "ours",
@@ -40,9 +40,9 @@ impl BufferMode {
 
 /// A memtable with a short name.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::experiments) struct NamedMemtable {
-    pub(in crate::experiments) name: &'static str,
-    pub(in crate::experiments) kind: MemtableKind,
+pub(crate) struct NamedMemtable {
+    pub(crate) name: &'static str,
+    pub(crate) kind: MemtableKind,
 }
 
 /// The sizes of a run.
@@ -140,11 +140,7 @@ pub(super) fn hash_vector(buckets: u32) -> MemtableKind {
 }
 
 /// Lists stay lists, because the paper has no threshold.
-pub(in crate::experiments) fn hash_linked_list(
-    mode: BufferMode,
-    prefix: u8,
-    buckets: u32,
-) -> MemtableKind {
+pub(crate) fn hash_linked_list(mode: BufferMode, prefix: u8, buckets: u32) -> MemtableKind {
     MemtableKind::HashLinkedList { prefix, buckets, threshold: 0, view: view(mode) }
 }
 

@@ -36,7 +36,7 @@ use crate::scratch::Scratch;
 use sizes::{PAPER_MEMTABLES, StabilitySizes};
 use stage::ParallelPlayer;
 
-pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "stability",
     paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
     about: "write stalls and merge schedulers: two-phase evaluation on files",

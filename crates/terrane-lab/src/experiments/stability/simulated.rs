@@ -16,7 +16,7 @@ use crate::results::{Metric, Results};
 use figures::POLICIES;
 use sizes::SimulatedSizes;
 
-pub(in crate::experiments) const EXPERIMENT: Experiment = Experiment {
+pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "stability-simulated",
     paper: "On Performance Stability in LSM-based Storage Systems (VLDB 2019)",
     about: "write stalls and merge schedulers at the paper's sizes, in the simulator",

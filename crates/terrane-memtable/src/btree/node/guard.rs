@@ -7,15 +7,15 @@ use crate::skiplist::{Node, NodeRef};
 use crate::sync::Ordering;
 
 /// Exclusive right to change a node, released on drop.
-pub(in crate::btree) struct TreeNodeGuard<'a> {
-    pub(in crate::btree) node: TreeNodeRef<'a>,
+pub(crate) struct TreeNodeGuard<'a> {
+    pub(crate) node: TreeNodeRef<'a>,
     pub(super) version: u64,
     pub(super) has_changed: bool,
 }
 
 impl<'a> TreeNodeGuard<'a> {
     /// Inserts an entry at `index`, and in an inner node a child after it.
-    pub(in crate::btree) fn insert(
+    pub(crate) fn insert(
         &mut self,
         index: usize,
         head: u64,
@@ -58,7 +58,7 @@ impl<'a> TreeNodeGuard<'a> {
     ///
     /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
     /// `right`.
-    pub(in crate::btree) fn split(
+    pub(crate) fn split(
         &mut self,
         middle: usize,
         right: TreeNodeRef<'a>,
@@ -84,7 +84,7 @@ impl<'a> TreeNodeGuard<'a> {
     }
 
     /// Links `right`, whose first entry is `high`, between this node and its right neighbour.
-    pub(in crate::btree) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
+    pub(crate) fn link(&mut self, right: TreeNodeRef<'a>, head: u64, high: NodeRef<'a>) {
         self.has_changed = true;
         let (node, new) = (self.node.node(), right.node());
         new.right.store(node.right.load(Ordering::Relaxed), Ordering::Release);
@@ -96,7 +96,7 @@ impl<'a> TreeNodeGuard<'a> {
     }
 
     /// Sets the first child of an inner node that no other thread knows yet.
-    pub(in crate::btree) fn set_first_child(&mut self, child: TreeNodeRef<'a>) {
+    pub(crate) fn set_first_child(&mut self, child: TreeNodeRef<'a>) {
         self.has_changed = true;
         self.node.children()[0].store(child.as_ptr().as_ptr(), Ordering::Release);
     }

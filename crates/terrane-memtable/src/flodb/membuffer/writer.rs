@@ -6,7 +6,7 @@ use super::AddOutcome;
 use crate::entry::{Entry, SeqNo};
 use crate::flodb::bucket::{BucketGuard, SLOTS};
 use crate::flodb::lower::Lower;
-use crate::flodb::partition::Partition;
+use crate::flodb::partition::{Partition, fits};
 use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
 
 /// Visible versions that a writer passes, at most, to find the ones it can reclaim. There are more
@@ -195,13 +195,4 @@ impl<'a> BucketWriter<'a> {
         }
         added.is_stored = true;
     }
-}
-
-/// Whether a node has the capacity for a version, and not much more.
-pub(in crate::flodb) fn fits(node: NonNull<Node>, version: &Entry<'_>) -> bool {
-    // SAFETY: callers pass nodes that were in a Membuffer, which have versions; the arena outlives
-    // the Membuffer's use of them.
-    let room = unsafe { versions_of(node) }.capacity();
-    let needed = version.data_bytes();
-    needed <= room && room <= 2 * needed + 64
 }
