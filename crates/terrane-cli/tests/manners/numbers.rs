@@ -36,7 +36,7 @@ fn bad_numbers_are_refused_with_the_accepted_values() {
         (&["stability", "--testing", "soon"], "a time such as 500ms"),
         (&["simulate", "--records", "lots"], COUNT),
         (&["simulate", "--records", "0"], "a whole number from 1 to"),
-        (&["simulate", "--budget", "0"], "bytes a second"),
+        (&["simulate", "--budget", "0"], "bytes per second"),
         (&["advise", "--records", "1e99"], COUNT),
         (&["advise", "--records", "1e18"], "a whole number from 1 to"),
         (&["advise", "--record-size", "0"], "a number of bytes from 1 to"),
