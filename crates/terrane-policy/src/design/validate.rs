@@ -68,6 +68,17 @@ impl Design {
         }
         self.validate_flush()?;
         self.memtable.validate(self.buffer_bytes)?;
+        self.validate_filters()?;
+        let stops = limits.violation != Violation::None
+            && (limits.limit != Limit::Level0 || limits.stop_runs != NEVER);
+        if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {
+            let reason = "stop=never and stall=runs: compactions run only on request, so stopped writers would stall forever";
+            return Err(out_of_range("trigger", "manual", reason));
+        }
+        Ok(())
+    }
+
+    fn validate_filters(&self) -> Result<(), ParseError> {
         if let Some(bits) =
             self.filter_bits.values().iter().find(|bits| !(0.0..=64.0).contains(*bits))
         {
@@ -81,12 +92,6 @@ impl Design {
                 bits,
                 "a single average, which is allocated to levels",
             ));
-        }
-        let stops = limits.violation != Violation::None
-            && (limits.limit != Limit::Level0 || limits.stop_runs != NEVER);
-        if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {
-            let reason = "stop=never and stall=runs: compactions run only on request, so stopped writers would stall forever";
-            return Err(out_of_range("trigger", "manual", reason));
         }
         Ok(())
     }
