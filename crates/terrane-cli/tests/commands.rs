@@ -250,7 +250,7 @@ fn memtables_are_shown_with_their_uses() {
     let design = "leveling; memtable=hash-skiplist(prefix=6,buckets=100000)";
     let shown = done(&["design", "show", design], "");
     assert!(shown.contains("  memtable=hash-skiplist(prefix=6,buckets=100000)\n"), "{shown}");
-    assert!(shown.contains("a lookup searches one bucket"), "{shown}");
+    assert!(shown.contains("lookups and ranges within a prefix search one bucket"), "{shown}");
     // The table of buckets, and the overhead of an entry.
     assert!(shown.contains("before the first entry and"), "{shown}");
     assert!(shown.contains("measured just now"), "{shown}");

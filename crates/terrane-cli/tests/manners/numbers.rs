@@ -41,9 +41,18 @@ fn bad_numbers_are_refused_with_the_accepted_values() {
         (&["advise", "--records", "1e18"], "a whole number from 1 to"),
         (&["advise", "--record-size", "0"], "a number of bytes from 1 to"),
         (&["advise", "--record-size", "1TiB"], "a number of bytes from 1 to"),
-        (&["advise", "--records", "1e15", "--record-size", "1GiB"], "more than 1.00 PiB in all"),
-        (&["simulate", "--records", "1e15", "--record-size", "1KiB"], "more than 1.00 PiB in all"),
-        (&["design", "show", "leveling", "--records", "1e15"], "more than 1.00 PiB in all"),
+        (
+            &["advise", "--records", "1e15", "--record-size", "1GiB"],
+            "exceed the maximum of 1.00 PiB in all",
+        ),
+        (
+            &["simulate", "--records", "1e15", "--record-size", "1KiB"],
+            "exceed the maximum of 1.00 PiB in all",
+        ),
+        (
+            &["design", "show", "leveling", "--records", "1e15"],
+            "exceed the maximum of 1.00 PiB in all",
+        ),
         (&["design", "show", "leveling", "--records", "1.5"], COUNT),
         (&["inspect", "jobs", "db", "--last", "x"], COUNT),
         (&["sweep", "--set", "num=0", "--out", "none"], "expected a whole number from 1 to 1000T"),
