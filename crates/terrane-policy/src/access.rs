@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use crate::shape::TableId;
 
-/// The reads of one table.
+/// How often and when one table was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableAccess {
-    /// Lookups that read it.
+    /// The number of lookups that read the table.
     pub reads: u64,
     /// The time of the last read, in microseconds since the Unix epoch.
     pub last_micros: u64,
 }
 
-/// The reads of the tables of one tree.
+/// How often and when each table of one tree was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableAccesses {
     tables: BTreeMap<TableId, TableAccess>,
 }
 
 impl TableAccesses {
-    /// A tree of which no table was read.
+    /// The read counts of a tree none of whose tables has been read.
     pub(crate) const NONE: Self = Self { tables: BTreeMap::new() };
 
     /// Returns the reads of a table.

@@ -30,7 +30,7 @@ pub use words::{brief, difference};
 /// A design and its expected costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignCandidate {
-    /// The name: one of the catalogue, or the text of the design.
+    /// The name in the catalogue, or the text form of the design.
     pub name: String,
     /// The design.
     pub design: Design,
@@ -43,9 +43,10 @@ pub struct DesignCandidate {
 pub struct RankedDesign {
     /// The candidate.
     pub candidate: DesignCandidate,
-    /// The weighted time of an operation of the workload, in seconds; less is better.
+    /// The weighted average time that an operation of the workload takes, in seconds; a lower score
+    /// is better.
     pub score: f64,
-    /// The limits that it exceeds; candidates that exceed none rank first.
+    /// The limits that the candidate exceeds; candidates that exceed no limit rank first.
     pub exceeds: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ pub struct RankedDesign {
 pub struct AdviceQuestion {
     /// The operations of the workload.
     pub shares: OperationShares,
-    /// Bytes of a key and its value together.
+    /// The size of a key and its value together, in bytes.
     pub record_bytes: f64,
     /// The prices of single steps.
     pub prices: Prices,

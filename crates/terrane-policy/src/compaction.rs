@@ -14,7 +14,7 @@ pub use reason::Reason;
 /// reach it.
 pub const MEMTABLE: TableId = TableId(1 << 63);
 
-/// Tables of one run that a compaction takes.
+/// The tables that a compaction takes from one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Index of the level.
@@ -26,7 +26,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Whether this is the memtable of a flush.
+    /// Returns true if this is the memtable of a flush.
     pub fn is_memtable(&self) -> bool {
         self.tables.iter().any(|table| table.id == MEMTABLE)
     }
@@ -37,14 +37,14 @@ impl Input {
 pub struct Output {
     /// Index of the level.
     pub level: usize,
-    /// Which run of the level.
+    /// The run of the level that takes the result.
     pub placement: Placement,
 }
 
 /// The run that takes the result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// A new run, newer than all runs that the level has.
+    /// A new run that is newer than all existing runs of the level.
     NewRun,
     /// An existing run, whose overlapping tables are among the inputs.
     Join(RunId),
@@ -57,18 +57,20 @@ pub enum Placement {
 pub struct Compaction {
     /// The tables that the job takes.
     pub inputs: Vec<Input>,
-    /// Where its result goes.
+    /// Where the result of the job goes.
     pub output: Output,
-    /// Why it was picked.
+    /// Why the job was picked.
     pub reason: Reason,
 }
 
 /// Inputs of a compaction that overlap, directly or through other inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputGroup {
-    /// One table that overlaps no other input and is already in the output run: it stays.
+    /// One table that overlaps no other input and is already in the output run; the table stays
+    /// there.
     Keep(TableId),
-    /// One table that overlaps no other input: it moves to the output run without being read.
+    /// One table that overlaps no other input; the table moves to the output run without being
+    /// read.
     Move(Arc<TableInfo>),
     /// Tables to merge, in no particular order.
     Merge(Vec<Arc<TableInfo>>),
@@ -95,7 +97,7 @@ impl Compaction {
         self.inputs.iter().map(|input| input.level).min().unwrap_or(self.output.level)
     }
 
-    /// Whether the two compactions must not run at the same time.
+    /// Returns true if the two compactions must not run at the same time.
     ///
     /// Two jobs are independent if they share no key, or if one is newer than the other in all its
     /// inputs and its output. So a merge into a level may run concurrently with a merge out of that
@@ -149,8 +151,8 @@ impl Compaction {
         InputGroup::Merge(tables.iter().map(|(table, _)| Arc::clone(table)).collect())
     }
 
-    /// Whether no table older than the output can hold keys of `range`, so that tombstones in it have
-    /// nothing left to delete.
+    /// Returns true if no table older than the output can hold keys of `range`, so that tombstones
+    /// in it have nothing left to delete.
     pub fn is_bottom(&self, range: &KeyRange, shape: &TreeShape) -> bool {
         self.runs_below(shape)
             .all(|run| run.overlapping(range).iter().all(|table| self.takes(table.id)))
@@ -169,7 +171,8 @@ impl Compaction {
             .collect()
     }
 
-    /// The runs that hold older data than the output, including the run that it joins.
+    /// Returns the runs that hold older data than the output, including the run that the output
+    /// joins.
     fn runs_below<'a>(&self, shape: &'a TreeShape) -> impl Iterator<Item = &'a Run> {
         let Output { level: output, placement } = self.output;
         shape.levels.iter().enumerate().skip(output).flat_map(move |(index, level)| {
@@ -183,7 +186,7 @@ impl Compaction {
         })
     }
 
-    /// Whether `table` is an input.
+    /// Returns true if `table` is an input.
     pub fn takes(&self, table: TableId) -> bool {
         self.tables().any(|input| input.id == table)
     }

@@ -1,7 +1,7 @@
 //! What a design costs, by formulas rather than measurements.
 //!
-//! A model answers before anything is built, for any size, at once. There are two, and no other part
-//! of the crate depends on them:
+//! A model gives an answer at once and for any size, before anything is built. There are two
+//! models, and no other part of the crate depends on them:
 //!
 //! | | models | source |
 //! |---|---|---|
@@ -38,13 +38,14 @@ pub struct DataProfile {
 }
 
 impl DataProfile {
-    /// Records of a size, with this engine's overhead per entry.
+    /// Returns a profile of records of a given size, with this engine's overhead per entry.
     pub fn new(records: f64, record_bytes: f64) -> Self {
         Self { records, record_bytes, memtable_entry_bytes: 40.0, table_entry_bytes: 6.0 }
     }
 
-    /// Bytes of an entry in a table of a design, including its share of filters and index. Filters
-    /// count with the bits of the deepest levels, because these hold nearly all keys.
+    /// Returns the bytes that an entry takes in a table of a design, including the entry's share of
+    /// filters and index. Filters count with the bits of the deepest levels, because these hold
+    /// nearly all keys.
     pub fn stored_bytes(&self, design: &Design) -> f64 {
         let entry = self.record_bytes + self.table_entry_bytes;
         let filter = design.filter_bits.values().last().copied().unwrap_or(0.0) / 8.0;
@@ -86,7 +87,7 @@ pub struct CostEstimate {
     /// Bytes of tables over bytes of live data, in the worst case: each key of a newer run is also in
     /// the runs below it.
     pub space_amplification_max: f64,
-    /// The most bytes that one compaction writes before it can free its inputs.
+    /// The maximum number of bytes that one compaction writes before it can free its inputs.
     pub compaction_bytes_max: f64,
 }
 
@@ -146,7 +147,8 @@ fn present_lookup(levels: &[LevelCosts], table_bytes: f64) -> f64 {
     blocks
 }
 
-/// In the worst case all of a level but the last is obsolete, and all runs of the last level but one.
+/// In the worst case, all data above the last level is obsolete, and so are all runs of the last
+/// level except one.
 fn space_max(levels: &[LevelCosts]) -> f64 {
     let Some((last, above)) = levels.split_last() else { return 1.0 };
     let above: f64 = above.iter().map(|level| level.bytes_max).sum();

@@ -46,7 +46,8 @@ pub enum Compression {
     Lz4,
 }
 
-/// Every choice about one tree. Build one from text or with [`Design::new`], and set its fields.
+/// All choices about one tree. To build a design, parse a text or call [`Design::new`], and set
+/// fields.
 ///
 /// | key in text | field | unit | default |
 /// |---|---|---|---|
@@ -93,7 +94,7 @@ pub struct Design {
     pub block_bytes: u32,
     /// Bloom filter bits per key for each level; 0 for no filter. May be fractional.
     pub filter_bits: PerLevel<f64>,
-    /// Whether the bits are given for each level, or an average to be allocated.
+    /// Whether the bits are given for each level, or are an average that is allocated to levels.
     pub filter_allocation: FilterAllocation,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,

@@ -1,4 +1,4 @@
-//! Why a text is not a design, a shape or a size.
+//! Errors that say why a text is not a design, a shape or a size.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// An error about `found` where `expected` was wanted.
+    /// Returns an error that says that `found` stands where `expected` was wanted.
     pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { what, found: found.into(), expected: expected.into() }
     }

@@ -28,17 +28,17 @@ use crate::units::format_bytes;
 /// The decision about one flush.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlushPlan {
-    /// It makes a new run.
+    /// The flush makes a new run.
     NewRun(NewRunReason),
-    /// It merges the memtable, the first input, with tables of level 0, or adds its tables to a run
-    /// with which it shares no key.
+    /// The flush merges the memtable, the first input, with tables of level 0, or adds its tables
+    /// to a run with which it shares no key.
     Merge(Compaction),
 }
 
 /// Why a flush makes a new run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewRunReason {
-    /// The design says so.
+    /// The design asks for a new run at each flush.
     Design,
     /// Level 0 has nothing to merge with.
     Empty,
@@ -56,7 +56,7 @@ pub enum NewRunReason {
 }
 
 impl NewRunReason {
-    /// Whether the design prefers a merge.
+    /// Returns true if the design prefers a merge.
     pub fn is_fallback(&self) -> bool {
         !matches!(self, Self::Design | Self::Empty)
     }
@@ -99,7 +99,7 @@ pub fn plan(input: &PickContext<'_>, range: &KeyRange, bytes: u64) -> FlushPlan 
     reason.map_or(FlushPlan::Merge(merge), |reason| FlushPlan::NewRun(NewRunReason::Due(reason)))
 }
 
-/// The tree after the flush.
+/// Returns the tree after the flush.
 fn merged(input: &PickContext<'_>, merge: &Compaction) -> Option<TreeShape> {
     let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design.table_bytes);
     played.now_micros = input.now_micros;
@@ -134,8 +134,8 @@ fn merge(input: &PickContext<'_>, memtable: &Arc<TableInfo>) -> Result<Compactio
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
         let output = Output { level: 0, placement: Placement::Join(run.id) };
         let merge = Compaction { inputs, output, reason: Reason::Flush };
-        // Count the rest of the joined run too. Otherwise flushes of few keys would let a run grow for
-        // as long as a compaction occupies another one.
+        // The size of the merged run includes the rest of the joined run. Otherwise flushes of few
+        // keys would let a run grow for as long as a compaction occupies another one.
         let joined = run.tables.iter().filter(|table| !merge.takes(table.id));
         let bytes = merge.input_bytes() + joined.map(|table| table.size_bytes).sum::<u64>();
         let apart = if bytes > limit {

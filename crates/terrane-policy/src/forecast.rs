@@ -13,7 +13,7 @@ use crate::key_range::KeyRange;
 use crate::pick::{PickContext, pick};
 use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape};
 
-/// The most compactions to simulate; a longer forecast is reported as incomplete.
+/// The maximum number of compactions to simulate; a longer forecast is reported as incomplete.
 const JOBS_MAX: u64 = 100_000;
 
 /// The work until a tree satisfies a design.
@@ -24,18 +24,19 @@ pub struct Forecast {
     pub jobs: u64,
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
-    /// Tables that change their level without being rewritten.
+    /// Tables that move to another level without being rewritten.
     pub tables_moved: u64,
     /// Bytes that compactions read, and at most write again.
     pub bytes_rewritten: u64,
-    /// The most bytes that exist twice at a time, in outputs and in inputs not yet removed, for the
-    /// given number of concurrent compactions.
+    /// The maximum number of bytes that exist twice at a time, in outputs and in inputs not yet
+    /// removed, for the given number of concurrent compactions.
     pub peak_extra_bytes: u64,
     /// The tree before.
     pub before: Amplification,
     /// The tree when everything is done.
     pub after: Amplification,
-    /// Whether the forecast reached the end within its bounds.
+    /// True if the simulated tree satisfied the design before the maximum number of compactions was
+    /// reached.
     pub is_complete: bool,
 }
 
@@ -47,7 +48,8 @@ pub struct Amplification {
     pub runs: u64,
     /// Data blocks that a lookup of a missing key reads on average, by the filters of the design.
     pub blocks_per_missing_key: f64,
-    /// Bytes of all runs but the oldest over those of the oldest: the most that may be obsolete.
+    /// The bytes of all runs but the oldest divided by the bytes of the oldest run: an upper bound
+    /// on obsolete data.
     pub space: f64,
 }
 
@@ -83,7 +85,7 @@ pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Foreca
     tree.now_micros = input.now_micros;
     tree.oldest_snapshot = input.oldest_snapshot;
     let mut cursors = input.cursors.clone();
-    // The largest compactions in falling order.
+    // The largest compactions, in descending order of size.
     let mut largest = vec![0; at_once.max(1)];
     let mut forecast = Forecast {
         jobs: 0,
@@ -155,7 +157,7 @@ pub struct SimulatedTree {
     pub shape: TreeShape,
     /// The creation time of new tables.
     pub now_micros: u64,
-    /// Newer tombstones are kept.
+    /// Tombstones newer than this are kept.
     pub oldest_snapshot: Option<SeqNo>,
     table_bytes: u64,
     next: u64,

@@ -18,7 +18,7 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// The range `[start, end)`.
+    /// Returns the range `[start, end)`.
     pub fn new(start: &[u8], end: Option<&[u8]>) -> Self {
         Self { start: start.into(), end: end.map(Into::into) }
     }
@@ -33,17 +33,17 @@ impl KeyRange {
         Self { start: Arc::from(&[][..]), end: None }
     }
 
-    /// Whether no key lies in the range.
+    /// Returns true if no key lies in the range.
     pub fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| **end <= *self.start)
     }
 
-    /// Whether `key` lies in the range.
+    /// Returns true if `key` lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }
 
-    /// Whether every key of `other` lies in this range.
+    /// Returns true if every key of `other` lies in this range.
     pub fn covers(&self, other: &KeyRange) -> bool {
         self.start <= other.start
             && match (&self.end, &other.end) {
@@ -53,17 +53,17 @@ impl KeyRange {
             }
     }
 
-    /// Whether some key lies in both ranges.
+    /// Returns true if some key lies in both ranges.
     pub fn overlaps(&self, other: &KeyRange) -> bool {
         self.starts_before_end_of(other) && other.starts_before_end_of(self)
     }
 
-    /// Whether this range begins before `other` ends.
+    /// Returns true if this range begins before `other` ends.
     pub fn starts_before_end_of(&self, other: &KeyRange) -> bool {
         other.end.as_ref().is_none_or(|end| *self.start < **end)
     }
 
-    /// The smallest range that covers both.
+    /// Returns the smallest range that covers both ranges.
     #[must_use]
     pub fn hull(&self, other: &KeyRange) -> KeyRange {
         let end = match (&self.end, &other.end) {
@@ -73,7 +73,7 @@ impl KeyRange {
         KeyRange { start: self.start.clone().min(other.start.clone()), end }
     }
 
-    /// The smallest range that covers all of `ranges`; `None` for no ranges.
+    /// Returns the smallest range that covers all of `ranges`; `None` if `ranges` is empty.
     pub fn hull_of<'a>(ranges: impl IntoIterator<Item = &'a KeyRange>) -> Option<KeyRange> {
         ranges.into_iter().fold(None, |hull, range| {
             Some(hull.map_or_else(|| range.clone(), |hull: KeyRange| hull.hull(range)))
@@ -81,7 +81,7 @@ impl KeyRange {
     }
 }
 
-/// The smallest key above `key`.
+/// Returns the smallest key above `key`.
 pub fn successor(key: &[u8]) -> Arc<[u8]> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);

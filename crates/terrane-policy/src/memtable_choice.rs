@@ -27,7 +27,7 @@ use std::fmt;
 use crate::design::{MemtableKind, OrderedView, VectorQuery};
 use costs::KindCosts;
 
-/// The operations on a tree within some time.
+/// Counts of the operations on a tree during some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemtableOperations {
     /// Puts and deletes.
@@ -56,14 +56,14 @@ pub struct MemtableSelection {
     pub reason: String,
 }
 
-/// The least number of operations that can change the kind.
+/// The minimum number of operations after which the kind can change.
 pub const OPERATIONS_MIN: u64 = 1000;
 
 /// Another kind replaces the current one only if it is expected to cost less than this fraction.
 const WORTH_CHANGING: f64 = 0.9;
 
-/// Overhead of an entry in bytes, to estimate how many fit a buffer; that of each kind is within 16
-/// bytes of it.
+/// The overhead of an entry in bytes, used to estimate how many entries fit a buffer. The overhead
+/// of each kind differs from it by at most 16 bytes.
 const METADATA_BYTES: f64 = 40.0;
 
 impl MemtableOperations {
@@ -72,7 +72,7 @@ impl MemtableOperations {
         self.writes.saturating_add(self.lookups).saturating_add(self.scans)
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of both mixes.
     pub fn and(&self, other: &MemtableOperations) -> Self {
         Self {
             writes: self.writes.saturating_add(other.writes),
@@ -212,7 +212,7 @@ fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind,
     ]
 }
 
-/// Whether two kinds differ at most in the settings of a hash vector.
+/// Returns true if two kinds differ at most in the settings of a hash vector.
 fn are_alike(one: MemtableKind, other: MemtableKind) -> bool {
     let are_hashed =
         matches!((one, other), (MemtableKind::HashVector { .. }, MemtableKind::HashVector { .. }));

@@ -24,8 +24,8 @@ pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     }
 }
 
-/// Whether all inputs and the output of `newer` are newer than those of `older`. Then neither can end
-/// up between the positions of the other, whichever finishes first.
+/// Returns true if all inputs and the output of `newer` are newer than those of `older`. Then
+/// neither can end up between the positions of the other, whichever finishes first.
 pub(crate) fn is_newer_throughout(newer: &Compaction, older: &Compaction) -> bool {
     let oldest = places(newer).max();
     let newest = places(older).min();

@@ -51,7 +51,7 @@ impl fmt::Display for RunId {
 pub struct TableInfo {
     /// The table's number.
     pub id: TableId,
-    /// The keys it may hold entries or range tombstones for.
+    /// The keys for which the table may hold entries or range tombstones.
     pub range: KeyRange,
     /// File size in bytes.
     pub size_bytes: u64,
@@ -89,7 +89,7 @@ impl TableInfo {
         }
     }
 
-    /// Whether it holds any tombstone, point or range.
+    /// Returns true if it holds any tombstone, point or range.
     pub fn has_tombstones(&self) -> bool {
         self.tombstones > 0 || self.range_tombstones > 0
     }
@@ -134,7 +134,7 @@ impl Run {
     }
 }
 
-/// Runs of one age class, newest first.
+/// A level: a list of runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Level {
     /// The runs, newest first.
@@ -172,7 +172,7 @@ pub struct TablePosition<'a> {
 }
 
 impl TreeShape {
-    /// Level `index`, or an empty one past the end.
+    /// Returns level `index`, or an empty level if `index` is past the end.
     pub fn level(&self, index: usize) -> &Level {
         static EMPTY: Level = Level { runs: Vec::new() };
         self.levels.get(index).unwrap_or(&EMPTY)

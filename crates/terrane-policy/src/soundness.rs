@@ -15,7 +15,7 @@ use crate::shape::{TableId, TablePosition, TreeShape};
 /// Why a compaction must not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unsound {
-    /// It has no inputs.
+    /// The compaction has no inputs.
     Empty,
     /// An input is not at the position that the compaction names.
     Misplaced(TableId),

@@ -29,7 +29,8 @@ pub fn strategies() -> impl Iterator<Item = Strategy> {
     })
 }
 
-/// Whether the strategy keeps the tree in shape: some trigger looks at the fullness of levels.
+/// Returns true if the strategy keeps the tree in shape: some trigger looks at the fullness of
+/// levels.
 pub fn bounds_levels(strategy: &Strategy) -> bool {
     strategy
         .triggers

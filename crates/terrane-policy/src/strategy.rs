@@ -46,9 +46,10 @@ pub struct Strategy {
     pub growth: Growth,
     /// Runs at which level 0, where flushes land, is merged into level 1; at least 1.
     pub level0_runs: u32,
-    /// Capacity of level 1 in bytes; `None` for its ratio times the capacity of level 0.
+    /// Capacity of level 1 in bytes; `None` if it is the ratio of level 1 times the capacity of
+    /// level 0.
     pub base_bytes: Option<u64>,
-    /// How many runs a level that gathers them gives up at once.
+    /// How many runs a level that gathers runs gives up at once.
     pub intake: Intake,
     /// What makes a level act, in order of precedence.
     pub triggers: PerLevel<Vec<Trigger>>,
@@ -91,13 +92,13 @@ impl Strategy {
         self.eagerness.allowed(level, last_level, self.ratio(level, last_level))
     }
 
-    /// Whether `level` is kept as one sorted run.
+    /// Returns true if `level` is kept as one sorted run.
     pub fn is_single_run(&self, level: usize, last_level: usize) -> bool {
         level > 0 && self.runs_allowed(level, last_level) == 1
     }
 
-    /// Whether a run that enters `level` joins the newest run there while that has room, as in
-    /// Dostoevsky's fluid tree: the level holds fewer runs than enter it.
+    /// Returns true if a run that enters `level` joins the newest run there while that has room, as
+    /// in Dostoevsky's fluid tree: the level holds fewer runs than enter it.
     pub fn fills_runs(&self, level: usize, last_level: usize) -> bool {
         let allowed = u64::from(self.runs_allowed(level, last_level));
         level > 0 && allowed > 1 && allowed + 1 < self.ratio(level, last_level)
@@ -149,7 +150,7 @@ impl Strategy {
         self.triggers.at(0).iter().find_map(|trigger| trigger.rule().size_tiered())
     }
 
-    /// Whether decisions depend on how tables were read.
+    /// Returns true if decisions depend on how tables were read.
     pub fn looks_at_accesses(&self) -> bool {
         let rules = self.movement.values().iter().flatten();
         let triggers = self.triggers.values().iter().flatten();
@@ -157,7 +158,7 @@ impl Strategy {
             || triggers.into_iter().any(|trigger| trigger.kind().info().looks_at_accesses)
     }
 
-    /// Whether decisions depend on the time.
+    /// Returns true if decisions depend on the time.
     pub fn looks_at_time(&self) -> bool {
         let mut triggers = self.triggers.values().iter().flatten();
         triggers.any(|trigger| trigger.kind().info().looks_at_time)

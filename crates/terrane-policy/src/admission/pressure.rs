@@ -5,12 +5,12 @@ use std::fmt;
 use crate::design::{Bound, Design, FlushMode, Limit};
 use crate::shape::TreeShape;
 
-/// The longest delay of a writer, right before it would be stopped, in nanoseconds per byte: 4 MiB a
-/// second.
+/// The longest delay of a writer, in nanoseconds per byte, just before the writer would be stopped.
+/// It corresponds to 4 MiB a second.
 const SLOWEST_NANOS_PER_BYTE: f64 = 240.0;
 
-/// Runs beyond the limit at which writers stop even if their memtable has room. Flushes of memtables
-/// that were immutable when the limit was reached add fewer runs than this.
+/// The number of runs beyond the limit at which writers stop even if their memtable has room.
+/// Flushes of memtables that were immutable when the limit was reached add fewer runs than this.
 const PENDING_FLUSHES_MAX: u32 = 4;
 
 /// What stalls writers.
@@ -57,17 +57,18 @@ impl fmt::Display for StallCause {
 pub struct Pressure {
     /// The cause.
     pub cause: StallCause,
-    /// The level that was measured; `None` if all levels together were.
+    /// The level that was measured; `None` if all levels were counted together.
     pub level: Option<usize>,
-    /// Runs or memtables counted; 0 for [`StallCause::CompactionsDue`].
+    /// The number of runs or memtables counted; 0 for [`StallCause::CompactionsDue`].
     pub measured: u32,
-    /// Runs or memtables at which writers are delayed.
+    /// The number of runs or memtables at which writers are delayed.
     pub threshold: u32,
-    /// Runs or memtables at which writers stop.
+    /// The number of runs or memtables at which writers stop.
     pub stop_at: u32,
     /// How far the newest run fills its level, in percent, for a level that holds one run when
-    /// merging keeps up. There the number of runs alone has no step between full speed and stop. bLSM
-    /// delays writers by how far a level has refilled while its previous run is still being merged.
+    /// merging keeps up. In such a level, the number of runs alone leaves no step between full
+    /// speed and a stop. bLSM delays writers by how far a level has refilled while its previous run
+    /// is still being merged.
     pub newest_percent: Option<u8>,
 }
 
@@ -99,7 +100,7 @@ impl Pressure {
         }
     }
 
-    /// How close the tree is to a stop; at 1 and above, writers stop.
+    /// Returns how close the tree is to a stop; at 1 and above, writers stop.
     fn excess(&self) -> f64 {
         (f64::from(self.measured) + self.newest_part()) / f64::from(self.stop_at.max(1))
     }
@@ -108,10 +109,11 @@ impl Pressure {
         f64::from(self.newest_percent.unwrap_or(0)) / 100.0
     }
 
-    /// Whether a stop takes effect at once, even if the memtable has room. It does if the design
-    /// demands a tree in shape at every write, or if requested flushes have added more runs than were
-    /// pending. Otherwise writers continue until their memtable is full: stopping them earlier would
-    /// only lengthen their stalls (performance-stability, Theorem 1).
+    /// Returns true if a stop takes effect at once, even if the memtable has room. A stop takes
+    /// effect at once if the design demands that the tree is in shape at every write, or if
+    /// requested flushes have added more runs than were pending. Otherwise writers continue until
+    /// their memtable is full: stopping them earlier would only lengthen their stalls
+    /// (performance-stability, Theorem 1).
     pub fn stops_at_once(&self) -> bool {
         match self.cause {
             StallCause::CompactionsDue => true,
@@ -128,7 +130,7 @@ impl Pressure {
         strength * strength * SLOWEST_NANOS_PER_BYTE
     }
 
-    /// How far the tree is between its first delay (0) and its stop (1).
+    /// Returns how far the tree has come from its first delay (0) to its stop (1).
     pub fn strength(&self) -> f64 {
         let span = f64::from(self.stop_at.saturating_sub(self.threshold));
         let steps = f64::from(self.measured.saturating_sub(self.threshold));
@@ -158,7 +160,8 @@ impl fmt::Display for Pressure {
     }
 }
 
-/// The runs that the limit of a design counts; for limits by level, those of the fullest level.
+/// Returns the pressure of the runs that the limit of a design counts. If the limit applies to each
+/// level, it is the highest pressure of any level.
 pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
     let limits = &design.constraint;
     match limits.limit {
@@ -189,7 +192,8 @@ pub(crate) fn run_pressure(shape: &TreeShape, design: &Design) -> Pressure {
 }
 
 /// Counts the runs of level 0, except runs that a size-tiered policy will not merge again, because
-/// their number only grows. With merging flushes, a run counts as the memtables that it holds.
+/// their number only grows. If flushes merge, a run counts as the number of memtables whose data it
+/// holds.
 fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
     let runs = &shape.level(0).runs;
     if let Some(policy) = design.strategy.size_tiered() {
@@ -204,8 +208,8 @@ fn runs_that_merge(shape: &TreeShape, design: &Design) -> usize {
     }
 }
 
-/// The most runs that a level has while merging keeps up: the number at which it acts, or one for a
-/// single-run level.
+/// Returns the maximum number of runs that a level has while merging keeps up: the number at which
+/// the level acts, or one for a single-run level.
 fn expected_runs(design: &Design, level: usize, last_level: usize) -> u32 {
     let allowed = design.strategy.runs_allowed(level, last_level);
     if level == 0 || allowed > 1 { allowed.saturating_add(1) } else { 1 }

@@ -13,7 +13,7 @@ use super::words::brief;
 /// Size ratios to try.
 const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-/// Numbers of level 0 runs to try, other than the size ratio.
+/// Numbers of runs in level 0 to try, in addition to the size ratio.
 const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
 
 /// Capacities of level 1 to try, in buffers.
@@ -32,7 +32,7 @@ pub fn catalogue_on(base: &Design, filter_bits: f64) -> Vec<(String, Design)> {
     found
 }
 
-/// Returns `design` with the sizes of `base`, and the capacity of level 1 in proportion.
+/// Returns `design` with the sizes of `base`, and scales the capacity of level 1 in proportion.
 fn on_sizes(design: &Design, base: &Design, filter_bits: f64) -> Design {
     let mut made = design.clone();
     let scaled = |bytes: u64| {
@@ -95,7 +95,7 @@ pub fn neighbours(design: &Design) -> Vec<(String, Design)> {
     found
 }
 
-/// The entry of a list that is closest to a value, and its neighbours.
+/// Returns the entry of a list that is closest to a value, and the neighbours of that entry.
 fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
     let at = values.partition_point(|one| *one < value);
     let from = at.saturating_sub(1);

@@ -1,9 +1,9 @@
 //! What a design costs under a workload, and how long operations take at these costs.
 //!
-//! The model follows the papers that compare designs by I/O: a write costs the sequential bytes that
-//! it makes the tree read and write; a lookup the random blocks that it reads; a range scan a block
-//! per run and then its entries. Each also has a processor time, so that a tree in memory is not
-//! free.
+//! The model follows the papers that compare designs by I/O: a write costs the sequential bytes
+//! that it makes the tree read and write; a lookup the random blocks that it reads; a range scan a
+//! block per run and then its entries. Each operation also takes processor time, so that a tree in
+//! memory is not free.
 
 use crate::design::Design;
 
@@ -49,7 +49,7 @@ pub struct DesignCosts {
 pub struct Prices {
     /// A write into log and memtable.
     pub write: f64,
-    /// Processor time of an entry in a flush or a merge.
+    /// The processor time that a flush or a merge spends on an entry.
     pub merge_entry: f64,
     /// A byte that a flush or a merge reads or writes.
     pub byte: f64,
@@ -73,7 +73,7 @@ pub struct OperationTimes {
 }
 
 impl OperationShares {
-    /// Fractions of the total; `None` if the total is zero.
+    /// Returns each operation as a fraction of the total; `None` if the total is zero.
     pub fn new([writes, found, missing, scans]: [f64; 4], scan_entries: f64) -> Option<Self> {
         let sum = writes + found + missing + scans;
         let part = |share: f64| share / sum;
@@ -86,15 +86,15 @@ impl OperationShares {
         })
     }
 
-    /// Returns the share of all lookups.
+    /// Returns the fraction of operations that are lookups.
     pub fn lookups(&self) -> f64 {
         self.found + self.missing
     }
 }
 
 impl DesignCosts {
-    /// Data blocks of a lookup, averaged over existing and missing keys as in the workload; those of
-    /// existing keys if the workload has no lookups.
+    /// Returns the data blocks that a lookup reads, averaged over existing and missing keys as in
+    /// the workload. If the workload has no lookups, it returns the blocks for existing keys.
     pub fn lookup_blocks(&self, shares: &OperationShares) -> f64 {
         let lookups = shares.lookups();
         if lookups <= 0.0 {
@@ -103,10 +103,12 @@ impl DesignCosts {
         (shares.found * self.found_blocks + shares.missing * self.missing_blocks) / lookups
     }
 
-    /// What reads cost in a tree whose levels have these numbers of runs and bytes: the data blocks
-    /// of a lookup of an existing and of a missing key, and runs.
+    /// Returns what reads cost in a tree whose levels have these numbers of runs and bytes: the
+    /// data blocks that a lookup of an existing key reads, those that a lookup of a missing key
+    /// reads, and the number of runs.
     ///
-    /// An existing key is found in proportion to bytes, after a lookup checked every newer run.
+    /// A lookup finds an existing key in a level with a probability proportional to the level's
+    /// bytes, after it checked every newer run.
     pub fn of_levels(design: &Design, levels: &[(f64, f64)]) -> (f64, f64, f64) {
         let last = levels.iter().rposition(|(_, bytes)| *bytes > 0.0).unwrap_or(0);
         let total: f64 = levels.iter().map(|(_, bytes)| bytes).sum();
@@ -135,7 +137,7 @@ impl OperationTimes {
         let moved = record_bytes * (costs.written + costs.merged);
         let write = prices.write + prices.merge_entry * (1.0 + costs.merged) + prices.byte * moved;
         let lookup = prices.run * costs.runs + prices.block * costs.lookup_blocks(shares);
-        // A scan skips obsolete entries, and opens each run at a block of its own.
+        // A scan skips obsolete entries, and reads one block of each run to begin.
         let scan = (prices.run + prices.block) * costs.runs
             + prices.scan_entry * shares.scan_entries * costs.space;
         Self { write, lookup, scan }

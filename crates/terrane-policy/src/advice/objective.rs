@@ -8,7 +8,7 @@ use crate::error::ParseError;
 
 /// The weight of each cost; 1 counts the time as it is.
 ///
-/// The text form names what differs from the default: `write=1,lookup=2,space=0.5`.
+/// The text form names the weights that differ from the default: `write=1,lookup=2,space=0.5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
     /// Time of writes.
@@ -17,14 +17,14 @@ pub struct Objective {
     pub lookup: f64,
     /// Time of scans.
     pub range: f64,
-    /// By which fraction all times are lengthened if space is twice that of the data.
+    /// The fraction by which all times grow if the tables take twice the space of the data.
     pub space: f64,
-    /// By which fraction they are lengthened if writers are stalled all the time.
+    /// The fraction by which all times grow if writers are stalled all the time.
     pub stall: f64,
 }
 
 impl Default for Objective {
-    /// Time, with a small weight for space and a large one for stalls.
+    /// Time counts as it is, space has a small weight, and stalls have a large weight.
     fn default() -> Self {
         Self { write: 1.0, lookup: 1.0, range: 1.0, space: 0.1, stall: 2.0 }
     }

@@ -8,13 +8,13 @@
 /// The load of a level, for the allocation of filter memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelLoad {
-    /// Keys of the level, in any unit.
+    /// The number of keys in the level, in any unit.
     pub keys: f64,
-    /// Runs that the level holds at most; each lookup checks all of them.
+    /// The maximum number of runs that the level holds; each lookup checks all of them.
     pub runs: f64,
 }
 
-/// The most bits per key; more never pay off.
+/// The maximum number of bits per key; more bits never pay off.
 const BITS_MAX: f64 = 64.0;
 
 /// ln² 2: the exponent that one bit per key adds to the rate.

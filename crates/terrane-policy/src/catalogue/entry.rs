@@ -7,22 +7,22 @@ use crate::strategy::Eagerness;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The name, as typed after `--design`.
+    /// The name that users type after `--design`.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// What the design is, in a sentence.
     pub about: &'static str,
-    /// Where it comes from.
+    /// Where the design comes from.
     pub source: &'static str,
     /// The design.
     pub design: fn() -> Design,
     /// The system's row in Table 1 of the compaction paper, if it has one.
     pub row: Option<Row>,
-    /// What the real system does beyond its design here; empty if nothing is missing.
+    /// What the real system does that its design here does not; empty if nothing is missing.
     pub beyond: &'static str,
 }
 
-/// A row of Table 1 of the compaction paper: for each primitive, all values that the paper lists for
-/// the system, as in text forms, separated by spaces. `none` is the table's N/A.
+/// A row of Table 1 of the compaction paper: for each primitive, all values that the paper lists
+/// for the system, as in text forms, separated by spaces. `none` stands for "N/A" in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {

@@ -28,7 +28,7 @@ pub enum Reason {
         /// Runs found.
         runs: u64,
     },
-    /// A caller requested it.
+    /// A caller requested the compaction.
     Manual {
         /// The level that is compacted.
         level: usize,
@@ -38,8 +38,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether tombstones with nothing left to delete are dropped even from tables that would
-    /// otherwise stay where they are.
+    /// Returns true if tombstones with nothing left to delete are dropped even from tables that
+    /// would otherwise stay where they are.
     pub(super) fn purges(self) -> bool {
         match self {
             Self::Manual { .. } => true,

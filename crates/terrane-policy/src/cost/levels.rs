@@ -27,25 +27,25 @@ const LEVELS_MAX: usize = 40;
 /// A level, on average over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelCosts {
-    /// The number of the level.
+    /// The index of the level.
     pub level: usize,
-    /// Bytes that it holds.
+    /// The bytes that the level holds.
     pub bytes: f64,
-    /// The most bytes that it holds before it gives up some.
+    /// The maximum number of bytes that the level holds before it gives up some.
     pub bytes_max: f64,
-    /// Runs that it holds.
+    /// The number of runs that the level holds.
     pub runs: f64,
-    /// The most runs that it holds.
+    /// The maximum number of runs that the level holds.
     pub runs_max: f64,
-    /// Bytes that entered it from the level above, or from memtables.
+    /// Bytes that entered the level from the level above, or from memtables.
     pub arrived_bytes: f64,
-    /// Bytes that compactions wrote to it.
+    /// Bytes that compactions wrote to the level.
     pub written_bytes: f64,
-    /// The most bytes that one compaction into it writes.
+    /// The maximum number of bytes that one compaction into the level writes.
     pub merge_bytes_max: f64,
     /// Filter bits per key.
     pub filter_bits: f64,
-    /// The fraction of missing keys that one of its filters lets through.
+    /// The fraction of missing keys that one filter of the level lets through.
     pub false_positive_rate: f64,
 }
 
@@ -63,9 +63,9 @@ struct DataChunk {
     arriving: f64,
     /// Bytes spread over all keys at a time, which rewrite a whole run below.
     bytes: f64,
-    /// Whether a level that stays full gives it up file by file.
+    /// True if a level that stays full gives up the data file by file.
     is_partial: bool,
-    /// Whether it is one run, which moves without a rewrite if it overlaps nothing.
+    /// True if the data is one run, which moves without a rewrite if it overlaps nothing.
     is_single: bool,
 }
 
@@ -185,7 +185,7 @@ impl LevelModel<'_> {
         self.design.capacity_bytes(self.level, self.last) as f64
     }
 
-    /// Whether the level acts by its size although it gathers runs.
+    /// Returns true if the level acts by its size although it gathers runs.
     fn goes_by_size(&self) -> bool {
         !self
             .design
@@ -297,7 +297,8 @@ fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     }
 }
 
-/// One run that flushes merge with while it has room, and a second one when it has none.
+/// One run that flushes merge with while it has room, and a second run when the first has no room
+/// left.
 fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
     let all = (fit + 1.0) * from.bytes;
@@ -332,7 +333,7 @@ fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     }
 }
 
-/// Runs of a chunk each, all of which leave when there are `most`.
+/// Runs of one chunk each; when there are `most` runs, all of them leave.
 fn gathered(from: DataChunk, most: f64) -> LevelFlow {
     let written = if from.is_single { 0.0 } else { from.arriving };
     let all = most * from.bytes;

@@ -17,7 +17,7 @@ pub const NEVER: u32 = u32::MAX;
 pub struct Constraint {
     /// Which runs are counted.
     pub limit: Limit,
-    /// What happens to writers when there are too many.
+    /// What happens to writers when there are too many runs.
     pub violation: Violation,
     /// Runs in level 0 at which writers begin to be delayed, more with each further run; with
     /// [`Limit::Level0`].
@@ -28,8 +28,8 @@ pub struct Constraint {
     pub stop_buffers: u32,
     /// Whether writers also wait for due compactions.
     pub stall: Stall,
-    /// The most operations per second that writers are allowed, even if the tree could take more
-    /// (performance-stability §5.2.3, "Limit").
+    /// The maximum number of operations per second that writers are allowed, even if the tree could
+    /// take more (performance-stability §5.2.3, "Limit").
     pub max_rate: Option<u32>,
 }
 
@@ -37,10 +37,11 @@ pub struct Constraint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stall {
-    /// Only for runs and memtables, as in production systems.
+    /// Writers wait only for the numbers of runs and memtables to fall, as in production systems.
     Runs,
-    /// Also for every compaction that the shape of the tree makes due: the compaction paper gives
-    /// compactions precedence over writes, so that no measurement sees a tree out of shape (§4.1).
+    /// Writers also wait for every compaction that the shape of the tree makes due: the compaction
+    /// paper gives compactions precedence over writes, so that no measurement sees a tree out of
+    /// shape (§4.1).
     Full,
 }
 
@@ -69,7 +70,7 @@ impl FromStr for Stall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
-    /// The runs of level 0, against numbers of their own, as in LevelDB and RocksDB.
+    /// The runs of level 0, which have limits of their own, as in LevelDB and RocksDB.
     Level0,
     /// The runs of each level separately, as in bLSM.
     Local(Bound),
@@ -81,8 +82,8 @@ pub enum Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bound {
-    /// A multiple of the most runs that the design has while merging keeps up. The paper's bound is
-    /// 2: 2L runs for leveling, 2TL for tiering.
+    /// A multiple of the maximum number of runs that the design has while merging keeps up. The
+    /// paper's bound is 2: 2L runs for leveling, 2TL for tiering.
     Times(u32),
     /// A number.
     Runs(u32),

@@ -22,12 +22,12 @@ pub struct FloDb {
     pub membuffer_percent: u8,
     /// The Membuffer has two to the power of this many partitions; 0 to 12.
     pub partition_bits: u8,
-    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. A database has as
-    /// many as its tree with the most.
+    /// Threads that move entries from the Membuffer to the lower level; 0 to 16. If trees of a
+    /// database differ, the database has as many threads as the largest setting asks for.
     pub drain_threads: u8,
-    /// The lower level, into which they move entries.
+    /// The lower level, into which these threads move entries.
     pub lower: LowerLevel,
-    /// How they insert entries there.
+    /// How these threads insert entries into the lower level.
     pub insert: DrainInsert,
     /// How versions that no reader needs are treated.
     pub update: UpdateMode,
@@ -42,25 +42,26 @@ pub struct FloDb {
 pub enum LowerLevel {
     /// The B-link tree.
     BTree,
-    /// The skip-list, as in the paper.
+    /// A skip-list, as in the paper.
     SkipList,
 }
 
 /// How entries go from the Membuffer to the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DrainInsert {
-    /// Each by a search of its own.
+    /// Each entry is inserted by a search of its own.
     Single,
-    /// Sorted, each search starting from the position of the previous one (FloDB paper, Algorithm 1).
+    /// Entries are sorted, and each search starts from the position of the previous one (FloDB
+    /// paper, Algorithm 1).
     Multi,
 }
 
 /// How versions that no reader needs are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UpdateMode {
-    /// The next version overwrites them in place.
+    /// The next version of a key overwrites the old version in place.
     InPlace,
-    /// They stay until the memtable is flushed.
+    /// Old versions stay until the memtable is flushed.
     Versions,
 }
 
@@ -69,19 +70,20 @@ pub enum UpdateMode {
 pub enum ScanMode {
     /// The versions that they need are kept: scans never restart, and never stop a writer.
     Versioned,
-    /// As in FloDB (§4.4), for comparison: the scan drains everything, restarts if it meets an entry
-    /// newer than itself, and stops writers after ten restarts. Concurrent scans share a snapshot,
-    /// which may be older than their start. Only for ranges with two ends.
+    /// As in FloDB (§4.4), for comparison: the scan drains everything, restarts if it meets an
+    /// entry newer than itself, and stops writers after ten restarts. Concurrent scans share a
+    /// snapshot, which may be older than their start. This mode supports only ranges that have both
+    /// a start and an end.
     Restart,
 }
 
 /// What happens to an immutable memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlushTarget {
-    /// It is flushed to tables.
+    /// The memtable is flushed to tables.
     Tables,
-    /// It is discarded together with its data, to measure memory alone. Only for a database without
-    /// tables.
+    /// The memtable is discarded together with its data, to measure memory alone. This mode is only
+    /// for a database without tables.
     Discard,
 }
 

@@ -29,12 +29,13 @@ pub enum MemtableKind {
     BTree,
     /// A concurrent skip-list.
     SkipList {
-        /// One in `branching` nodes of a height also has the next height; 2 to 16.
+        /// One in `branching` nodes that reach a height also reaches the next height; 2 to 16.
         branching: u8,
         /// The largest height of a node; 1 to 20.
         height: u8,
     },
-    /// An array in order of arrival: the cheapest insert and the least memory; reads sort.
+    /// An array of entries in order of arrival: inserts are cheapest and memory use is lowest, but
+    /// reads have to sort.
     Vector {
         /// Bytes allocated when the memtable is created; 0 for an array that doubles.
         prealloc_bytes: u64,
@@ -100,7 +101,7 @@ pub enum OrderedView {
     Copy,
 }
 
-/// Bytes of an empty bucket.
+/// The bytes that an empty bucket takes.
 const BUCKET_BYTES: u64 = 8;
 
 const BRANCHING_USUAL: u8 = 4;

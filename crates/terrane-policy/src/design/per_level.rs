@@ -13,12 +13,13 @@ pub struct PerLevel<T> {
 }
 
 impl<T> PerLevel<T> {
-    /// The same value for all levels.
+    /// Returns the same value for all levels.
     pub fn all(value: T) -> Self {
         Self { values: vec![value] }
     }
 
-    /// `first` for level 0 and so on; the last of `rest` applies to all deeper levels.
+    /// Takes `first` for level 0 and `rest` for the next levels; the last of `rest` applies to all
+    /// deeper levels.
     pub fn new(first: T, rest: impl IntoIterator<Item = T>) -> Self {
         Self { values: std::iter::once(first).chain(rest).collect() }
     }
@@ -28,7 +29,7 @@ impl<T> PerLevel<T> {
         &self.values[level.min(self.values.len() - 1)]
     }
 
-    /// The values as given, for level 0 first.
+    /// Returns the values as given, beginning with the value for level 0.
     pub fn values(&self) -> &[T] {
         &self.values
     }

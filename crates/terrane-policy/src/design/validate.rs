@@ -1,4 +1,4 @@
-//! Whether the choices of a design are valid, each and together.
+//! Checks that the choices of a design are valid, both individually and together.
 
 use super::settings::out_of_range;
 use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, Violation};

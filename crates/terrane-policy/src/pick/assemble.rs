@@ -132,8 +132,8 @@ fn into_next_level(
     Some(Compaction { inputs, output: Output { level: target, placement }, reason })
 }
 
-/// Whether a job is taking all of a run into a deeper level. Data that arrives meanwhile forms the
-/// next run of the level (performance-stability §5.1.1: two components for each level).
+/// Returns true if a job is taking all of a run into a deeper level. Data that arrives meanwhile
+/// forms the next run of the level (performance-stability §5.1.1: two components for each level).
 fn is_leaving(input: &PickContext<'_>, level: usize, run: &Run) -> bool {
     let takes = |table: &Arc<TableInfo>| {
         let mut jobs = input.in_progress.iter().filter(|job| job.output.level > level);
@@ -142,8 +142,8 @@ fn is_leaving(input: &PickContext<'_>, level: usize, run: &Run) -> bool {
     !input.in_progress.is_empty() && run.tables.iter().all(takes)
 }
 
-/// Whether a run has not reached its share of the capacity of its level (Dostoevsky §4: the runs
-/// of a level are of equal size).
+/// Returns true if a run has not reached its share of the capacity of its level (Dostoevsky §4: the
+/// runs of a level are of equal size).
 fn has_room(input: &PickContext<'_>, level: usize, last: usize, run: &Run, bytes: u64) -> bool {
     let runs = u64::from(input.design.strategy.runs_allowed(level, last).max(1));
     let share = input.design.capacity_bytes(level, last) / runs;

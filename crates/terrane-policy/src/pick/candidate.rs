@@ -30,7 +30,7 @@ pub(super) struct CompactionCandidate {
     pub(super) level: usize,
     /// Precedence; smaller goes first.
     pub(super) rank: usize,
-    /// Measured value over threshold.
+    /// The measured value divided by the threshold.
     pub(super) score: f64,
     pub(super) extent: Extent,
 }

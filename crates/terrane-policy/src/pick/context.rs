@@ -23,7 +23,7 @@ pub struct PickContext<'a> {
     pub now_micros: u64,
     /// The oldest sequence number that a snapshot holds; newer tombstones must be kept.
     pub oldest_snapshot: Option<SeqNo>,
-    /// The time in which deletes must become persistent under any design, in microseconds.
+    /// The time within which deletes must become persistent under any design, in microseconds.
     pub delete_persistence_micros: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> PickContext<'a> {
         }
     }
 
-    /// Whether a running job may reduce the number of runs; flushes do not.
+    /// Returns true if a running job may reduce the number of runs; flushes do not.
     pub(super) fn is_compacting(&self) -> bool {
         self.in_progress.iter().any(|job| job.reason != Reason::Flush)
     }
@@ -55,7 +55,7 @@ impl<'a> PickContext<'a> {
     }
 }
 
-/// Whether the compaction conflicts with no running job.
+/// Returns true if the compaction conflicts with no running job.
 pub(crate) fn is_free(input: &PickContext<'_>, compaction: &Compaction) -> bool {
     !input.in_progress.iter().any(|other| other.conflicts_with(compaction))
 }

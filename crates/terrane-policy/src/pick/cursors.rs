@@ -13,7 +13,7 @@ pub struct Cursors {
 }
 
 impl Cursors {
-    /// At the first key of every level.
+    /// Returns cursors at the first key of every level.
     pub(super) const START: Self = Self { next: Vec::new() };
 
     /// Estimates the cursors of a reopened tree: the tables that moved last out of a level are, or end
@@ -29,7 +29,7 @@ impl Cursors {
         Self { next: std::iter::once(None).chain(next).collect() }
     }
 
-    /// Where the next turn starts in `level`; `None` for the first key.
+    /// Returns the key at which the next turn starts in `level`; `None` for the first key.
     pub fn get(&self, level: usize) -> Option<&Arc<[u8]>> {
         self.next.get(level).and_then(Option::as_ref)
     }

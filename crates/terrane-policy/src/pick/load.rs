@@ -120,10 +120,10 @@ fn of_level(input: &PickContext<'_>, level: usize, content: &Level) -> Vec<Compa
     found
 }
 
-/// Whether a level has to wait because the level below it is full. With [`Intake::Exact`], a full
-/// level of one run moves on before it takes more: otherwise every batch that comes into it would be
-/// merged with a run that grows beyond its capacity, for as long as the level above is further
-/// behind.
+/// Returns true if a level has to wait because the level below it is full. With [`Intake::Exact`],
+/// a full level of one run moves on before it takes more: otherwise every batch that comes into it
+/// would be merged with a run that grows beyond its capacity, for as long as the level above is
+/// further behind.
 pub(super) fn is_blocked(
     input: &PickContext<'_>,
     all: &[CompactionCandidate],

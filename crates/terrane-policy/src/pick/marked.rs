@@ -91,13 +91,14 @@ pub(super) fn marks(
     found
 }
 
-/// Whether a compaction would gain anything: older data to merge with, or tombstones to drop.
+/// Returns true if a compaction would gain anything: older data to merge with, or tombstones to
+/// drop.
 fn can_act(input: &PickContext<'_>, trigger: &Trigger, table: &TableInfo, is_lowest: bool) -> bool {
     let is_pinned = input.oldest_snapshot.is_some_and(|oldest| table.largest_seq > oldest);
     !is_lowest || trigger.kind().info().drops_tombstones && !is_pinned
 }
 
-/// Whether no older table shares keys with `table`.
+/// Returns true if no older table shares keys with `table`.
 fn is_lowest(shape: &TreeShape, level: usize, run: RunId, table: &TableInfo) -> bool {
     let own = shape.level(level).runs.iter().filter(|other| other.id < run);
     let deeper = shape.levels.iter().skip(level + 1).flat_map(|level| &level.runs);

@@ -48,7 +48,8 @@ macro_rules! schedulers {
                 }
             }
 
-            /// The scheduler with another argument; `None` for one without.
+            /// Returns the scheduler with another argument; `None` if the scheduler takes no
+            /// argument.
             fn with_argument(self, value: u32) -> Option<Self> {
                 match self {
                     $($(Self::$name { .. } => Some(Self::$name { $argument: value }),)?)*
@@ -74,8 +75,8 @@ schedulers! {
 }
 
 impl Scheduler {
-    /// Whether shares change as merges progress; otherwise they change only when a merge begins or
-    /// ends.
+    /// Returns true if shares change as merges progress; otherwise they change only when a merge
+    /// begins or ends.
     pub fn changes_with_progress(self) -> bool {
         (self.info().changes_with_progress)(self.argument().unwrap_or_default())
     }

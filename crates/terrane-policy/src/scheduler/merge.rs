@@ -23,15 +23,15 @@ pub struct SchedulerInfo {
     pub name: &'static str,
     /// Other names that are understood.
     pub aliases: &'static [&'static str],
-    /// The most that its argument may be.
+    /// The maximum value of the scheduler's argument.
     pub most: u32,
-    /// Whether it depends on [`refilled`](crate::scheduler::ScheduledMerge::refilled), which costs a look at
-    /// the tree.
+    /// Whether the scheduler depends on [`refilled`](crate::scheduler::ScheduledMerge::refilled),
+    /// which costs a look at the tree.
     pub looks_at_levels: bool,
     /// Whether shares change as merges progress, for an argument; otherwise they change only when a
     /// merge begins or ends.
     pub(crate) changes_with_progress: fn(u32) -> bool,
-    /// The share of the bandwidth of each merge. The second argument is that of the scheduler, and
-    /// the third the number of trees that may run merges.
+    /// The share of the bandwidth of each merge. The second argument is the scheduler's argument,
+    /// and the third is the number of trees that may run merges.
     pub(crate) shares: fn(&[MergeDemand], u32, usize) -> Vec<f64>,
 }

@@ -43,7 +43,7 @@ impl Eagerness {
         }
     }
 
-    /// Whether some level from level 1 on may hold several runs.
+    /// Returns true if some level from level 1 on may hold several runs.
     pub fn gathers(&self) -> bool {
         self.runs().values().any(|count| count != RunLimit::Fixed(1))
     }

@@ -22,7 +22,8 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    /// The most tables that one compaction chooses; `None` for all of a level.
+    /// Returns the maximum number of tables that one compaction chooses; `None` if it takes all of
+    /// a level.
     pub fn tables(self) -> Option<usize> {
         match self {
             Self::Level | Self::Run => None,

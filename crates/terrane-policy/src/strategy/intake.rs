@@ -1,4 +1,4 @@
-//! How many runs a level that gathers them gives up in one compaction.
+//! How many runs a level that gathers runs gives up in one compaction.
 
 use std::fmt;
 use std::str::FromStr;

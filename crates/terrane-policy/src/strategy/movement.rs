@@ -54,7 +54,7 @@ macro_rules! movements {
                 }
             }
 
-            /// The seed of a rule that has one.
+            /// Returns the seed of a rule that has a seed.
             pub(crate) fn seed(self) -> Option<u64> {
                 match self {
                     $($(Self::$name { $seed } => Some($seed),)?)*
@@ -62,7 +62,7 @@ macro_rules! movements {
                 }
             }
 
-            /// The rule with another seed; `None` for a rule without one.
+            /// Returns the rule with another seed; `None` if the rule takes no seed.
             fn with_seed(self, value: u64) -> Option<Self> {
                 match self {
                     $($(Self::$name { .. } => Some(Self::$name { $seed: value }),)?)*
@@ -88,14 +88,14 @@ movements! {
     ColdestUpdate => coldest_update,
     /// The table with the oldest entry.
     Oldest => oldest,
-    /// The table with the most tombstones, of those that have any.
+    /// The table with the most tombstones, among the tables that have any.
     MostTombstones => most_tombstones,
     /// The table whose oldest tombstone is the furthest past its deadline, of those that have any.
     ExpiredTtl => expired_ttl,
 }
 
 impl Movement {
-    /// Whether the rule ranks every table, so that rules after it are never consulted.
+    /// Returns true if the rule ranks every table, so that rules after it are never consulted.
     pub fn ranks_all(self) -> bool {
         self.info().ranks_all
     }

@@ -16,7 +16,7 @@ use crate::error::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunLimit {
-    /// This many; at least 1.
+    /// This many runs; at least 1.
     Fixed(u32),
     /// As many runs of the level above as fit, less one: the level is tiered.
     Tiered,

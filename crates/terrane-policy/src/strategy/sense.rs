@@ -132,7 +132,7 @@ impl Strategy {
         Ok(())
     }
 
-    /// Whether all levels act only on request.
+    /// Returns true if all levels act only on request.
     pub fn is_manual(&self) -> bool {
         let only = |triggers: &Vec<Trigger>| triggers == &[Trigger::from(Manual)];
         self.triggers.values().iter().all(only)

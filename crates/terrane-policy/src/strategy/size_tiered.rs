@@ -20,7 +20,7 @@ use std::ops::Range;
 pub struct SizedRun {
     /// Its bytes.
     pub bytes: u64,
-    /// Whether no running merge has taken it.
+    /// True if no running merge has taken the run.
     pub is_free: bool,
 }
 
@@ -29,7 +29,7 @@ pub trait SizeTiered: fmt::Display {
     /// Chooses the runs to merge, from a list with the newest run first.
     fn choose(&self, runs: &[SizedRun]) -> Option<Range<usize>>;
 
-    /// Whether a run of this size will be merged again.
+    /// Returns true if a run of this size will be merged again.
     fn merges_again(&self, bytes: u64) -> bool;
 }
 
@@ -41,10 +41,11 @@ pub struct SizeRatio {
 }
 
 impl SizeRatio {
-    /// The usual one, 1.2.
+    /// The usual ratio, 1.2.
     pub const DEFAULT: Self = Self { percent: 120 };
 
-    /// Whether a run of `oldest` bytes may be merged with younger runs of `younger` bytes in all.
+    /// Returns true if a run of `oldest` bytes may be merged with younger runs of `younger` bytes
+    /// in all.
     pub(crate) fn allows(self, oldest: u64, younger: u64) -> bool {
         u128::from(oldest) * 100 <= u128::from(younger) * u128::from(self.percent)
     }

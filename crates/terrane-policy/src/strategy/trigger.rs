@@ -133,19 +133,20 @@ impl TriggerKind {
         self.info().name
     }
 
-    /// Whether it looks at how full a level is, as opposed to single tables or the whole tree.
+    /// Returns true if it looks at how full a level is, as opposed to single tables or the whole
+    /// tree.
     pub fn is_load(self) -> bool {
         matches!(self.info().scope, Scope::LevelSize | Scope::LevelRuns)
     }
 
-    /// Whether it looks at the runs of the whole tree by their size.
+    /// Returns true if it looks at the runs of the whole tree by their size.
     pub fn is_size_tiered(self) -> bool {
         self.info().scope == Scope::SizeTiered
     }
 }
 
 impl Trigger {
-    /// Whether its kind has this scope.
+    /// Returns true if its kind has this scope.
     pub(crate) fn has_scope(&self, scope: Scope) -> bool {
         self.kind().info().scope == scope
     }

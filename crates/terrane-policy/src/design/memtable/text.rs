@@ -74,7 +74,7 @@ impl Display for MemtableKind {
     }
 }
 
-/// The settings of a text form, taken out one by one.
+/// The settings of a text form, which the parser takes out one by one.
 struct SettingList<'t> {
     left: Vec<(&'t str, &'t str)>,
 }
@@ -124,7 +124,7 @@ impl<'t> SettingList<'t> {
         parse_bytes(value).map_err(wrong)
     }
 
-    /// How many buckets there are, which is not left to chance: `form` shows where it is said.
+    /// Takes the number of buckets, which must be given: `form` shows in the error how to give it.
     fn buckets(&mut self, form: &str) -> Result<u32, ParseError> {
         let expected = format!("a number of buckets, as in '{form}'");
         let Some(value) = self.text("buckets") else {

@@ -41,7 +41,7 @@ pub struct TriggerFinding {
 pub struct TriggerInfo {
     /// The name in text forms.
     pub name: &'static str,
-    /// What it looks at.
+    /// What the trigger looks at.
     pub scope: Scope,
     /// A text form with usual settings; [`crate::space`] enumerates these.
     pub usual: &'static str,
@@ -49,7 +49,7 @@ pub struct TriggerInfo {
     pub small: &'static [&'static str],
     /// Whether the measured value is an age in microseconds, so that time alone makes it fire.
     pub looks_at_time: bool,
-    /// Whether it depends on how often tables were read.
+    /// Whether the trigger depends on how often tables were read.
     pub looks_at_accesses: bool,
     /// Whether it fires in order to drop tombstones, and so rewrites a table in place if nothing
     /// older lies below it.
@@ -126,7 +126,8 @@ pub(crate) trait TriggerRule {
         None
     }
 
-    /// The times by which the trigger wants tombstones gone, if it is about that.
+    /// Returns the times by which the trigger wants tombstones to be gone, if it looks at their
+    /// age.
     fn tombstone_times(&self) -> Option<&PerLevel<u64>> {
         None
     }

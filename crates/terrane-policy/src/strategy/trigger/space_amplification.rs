@@ -1,7 +1,8 @@
 //! `space-amplification(200)`: too much data may be out of date (compaction paper §3.1.1, iv).
 //!
 //! How much of a run is out of date cannot be seen without reading it. RocksDB's estimate, used
-//! here, is that all newer runs may overwrite the oldest one: their bytes over its bytes.
+//! here, is that all newer runs may overwrite the oldest one: the estimate is their bytes divided
+//! by its bytes.
 
 use super::rule::{Measure, Scope, TreeContext, TriggerInfo, TriggerRule, parse_percent, percent};
 use crate::error::ParseError;
