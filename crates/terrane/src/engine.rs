@@ -1,7 +1,7 @@
 //! The engine: a composition of parts, each of which owns its state.
 //!
-//! A part imports only from the parts above it in this table, and calls only those; the table in
-//! `docs/ARCHITECTURE.md` has their modules.
+//! A part imports from and calls only the parts above it in this table; `docs/ARCHITECTURE.md`
+//! lists the modules of each part.
 //!
 //! | part | one line |
 //! |---|---|
@@ -15,9 +15,9 @@
 //! | `life` | opening, recovery, closing and checkpoints |
 //!
 //! Locks, in the order in which they are taken: the writer lock ([`Pipeline::lock`]), the manifest
-//! ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during input or output, except
-//! that of the manifest while an edit is committed, and the writer lock while the log moves to another
-//! segment.
+//! ([`Catalog::lock_manifest`]), the locks of a tree. No lock is held during input or output, with
+//! two exceptions: the lock of the manifest while an edit is committed, and the writer lock while
+//! the log moves to another segment.
 //!
 //! [`Pipeline::lock`]: pipeline::Pipeline::lock
 //! [`Catalog::lock_manifest`]: catalog::Catalog::lock_manifest
@@ -104,7 +104,7 @@ impl Engine {
         self.context().settings.durability
     }
 
-    /// Writes. Returns once the write is visible and has the requested durability.
+    /// Performs a write. Returns once the write is visible and has the requested durability.
     #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         self.parts.writer.write(write, durability)
@@ -126,7 +126,7 @@ impl Engine {
         self.parts.reader.get(tree, key, seq)
     }
 
-    /// Returns the values of several keys as of `seq`, or now; in the order of the keys.
+    /// Returns the values of several keys as of `seq`, or now, in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
@@ -136,7 +136,7 @@ impl Engine {
         self.parts.reader.multi_get(tree, keys, seq)
     }
 
-    /// Returns what a reader sees of a tree as of `seq`, or now.
+    /// Returns a view of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
         self.parts.reader.view(tree, seq)
     }
@@ -150,7 +150,7 @@ impl Engine {
         self.parts.pipeline.release_snapshot(seq);
     }
 
-    /// Returns the sequence numbers that are held, ascending.
+    /// Returns the sequence numbers that are held, in ascending order.
     pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
         self.parts.pipeline.snapshots()
     }
@@ -172,7 +172,7 @@ impl Engine {
         Ok(tree)
     }
 
-    /// Drops a keyspace and its contents; false if there is none of this name.
+    /// Drops a keyspace and its contents. Returns false if no keyspace has this name.
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.parts.catalog.drop_keyspace(name)
     }
@@ -188,7 +188,7 @@ impl Engine {
         self.parts.jobs.forecast(tree, design)
     }
 
-    /// Returns the operations since the database was opened.
+    /// Returns the counts of the operations since the database was opened.
     pub(crate) fn operations(&self) -> OperationCounts {
         self.parts.catalog.operations()
     }
@@ -218,7 +218,7 @@ impl Engine {
         self.parts.jobs.wait_for_compactions()
     }
 
-    /// Runs one job in the calling thread; false if none is due.
+    /// Runs one job in the calling thread. Returns false if no job is due.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
         self.parts.jobs.run_one_job()
     }
@@ -247,7 +247,8 @@ impl Engine {
             .for_each(FrontLevel::drain_all);
     }
 
-    /// Whether the drained entries of a tree include one in a range that is newer than `seq`.
+    /// Returns true if a drained entry of the tree, with a key from `start` up to but excluding
+    /// `end`, is newer than `seq`.
     pub(crate) fn is_overtaken(&self, tree: &Tree, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
         tree.state_arc().memtables().any(|memtable| {
             let mut cursor = memtable.cursor();

@@ -49,7 +49,8 @@ pub(crate) struct Catalog {
     manifest: Mutex<Option<Manifest>>,
     /// Distinguishes the tables written by this opening from those of any other.
     writer_id: u64,
-    /// Files of tables whose edit is in doubt; see [`crate::manifest`].
+    /// Files of tables for which it is unknown whether their edit is durable; see
+    /// [`crate::manifest`].
     doubtful: Mutex<Vec<PathBuf>>,
     /// Files that the flush thread is to remove.
     unneeded: Mutex<Vec<PathBuf>>,
@@ -76,7 +77,7 @@ impl Catalog {
         }
     }
 
-    /// Locks the manifest: the second in the lock order, after the writer lock.
+    /// Locks the manifest. In the lock order, this lock comes second, after the writer lock.
     pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, Option<Manifest>> {
         self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,12 +115,13 @@ impl Catalog {
         self.trees().values().for_each(|tree| tree.retired().keep());
     }
 
-    /// Drops the replaced states and keeps no further ones, because the thread has ended.
+    /// Drops the replaced states and keeps no further states, because the thread has ended.
     pub(crate) fn keep_no_retired(&self) {
         self.trees().values().for_each(|tree| tree.retired().keep_no_more());
     }
 
-    /// Drops the replaced states that are no longer used. Returns whether any is still in use.
+    /// Drops the replaced states that are no longer used. Returns true if some of them are still in
+    /// use.
     pub(crate) fn drop_retired(&self) -> bool {
         let trees = self.trees();
         trees.values().filter(|tree| tree.retired().drop_unused()).count() > 0
@@ -131,15 +133,15 @@ impl Catalog {
         trees.values().find_map(|tree| tree.jobs().unreadable.values().next().cloned())
     }
 
-    /// Makes tables count how they are read if the design of any tree needs that.
+    /// Makes tables count their reads if the design of any tree needs the counts.
     pub(crate) fn update_access_counting(&self) {
         let looks = |tree: &Arc<Tree>| tree.design().strategy.looks_at_accesses();
         let counts = self.trees().values().any(looks);
         self.context.tables.counts_accesses.store(counts, Ordering::Relaxed);
     }
 
-    /// Gives the cache the memory of the budget that memtables and jobs do not use. Returns the size of
-    /// the memtables.
+    /// Gives the cache the part of the memory budget that memtables and jobs do not use. Returns
+    /// the size of the memtables.
     pub(crate) fn resize_cache(&self) -> usize {
         let Context { ledger, tables, pool, settings, .. } = &*self.context;
         let trees = self.trees();
@@ -155,8 +157,8 @@ impl Catalog {
         let others = (total as u64).saturating_add(jobs).saturating_add(pinned);
         let space = budget.saturating_sub(others).max(budget / 16);
         let capacity = tables.cache.capacity();
-        // The cache shrinks at once, because the memory is used elsewhere; it grows only by amounts
-        // that are worth the cost.
+        // The cache shrinks at once, because the memory is used elsewhere. It grows only if the
+        // gain is worth the cost of resizing it.
         if space < capacity || space - capacity > budget / 64 {
             tables.cache.set_capacity(space);
         }

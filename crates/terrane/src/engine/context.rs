@@ -46,7 +46,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Whether the database has no threads, and its callers do the background work.
+    /// Returns true if the database has no threads and its callers do the background work.
     pub(crate) fn is_inline(&self) -> bool {
         self.background == Background::Inline
     }

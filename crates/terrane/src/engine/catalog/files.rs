@@ -39,8 +39,8 @@ pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestSt
     Ok(())
 }
 
-/// Removes a file that nothing needs. A removal that fails is retried later, at the latest when the
-/// database is next opened.
+/// Removes a file that nothing needs. If the removal fails, it is retried later, at the latest when
+/// the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
     let removed = environment.storage.remove(path);
     if removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {
@@ -101,7 +101,7 @@ impl Catalog {
         paths.iter().for_each(|path| discard_table(tables, path));
     }
 
-    /// Whether a removal has failed and was not retried yet.
+    /// Returns true if a removal has failed and was not retried yet.
     pub(crate) fn has_failed_removals(&self) -> bool {
         !failed_removals(&self.context.tables).is_empty()
     }

@@ -39,7 +39,8 @@ impl DecayedCounts {
         let half_lives = new.open_micros as f64 / HALF_LIFE_MICROS;
         let left = 0.5_f64.powf(half_lives);
         let of_new = match half_lives * std::f64::consts::LN_2 {
-            // The limit for short times, where the difference loses all precision.
+            // The limit of the quotient for short times, at which the difference would lose all
+            // precision.
             short if short < 1e-9 => 1.0,
             passed => (1.0 - left) / passed,
         };
@@ -106,7 +107,7 @@ impl Catalog {
         };
         if has_news {
             let change = self.history_change();
-            // A failure only loses history.
+            // A failure loses nothing but history.
             let committed = self.commit(manifest, vec![change]);
             drop(guard);
             if committed.is_ok() {

@@ -28,7 +28,7 @@ pub(crate) struct VersionEdit {
     tables: Vec<TableRecord>,
     /// Tables that are no longer part of any tree.
     obsolete: Vec<TableId>,
-    /// The memtable whose entries are in tables now.
+    /// The memtable whose entries are now in tables.
     pub(crate) flushed: Option<Arc<ImmutableMemtable>>,
 }
 
@@ -139,8 +139,8 @@ impl Catalog {
         }
     }
 
-    /// Records the version of the manifest in the log, by which the next opening detects a manifest
-    /// that lost edits.
+    /// Records the version of the manifest in the log. With it, the next opening detects that the
+    /// manifest has lost edits.
     pub(crate) fn record_manifest_version(&self) {
         let version = self.lock_manifest().as_ref().map(Manifest::version);
         if let (Some(log), Some(version)) = (&mut self.pipeline.lock().log, version) {

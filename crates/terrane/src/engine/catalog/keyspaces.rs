@@ -28,7 +28,8 @@ impl Catalog {
             return Err(Error::invalid("keyspace name", found, "1 to 255 bytes long"));
         }
         let position = self.pipeline.log_end();
-        // Held until the tree is in the catalog, so that a name is created once.
+        // The lock is held until the tree is in the catalog, so that no two threads create a
+        // keyspace of the same name.
         let mut guard = self.lock_manifest();
         if let Some(tree) = self.find_tree(name) {
             if let Some(requested) = design {
@@ -71,14 +72,14 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// Drops a keyspace and its contents; false if there is none of this name.
+    /// Drops a keyspace and its contents. Returns false if no keyspace has this name.
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.context.health.check_writable()?;
         if name == DEFAULT_NAME {
             return Err(Error::invalid("keyspace", "the default one", "another one to be dropped"));
         }
-        // Held from the lookup on, so that the name becomes free on disk and in memory at once. If the
-        // commit fails, the tree stays as it is.
+        // The lock is held from the lookup on, so that the name becomes free on disk and in memory
+        // at the same time. If the commit fails, the tree stays as it is.
         let mut guard = self.lock_manifest();
         let Some(tree) = self.find_tree(name) else { return Ok(false) };
         debug_assert!(tree.id != DEFAULT_KEYSPACE, "the default keyspace has the default name");
@@ -141,7 +142,7 @@ impl Catalog {
     }
 }
 
-/// Refuses to open a keyspace with a design other than its own.
+/// Refuses to open a keyspace with a design that differs from the stored design.
 pub(crate) fn check_design(name: &str, stored: &Design, requested: &Design) -> Result<()> {
     if stored == requested {
         return Ok(());
@@ -164,7 +165,7 @@ fn check_discard(tree: &Tree, design: &Design) -> Result<()> {
     Ok(())
 }
 
-/// Whether a design discards memtables instead of flushing them.
+/// Returns true if a design discards memtables instead of flushing them.
 pub(crate) fn discards(design: &Design) -> bool {
     matches!(design.memtable, MemtableKind::FloDb(flodb) if flodb.flush == FlushTarget::Discard)
 }

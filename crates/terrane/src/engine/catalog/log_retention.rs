@@ -1,16 +1,17 @@
 //! Frees the part of the log that no tree needs.
 //!
 //! The log is needed from the smallest position up to which a tree is flushed. A flush advances the
-//! position of its tree. A tree whose memtables are empty (an idle tree) needs nothing of the log, and
-//! an edit records that.
+//! position of its tree. A tree whose memtables are empty (an idle tree) needs no part of the log,
+//! and an edit records this.
 //!
-//! With `delete_persistence`, deleted data must leave the log in time. A segment ends, even if it is
-//! not full, when its first record is as old as a memtable may become: a tenth of the persistence time.
-//! Only then are aged memtables replaced, so the new ones need nothing of the segment. A segment that
-//! no tree needs is freed even if no flush follows. It is therefore gone within two tenths of the
-//! persistence time plus the duration of a flush. Freed files are removed and not reused, because a
-//! reused file keeps old records until they are overwritten. Closing the database frees the log as far
-//! as it is in tables; after a crash, the log is flushed at the next opening.
+//! With `delete_persistence`, deleted data must leave the log in time. A segment ends, even if it
+//! is not full, when its first record is as old as a memtable may become: a tenth of the
+//! persistence time. Aged memtables are replaced only after that, so the new memtables need no part
+//! of the segment. A segment that no tree needs is freed even if no flush follows. It is therefore
+//! gone within two tenths of the persistence time plus the duration of a flush. Freed files are
+//! removed and not reused, because a reused file keeps old records until they are overwritten.
+//! Closing the database frees the part of the log whose entries are in tables. After a crash, the
+//! next opening flushes the log.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,25 +24,27 @@ use crate::manifest::{Change, ManifestState};
 use crate::types::{KeyspaceId, Lsn};
 use crate::wal::LogWriter;
 
-/// Up to this number of idle trees, an edit records their positions regardless of the cost.
+/// If at most this number of trees are idle, an edit records their positions regardless of the
+/// cost.
 const FEW_IDLE: usize = 8;
 
-/// An edit records the positions of more idle trees only if one of them is behind by this number of
-/// bytes for each further tree.
+/// If more trees are idle, an edit records their positions only if one of them is behind by this
+/// number of bytes for each further tree.
 const LOG_BYTES_PER_IDLE: u64 = 1 << 10;
 
 /// How long to wait after a failure to free a segment.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 impl Catalog {
-    /// Returns the trees whose memtables are empty, with the end of the log: they need nothing of it.
+    /// Returns the trees whose memtables are empty, with the end of the log, because these trees
+    /// need no part of the log.
     pub(crate) fn idle_positions(&self) -> Vec<(KeyspaceId, Lsn)> {
         let writer = self.pipeline.lock();
         let Some(log) = &writer.log else { return Vec::new() };
         let upto = log.end();
         let trees = self.trees();
-        // The last sequence number of a tree is not visible while a write that is in the log is not
-        // in its memtable yet.
+        // While a write to a tree is in the log but not in the memtable yet, the last sequence
+        // number of the tree is not visible.
         let visible = self.pipeline.visible();
         // A write that could not be logged has set a sequence number that was never assigned.
         let assigned = writer.next_seq - 1;
@@ -87,8 +90,8 @@ impl Catalog {
         self.pipeline.end_segment_if(is_due);
     }
 
-    /// Frees full segments whose records are all in tables, including those that idle trees have not
-    /// released yet.
+    /// Frees full segments whose records are all in tables, including segments that idle trees have
+    /// not released yet.
     pub(crate) fn release_idle_log(&self) {
         let oldest = self.pipeline.lock().log.as_ref().and_then(LogWriter::oldest_end);
         let Some(oldest) = oldest else { return };
@@ -134,10 +137,10 @@ impl Catalog {
     }
 }
 
-/// Returns the changes by which idle trees release the log, if enough log has been written since the
-/// last ones. With ten thousand idle trees, a flush would otherwise record more about them than about
-/// itself. Delaying the changes is safe, because replay skips records that are in tables, and lengthens
-/// the log by at most an eighth of its limit.
+/// Returns the changes by which idle trees release the log, if enough log has been written since
+/// such changes were last recorded. With ten thousand idle trees, a flush would otherwise record
+/// more about them than about itself. Delaying the changes is safe, because replay skips records
+/// that are in tables. The delay lengthens the log by at most an eighth of the limit on its size.
 pub(super) fn worth_recording(
     idle: Vec<(KeyspaceId, Lsn)>,
     state: &ManifestState,
@@ -148,8 +151,8 @@ pub(super) fn worth_recording(
     if behind < cost.min(log_bytes_max / 8) { Vec::new() } else { changes }
 }
 
-/// Returns the changes for idle trees whose recorded position is behind, and the largest distance in
-/// bytes.
+/// Returns the changes for idle trees whose recorded position is behind, and the largest distance,
+/// in bytes, by which one is behind.
 fn unrecorded(idle: Vec<(KeyspaceId, Lsn)>, state: &ManifestState) -> (Vec<Change>, u64) {
     let (mut changes, mut most) = (Vec::new(), 0);
     for (keyspace, upto) in idle {

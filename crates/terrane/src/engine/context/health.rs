@@ -9,8 +9,9 @@ use crate::event::{BackgroundWork, Event, EventLog};
 /// The health of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Whether the database is closed, read-only or failed; only then do checks lock `state`. Loads
-    /// acquire and pair with the release store in `update`, so they see `state` as of the store.
+    /// Whether the database is closed, read-only or failed; only then do checks lock `state`.
+    /// Acquire loads pair with the release store in `update`, so a thread that sees the flag also
+    /// sees `state` as it was at the store.
     is_impaired: AtomicBool,
     state: Mutex<State>,
     events: Arc<EventLog>,
@@ -119,7 +120,7 @@ impl Health {
         self.update(|state| state.is_read_only = true);
     }
 
-    /// Records a final failure. The first one is kept.
+    /// Records a final failure. If several are recorded, the first is kept.
     pub(crate) fn fail(&self, error: Error) {
         let error = match error {
             Error::Poisoned(_) | Error::Background(_) => error,
@@ -136,7 +137,7 @@ impl Health {
         }
     }
 
-    /// Returns the final failure, or else one of background work that is retried.
+    /// Returns the final failure, or else a failure of background work that is retried.
     pub(crate) fn problem(&self) -> Option<Error> {
         let state = self.lock();
         let retried = || state.retried.iter().flatten().next().map(|failure| failure.error.clone());
@@ -157,7 +158,7 @@ impl Health {
         }
     }
 
-    /// Records that background work of this kind has succeeded, or that none is left to retry.
+    /// Records that background work of this kind has succeeded, or that no work is left to retry.
     pub(crate) fn clear_failure(&self, kind: JobKind) {
         let ended = self.lock().retried[kind as usize].take();
         if ended.is_some() {
@@ -165,7 +166,8 @@ impl Health {
         }
     }
 
-    /// Returns the last failure of background work of this kind, unless it has succeeded since.
+    /// Returns the last failure of background work of this kind, unless the work has succeeded
+    /// since.
     pub(crate) fn failure_of(&self, kind: JobKind) -> Option<BackgroundFailure> {
         self.lock().retried[kind as usize].clone()
     }

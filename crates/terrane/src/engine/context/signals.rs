@@ -1,8 +1,8 @@
 //! Wakes the threads of a database, and stops them.
 //!
-//! A worker reads [`Signals::changes`], looks for work, and sleeps if it finds none. A change between
-//! the look and the sleep is not lost: [`Signals::wake`] counts it under the lock under which a worker
-//! compares the count before it sleeps.
+//! A worker reads [`Signals::changes`], looks for work, and sleeps if it finds none. A change that
+//! occurs after the worker has looked and before it sleeps is not lost: [`Signals::wake`] counts
+//! the change under a lock, and a worker compares the count under the same lock before it sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,23 +45,24 @@ impl Signals {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of changes so far. To be read before looking for work.
+    /// Returns the number of changes so far. A worker must read this number before it looks for
+    /// work.
     pub(crate) fn changes(&self) -> u64 {
         *self.lock()
     }
 
-    /// Wakes the workers: there may be new work.
+    /// Wakes the workers, because there may be new work.
     pub(crate) fn wake(&self) {
         *self.lock() += 1;
         self.work.notify_all();
-        // Relaxed: only a hint. If it is stale, the next job that begins or ends wakes the spare
-        // threads.
+        // Relaxed: the count is only a hint. If it is stale, the next job that begins or ends wakes
+        // the spare threads.
         if self.compacting.load(Ordering::Relaxed) > 0 {
             self.spare_work.notify_all();
         }
     }
 
-    /// Wakes the workers and all waiters for a job: one has ended.
+    /// Wakes the workers and all threads that wait for a job, because a job has ended.
     pub(crate) fn notify_done(&self) {
         drop(self.lock());
         self.done.notify_all();
@@ -92,8 +93,8 @@ impl Signals {
         }
     }
 
-    /// Waits for a job to end, or for the time after which a failed one is retried; returns at once
-    /// if the database is stopping.
+    /// Waits until a job ends, or until a failed job is to be retried. Returns at once if the
+    /// database is stopping.
     pub(crate) fn rest(&self) {
         let guard = self.lock();
         if !self.is_stopping() {
@@ -175,11 +176,12 @@ pub(crate) struct DrainSignal {
 }
 
 impl DrainSignal {
-    /// Wakes a thread to drain a memtable. Called by every write that finds that a memtable needs it.
+    /// Wakes a thread to drain a memtable. Called by every write that finds that a memtable needs
+    /// to be drained.
     #[inline]
     pub(crate) fn wake(&self) {
-        // Sequentially consistent with the increment in `wait`: either the sleeper is seen here, or
-        // it sees the memtable that wants to be drained.
+        // Sequentially consistent with the increment in `wait`: either this thread sees the
+        // sleeper, or the sleeper sees the memtable that needs to be drained.
         if self.asleep.load(Ordering::SeqCst) > 0 {
             drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
             self.work.notify_one();

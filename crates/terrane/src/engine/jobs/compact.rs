@@ -43,9 +43,9 @@ struct CompactionResult {
     /// Tables that were merged into new ones, or dropped.
     consumed: Vec<Arc<TableInfo>>,
     tables: Vec<FinishedTable>,
-    /// Bytes of the tables that were read.
+    /// The size of the tables that were read, in bytes.
     read_bytes: u64,
-    /// Processor time of threads other than the job's own.
+    /// The processor time of all threads that worked for the job, except the thread that runs it.
     helpers_cpu: Duration,
 }
 
@@ -78,7 +78,7 @@ impl Compactor {
         }
     }
 
-    /// Picks a compaction that some tree needs and that the gate lets begin at once.
+    /// Picks a compaction that some tree needs and that may begin at once according to the gate.
     pub(crate) fn pick(&self) -> Option<CompactionJob<'_>> {
         let trees = self.catalog.trees();
         trees.values().find_map(|tree| {

@@ -35,10 +35,11 @@ use target::FlushTarget;
 #[derive(Debug, Default)]
 struct FlushResult {
     tables: Vec<FinishedTable>,
-    /// Tables of level 0 that were merged into them, and the bytes read from these.
+    /// The number of tables of level 0 that were merged into `tables`, and the bytes read from
+    /// them.
     merged: u64,
     read_bytes: u64,
-    /// Why there is a new run although the design merges flushes with level 0.
+    /// Why the flush created a new run although the design merges flushes with level 0.
     new_run_reason: Option<String>,
 }
 
@@ -48,7 +49,7 @@ struct FlushEdit<'a> {
     /// The run of level 0 that the tables join; `None` for a new run.
     run: Option<RunId>,
     tables: &'a [FinishedTable],
-    /// The tables that they replace.
+    /// The tables that the new tables replace.
     replaced: &'a [Arc<TableInfo>],
     record: Option<JobRecord>,
 }
@@ -82,8 +83,8 @@ impl Flusher {
         }
     }
 
-    /// Returns the tree with the most immutable memtables, among those that no thread is flushing, and
-    /// marks it as being flushed.
+    /// Of the trees that no thread is flushing, returns the tree with the largest number of
+    /// immutable memtables, and marks it as being flushed.
     pub(super) fn pick(&self) -> Option<Arc<Tree>> {
         let trees = self.catalog.trees();
         let mut waiting: Vec<&Arc<Tree>> =
@@ -156,7 +157,7 @@ impl Flusher {
             return Ok(FlushResult::default());
         }
         let start = Instant::now();
-        // Sorts the entries of an unordered kind, in this thread instead of a writer.
+        // Sorts the entries of an unordered memtable in this thread, so that no writer has to.
         immutable.memtable.freeze();
         let mut paths = Vec::new();
         let mut target = self.target(tree, immutable)?;
@@ -165,7 +166,7 @@ impl Flusher {
             && target.merge().is_some()
             && !matches!(error, Error::Closed)
         {
-            // The memtable is flushed alone, so that it does not depend on unreadable tables, nor on
+            // The memtable is flushed alone, so that the flush needs neither readable tables nor
             // space to rewrite them.
             self.catalog.abandon(std::mem::take(&mut paths));
             target.fall_back(error);
@@ -195,7 +196,7 @@ impl Flusher {
         })
     }
 
-    /// Returns the record of a flush that merged with tables.
+    /// Returns the record of a flush that merged a memtable with tables.
     fn record(
         &self,
         tree: &Tree,
@@ -228,8 +229,8 @@ impl Flusher {
         immutable: &Arc<ImmutableMemtable>,
         flush: FlushEdit<'_>,
     ) -> Result<()> {
-        // A batch may span several trees. Its part in one tree must not become durable with a table
-        // while the other parts are in the log and may be lost.
+        // A batch may span several trees. The part that belongs to one tree must not become durable
+        // in a table while the other parts are only in the log and may be lost.
         if self.catalog.trees().len() > 1 {
             let synced = self.pipeline.sync_to(immutable.ends);
             synced.inspect_err(|error| self.context.health.fail(error.clone()))?;

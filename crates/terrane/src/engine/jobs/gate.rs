@@ -1,13 +1,15 @@
 //! Distributes bandwidth to flushes and merges, a chunk at a time.
 //!
-//! A merge calls the gate after each chunk, which returns when it may continue. Policy assigns a share
-//! to each merge ([`terrane_policy::scheduler`]), and decides again when a merge begins, ends or has
-//! progressed. A merge without a share pauses in the middle of a table until it has one again. It holds
-//! its thread and its buffers meanwhile, but nothing that readers or flushes need.
+//! A merge calls the gate after each chunk; the call returns when the merge may continue. Policy
+//! assigns a share to each merge ([`terrane_policy::scheduler`]), and decides again when a merge
+//! begins, ends or has progressed. A merge without a share pauses in the middle of a table until it
+//! has a share again. It holds its thread and its buffers meanwhile, but nothing that readers or
+//! flushes need.
 //!
-//! Shares are enforced by virtual time: of the waiting merges, the one that was served least relative
-//! to its share goes first. At most `slots` merges run at once, and all jobs together write at most the
-//! [budget](IoBudget), from which flushes take before any merge does.
+//! Shares are enforced by virtual time: of the waiting merges, the merge that was served least
+//! relative to its share goes first. At most `slots` merges run at once, and all jobs together
+//! write at most as much as the [budget](IoBudget) allows. Flushes take from the budget before any
+//! merge does.
 
 mod budget;
 #[cfg(test)]
@@ -23,13 +25,13 @@ use crate::io_budget::IoBudget;
 use crate::stats::{Counter, Counters};
 use budget::Bucket;
 
-/// How far a merge may be ahead of a waiting one: this number of bytes, or the bytes that the budget
-/// grants in this time if that is less.
+/// How far a merge may be ahead of a waiting merge: this number of bytes, or the bytes that the
+/// budget grants in this time if they are fewer.
 const AHEAD_BYTES: f64 = (1 << 20) as f64;
 const AHEAD_SECONDS: f64 = 0.02;
 
-/// How often shares are decided again: after this number of bytes, or after those that the budget
-/// grants in this time if that is less.
+/// How often shares are decided again: after this number of bytes, or after the bytes that the
+/// budget grants in this time if they are fewer.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 const DECIDE_EVERY_SECONDS: f64 = 0.08;
 
@@ -68,7 +70,7 @@ struct Entry {
     turn: Turn,
 }
 
-/// Whether a merge runs.
+/// Whether a merge runs or waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// It occupies a slot.
@@ -82,7 +84,7 @@ enum Turn {
 pub(super) struct Progress {
     /// The remaining input, in bytes.
     pub(super) remaining_bytes: u64,
-    /// The fraction of its level that is refilled.
+    /// The fraction of the input level that is refilled.
     pub(super) refilled: f64,
     /// Bytes written since the last call.
     pub(super) written_bytes: u64,
@@ -124,9 +126,9 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Whether a merge out of `level` would run at once if it began now. Beyond the number of slots,
-    /// only one merge per level may begin, because a merge claims its tables when it begins, even if
-    /// it has to wait.
+    /// Returns true if a merge out of `level` would run at once if it began now. Beyond the number
+    /// of slots, only one merge per level may begin, because a merge claims its tables when it
+    /// begins, even if it has to wait.
     pub(super) fn takes(&self, merge: &ScheduledMerge, level: usize) -> bool {
         let state = self.lock();
         let mut merges: Vec<ScheduledMerge> =
@@ -190,7 +192,8 @@ impl Gate {
     }
 }
 
-/// Bytes of I/O outside of jobs: written to the log, and read from tables by readers.
+/// Returns the bytes of I/O outside of jobs: the bytes written to the log, and the bytes that
+/// readers read from tables.
 fn user_bytes(counters: &Counters) -> u64 {
     counters.get(Counter::LogBytesWritten) + counters.get(Counter::TableBytesRead)
 }
@@ -223,7 +226,7 @@ impl Pass<'_> {
             let must_wait = owed.is_some() || state.flushes_waiting > 0;
             if !must_wait && state.may_run(self.id, gate.slots) {
                 if state.set_turn(self.id, Turn::Running) {
-                    // With a free slot left, the next merge may run as well.
+                    // If a slot is still free, the next merge may run as well.
                     gate.changed.notify_all();
                 }
                 return Ok(());
@@ -252,8 +255,8 @@ impl State {
         self.undecided_bytes = 0;
         let merges: Vec<ScheduledMerge> = self.merges.iter().map(|entry| entry.merge).collect();
         let shares = allocate(&merges, slots);
-        // A merge that gains a share starts at the virtual time of the others: it has no claim on the
-        // time before.
+        // A merge that gains a share starts at the virtual time of the other merges, because it has
+        // no claim on bandwidth of the past.
         let now = self.virtual_time();
         for (entry, share) in self.merges.iter_mut().zip(shares) {
             if share > 0.0 && entry.share <= 0.0 {
@@ -271,7 +274,7 @@ impl State {
         if least.is_finite() { least } else { 0.0 }
     }
 
-    /// Records progress. Returns whether shares should be decided again.
+    /// Records progress. Returns true if shares should be decided again.
     fn record(&mut self, id: u64, progress: Progress) -> bool {
         let Some(entry) = self.merges.iter_mut().find(|entry| entry.merge.id == id) else {
             return false;
@@ -287,12 +290,12 @@ impl State {
         self.undecided_bytes as f64 >= self.at_most(DECIDE_EVERY_BYTES, DECIDE_EVERY_SECONDS)
     }
 
-    /// `bytes`, or the bytes that the budget grants in `seconds` if that is less.
+    /// Returns `bytes`, or the bytes that the budget grants in `seconds` if they are fewer.
     fn at_most(&self, bytes: f64, seconds: f64) -> f64 {
         self.bucket.rate().map_or(bytes, |rate| bytes.min(rate * seconds))
     }
 
-    /// Whether there is a slot for a merge, and it is its turn.
+    /// Returns true if there is a slot for a merge and it is the turn of this merge.
     fn may_run(&self, id: u64, slots: usize) -> bool {
         let Some(own) = self.merges.iter().find(|entry| entry.merge.id == id) else {
             return true;
@@ -319,7 +322,7 @@ impl State {
         }
     }
 
-    /// Sets the turn of a merge. Returns whether that is a change.
+    /// Sets the turn of a merge. Returns true if the turn has changed.
     fn set_turn(&mut self, id: u64, turn: Turn) -> bool {
         let entry = self.merges.iter_mut().find(|entry| entry.merge.id == id);
         entry.is_some_and(|entry| std::mem::replace(&mut entry.turn, turn) != turn)

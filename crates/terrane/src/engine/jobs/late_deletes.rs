@@ -4,9 +4,9 @@ use crate::engine::context::Context;
 use crate::engine::tree::Tree;
 use crate::event::Event;
 
-/// Emits an event if a tombstone of the tree is older than `delete_persistence` allows, unless one was
-/// emitted and there has been such a tombstone ever since. Called after every compaction, and when a
-/// compaction thread is idle.
+/// Emits an event if a tombstone of the tree is older than `delete_persistence` allows. Emits no
+/// second event while the tree has had such tombstones ever since the first. Called after every
+/// compaction, and when a compaction thread is idle.
 pub(super) fn report_late_deletes(context: &Context, tree: &Tree) {
     let Some(threshold_micros) = context.settings.delete_persistence_micros() else { return };
     let now = context.clock.now_micros();

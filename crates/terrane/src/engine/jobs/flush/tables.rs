@@ -27,7 +27,7 @@ use crate::version::OpenRun;
 /// The tables that a flush wrote.
 pub(super) struct WrittenTables {
     pub(super) tables: Vec<FinishedTable>,
-    /// Bytes of the tables that were read.
+    /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
 }
 
@@ -88,7 +88,7 @@ impl Flusher {
         Ok(WrittenTables { tables, read_bytes })
     }
 
-    /// Returns the replaced tables that must be read, as runs, and their bytes.
+    /// Returns the replaced tables that must be read, as runs, and their size in bytes.
     fn runs_read(
         &self,
         target: &FlushTarget<'_>,
@@ -104,7 +104,7 @@ impl Flusher {
     }
 }
 
-/// Returns the ranges that the memtable and the tables that it is merged with delete.
+/// Returns the ranges that are deleted by the memtable and by the tables with which it is merged.
 fn deleted_ranges(
     immutable: &ImmutableMemtable,
     target: &FlushTarget<'_>,

@@ -1,8 +1,8 @@
 //! The run that a flush writes to, and its claim on the tables that it merges.
 //!
-//! Policy decides under the lock of the jobs of the tree, as for compactions, and the merge is
-//! registered under the same lock, so no compaction takes one of its tables, and none of them is dropped
-//! as covered. The claim ends with the flush, whatever its result.
+//! As for compactions, policy decides under the lock of the jobs of the tree, and the merge is
+//! registered under the same lock. So no compaction takes a table of the merge, and no table of the
+//! merge is dropped as covered. The claim ends with the flush, whatever its result.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::version::{OpenRun, Version};
 /// The plan of a flush.
 pub(super) struct FlushTarget<'a> {
     tree: &'a Tree,
-    /// The version for which it was planned.
+    /// The version for which the flush was planned.
     pub(super) version: Arc<Version>,
     plan: FlushPlan,
     /// The error with which the planned merge failed.
@@ -34,7 +34,7 @@ impl Drop for FlushTarget<'_> {
 }
 
 impl FlushTarget<'_> {
-    /// The merge of the memtable with tables, if it is merged. The memtable is its first input.
+    /// The merge of the memtable with tables, if the flush merges. The memtable is its first input.
     pub(super) fn merge(&self) -> Option<&Compaction> {
         match &self.plan {
             FlushPlan::Merge(merge) => Some(merge),
@@ -81,7 +81,7 @@ impl FlushTarget<'_> {
         self.plan = FlushPlan::NewRun(NewRunReason::Busy);
     }
 
-    /// Whether the memtable gets a new run although the design merges.
+    /// Returns true if the memtable gets a new run although the design merges.
     pub(super) fn is_fallback(&self) -> bool {
         matches!(&self.plan, FlushPlan::NewRun(reason) if reason.is_fallback())
     }
@@ -105,7 +105,7 @@ impl Flusher {
         immutable: &ImmutableMemtable,
     ) -> Result<FlushTarget<'a>> {
         let design = tree.design();
-        // The key range matters only for a merge.
+        // Only a merge needs the key range.
         let merges = design.flush == terrane_policy::FlushMode::Merge;
         let range = if merges { range_of(immutable)? } else { None };
         let mut jobs = tree.jobs();

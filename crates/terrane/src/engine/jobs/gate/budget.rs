@@ -13,10 +13,11 @@ const MEASURE_FOR: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Bucket {
     budget: IoBudget,
-    /// Bytes that may be written; negative while it is overdrawn.
+    /// The bytes that may be written; negative while the bucket is overdrawn.
     bytes: f64,
     filled_at: Instant,
-    /// The bytes that users caused outside of jobs up to the last measurement, and its time.
+    /// The bytes that users caused outside of jobs up to the last measurement, and the time of that
+    /// measurement.
     users: (u64, Instant),
     users_per_second: f64,
 }
@@ -39,12 +40,12 @@ impl Bucket {
         self.budget != IoBudget::Unlimited
     }
 
-    /// Changes the budget at once. Debts to the old one are forgiven.
+    /// Changes the budget at once. Debts to the old budget are forgiven.
     pub(super) fn set_budget(&mut self, budget: IoBudget, now: Instant) {
         (self.budget, self.bytes, self.filled_at) = (budget, 0.0, now);
     }
 
-    /// Takes the bytes that were written.
+    /// Takes from the bucket the bytes that were written.
     pub(super) fn take(&mut self, bytes: u64) {
         self.bytes -= bytes as f64;
     }
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(bucket.wait(0, start), Some(Duration::from_millis(100)));
         assert_eq!(bucket.wait(0, at(60)), Some(Duration::from_millis(40)));
         assert_eq!(bucket.wait(0, at(101)), None);
-        // The bucket does not accumulate an idle hour.
+        // The bucket does not accumulate the budget of an idle hour.
         assert_eq!(bucket.wait(0, at(3_600_000)), None);
         bucket.take(MIB);
         assert_eq!(bucket.wait(0, at(3_600_000)), Some(Duration::from_millis(50)));

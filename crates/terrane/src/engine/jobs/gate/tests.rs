@@ -21,7 +21,7 @@ fn enter(gate: &Gate, merge: ScheduledMerge, level: usize) -> Pass<'_> {
     gate.enter(gate.next_job(), merge, level)
 }
 
-/// Whether a merge could continue at once, by the state of the gate.
+/// Returns true if, in the present state of the gate, a merge could continue at once.
 fn can_go(gate: &Gate, pass: &Pass<'_>) -> bool {
     gate.lock().may_run(pass.id, gate.slots)
 }
@@ -108,7 +108,7 @@ fn ahead(budget: IoBudget, chunks: u64, chunk_bytes: u64) -> i64 {
     most
 }
 
-/// Neither is ahead by more than the limit and one chunk.
+/// Neither of two merges is ahead of the other by more than the limit plus one chunk.
 #[test]
 fn merges_that_share_a_slot_are_served_equally() {
     assert!(ahead(IoBudget::Unlimited, 100, 256 << 10) <= 10);
@@ -133,6 +133,7 @@ fn a_budget_limits_flushes_and_merges_together_and_can_be_lifted() {
     assert!(took >= Duration::from_millis(115), "8 MiB at 64 MiB a second took {took:?}");
     gate.set_budget(IoBudget::Unlimited);
     assert_eq!(gate.budget(), IoBudget::Unlimited);
-    // Four hours of the former budget: the test would hang if it still held.
+    // These bytes take four hours of the former budget: the test would hang if that budget still
+    // held.
     pass.proceed(Progress { written_bytes: 1 << 40, ..Progress::default() }, &never).unwrap();
 }
