@@ -1,9 +1,9 @@
 //! When writers may proceed: the component constraint of a tree (performance-stability §4.1).
 //!
-//! A tree that takes writes faster than it merges them grows without bound, and its reads slow down
-//! with it. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of
-//! immutable memtables: [`Limit`](crate::design::Limit) says which runs count, [`Violation`] what
-//! happens to writers when there are too many.
+//! A tree that takes writes faster than it merges them grows without bound, and its reads become
+//! slower. So a design's [`Constraint`](crate::design::Constraint) limits the number of runs and of
+//! immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
+//! [`Violation`] says what happens to writers when there are too many.
 
 pub(crate) mod pressure;
 #[cfg(test)]

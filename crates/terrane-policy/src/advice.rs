@@ -50,18 +50,18 @@ pub struct RankedDesign {
     pub exceeds: Vec<String>,
 }
 
-/// A workload and an objective.
+/// A workload and the objective for which a design is wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdviceQuestion {
-    /// The operations of the workload.
+    /// The fractions of operations in the workload.
     pub shares: OperationShares,
     /// The size of a key and its value together, in bytes.
     pub record_bytes: f64,
-    /// The prices of single steps.
+    /// The time that each single step takes.
     pub prices: Prices,
-    /// The weights of the costs.
+    /// How much each cost counts.
     pub objective: Objective,
-    /// The limits on the costs.
+    /// The limits that the costs must not exceed.
     pub limits: Limits,
 }
 

@@ -41,7 +41,7 @@ pub const ALL: &[Entry] = &{
     all
 };
 
-/// Returns the entry of a name.
+/// Returns the entry that has this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }

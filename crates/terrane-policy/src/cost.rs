@@ -63,12 +63,12 @@ fn block_bytes(design: &Design) -> f64 {
 /// The costs of a design for some data. A block is a data block of the design.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
-    /// Level 0 and the levels below, down to the last one in use.
+    /// Level 0 and the levels below it, down to the last level in use.
     pub levels: Vec<LevelCosts>,
     /// Bytes written to tables per byte that the user wrote, flushes included, from the first record
     /// to the last.
     pub write_amplification: f64,
-    /// Sorted runs, on average over time.
+    /// The number of sorted runs, averaged over time.
     pub runs: f64,
     /// Blocks read by a lookup of a missing key.
     pub absent_lookup_blocks: f64,
@@ -84,8 +84,8 @@ pub struct CostEstimate {
     pub index_bytes: f64,
     /// Bytes of all tables.
     pub table_bytes: f64,
-    /// Bytes of tables over bytes of live data, in the worst case: each key of a newer run is also in
-    /// the runs below it.
+    /// Bytes of tables divided by bytes of live data, in the worst case: each key of a newer run is
+    /// also in the runs below it.
     pub space_amplification_max: f64,
     /// The maximum number of bytes that one compaction writes before it can free its inputs.
     pub compaction_bytes_max: f64,

@@ -1,14 +1,14 @@
 //! Where a flush puts the entries of a memtable: into a new run of level 0, or merged with existing
 //! runs there (memory-buffer paper, §3.5).
 //!
-//! A merging flush reads the tables of the newest runs of level 0 that share keys with the memtable,
-//! and writes the result into the oldest of these runs. So a settled level 0 is one run, which grows
-//! to the capacity of level 0 and then moves on as usual. Lookups search one run there instead of
-//! several; in return every byte is rewritten several times.
+//! A merging flush reads the tables of the newest runs of level 0 that share keys with the
+//! memtable, and writes the result into the oldest of these runs. So a settled level 0 is one run,
+//! which grows to the capacity of level 0 and then moves on as usual. Lookups search one run in
+//! level 0 instead of several; in return, every byte is rewritten several times.
 //!
-//! To compactions the memtable is a run newer than all of level 0, and the flush a merge of it with
-//! older runs, subject to [`crate::soundness`] and [`Compaction::conflicts_with`]. A flush never
-//! waits. It falls back to a new run if
+//! Compactions see the memtable as a run newer than all of level 0, and see the flush as a merge of
+//! the memtable with older runs. The flush is therefore subject to [`crate::soundness`] and
+//! [`Compaction::conflicts_with`]. A flush never waits. It falls back to a new run if
 //! 1. a job has claimed the tables that it would merge, or they could not be read;
 //! 2. the merged run would exceed the capacity of level 0, which bounds what a flush rewrites;
 //! 3. a due compaction needs these tables, or would take the result at once. A sequence of flushes
@@ -40,7 +40,7 @@ pub enum FlushPlan {
 pub enum NewRunReason {
     /// The design asks for a new run at each flush.
     Design,
-    /// Level 0 has nothing to merge with.
+    /// Level 0 has nothing that the flush could merge with.
     Empty,
     /// A job has claimed the tables that it would merge, or they could not be read.
     Busy,

@@ -16,7 +16,7 @@ use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, T
 /// The maximum number of compactions to simulate; a longer forecast is reported as incomplete.
 const JOBS_MAX: u64 = 100_000;
 
-/// The work until a tree satisfies a design.
+/// The work that remains until a tree satisfies a design.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Forecast {
@@ -26,7 +26,7 @@ pub struct Forecast {
     pub tables_rewritten: u64,
     /// Tables that move to another level without being rewritten.
     pub tables_moved: u64,
-    /// Bytes that compactions read, and at most write again.
+    /// Bytes that compactions read, which is also the maximum that they write again.
     pub bytes_rewritten: u64,
     /// The maximum number of bytes that exist twice at a time, in outputs and in inputs not yet
     /// removed, for the given number of concurrent compactions.
@@ -44,7 +44,7 @@ pub struct Forecast {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Amplification {
-    /// Sorted runs, each of which a short scan reads.
+    /// The number of sorted runs; a short scan reads every run.
     pub runs: u64,
     /// Data blocks that a lookup of a missing key reads on average, by the filters of the design.
     pub blocks_per_missing_key: f64,
@@ -127,7 +127,7 @@ pub struct CompactionCost {
     pub tables_rewritten: u64,
     /// Tables that only change place.
     pub tables_moved: u64,
-    /// Bytes read, and at most written again.
+    /// Bytes read, which is also the maximum that is written again.
     pub bytes_rewritten: u64,
 }
 
@@ -171,7 +171,7 @@ impl SimulatedTree {
         Self { shape, now_micros: 0, oldest_snapshot: None, table_bytes: table_bytes.max(1), next }
     }
 
-    /// Returns a number that no table or run has.
+    /// Returns a number that no table and no run has yet.
     pub fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -1,9 +1,9 @@
 //! Half-open ranges of keys.
 //!
-//! Every range in Terrane is `[start, end)`, even if it includes its last key: the smallest key above
-//! `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is `[a, k\0)`. A single form
-//! needs a single overlap test, and range tombstones, whose ends are exclusive, need no second kind
-//! of bound.
+//! Every range in Terrane is `[start, end)`, even if it includes its last key: the smallest key
+//! above `k` in bytewise order is `k` followed by a zero byte, so `[a, k]` is `[a, k\0)`. Because
+//! there is only one form of range, one overlap test is enough, and range tombstones, whose ends
+//! are exclusive, need no second kind of bound.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct KeyRange {
     /// The first key of the range.
     pub start: Arc<[u8]>,
-    /// The first key after the range; `None` for a range without end.
+    /// The first key after the range; `None` if the range has no end.
     pub end: Option<Arc<[u8]>>,
 }
 

@@ -13,10 +13,10 @@
 //! | hash vector | a bucket | a bucket | sorting new entries |
 //!
 //! Skip-list, hash skip-list and hash linked-list are not candidates. At every size and for every
-//! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent in
-//! a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded. FloDB pays
-//! off if few keys are overwritten again and again, which is not recorded either. The cost of the
-//! flush is ignored.
+//! operation another kind costs less, even for ranges within a prefix, whose entries are adjacent
+//! in a B-link tree (`docs/memtables.md`). The prefixes of ranges are therefore not recorded. FloDB
+//! pays off if the same few keys are overwritten again and again, but how often keys are
+//! overwritten is not recorded either. The cost of the flush is ignored.
 //!
 //! The current kind stays unless another is expected to cost at least a tenth less.
 
@@ -40,9 +40,9 @@ pub struct MemtableOperations {
     pub lookups: u64,
     /// Lookups that memtables answered.
     pub found: u64,
-    /// Iterators and scans begun.
+    /// The number of iterators and scans that began.
     pub scans: u64,
-    /// Entries of memtables that iterators and scans passed.
+    /// The number of memtable entries that iterators and scans passed.
     pub scanned: u64,
 }
 
@@ -160,7 +160,7 @@ impl CostModel<'_> {
         nanos
     }
 
-    /// The average number of entries while the memtable fills.
+    /// Returns the average number of entries while the memtable fills.
     fn half(&self) -> f64 {
         self.entries / 2.0
     }

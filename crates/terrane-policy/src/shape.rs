@@ -73,7 +73,7 @@ pub struct TableInfo {
 }
 
 impl TableInfo {
-    /// A table of the given number, range and size, with everything else zero.
+    /// Returns a table with the given number, range and size; all other fields are zero.
     pub fn new(id: u64, range: KeyRange, size_bytes: u64) -> Self {
         Self {
             id: TableId(id),
@@ -94,7 +94,7 @@ impl TableInfo {
         self.tombstones > 0 || self.range_tombstones > 0
     }
 
-    /// Tombstones, range tombstones included, as a percentage of all entries.
+    /// Returns tombstones, range tombstones included, as a percentage of all entries.
     pub fn tombstone_percent(&self) -> u64 {
         let tombstones = self.tombstones.saturating_add(self.range_tombstones);
         let all = self.entries.max(self.tombstones).saturating_add(self.range_tombstones);
@@ -117,13 +117,13 @@ impl Run {
         self.tables.iter().map(|table| table.size_bytes).sum()
     }
 
-    /// The smallest range that covers all tables; `None` for an empty run.
+    /// Returns the smallest range that covers all tables; `None` for an empty run.
     pub fn range(&self) -> Option<KeyRange> {
         let (first, last) = (self.tables.first()?, self.tables.last()?);
         Some(first.range.hull(&last.range))
     }
 
-    /// The tables that share keys with `range`, a contiguous slice of the run.
+    /// Returns the tables that share keys with `range`; they are a contiguous slice of the run.
     pub fn overlapping(&self, range: &KeyRange) -> &[Arc<TableInfo>] {
         let from = self.tables.partition_point(|table| !range.starts_before_end_of(&table.range));
         let count = self.tables[from..]
@@ -178,7 +178,7 @@ impl TreeShape {
         self.levels.get(index).unwrap_or(&EMPTY)
     }
 
-    /// The deepest level that holds a table; 0 for an empty tree.
+    /// Returns the deepest level that holds a table; 0 for an empty tree.
     pub fn last_level(&self) -> usize {
         self.levels.iter().rposition(|level| !level.runs.is_empty()).unwrap_or(0)
     }

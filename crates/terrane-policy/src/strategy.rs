@@ -132,7 +132,8 @@ impl Strategy {
                 triggers.push(name);
             }
         }
-        // Earlier versions wrote a rule even if all of a level moves.
+        // Earlier versions wrote a movement rule even for strategies that always move a whole
+        // level.
         let chooses = self.granularity.values().iter().any(|one| one.tables().is_some());
         let movement = self.movement.values().last().map_or(&[][..], |rules| rules);
         let movement: Vec<String> = movement.iter().map(ToString::to_string).collect();

@@ -48,7 +48,7 @@ fn the_violation_decides_what_happens_at_too_many_runs() {
 
 #[test]
 fn bounds_are_multiples_of_the_expected_runs_or_numbers() {
-    // Three runs gather in level 0: the bound is twice as many.
+    // Three runs gather in level 0: the bound is twice that number.
     assert_eq!(
         [4, 5, 6].map(|runs| verdict(runs, "limit=local(2x)")),
         ["proceed", "delay", "stop"]

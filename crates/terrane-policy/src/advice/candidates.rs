@@ -16,7 +16,7 @@ const RATIOS: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 /// Numbers of runs in level 0 to try, in addition to the size ratio.
 const LEVEL0_RUNS: [u32; 4] = [1, 2, 4, 8];
 
-/// Capacities of level 1 to try, in buffers.
+/// Capacities of level 1 to try, as multiples of the buffer size.
 const BASE_BUFFERS: [u64; 3] = [4, 10, 40];
 
 /// Returns each design of the catalogue once, with its name and with the sizes of `base`.
@@ -102,7 +102,7 @@ fn near(values: &[u32], value: u32) -> impl Iterator<Item = u32> {
     values.get(from..(at + 2).min(values.len())).unwrap_or_default().to_vec().into_iter()
 }
 
-/// Returns layouts, from the fewest runs to the most.
+/// Returns layouts, ordered by the number of runs that they keep, lowest first.
 fn layouts() -> Vec<Eagerness> {
     let (few, last) = (RunLimit::Fixed(2), Some(RunLimit::Fixed(1)));
     vec![

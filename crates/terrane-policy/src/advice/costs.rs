@@ -1,9 +1,9 @@
 //! What a design costs under a workload, and how long operations take at these costs.
 //!
 //! The model follows the papers that compare designs by I/O: a write costs the sequential bytes
-//! that it makes the tree read and write; a lookup the random blocks that it reads; a range scan a
-//! block per run and then its entries. Each operation also takes processor time, so that a tree in
-//! memory is not free.
+//! that it makes the tree read and write; a lookup costs the random blocks that it reads; a range
+//! scan costs a block per run and then the entries that it returns. Each operation also takes
+//! processor time, so that a tree in memory is not free.
 
 use crate::design::Design;
 
@@ -33,21 +33,21 @@ pub struct DesignCosts {
     pub found_blocks: f64,
     /// Data blocks that a lookup of a missing key reads.
     pub missing_blocks: f64,
-    /// Sorted runs, each of which a scan reads.
+    /// The number of sorted runs; a scan reads every run.
     pub runs: f64,
-    /// Bytes of tables per byte of live data.
+    /// Bytes that the tables take per byte of live data.
     pub space: f64,
     /// The fraction of time for which writers are stalled at the requested rate; `None` if it was
     /// not measured.
     pub stalled: Option<f64>,
-    /// The 99th percentile of write latency at that rate, in seconds.
+    /// The 99th percentile of write latency at the requested rate, in seconds.
     pub p99_seconds: Option<f64>,
 }
 
-/// The price of each step of an operation, in seconds.
+/// The time that each step of an operation takes, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
-    /// A write into log and memtable.
+    /// A write into the log and the memtable.
     pub write: f64,
     /// The processor time that a flush or a merge spends on an entry.
     pub merge_entry: f64,
@@ -55,13 +55,13 @@ pub struct Prices {
     pub byte: f64,
     /// A data block that a lookup reads, averaged over cache hits and misses.
     pub block: f64,
-    /// A run that a lookup checks: its range and its filter.
+    /// A run whose range and filter a lookup checks.
     pub run: f64,
-    /// An entry of a scan.
+    /// An entry that a scan reads.
     pub scan_entry: f64,
 }
 
-/// The time of operations, in seconds.
+/// The time that each kind of operation takes, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationTimes {
     /// A write, with its share of all flushes and merges.
@@ -116,7 +116,7 @@ impl DesignCosts {
         for (level, &(count, bytes)) in levels.iter().enumerate() {
             let bits = design.filter_bits_at(level, last);
             let rate = crate::allocation::false_positive_rate(bits).min(1.0);
-            // On average, half of the other runs of its own level are newer.
+            // On average, half of the other runs in the level of the key are newer.
             let newer = above + (count - 1.0).max(0.0) / 2.0 * rate;
             found += bytes / total.max(1.0) * newer;
             above += count * rate;

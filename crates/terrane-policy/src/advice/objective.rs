@@ -33,13 +33,13 @@ impl Default for Objective {
 /// Limits on the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// Bytes written to tables per byte of the user.
+    /// Bytes written to tables per byte that the user writes.
     pub written: Option<f64>,
     /// Data blocks per lookup.
     pub lookup_blocks: Option<f64>,
     /// Sorted runs.
     pub runs: Option<f64>,
-    /// Bytes of tables per byte of live data.
+    /// Bytes that the tables take per byte of live data.
     pub space: Option<f64>,
     /// The fraction of time for which writers are stalled.
     pub stalled: Option<f64>,

@@ -24,7 +24,7 @@ pub fn brief(design: &Design) -> String {
             kept.push((key, value));
         }
     }
-    // Settings of the first part come before those that a semicolon ends.
+    // Settings of the first part come before settings that follow a semicolon.
     let is_first = |key: &str| matches!(key, "T" | "L0" | "base");
     let mut text = name;
     for (key, value) in kept.iter().filter(|(key, _)| is_first(key)) {

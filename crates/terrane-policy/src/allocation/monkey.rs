@@ -5,7 +5,7 @@
 //! if the rate of each level is proportional to n/r: deep levels get few bits, shallow ones many. A
 //! level whose rate would exceed one gets no filter, and its memory goes to the other levels.
 
-/// The load of a level, for the allocation of filter memory.
+/// What the allocation of filter memory has to know about a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelLoad {
     /// The number of keys in the level, in any unit.
@@ -17,7 +17,7 @@ pub struct LevelLoad {
 /// The maximum number of bits per key; more bits never pay off.
 const BITS_MAX: f64 = 64.0;
 
-/// ln² 2: the exponent that one bit per key adds to the rate.
+/// (ln 2)²: one more bit per key multiplies the rate by e to the power of −(ln 2)².
 const LN2_SQUARED: f64 = std::f64::consts::LN_2 * std::f64::consts::LN_2;
 
 /// Returns the fraction of missing keys that a filter with these bits per key lets through.
@@ -33,7 +33,8 @@ pub fn bits_for_rate(rate: f64) -> f64 {
 /// Returns the bits per key for each level; weighted by keys, they average `average_bits`.
 pub fn filter_bits(average_bits: f64, levels: &[LevelLoad]) -> Vec<f64> {
     let mut bits = vec![0.0; levels.len()];
-    // Levels that get a filter; those whose rate would exceed one are removed, worst first.
+    // Levels that get a filter; levels whose rate would exceed one are removed, the worst level
+    // first.
     let mut with: Vec<usize> =
         (0..levels.len()).filter(|&at| levels.get(at).is_some_and(|l| l.keys > 0.0)).collect();
     let total: f64 = levels.iter().map(|level| level.keys.max(0.0)).sum();

@@ -1,4 +1,4 @@
-//! The default, a design for each eagerness, and designs of the literature.
+//! The default design, a design for each eagerness, and designs from the literature.
 
 use super::entry::{Entry, plain};
 use crate::design::Design;
@@ -41,7 +41,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "tiering",
         about: "every level gathers T runs before they are merged: least rewriting, most runs",
         source: "compaction paper §3.1.2 (ii), Table 2 Tier",
-        // Levels that gather T runs need room for more before writers are stalled.
+        // Levels that gather T runs need room for more than T runs before writers are stalled.
         design: || plain("tiering trigger=run-count; delay=20; stop=36"),
         row: None,
         beyond: "",

@@ -13,8 +13,8 @@ pub enum Reason {
         trigger: TriggerKind,
         /// The level that acts.
         level: usize,
-        /// The measured value, in the unit of the trigger; the worst of several tables. See
-        /// [`TriggerInfo::quantity`](crate::strategy::TriggerInfo::quantity).
+        /// The measured value, in the unit of the trigger; if several tables fired it, the worst
+        /// value. See [`TriggerInfo::quantity`](crate::strategy::TriggerInfo::quantity).
         measured: u64,
         /// The value that fires the trigger.
         threshold: u64,

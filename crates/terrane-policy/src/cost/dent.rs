@@ -11,11 +11,11 @@ pub struct DentTree {
     pub pages: f64,
     /// Pages of the buffer: b.
     pub buffer_pages: f64,
-    /// Runs of a level that are merged into one of the next: f.
+    /// The number of runs of a level that are merged into one run of the next level: f.
     pub fanout: f64,
     /// The fraction of missing keys that a filter lets through: φ.
     pub false_positive_rate: f64,
-    /// The cost of reading a page relative to writing one: μ.
+    /// The cost of reading a page divided by the cost of writing a page: μ.
     pub read_cost: f64,
 }
 
@@ -26,34 +26,36 @@ impl DentTree {
         (flushes.ln() / self.fanout.max(2.0).ln()).max(1.0)
     }
 
-    /// An update of a tree whose levels gather runs: (1/b)(1 + μ) log_f(n/b) (§2.3.3).
+    /// Returns the cost of an update in a tree whose levels gather runs: (1/b)(1 + μ) log_f(n/b)
+    /// (§2.3.3).
     pub fn tiered_update(&self) -> f64 {
         (1.0 + self.read_cost) * self.depth() / self.buffer_pages
     }
 
-    /// An update of a tree whose levels are one run each: each level is rewritten for every run that
-    /// comes into it, f times as often.
+    /// Returns the cost of an update in a tree whose levels are one run each: each level is
+    /// rewritten for every run that comes into it, f times as often.
     pub fn leveled_update(&self) -> f64 {
         self.tiered_update() * self.fanout.min(self.pages / self.buffer_pages).max(1.0)
     }
 
-    /// A lookup in a tree whose levels gather runs: φ f log_f(n/b) (§2.4.1).
+    /// Returns the cost of a lookup in a tree whose levels gather runs: φ f log_f(n/b) (§2.4.1).
     pub fn tiered_lookup(&self) -> f64 {
         self.false_positive_rate * self.fanout * self.depth()
     }
 
-    /// A lookup in a tree whose levels are one run each: φ log_f(n/b).
+    /// Returns the cost of a lookup in a tree whose levels are one run each: φ log_f(n/b).
     pub fn leveled_lookup(&self) -> f64 {
         self.false_positive_rate * self.depth()
     }
 
-    /// A range of Δ entries of `entry_bytes` in pages of `page_bytes`, in a tree whose levels gather
-    /// runs: d f e Δ/p (§2.6.1). Each run contributes at least one page.
+    /// Returns the cost of reading a range of Δ entries of `entry_bytes` from pages of
+    /// `page_bytes`, in a tree whose levels gather runs: d f e Δ/p (§2.6.1). Each run contributes
+    /// at least one page.
     pub fn tiered_range(&self, entries: f64, entry_bytes: f64, page_bytes: f64) -> f64 {
         self.depth() * self.fanout * (entry_bytes * entries / page_bytes).max(1.0)
     }
 
-    /// A range in a tree whose levels are one run each.
+    /// Returns the cost of reading a range in a tree whose levels are one run each.
     pub fn leveled_range(&self, entries: f64, entry_bytes: f64, page_bytes: f64) -> f64 {
         self.tiered_range(entries, entry_bytes, page_bytes) / self.fanout
     }

@@ -6,8 +6,8 @@
 //! - One run, moved as a whole: the level merges each chunk with its contents until it exceeds its
 //!   capacity, and then gives up everything. n chunks of a bytes are written a·(1 + 2 + … + n) in all,
 //!   except for the first one, which finds an empty level and moves if it is a single run itself.
-//! - One run, moved file by file: the level stays full. Each incoming byte rewrites as many bytes as
-//!   the level is larger than the range from which the chunk was cut.
+//! - One run, moved file by file: the level stays full. Each incoming byte rewrites x bytes if the
+//!   level is x times larger than the range from which the chunk was cut.
 //! - Several runs: a chunk becomes a run, written once, until there are too many runs.
 //! - Several runs with room for more than one chunk each (Dostoevsky's fluid tree): each run behaves
 //!   as in the first case.
@@ -24,7 +24,7 @@ use crate::strategy::Scope;
 /// The deepest level that the model considers.
 const LEVELS_MAX: usize = 40;
 
-/// A level, on average over time.
+/// The contents and the costs of a level, averaged over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelCosts {
     /// The index of the level.
@@ -59,7 +59,7 @@ impl LevelCosts {
 /// The data that a level gives up at once.
 #[derive(Debug, Clone, Copy)]
 struct DataChunk {
-    /// All bytes that ever pass through.
+    /// All bytes that ever arrive in the level below.
     arriving: f64,
     /// Bytes spread over all keys at a time, which rewrite a whole run below.
     bytes: f64,
@@ -87,7 +87,7 @@ pub(super) fn levels(design: &Design, data: &DataProfile) -> Vec<LevelCosts> {
         return Vec::new();
     };
     let last = levels.len() - 1;
-    // A level may have had other rules while it was the last level.
+    // A level may have followed other rules while it was the last level.
     let changes = |level: usize| {
         let strategy = &design.strategy;
         strategy.runs_allowed(level, level) != strategy.runs_allowed(level, last)
@@ -221,11 +221,11 @@ impl LevelModel<'_> {
         gathered(from, if self.goes_by_size() { by_size } else { allowed + 1.0 })
     }
 
-    /// One run that gives up single files.
+    /// A level of one run that gives up single files.
     fn one_full_run(&self, from: DataChunk, room: f64) -> LevelFlow {
         let stays = from.arriving.min(room);
         let spread = from.bytes.max(1.0);
-        // While it grows, an incoming byte meets half of it on average.
+        // While the level grows, an incoming byte meets half of its final size on average.
         let growing = if from.is_partial {
             stays * (1.0 + stays / spread / 2.0)
         } else {
@@ -252,19 +252,19 @@ impl LevelModel<'_> {
     }
 }
 
-/// Bytes that need not be rewritten because the first chunk moves into an empty level.
+/// Returns the bytes that need not be rewritten because the first chunk moves into an empty level.
 fn moved(from: DataChunk, room: f64) -> f64 {
     let is_moved = from.is_single && !from.is_partial;
     if is_moved { from.bytes.min(room).min(from.arriving) } else { 0.0 }
 }
 
-/// Bytes written while chunks are merged into one run until it holds `bytes`.
+/// Returns the bytes written while chunks are merged into one run until the run holds `bytes`.
 fn merged(from: DataChunk, bytes: f64) -> f64 {
     let chunks = bytes / from.bytes.max(1.0);
     (bytes * (chunks + 1.0) / 2.0 - moved(from, bytes)).max(0.0)
 }
 
-/// One run that gives up everything when it exceeds its capacity.
+/// A level of one run that gives up everything when it exceeds its capacity.
 fn one_run(from: DataChunk, room: f64) -> LevelFlow {
     let whole = ((room / from.bytes).floor() + 1.0).max(1.0) * from.bytes;
     if from.arriving <= room {
@@ -302,7 +302,7 @@ fn one_run(from: DataChunk, room: f64) -> LevelFlow {
 fn flushed_together(from: DataChunk, room: f64) -> LevelFlow {
     let fit = ((room / from.bytes).ceil() - 1.0).max(1.0);
     let all = (fit + 1.0) * from.bytes;
-    // Apart from its own bytes, which count as flushed, each chunk rewrites those before it.
+    // Apart from its own bytes, which count as flushed, each chunk rewrites the chunks before it.
     let rewritten = |chunks: f64| from.bytes * (chunks * (chunks - 1.0) / 2.0).max(0.0);
     if from.arriving < all {
         let chunks = from.arriving / from.bytes;
@@ -360,7 +360,7 @@ fn gathered(from: DataChunk, most: f64) -> LevelFlow {
     }
 }
 
-/// Runs with room for several chunks each.
+/// A level of runs that have room for several chunks each.
 fn filling(from: DataChunk, room: f64, allowed: f64) -> LevelFlow {
     let run = ((room / allowed / from.bytes).floor()).max(1.0) * from.bytes;
     let all = run * allowed + from.bytes;

@@ -11,10 +11,10 @@ use crate::text::call;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FilterAllocation {
-    /// Each level has the bits given for it.
+    /// Each level has the bits that the design gives for it.
     Given,
-    /// The given bits are an average, allocated so that a lookup of a missing key costs least
-    /// (Monkey §4).
+    /// The given bits are an average, which is allocated so that a lookup of a missing key is as
+    /// cheap as possible (Monkey §4).
     Monkey,
 }
 
@@ -50,7 +50,8 @@ fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
             "a share of missing keys above 0 %, such as 1%",
         ));
     }
-    // Rounded up to a tenth of a bit, the resolution of filters, so that the rate is kept.
+    // The bits are rounded up to a tenth of a bit, the resolution of filters, so that the rate is
+    // kept.
     let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil().max(0.0);
     Ok((tenths / 10.0).to_string().into())
 }

@@ -10,8 +10,8 @@ impl Design {
     /// Returns the design with capacities for the tree as it is now. Under [`Growth::Dynamic`],
     /// level 1 is sized so that the last level is just full, but level 1 gets at least a T-th of
     /// its configured capacity and no less than level 0. Then each level holds a T-th of the next
-    /// one, and all levels above the last level are small compared to the last level, however full
-    /// that is (performance-stability §5.2.3; Dong et al., CIDR 2017).
+    /// one, and all levels above the last level are small compared to it, however full the last
+    /// level is (performance-stability §5.2.3; Dong et al., CIDR 2017).
     pub fn fitted(&self, shape: &TreeShape) -> Cow<'_, Self> {
         if self.strategy.growth != Growth::Dynamic {
             return Cow::Borrowed(self);

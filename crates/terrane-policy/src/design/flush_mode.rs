@@ -1,4 +1,4 @@
-//! How flushes treat level 0, as a value; [`crate::flush`] decides by it.
+//! The setting that says how flushes treat level 0; [`crate::flush`] decides by this setting.
 
 use std::fmt;
 use std::str::FromStr;

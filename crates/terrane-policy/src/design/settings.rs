@@ -102,7 +102,8 @@ impl Design {
     /// Builds a design from a name, which is one of the catalogue or an eagerness, and settings.
     ///
     /// # Errors
-    /// The name or a key is unknown, a value cannot be parsed, or the choices contradict each other.
+    /// Returns an error if the name or a key is unknown, a value cannot be parsed, or the choices
+    /// contradict each other.
     pub fn from_settings<'a>(
         name: &str,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -112,10 +113,12 @@ impl Design {
         Ok(design)
     }
 
-    /// Parses the design that a database was created with. Rules introduced later do not apply.
+    /// Parses the design that a database was created with. Rules that later versions introduced do
+    /// not apply.
     ///
     /// # Errors
-    /// A key is unknown, a value cannot be parsed, or no version accepted the design.
+    /// Returns an error if a key is unknown, a value cannot be parsed, or no version accepted the
+    /// design.
     pub fn stored(text: &str) -> Result<Self, ParseError> {
         let (name, settings) = super::text::parts(text)?;
         Self::build(name, named(name)?, settings)

@@ -111,7 +111,8 @@ impl Design {
         Ok(())
     }
 
-    /// A flush writes about a buffer: if runs of that size rest already, no run is ever merged.
+    /// A flush writes about one buffer of data: if runs of that size already rest, no run is ever
+    /// merged.
     fn check_runs_that_rest(&self) -> Result<(), ParseError> {
         match self.strategy.size_tiered() {
             Some(policy) if !policy.merges_again(self.buffer_bytes) => {

@@ -4,9 +4,9 @@
 //! cargo bench -p terrane-memtable --bench costs
 //! ```
 //!
-//! for keys of 16 and values of 100 bytes, on an AMD EPYC with two cores. Sorting in many small steps
-//! costs no more than sorting at once. The choice depends on ratios of these costs, which differ less
-//! between machines than the costs themselves.
+//! for keys of 16 bytes and values of 100 bytes, on an AMD EPYC with two cores. Sorting in many
+//! small steps costs no more than sorting at once. The choice depends on ratios of these costs,
+//! which differ less between machines than the costs themselves.
 
 /// The sizes of the measured memtables, in entries.
 pub(super) const SIZES: [f64; 4] = [1024.0, 8192.0, 65_536.0, 524_288.0];

@@ -53,7 +53,7 @@ pub(super) fn move_tables(
 ) -> Option<Compaction> {
     let run = input.shape.level(level).runs.first()?;
     movement::find(input, level, run, extent, |at, rule| {
-        // The tables after the chosen one; for one of the last tables, those before it.
+        // The tables after the chosen table; if too few tables follow it, the tables before it.
         let from = at.min(run.tables.len().saturating_sub(count));
         let tables = run.tables.iter().skip(from).take(count).cloned().collect();
         let one = Input { level, run: run.id, tables };
@@ -62,8 +62,9 @@ pub(super) fn move_tables(
     })
 }
 
-/// Moves some tables of a level that gathers runs, with all overlapping tables of the level, into the
-/// next level. They are chosen among the marked ones, or else in the oldest run.
+/// Moves some tables of a level that gathers runs, with all overlapping tables of the level, into
+/// the next level. The tables are chosen among the marked tables or, if no tables are marked, in
+/// the oldest run.
 pub(super) fn move_column(
     input: &PickContext<'_>,
     level: usize,

@@ -11,7 +11,7 @@ use crate::strategy::{Trigger, TriggerKind};
 /// The data that a candidate would compact.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {
-    /// Some of the level, because it is too full.
+    /// Some of the level's data, because the level is too full.
     Level,
     /// These tables move down, worst first.
     Marked(Vec<Arc<TableInfo>>),
@@ -28,7 +28,7 @@ pub(super) enum Extent {
 pub(super) struct CompactionCandidate {
     pub(super) reason: Reason,
     pub(super) level: usize,
-    /// Precedence; smaller goes first.
+    /// The precedence; the candidate with the smaller number goes first.
     pub(super) rank: usize,
     /// The measured value divided by the threshold.
     pub(super) score: f64,

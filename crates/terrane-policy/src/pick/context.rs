@@ -17,7 +17,7 @@ pub struct PickContext<'a> {
     pub in_progress: &'a [Compaction],
     /// How far round-robin movement has progressed in each level.
     pub cursors: &'a Cursors,
-    /// How tables were read.
+    /// How often and when tables were read.
     pub accesses: &'a TableAccesses,
     /// The time, in microseconds since the Unix epoch.
     pub now_micros: u64,
@@ -28,7 +28,7 @@ pub struct PickContext<'a> {
 }
 
 impl<'a> PickContext<'a> {
-    /// A tree and its design, without running jobs, at time zero.
+    /// Returns the context of a tree and its design, without running jobs, at time zero.
     pub fn new(shape: &'a TreeShape, design: &'a Design) -> Self {
         static START: Cursors = Cursors::START;
         static UNREAD: TableAccesses = TableAccesses::NONE;

@@ -26,8 +26,8 @@ pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
     found
 }
 
-/// Writers must not stall because of runs that no trigger would ever merge: a level whose runs would
-/// delay them acts, after all other candidates.
+/// Writers must not stall because of runs that no trigger would ever merge: a level whose runs
+/// would delay writers acts, but only after all other candidates.
 fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     if input.design.strategy.size_tiered().is_some() {
         return sized::relief(input);

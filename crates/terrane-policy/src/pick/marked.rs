@@ -14,7 +14,7 @@ use crate::strategy::{Scope, TableContext, Trigger};
 pub(super) struct MarkedTable {
     pub(super) table: Arc<TableInfo>,
     pub(super) measure: (u64, u64),
-    /// Nothing below the table shares keys with it.
+    /// No table below this table shares keys with it.
     pub(super) is_lowest: bool,
 }
 

@@ -40,7 +40,7 @@ macro_rules! schedulers {
                 }
             }
 
-            /// The argument of a scheduler that has one.
+            /// Returns the argument of a scheduler that has an argument.
             fn argument(self) -> Option<u32> {
                 match self {
                     $($(Self::$name { $argument } => Some($argument),)?)*

@@ -1,12 +1,13 @@
 //! The write rates that full merges sustain, by arithmetic (performance-stability §5.1.3).
 
-/// The greatest rate of writes under leveling, 2B / (T · L): each entry is merged T/2 times in
-/// each level. In entries a second for a bandwidth in entries a second.
+/// Returns the maximum rate of writes under leveling, 2B / (T · L): each entry is merged T/2 times
+/// in each level. The result is in entries a second if the bandwidth is in entries a second.
 pub fn leveling_entries_per_second(bandwidth: f64, size_ratio: u32, levels: u32) -> f64 {
     2.0 * bandwidth / (f64::from(size_ratio.max(2)) * f64::from(levels.max(1)))
 }
 
-/// The greatest rate of writes under tiering, B / L: each entry is merged once in each level.
+/// Returns the maximum rate of writes under tiering, B / L: each entry is merged once in each
+/// level.
 pub fn tiering_entries_per_second(bandwidth: f64, levels: u32) -> f64 {
     bandwidth / f64::from(levels.max(1))
 }

@@ -60,7 +60,7 @@ impl Eagerness {
         if self.gathers() { Granularity::Level } else { Granularity::File }
     }
 
-    /// As [`Runs::allowed`], without taking the runs out of a hybrid.
+    /// Like [`Runs::allowed`], but without taking the runs out of a hybrid.
     pub(super) fn allowed(&self, level: usize, last_level: usize, ratio: u64) -> u32 {
         match self {
             Self::Hybrid(runs) => runs.allowed(level, last_level, ratio),

@@ -76,11 +76,12 @@ macro_rules! movements {
 movements! {
     /// The table after the one moved last, in key order, around and around.
     RoundRobin => round_robin,
-    /// Any table. Which one follows from the seed and the tables that the run has.
+    /// Any table. Any table; the seed and the tables of the run decide which.
     Random { seed: u64 } => random,
     /// The table with the fewest overlapping bytes in the next level per byte of its own.
     LeastOverlap => least_overlap,
-    /// The same for the level after the next; in the last two levels, the next.
+    /// Like least overlap, but for the level after the next; in the last two levels, for the next
+    /// level.
     LeastOverlapGrandparent => least_overlap_grandparent,
     /// The table that was read least recently.
     Coldest => coldest,

@@ -1,8 +1,8 @@
-//! Which choices are valid together.
+//! Checks which choices are valid together.
 //!
 //! Contradictions are rejected with the reason. Choices without an effect are rejected too, unless
-//! earlier versions wrote them into databases: least overlap and round-robin with a granularity that
-//! leaves nothing to choose, and one after the other.
+//! earlier versions wrote them into databases: namely least overlap and round-robin with a
+//! granularity that leaves nothing to choose, and least overlap and round-robin in one list.
 
 use super::trigger::Manual;
 use super::{Eagerness, Granularity, Growth, Movement, Strategy, Trigger, TriggerKind};

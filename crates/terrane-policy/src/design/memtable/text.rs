@@ -134,7 +134,7 @@ impl<'t> SettingList<'t> {
         count.ok_or_else(|| ParseError::new("memtable", format!("buckets={value}"), expected))
     }
 
-    /// No setting is left that the kind does not have.
+    /// Checks that no setting is left over, because the kind has no such setting.
     fn end(self, kind: MemtableKind) -> Result<MemtableKind, ParseError> {
         match self.left.first() {
             None => Ok(kind),

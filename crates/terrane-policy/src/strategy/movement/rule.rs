@@ -35,7 +35,7 @@ pub struct MovementInfo {
     pub aliases: &'static [&'static str],
     /// Whether the rule ranks every table, so that rules after it are never consulted.
     pub ranks_all: bool,
-    /// Whether it depends on how tables were read.
+    /// Whether the rule depends on how tables were read.
     pub looks_at_accesses: bool,
     /// Drops the tables that the rule does not rank, and puts the one to move first in front. The
     /// order in which tables come is the order in which ties are broken.

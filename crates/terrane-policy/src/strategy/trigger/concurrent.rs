@@ -102,7 +102,7 @@ impl fmt::Display for Concurrent {
 mod tests {
     use super::*;
 
-    /// Takes sizes with the newest run first; those of runs that are being merged are negative.
+    /// Takes sizes with the newest run first; the sizes of runs that are being merged are negative.
     fn chosen(text: &str, newest_first: &[i64]) -> Option<Range<usize>> {
         let sized = |&bytes: &i64| SizedRun { bytes: bytes.unsigned_abs(), is_free: bytes > 0 };
         let runs: Vec<SizedRun> = newest_first.iter().map(sized).collect();

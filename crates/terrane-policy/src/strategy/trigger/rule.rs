@@ -23,7 +23,7 @@ pub enum Scope {
     Nothing,
 }
 
-/// What a trigger found when it fired.
+/// The finding of a trigger that fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TriggerFinding {
@@ -54,9 +54,9 @@ pub struct TriggerInfo {
     /// Whether it fires in order to drop tombstones, and so rewrites a table in place if nothing
     /// older lies below it.
     pub drops_tombstones: bool,
-    /// A value with its unit.
+    /// Prints a value with its unit.
     pub quantity: fn(u64) -> String,
-    /// A finding as part of a sentence.
+    /// Prints a finding as part of a sentence.
     pub describe: fn(&TriggerFinding) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! `tombstone-density(50)`: a table consists of tombstones to a large part (compaction paper
+//! `tombstone-density(50)`: a large part of a table consists of tombstones (compaction paper
 //! §3.1.1, vi; Table 2, TSD).
 
 use super::rule::{Measure, Scope, TableContext, TriggerInfo, TriggerRule, parse_percent, percent};
