@@ -1,4 +1,4 @@
-//! The child process: one engine, one row, once.
+//! The child process: it measures one engine on one row, once.
 //!
 //! Loads what the row needs and settles it, unmeasured; runs the workload; settles what it wrote.
 //! A separate process, so that memory, CPU time and written bytes belong to this engine and row only,
@@ -23,7 +23,7 @@ use crate::process::{
 };
 use crate::rows::{self, CacheState, Row};
 
-/// Does what `job` asks for.
+/// Carries out `job`.
 pub(crate) fn measure(job: &Job, progress: &dyn Progress) -> Result<Measurement> {
     let engine = engines::by_name(&job.engine)
         .ok_or_else(|| anyhow!("no engine '{}' in this build", job.engine))?;
@@ -89,7 +89,7 @@ pub(crate) fn measure(job: &Job, progress: &dyn Progress) -> Result<Measurement>
     })
 }
 
-/// The engine with the data that `workload` needs, settled.
+/// Returns the engine, settled and with the data that `workload` needs.
 fn loaded(
     engine: &Engine,
     row: &Row,
@@ -159,7 +159,7 @@ fn live(store: &dyn Store) -> Result<(u64, u64)> {
 
 /// Returns the bytes of the blocks allocated to all files under `dir`.
 fn disk_bytes(dir: &Path) -> Result<u64> {
-    /// The unit of `st_blocks`, whatever the file system's own.
+    /// The unit of `st_blocks`, which does not depend on the file system.
     const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;
     for file in files(dir)? {
@@ -169,7 +169,7 @@ fn disk_bytes(dir: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// All files under `dir`.
+/// Returns all files under `dir`.
 fn files(dir: &Path) -> Result<Vec<std::path::PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![dir.to_path_buf()];

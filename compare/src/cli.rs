@@ -10,10 +10,10 @@ use crate::rows::{self, Row};
 use crate::settings::{Bytes, Compression, Durability, Settings};
 use crate::stability::StabilityArguments;
 
-/// The memtable's share of the memory that is given as a sum: 64 MiB of 320.
+/// The fraction of the given memory that the memtable gets: 64 MiB of 320.
 const MEMTABLE_SHARE: u64 = 5;
 
-/// Ours.
+/// The name of our engine.
 const BASELINE_DEFAULT: &str = "terrane";
 
 /// Runs the same key-value workloads on several storage engines and compares them.
@@ -139,12 +139,12 @@ pub(crate) struct Compare {
 }
 
 impl Compare {
-    /// The engines that were asked for, in the order of the registry.
+    /// Returns the requested engines, in the order of the registry.
     pub(crate) fn engines(&self) -> Result<Vec<&'static Engine>> {
         engines_named(&self.engines)
     }
 
-    /// The engine whose ratios to the others are shown, if any, out of those that are compared.
+    /// Returns the compared engine whose ratios to the others are shown, if there is one.
     pub(crate) fn baseline(&self, engines: &[&'static Engine]) -> Result<Option<&'static str>> {
         let name = self.baseline.as_deref().unwrap_or(BASELINE_DEFAULT);
         let found = engines.iter().find(|engine| engine.name == name);
@@ -154,7 +154,7 @@ impl Compare {
         Ok(found.map(|engine| engine.name))
     }
 
-    /// The rows that were asked for, in the order that they were asked for in.
+    /// Returns the requested rows, in the order in which the user named them.
     pub(crate) fn rows(&self) -> Result<Vec<&'static Row>> {
         if self.workloads.is_empty() {
             return Ok(rows::ALL.iter().collect());
@@ -170,7 +170,7 @@ impl Compare {
             .collect()
     }
 
-    /// What `engine` is opened with for `row`.
+    /// Returns the settings with which `engine` is opened for `row`.
     pub(crate) fn settings(&self, engine: &Engine, row: &Row) -> Settings {
         let durability =
             if row.name == "fillsync" { Durability::Sync } else { Durability::Process };
@@ -179,7 +179,7 @@ impl Compare {
 }
 
 impl Sizes {
-    /// What `engine` is opened with.
+    /// Returns the settings with which `engine` is opened.
     pub(crate) fn settings(&self, engine: &Engine, durability: Durability) -> Settings {
         let memtable = self.memtable.map_or(self.memory.0 / MEMTABLE_SHARE, |size| size.0);
         let rest = self.memory.0 - self.memory.0 / MEMTABLE_SHARE;
@@ -197,7 +197,8 @@ impl Sizes {
     }
 }
 
-/// The engines of these names, all of this build if there are none, in the order of the registry.
+/// Returns the engines with these names, in the order of the registry. Without names, returns all
+/// engines of this build.
 pub(crate) fn engines_named(names: &[String]) -> Result<Vec<&'static Engine>> {
     for name in names {
         if engines::by_name(name).is_none() {

@@ -1,46 +1,47 @@
-//! One measurement: what the parent asks a child process for, and what the child answers.
+//! One measurement: the parent's request to a child process, and the child's answer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
 
-/// What a child process is asked for, as JSON on its command line.
+/// The request to a child process, as JSON on its command line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// The engine, by name.
+    /// The name of the engine.
     pub(crate) engine: String,
-    /// The row, by name.
+    /// The name of the row.
     pub(crate) row: String,
     /// An empty folder for the database.
     pub(crate) dir: std::path::PathBuf,
-    /// Keys of a row whose numbers are not divided.
+    /// The number of keys, before the row divides it.
     pub(crate) num: u64,
-    /// Operations of such a row that reads; as many as there are keys if `None`.
+    /// The number of operations of a row that reads, before the row divides it; `None` means the
+    /// number of keys.
     pub(crate) reads: Option<u64>,
-    /// Client threads.
+    /// The number of client threads.
     pub(crate) threads: u32,
-    /// Where all choices come from.
+    /// The seed of all random choices.
     pub(crate) seed: u64,
-    /// What the engine is opened with.
+    /// The settings with which the engine is opened.
     pub(crate) settings: Settings,
 }
 
-/// What a child process measured, as JSON on its standard output.
+/// The answer of a child process, as JSON on its standard output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
     /// The job and its measurements.
     pub(crate) workload: String,
-    /// How keys were chosen, where they were chosen.
+    /// The distribution of key choices, if keys were chosen.
     pub(crate) distribution: Option<String>,
-    /// Keys loaded, bytes of each and of each value.
+    /// The number of loaded keys, and the sizes of a key and a value in bytes.
     pub(crate) num: u64,
     pub(crate) key_bytes: usize,
     pub(crate) value_bytes: usize,
-    /// Operations that were timed, and for how long.
+    /// The number of timed operations, and the time that they took.
     pub(crate) operations: u64,
     pub(crate) seconds: f64,
     pub(crate) operations_per_second: f64,
-    /// Latencies of samples of `operations_per_sample` operations.
+    /// Latencies; each sample covers `operations_per_sample` operations.
     pub(crate) operations_per_sample: u32,
     pub(crate) mean_micros: f64,
     pub(crate) p50_micros: f64,
@@ -48,29 +49,29 @@ pub(crate) struct Measurement {
     pub(crate) p99_micros: f64,
     pub(crate) p99_9_micros: f64,
     pub(crate) max_micros: f64,
-    /// The slowest full second over the mean one.
+    /// The throughput of the slowest full second, relative to the mean.
     pub(crate) slowest_second_share: Option<f64>,
-    /// The writer of `readwhilewriting`.
+    /// The results of the writer of `readwhilewriting`.
     pub(crate) writer_operations_per_second: Option<f64>,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub(crate) failures: u64,
     /// Bytes of keys and values that the clients wrote.
     pub(crate) user_bytes_written: u64,
-    /// Loading before the measurement, and settling after it.
+    /// The time of loading before the measurement, and of settling after it.
     pub(crate) load_seconds: f64,
     pub(crate) settle_seconds: f64,
-    /// Processor time of all threads, while timed and while settling.
+    /// Processor time of all threads, during the timed part and during settling.
     pub(crate) cpu_seconds: f64,
     pub(crate) settle_cpu_seconds: f64,
-    /// Bytes from the start of the timed part to the end of settling: made dirty or written
-    /// directly; passed to system calls; read from storage.
+    /// Bytes from the start of the timed part to the end of settling: bytes of dirtied pages and
+    /// direct writes; bytes passed to system calls; bytes read from storage.
     pub(crate) storage_bytes_written: u64,
     pub(crate) system_call_bytes_written: u64,
     pub(crate) storage_bytes_read: u64,
-    /// The same by the engine's own count, where it has one.
+    /// The same amounts as counted by the engine, if it counts them.
     pub(crate) engine_bytes_written: Option<u64>,
     pub(crate) engine_stall_micros: Option<u64>,
-    /// Peaks from the start of the timed part to the end of settling.
+    /// Peak memory between the start of the timed part and the end of settling.
     pub(crate) peak_anonymous_bytes: u64,
     pub(crate) peak_resident_bytes: u64,
     /// After settling: the blocks of all files, and the bytes of all live keys and values.
@@ -80,7 +81,7 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// Bytes written to storage for each byte that the user wrote.
+    /// Returns the bytes written to storage per byte that the user wrote.
     pub(crate) fn write_amplification(&self) -> Option<f64> {
         ratio(self.storage_bytes_written as f64, self.user_bytes_written as f64)
     }
@@ -90,7 +91,7 @@ impl Measurement {
         ratio(self.disk_bytes as f64, self.live_bytes as f64)
     }
 
-    /// Processor time of all threads for each operation, the settling that it caused included.
+    /// Returns the processor time of all threads per operation, including the settling afterwards.
     pub(crate) fn cpu_micros_per_operation(&self) -> Option<f64> {
         ratio((self.cpu_seconds + self.settle_cpu_seconds) * 1e6, self.operations as f64)
     }

@@ -11,26 +11,26 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Machine {
     /// The processor's name.
     pub(crate) processor: String,
-    /// Processors that may be used.
+    /// The number of processors that the process may use.
     pub(crate) cores: usize,
     /// Memory in bytes.
     pub(crate) memory_bytes: u64,
     /// The kernel's version.
     pub(crate) kernel: String,
-    /// The file system that the databases lie on: kind, device and options.
+    /// The file system that holds the databases: its type, device and options.
     pub(crate) file_system: String,
-    /// The frequency governor, where there is one.
+    /// The frequency governor, if there is one.
     pub(crate) governor: Option<String>,
     /// The compiler.
     pub(crate) rustc: String,
-    /// Instruction sets that were compiled for, which RocksDB chooses its code by.
+    /// The instruction sets that the build targets; RocksDB selects its code by them.
     pub(crate) target_features: String,
-    /// The commit of the checkout, with `+` if it has changes.
+    /// The commit of the checkout, followed by `+` if the checkout has changes.
     pub(crate) commit: Option<String>,
 }
 
 impl Machine {
-    /// This machine, with databases in `dir`.
+    /// Describes this machine, with the file system of `dir`.
     pub(crate) fn here(dir: &Path) -> Self {
         let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         Self {
@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// The machine in a line.
+    /// Describes the machine in one line.
     pub(crate) fn summary(&self) -> String {
         let gibibytes = self.memory_bytes as f64 / f64::from(1 << 30);
         let Self { processor, cores, kernel, file_system, rustc, .. } = self;
@@ -60,7 +60,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of the first line that begins with `name`, after the colon.
+/// Returns the text after the colon in the first line that begins with `name`.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_once(':').map(|(_, value)| value.trim())
@@ -72,7 +72,7 @@ fn memory_bytes(meminfo: &str) -> u64 {
     total.unwrap_or(0) * BYTES_PER_KILOBYTE
 }
 
-/// The line of `mountinfo` whose mount point is the longest that `dir` lies under.
+/// Returns the line of `mountinfo` with the longest mount point that contains `dir`.
 fn file_system(mountinfo: &str, dir: &Path) -> String {
     let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
     mountinfo
@@ -83,7 +83,7 @@ fn file_system(mountinfo: &str, dir: &Path) -> String {
             let described = kind.split(' ').take(3).collect::<Vec<_>>().join(" ");
             dir.starts_with(point).then_some((point.len(), described))
         })
-        // Of equal mount points the last is on top.
+        // If mount points are equal, the last one hides the others.
         .max_by_key(|(length, _)| *length)
         .map_or_else(|| "unknown file system".into(), |(_, described)| described)
 }

@@ -71,7 +71,7 @@ fn exit_code(ending: Ending) -> ExitCode {
     }
 }
 
-/// Names the engines and the rows.
+/// Prints the names of the engines and the rows.
 fn list() -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "engines:")?;

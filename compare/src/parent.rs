@@ -1,4 +1,5 @@
-//! Carries out a comparison: a child process for every measurement, engines taking turns.
+//! Carries out a comparison: it starts a child process for every measurement, and engines take
+//! turns.
 //!
 //! Repetitions are the outer loop, rows the next, engines the inner one, and each repetition
 //! starts with another engine, so that drift of the machine affects all of them.
@@ -22,14 +23,14 @@ use crate::table::{Comparison, markdown};
 pub(crate) use ask::ask;
 pub(crate) use interrupt::Interrupt;
 
-/// How a comparison ended.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Everything was measured, and every answer was right.
     Complete,
-    /// Something could not be measured, or an answer was wrong.
+    /// A measurement failed, or an answer was wrong.
     WithFailures,
-    /// The user interrupted it; what had been measured was shown.
+    /// The user interrupted the comparison; the measurements up to then were shown.
     Interrupted,
 }
 
@@ -100,7 +101,7 @@ impl Step {
     }
 }
 
-/// Every measurement in its order.
+/// Returns every measurement, in execution order.
 fn plan(engines: &[&'static Engine], rows: &[&'static Row], repeat: u32) -> Vec<Step> {
     let mut plan = Vec::new();
     for repetition in 1..=repeat {
@@ -187,7 +188,7 @@ fn summary(measurement: &Measurement) -> String {
 /// Shows the progress of the comparison.
 pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    // A closed standard error is not an error.
+    // A closed standard error is not a failure.
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }

@@ -9,24 +9,25 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use memory::MemorySampler;
 
-/// Processor time of all threads since the process began, in seconds.
+/// Returns the processor time of all threads since the process began, in seconds.
 pub(crate) fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default().as_secs_f64()
 }
 
-/// Bytes that the process caused to be written to storage, in the kernel's eyes: pages that it
-/// made dirty, and direct writes. Zero where the kernel does not say.
+/// Returns the bytes that the process caused to be written to storage, as counted by the kernel:
+/// pages that it dirtied, and direct writes. Zero if the kernel does not report this.
 pub(crate) fn storage_bytes_written() -> u64 {
     io_field("write_bytes")
 }
 
-/// Bytes that the process passed to `write` and its relatives; mapped files are not in it.
+/// Returns the bytes that the process passed to `write` and similar calls; writes to mapped files
+/// are not included.
 pub(crate) fn system_call_bytes_written() -> u64 {
     io_field("wchar")
 }
 
-/// Bytes that the process caused to be read from storage.
+/// Returns the bytes that the process caused to be read from storage.
 pub(crate) fn storage_bytes_read() -> u64 {
     io_field("read_bytes")
 }
@@ -36,7 +37,7 @@ fn io_field(name: &str) -> u64 {
     field(&text, name).unwrap_or(0)
 }
 
-/// The number after `name:` in a file of `/proc`.
+/// Returns the number after `name:` in a file of `/proc`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn processor_time_counts_work() {
         let before = cpu_seconds();
-        // On a busy machine this takes longer than its processor time.
+        // On a busy machine, the loop takes longer than its processor time.
         while cpu_seconds() - before < 0.01 {
             std::hint::spin_loop();
         }

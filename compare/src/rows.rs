@@ -1,37 +1,38 @@
-//! The rows of the comparison: a workload, and the sizes that it is run with.
+//! The rows of the comparison: each is a workload with the sizes that it uses.
 //!
-//! Keys of 16 bytes and values of 100 unless a row says otherwise. Rows with large values have
-//! fewer keys, so that every row writes or reads hundreds of megabytes; rows whose operations are
-//! long have fewer of them, so that every row takes seconds.
+//! Keys have 16 bytes and values 100 bytes unless a row says otherwise. Rows with large values have
+//! fewer keys, so that every row writes or reads hundreds of megabytes. Rows with long operations
+//! have fewer operations, so that every row takes seconds.
 
 use terrane_workload::{ParseError, RunOptions, ValueSize, Workload};
 
 /// A row of the result table: a named sequence of workloads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
-    /// What the row is called.
+    /// The name of the row.
     pub(crate) name: &'static str,
     /// The workload, in its text form.
     workload: &'static str,
-    /// Bytes of keys and of values.
+    /// The sizes of keys and of values, in bytes.
     key_bytes: usize,
     value_bytes: usize,
-    /// The run's number of keys is divided by this.
+    /// The divisor of the run's number of keys.
     num_divisor: u64,
-    /// The row's number of operations is its number of keys divided by this, for reads.
+    /// For reads, the number of operations is the row's number of keys divided by this.
     reads_divisor: u64,
-    /// Whether the data is in the page cache and the engine's own cache to begin with.
+    /// The state of the page cache and the engine's own cache at the start.
     pub(crate) cache: CacheState,
 }
 
 /// The state of the caches when a reading workload begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheState {
-    /// What loading left there.
+    /// The caches hold what loading left there.
     AsLoaded,
-    /// All that the engine's own cache can hold: everything was read once.
+    /// The engine's own cache is as full as possible: everything was read once.
     Warm,
-    /// Nothing: the files were dropped from the page cache and the database opened again.
+    /// The caches are empty: the files were dropped from the page cache, and the database was
+    /// opened again.
     Cold,
 }
 
@@ -70,12 +71,12 @@ const fn warm(row: Row) -> Row {
     Row { cache: CacheState::Warm, ..row }
 }
 
-/// YCSB's records: ten fields of a hundred bytes.
+/// Returns a row with YCSB's records, which have ten fields of a hundred bytes each.
 const fn ycsb(name: &'static str) -> Row {
     large(name, name, 1000, 4)
 }
 
-/// Every row, in the order of the tables.
+/// All rows, in the order of the tables.
 pub(crate) const ALL: [Row; 28] = [
     row("fillseq", "fillseq"),
     row("fillrandom", "fillrandom"),
@@ -107,19 +108,19 @@ pub(crate) const ALL: [Row; 28] = [
     warm(ycsb("ycsb-f")),
 ];
 
-/// The row called `name`.
+/// Returns the row called `name`.
 pub(crate) fn by_name(name: &str) -> Option<&'static Row> {
     ALL.iter().find(|row| row.name == name)
 }
 
 impl Row {
-    /// The workload of the row.
+    /// Returns the workload of the row.
     pub(crate) fn workload(&self) -> Result<Workload, ParseError> {
         self.workload.parse()
     }
 
-    /// The options of the row, where a whole run has `num` keys, and `reads` operations unless
-    /// that is `None`.
+    /// Returns the options of the row, for a run with `num` keys and `reads` operations; `None`
+    /// means the default number of operations.
     pub(crate) fn options(
         &self,
         num: u64,
@@ -139,7 +140,7 @@ impl Row {
         }
     }
 
-    /// What the row is, for help: the workload and its sizes.
+    /// Describes the row for help: its workload and sizes.
     pub(crate) fn description(&self) -> String {
         let what = self.workload().map_or("", Workload::description);
         let (key, value) = (self.key_bytes, self.value_bytes);

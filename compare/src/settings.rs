@@ -1,14 +1,14 @@
-//! What every engine is opened with.
+//! The settings with which every engine is opened.
 //!
-//! One value for all engines, as far as an engine has the setting; `compare/README.md` says which
-//! have not. The defaults are those of the published comparisons.
+//! All engines get the same values, as far as they have the settings; `compare/README.md` lists the
+//! settings that an engine lacks. The defaults are those of the published comparisons.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Settings that every engine gets.
+/// The settings that every engine gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Bytes of one write buffer.
@@ -21,31 +21,31 @@ pub(crate) struct Settings {
     pub(crate) filter_bits_per_key: u32,
     /// Threads for flushes and compactions.
     pub(crate) background_threads: u32,
-    /// How data blocks are compressed, where the engine can.
+    /// The compression of data blocks, if the engine supports it.
     pub(crate) compression: Compression,
-    /// What a plain write promises.
+    /// The durability of a plain write.
     pub(crate) durability: Durability,
-    /// What flushes and compactions may write in a second, where the engine can limit that.
+    /// The bytes per second that flushes and compactions may write, if the engine can limit this.
     pub(crate) budget_bytes_per_second: Option<u64>,
 }
 
-/// How data blocks are compressed.
+/// The compression of data blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// With LZ4.
+    /// LZ4.
     Lz4,
 }
 
-/// What a write promises once it has returned.
+/// The durability of a write that has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
-    /// It survives the death of the process.
+    /// The write survives the death of the process.
     Process,
-    /// It survives the loss of power.
+    /// The write survives a power failure.
     Sync,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Durability {
     }
 }
 
-/// A number of bytes with an optional binary unit: `4096`, `4KiB`, `64MiB`, `1GiB`.
+/// Parses a number of bytes with an optional binary unit: `4096`, `4KiB`, `64MiB`, `1GiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) u64);
 

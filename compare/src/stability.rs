@@ -1,4 +1,4 @@
-//! The two-phase evaluation of write stalls on every engine, in one run at the same budget.
+//! The two-phase evaluation of write stalls, on every engine in one run with the same budget.
 //!
 //! Each engine runs in its own process: it loads, settles, is tested as a closed system for its
 //! maximum, and then runs as an open system at shares of that maximum and at the maximum of the
@@ -124,7 +124,8 @@ fn job(
         testing_seconds: arguments.testing,
         warm_up_seconds: arguments.warm_up.unwrap_or(arguments.testing / 6.0),
         running_seconds: arguments.running,
-        // The reference engine's own maximum is all of it.
+        // The run at the reference rate is the run at the full maximum of the reference engine
+        // itself.
         utilizations: arguments.utilizations.iter().copied().chain(own).collect(),
         reference_per_second: reference,
         seed: arguments.seed,
@@ -141,14 +142,14 @@ fn evaluate(
     let limit = Duration::from_secs(arguments.limit_seconds);
     let evaluated = ask("stability-child", job, limit, interrupt);
     let removed = std::fs::remove_dir_all(&job.dir);
-    // What one engine left to be written back must not slow the next.
+    // Write-back of one engine's data must not slow the next engine.
     rustix::fs::sync();
     let evaluated = evaluated?;
     removed?;
     Ok(evaluated)
 }
 
-/// Evaluates what `job` asks for and answers with JSON.
+/// Carries out the evaluation `job`, and answers with JSON.
 pub(crate) fn child(job: &str) -> Result<()> {
     let job = serde_json::from_str(job).context("the job")?;
     let evaluation = measure::evaluate(&job)?;

@@ -1,6 +1,7 @@
 //! Medians, and ratios within repetitions.
 
-/// The middle of `values`, or the mean of the two in the middle; `None` of none.
+/// Returns the middle of `values`, or the mean of the two middle values; `None` if there are no
+/// values.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -10,15 +11,15 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(*values.get(middle.checked_sub(1)?)?, *values.get(middle)?))
 }
 
-/// The smallest and the largest of `values`; `None` of none.
+/// Returns the smallest and the largest of `values`; `None` if there are no values.
 pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
     let min = values.iter().copied().min_by(f64::total_cmp)?;
     let max = values.iter().copied().max_by(f64::total_cmp)?;
     Some((min, max))
 }
 
-/// Ratios of two engines in the repetitions that both have: what the machine did to a repetition,
-/// it did to both. Each measurement comes with its repetition.
+/// Returns the ratios of two engines in the repetitions that have both: a disturbance of the
+/// machine during a repetition affects both engines. Each measurement comes with its repetition.
 pub(crate) fn ratios(ours: &[(u32, f64)], theirs: &[(u32, f64)]) -> Vec<f64> {
     ours.iter()
         .filter_map(|(repetition, our_value)| {
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_repetitions() {
-        // The machine was half as fast in the second repetition; the ratio does not see it.
+        // The machine was half as fast in the second repetition, which does not change the ratio.
         let ours = [(1, 200.0), (2, 100.0), (3, 200.0)];
         let theirs = [(2, 50.0), (1, 100.0), (4, 7.0)];
         assert_eq!(ratios(&ours, &theirs), [2.0, 2.0]);

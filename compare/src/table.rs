@@ -12,9 +12,9 @@ use figure::{count, decimals, factor};
 
 /// The engine compared with its peers, and the engines that are not its peers.
 pub(crate) struct Comparison<'a> {
-    /// Rows in their order.
+    /// Rows, in the order of the tables.
     pub(crate) rows: Vec<&'a str>,
-    /// Engines in their order.
+    /// Engines, in the order of the tables.
     pub(crate) engines: Vec<&'a str>,
     /// The engine whose ratios to its peers are shown.
     pub(crate) baseline: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(crate) struct Comparison<'a> {
 /// The calibration engine: shown with the others, but excluded from comparisons.
 const CALIBRATION: &str = "mem";
 
-/// Everything about `records`, for people.
+/// Formats all results of `records` for people.
 pub(crate) fn markdown(comparison: &Comparison<'_>, records: &[Record]) -> String {
     let tables = Tables { comparison, cells: cells(records) };
     let mut text = head(records);
@@ -44,7 +44,7 @@ struct Cost {
     show: fn(f64) -> String,
 }
 
-/// Every cost that has a table, in their order.
+/// All costs that have a table, in the order of the tables.
 const COSTS: &[Cost] = &[
     Cost { title: "Latency, 99 % below, us", of: |m| Some(m.p99_micros), show: decimals },
     Cost { title: "Longest latency, us", of: |m| Some(m.max_micros), show: decimals },
@@ -80,7 +80,7 @@ const COSTS: &[Cost] = &[
     },
 ];
 
-/// The circumstances that all records share.
+/// Formats the circumstances that all records share.
 fn head(records: &[Record]) -> String {
     let Some(first) = records.first() else {
         return "Nothing was measured.\n".into();
@@ -125,7 +125,8 @@ fn head(records: &[Record]) -> String {
     text
 }
 
-/// Rows with so little data that an LSM engine does not show what its compactions cost.
+/// Returns the rows with so little data that they do not show what an LSM engine's compactions
+/// cost.
 fn too_short(records: &[Record]) -> Vec<&str> {
     const MEMTABLES: u64 = 4;
     let mut rows = Vec::new();
@@ -140,7 +141,7 @@ fn too_short(records: &[Record]) -> Vec<&str> {
     rows
 }
 
-/// Records by row, then by engine.
+/// Groups records by row, then by engine.
 type Cells<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a Record>>>;
 
 fn cells(records: &[Record]) -> Cells<'_> {
@@ -166,7 +167,7 @@ impl Tables<'_> {
         records.map(|r| (r.repetition, r.measurement.operations_per_second)).collect()
     }
 
-    /// Operations per second, and how far the repetitions lie apart.
+    /// Formats the operations per second, and the spread between repetitions.
     fn throughput(&self, text: &mut String) {
         self.table(
             text,
@@ -188,7 +189,8 @@ impl Tables<'_> {
         );
     }
 
-    /// The baseline's rate over each peer's: the median of the ratios within repetitions.
+    /// Formats the baseline's rate divided by the rate of each peer: the median of the ratios
+    /// within repetitions.
     fn against_peers(&self, text: &mut String, baseline: &str) {
         let peers: Vec<&str> = self
             .comparison
@@ -228,7 +230,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The medians of a cost, in rows where any engine has it.
+    /// Formats the medians of a cost, for rows in which at least one engine has the cost.
     fn medians(&self, text: &mut String, cost: &Cost) {
         self.table(text, cost.title, |row, engine| {
             let records = self.of(row, engine).iter();

@@ -1,4 +1,5 @@
-//! Every engine against the same expectations: an engine that answers wrongly is not compared.
+//! Tests every engine against the same expectations, because an engine that returns wrong answers
+//! must not be compared.
 
 use terrane_workload::{Direction, MemStore, RunOptions, Silent, Store, Workload, run};
 
@@ -7,7 +8,7 @@ use crate::settings::{Compression, Durability, Settings};
 
 fn settings(durability: Durability) -> Settings {
     Settings {
-        // Small, so that data goes through tables too.
+        // Small, so that some data is flushed to tables.
         memtable_bytes: 256 << 10,
         cache_bytes: 8 << 20,
         block_bytes: 4096,
@@ -83,7 +84,8 @@ fn engines_agree_with_the_map_after_writes_batches_and_deletes() {
     }
 }
 
-/// Compares scans from every start in both directions, and lookups one by one and together.
+/// Compares scans from every start key in both directions, and lookups of single keys and of
+/// several keys.
 fn compare(name: &str, store: &dyn Store, map: &MemStore) {
     for direction in [Direction::Forward, Direction::Backward] {
         let all = entries(map, None, direction, usize::MAX);

@@ -19,26 +19,26 @@ pub(crate) struct Engine {
     pub(crate) open: Open,
     /// Returns the versions of the engine and of its library.
     pub(crate) version: fn() -> String,
-    /// The guarantee of an unsynced write, in words.
+    /// What the engine guarantees for an unsynced write, in words.
     pub(crate) promise: &'static str,
-    /// The place of its data.
+    /// Where the engine keeps its data.
     pub(crate) storage: Storage,
-    /// The supported compressions.
+    /// The compressions that the engine supports.
     pub(crate) compressions: &'static [Compression],
-    /// Its support for a write budget.
+    /// Whether the engine can keep to a write budget.
     pub(crate) budget: Budget,
 }
 
-/// An engine's support for a budget for flushes and compactions.
+/// Whether an engine keeps to a write budget for flushes and compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Budget {
-    /// A limiter for both together.
+    /// The engine has one limiter for flushes and compactions together.
     Kept,
-    /// No limiter: it writes as fast as it can.
+    /// The engine has no limiter, so it writes as fast as it can.
     Ignored,
 }
 
-/// The place of an engine's data.
+/// Where an engine keeps its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// In files, so the data survives reopening.

@@ -1,7 +1,7 @@
-//! fjall: one keyspace, values not separated from keys.
+//! fjall with one keyspace; values are not separated from keys.
 //!
-//! By default its journal compresses values of 4 KiB and more; the comparison disables that, as for
-//! data blocks. A synced write is a write and a `fdatasync` of the journal.
+//! By default, fjall's journal compresses values of 4 KiB and more; the comparison disables this. A
+//! synced write is a write followed by an `fdatasync` of the journal.
 
 use std::path::Path;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl Store for Fjall {
         while self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0 {
             std::thread::sleep(POLL_INTERVAL);
         }
-        // Compactions that have not started yet are not counted among the active ones.
+        // fjall does not count compactions that have not started yet as active.
         wait_until_idle();
         Ok(())
     }

@@ -1,21 +1,23 @@
-//! Waits until an engine's own threads have nothing left to do.
+//! Waits until the threads of an engine have no work left.
 //!
-//! For engines that do not say when they are done. While a compaction runs, it takes processor
-//! time or waits for storage; a process whose threads do neither for a while is idle.
+//! This is for engines that do not report when they are done. A running compaction takes processor
+//! time or waits for storage, so a process whose threads do neither for a while is idle.
 
 use std::time::Duration;
 
 use crate::process::{cpu_seconds, storage_bytes_written};
 
-/// Longer than any pause of a running compaction but one that waits for a device flush, and those
-/// show in the bytes written.
+/// Longer than any pause of a running compaction, except a pause that waits for a device flush,
+/// which the number of written bytes reveals.
 const INTERVAL: Duration = Duration::from_millis(150);
-/// Intervals that must have been quiet in a row.
+/// The number of successive quiet intervals after which the process counts as idle.
 const QUIET_INTERVALS: u32 = 3;
-/// Below this the process only slept and woke: a thirtieth of the interval.
+/// With less processor time than this, a thirtieth of the interval, the process only slept and
+/// woke.
 const QUIET_CPU_SECONDS: f64 = 0.005;
 
-/// Waits until the process has been quiet for half a second. The caller must be its only client.
+/// Waits until the process has been quiet for half a second. No other client may use the engine
+/// meanwhile.
 pub(super) fn wait_until_idle() {
     let mut quiet = 0;
     let mut last = (cpu_seconds(), storage_bytes_written());

@@ -1,7 +1,7 @@
-//! LevelDB, the library of the system, through its C interface.
+//! LevelDB through its C interface, from the library that the system has installed.
 //!
-//! It has one background thread whatever the settings say, and no compression but Snappy. Every
-//! value that is read comes as a copy: the C interface has no other way.
+//! LevelDB has one background thread for any settings, and no compression but Snappy. It copies
+//! every value that is read, because its C interface offers no other way.
 
 mod database;
 mod ffi;
@@ -89,7 +89,7 @@ impl Store for LevelDb {
     }
 }
 
-/// Moves to the last key that is `start` or below.
+/// Moves to the last key <= `start`.
 fn seek_back(cursor: &mut Cursor<'_>, start: &[u8]) {
     cursor.seek(start);
     match cursor.entry() {

@@ -1,8 +1,9 @@
-//! LMDB through `heed`: a copy-on-write B+ tree in a map of the file, no log.
+//! LMDB through `heed`: a copy-on-write B+ tree in a memory-mapped file, without a log.
 //!
-//! It has no settings but the map's size. With the durability `process` it does not sync: what it
-//! wrote survives the death of the process, and the loss of power may destroy the database, which
-//! is less than an unsynced log promises. Each write is a transaction, each read and scan too.
+//! Its only setting is the size of the map. With the durability `process` it does not sync: writes
+//! survive the death of the process, but a power failure may destroy the whole database, which is a
+//! weaker guarantee than that of an unsynced log. Each write, each read and each scan is a
+//! transaction.
 
 use std::convert::Infallible;
 use std::ops::Bound;
@@ -28,9 +29,9 @@ pub(super) const ENGINE: Engine = Engine {
     budget: Budget::Ignored,
 };
 
-/// Address space, not memory: more than any comparison writes.
+/// Address space, not memory; more than any comparison writes.
 const MAP_BYTES: usize = 1 << 40;
-/// Clients, a concurrent writer, and a reserve.
+/// Readers: all clients, a concurrent writer, and a reserve.
 const READERS_MAX: u32 = 4200;
 
 type Entries = Database<'static, Bytes, Bytes>;
@@ -49,10 +50,10 @@ impl Lmdb {
             Durability::Process => EnvFlags::NO_SYNC,
             Durability::Sync => EnvFlags::empty(),
         };
-        // SAFETY: without syncs the file may be damaged by the loss of power, and is then not
-        // opened again: the folder lives no longer than the comparison.
+        // SAFETY: without syncs a power failure may damage the file, but then the file is never
+        // opened again, because the folder is removed after the comparison.
         unsafe { options.flags(flags) };
-        // SAFETY: this process alone has the folder, and opens it once.
+        // SAFETY: only this process uses the folder, and it opens the database once.
         let env = unsafe { options.open(dir) }.map_err(StoreError::during("open"))?;
         let txn = env.write_txn().map_err(StoreError::during("open"))?;
         let entries = env
@@ -65,7 +66,7 @@ impl Lmdb {
         Ok(Self { env, entries, durability: settings.durability })
     }
 
-    /// A transaction that does `write` and commits.
+    /// Executes `write` in a transaction and commits it.
     fn write(
         &self,
         write: impl FnOnce(&mut heed::RwTxn<'_>) -> heed::Result<()>,
@@ -113,7 +114,7 @@ impl Store for Lmdb {
     fn put_synced(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.put(key, value)?;
         match self.durability {
-            // The commit synced already.
+            // The commit has already synced the file.
             Durability::Sync => Ok(()),
             Durability::Process => self.env.force_sync().map_err(StoreError::during("sync")),
         }

@@ -1,8 +1,8 @@
-//! Versions of dependencies, from the lock file that they were built by.
+//! Reads the versions of dependencies from the lock file of the build.
 
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 
-/// The version of the crate `name`, or `unknown` if the lock file has none of that name.
+/// Returns the version of the crate `name`, or `unknown` if the lock file does not list the crate.
 pub(super) fn version_of(name: &str) -> &'static str {
     version_in(LOCK_FILE, name).unwrap_or("unknown")
 }

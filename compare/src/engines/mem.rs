@@ -1,4 +1,4 @@
-//! The calibration engine: a map in memory, without log and files.
+//! The calibration engine: a map in memory, without a log or files.
 
 use terrane_workload::MemStore;
 

@@ -1,4 +1,4 @@
-//! redb: a copy-on-write B+ tree in one file, no log.
+//! redb: a copy-on-write B+ tree in one file, without a log.
 //!
 //! With the durability `process` its commits are not durable at all until the next durable one:
 //! a process crash loses all commits since the last durable one, where the other engines lose none.
@@ -46,12 +46,12 @@ impl Redb {
         builder.set_cache_size(settings.cache_bytes as usize);
         let db = builder.create(dir.join("redb")).map_err(StoreError::during("open"))?;
         let redb = Self { db, durability: settings.durability, commits: AtomicU64::new(0) };
-        // Opens the table, so that readers find it.
+        // Creates the table, so that readers find it.
         redb.write(Commit::Immediate, |_| Ok(())).map_err(StoreError::during("open"))?;
         Ok(redb)
     }
 
-    /// A transaction that does `write` and commits.
+    /// Executes `write` in a transaction and commits it.
     fn write(
         &self,
         commit: Commit,
@@ -63,9 +63,9 @@ impl Redb {
         Ok(txn.commit()?)
     }
 
-    /// How the next plain write is committed.
+    /// Returns the durability of the next plain write.
     fn next_commit(&self) -> Commit {
-        // Relaxed: writers take turns inside redb, and which of them syncs does not matter.
+        // Relaxed: redb executes one writer at a time, and it does not matter which writer syncs.
         let commits = self.commits.fetch_add(1, Ordering::Relaxed) + 1;
         let is_durable =
             self.durability == Durability::Sync || commits.is_multiple_of(COMMITS_PER_DURABLE);

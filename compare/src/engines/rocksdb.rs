@@ -1,7 +1,9 @@
-//! RocksDB through the `rocksdb` crate, at its defaults but for the settings of the comparison.
+//! RocksDB through the `rocksdb` crate, with its defaults except for the settings of the
+//! comparison.
 //!
-//! Values are read where the block cache pins them, without a copy. Its statistics stay off,
-//! because they cost it throughput; the counters come from a text that it keeps anyway.
+//! Reads do not copy values; they borrow them from blocks pinned in the block cache. RocksDB's
+//! statistics are off because they reduce throughput; the counters come from a text that it
+//! maintains anyway.
 
 mod stats;
 
@@ -30,10 +32,10 @@ pub(super) const ENGINE: Engine = Engine {
     budget: Budget::Kept,
 };
 
-/// RocksDB's own defaults for its rate limiter.
+/// The default parameters of RocksDB's rate limiter.
 const REFILL_MICROS: i64 = 100_000;
 const FAIRNESS: i32 = 10;
-/// Its default number of levels.
+/// RocksDB's default number of levels.
 const LEVELS: u32 = 7;
 
 struct RocksDb {
@@ -64,8 +66,8 @@ impl RocksDb {
         }
         let mut synced = WriteOptions::default();
         synced.set_sync(true);
-        // Named, because only families that are named at opening have a handle, and `multi_get`
-        // has a batched form for handles only.
+        // Named explicitly, because only column families named at opening have a handle, and the
+        // batched form of `multi_get` needs a handle.
         let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, options.clone());
         let db = DB::open_cf_descriptors(&options, dir, [family]);
         let db = db.map_err(StoreError::during("open"))?;
@@ -83,7 +85,7 @@ impl RocksDb {
             let Some((key, value)) = cursor.item() else { break };
             visit(key, value);
             entries += 1;
-            // The step after the last entry would be work that nobody asked for.
+            // A step past the last requested entry would be unnecessary work.
             if entries < limit {
                 match direction {
                     Direction::Forward => cursor.next(),
@@ -172,7 +174,8 @@ impl Store for RocksDb {
         text.map_or_else(StoreCounters::default, |text| stats::counters(&text))
     }
 
-    /// Its runs are the tables of level 0 and every deeper level that has tables.
+    /// Returns the number of sorted runs: the tables of level 0, and every deeper level that has
+    /// tables.
     fn glance(&self) -> Glance {
         let tables = |level: u32| {
             let name = format!("rocksdb.num-files-at-level{level}");

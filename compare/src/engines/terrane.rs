@@ -1,7 +1,8 @@
-//! Terrane, of this very tree, at its defaults but for the settings of the comparison.
+//! Terrane, built from this source tree, with its defaults except for the settings of the
+//! comparison.
 //!
-//! Tables are mapped, as LevelDB's are. Of the background threads one flushes and the others
-//! compact, as RocksDB divides its jobs.
+//! Tables are memory-mapped, as LevelDB's are. One background thread flushes and the others
+//! compact; RocksDB divides its jobs in the same way.
 
 use std::path::Path;
 
@@ -33,7 +34,8 @@ fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreErro
     Ok(TerraneStore { db })
 }
 
-/// The default design with the sizes of the comparison, or the one that `TERRANE_DESIGN` names.
+/// Returns the design named by `TERRANE_DESIGN`, or else the default design, with the sizes of the
+/// comparison.
 fn design(settings: &Settings) -> Result<Design, StoreError> {
     let text = std::env::var("TERRANE_DESIGN").unwrap_or_else(|_| "balanced".into());
     let mut design: Design = text.parse().map_err(StoreError::during("parse TERRANE_DESIGN"))?;

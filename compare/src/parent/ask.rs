@@ -1,4 +1,4 @@
-//! Asks a child process for a measurement.
+//! Runs a measurement in a child process.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use super::Interrupt;
 
-/// How often a child is asked whether it has ended.
+/// The interval at which the parent checks whether the child has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts this program with `command` and `job`, and returns its answer; gives up after `limit`, or
+/// Starts this program with `command` and `job`, and returns its answer. Fails after `limit`, or
 /// when the user interrupts.
 pub(crate) fn ask<T: DeserializeOwned>(
     command: &str,
@@ -30,12 +30,12 @@ pub(crate) fn ask<T: DeserializeOwned>(
         .context("starting a child process")?;
     let ended = wait(&mut child, limit, interrupt);
     if ended.is_err() {
-        // It may have ended meanwhile, which is as well.
+        // The child may have ended meanwhile, which is no problem.
         let _ = child.kill();
         let _ = child.wait();
     }
     ended?;
-    // An answer is smaller than a pipe holds, so the child never waited for this.
+    // An answer fits in the buffer of a pipe, so the child never blocked on this read.
     let mut answer = String::new();
     if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut answer)?;

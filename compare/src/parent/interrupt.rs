@@ -1,4 +1,4 @@
-//! Interruption by SIGINT or SIGTERM.
+//! Interruption by SIGINT, SIGTERM or SIGHUP.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use anyhow::Result;
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Begins to listen for the signals, which then do not end the process any more.
+    /// Installs handlers for the signals, which then no longer end the process.
     pub(crate) fn listen() -> Result<Self> {
         let interrupt = Self::default();
         let heard = interrupt.clone();
-        // Relaxed: a flag that carries nothing with it.
+        // Relaxed: the flag orders no other memory access.
         ctrlc::set_handler(move || heard.0.store(true, Ordering::Relaxed))?;
         Ok(interrupt)
     }
 
-    /// Whether a signal has arrived.
+    /// Returns true if a signal has arrived.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

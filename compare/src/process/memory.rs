@@ -1,7 +1,8 @@
-//! The memory that the process holds at its peak.
+//! The peak memory of the process.
 //!
-//! Anonymous memory is what an engine allocated; it is sampled, because the kernel keeps no peak
-//! of it. The peak of all resident memory counts mapped files too, which the kernel may take back.
+//! Anonymous memory is what an engine allocated. It is sampled, because the kernel does not record
+//! its peak. The peak of all resident memory also includes mapped files, which the kernel may
+//! reclaim.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use std::time::Duration;
 
 use super::field;
 
-/// A reading of the file takes some 20 us: a thousandth of the time.
+/// Reading the file takes about 20 us, a thousandth of this interval.
 const INTERVAL: Duration = Duration::from_millis(20);
 const BYTES_PER_KILOBYTE: u64 = 1024;
 
-/// Samples the process's memory until it is asked for the peak.
+/// Samples the memory of the process until the peak is requested.
 pub(crate) struct MemorySampler {
     stopped: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
@@ -34,7 +35,7 @@ impl MemorySampler {
             let (stopped, peak) = sampled;
             loop {
                 peak.fetch_max(status_bytes("RssAnon"), Ordering::Relaxed);
-                // Relaxed: a flag that carries nothing with it.
+                // Relaxed: the flag orders no other memory access.
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
@@ -44,10 +45,10 @@ impl MemorySampler {
         Self { stopped, peak, thread }
     }
 
-    /// The peaks since the start: anonymous bytes, and all resident bytes.
+    /// Returns the peaks since the start: anonymous bytes, and all resident bytes.
     pub(crate) fn stop(self) -> (u64, u64) {
         self.stopped.store(true, Ordering::Relaxed);
-        // It cannot panic; if it did, the samples before would still be right.
+        // The thread cannot panic; even if it did, the earlier samples would be right.
         let _ = self.thread.join();
         (self.peak.load(Ordering::Relaxed), status_bytes("VmHWM"))
     }

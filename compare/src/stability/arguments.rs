@@ -92,17 +92,17 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl StabilityArguments {
-    /// The name of the reference engine.
+    /// Returns the name of the reference engine.
     pub(super) fn reference(&self) -> &str {
         self.reference.as_deref().unwrap_or(REFERENCE_DEFAULT)
     }
 
-    /// Whether this is the reference engine.
+    /// Returns true if this is the reference engine.
     pub(super) fn is_reference(&self, engine: &Engine) -> bool {
         engine.name == self.reference()
     }
 
-    /// The engines that were asked for, the reference first.
+    /// Returns the requested engines, the reference engine first.
     pub(super) fn engines_in_order(&self) -> Result<Vec<&'static Engine>> {
         let mut engines = engines_named(&self.engines)?;
         let has_reference = engines.iter().any(|engine| self.is_reference(engine));
@@ -113,8 +113,8 @@ impl StabilityArguments {
         Ok(engines)
     }
 
-    /// The engines in the order of a repetition: the reference first, and each repetition with
-    /// another engine after it.
+    /// Returns the engines in the order of a repetition: the reference engine first, then the
+    /// others, beginning with a different engine in each repetition.
     pub(super) fn turn(
         &self,
         engines: &[&'static Engine],

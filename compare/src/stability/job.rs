@@ -1,10 +1,10 @@
-//! One evaluation: what the parent asks a child process for, and what the child answers.
+//! One evaluation: the parent's request to a child process, and the child's answer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
 
-/// What a child process is asked for.
+/// The request to a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) engine: String,
@@ -15,23 +15,23 @@ pub(super) struct Job {
     pub(super) testing_seconds: f64,
     pub(super) warm_up_seconds: f64,
     pub(super) running_seconds: f64,
-    /// Shares of its own maximum at which the engine runs.
+    /// The fractions of its own maximum at which the engine runs.
     pub(super) utilizations: Vec<f64>,
-    /// The maximum of the reference engine, at which it runs as well.
+    /// The maximum of the reference engine; the engine also runs at this rate.
     pub(super) reference_per_second: Option<f64>,
     pub(super) seed: u64,
     pub(super) settings: Settings,
 }
 
-/// What a child process found out.
+/// The answer of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Evaluation {
-    /// Writes a second of the testing phase.
+    /// The writes per second of the testing phase.
     pub(super) maximum_per_second: f64,
     pub(super) testing: Phase,
-    /// One for each utilization, in their order.
+    /// The results for each utilization, in the order of the request.
     pub(super) runs: Vec<Phase>,
-    /// At the maximum of the reference engine.
+    /// The results at the maximum of the reference engine.
     pub(super) at_reference: Option<Phase>,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct Phase {
     pub(super) done_per_second: f64,
     pub(super) write: Micros,
     pub(super) processing: Micros,
-    /// The driver's own error, as far as it began too late.
+    /// The driver's error: how late idle clients started writes.
     pub(super) driver_late: Micros,
     pub(super) slowest_second_share: Option<f64>,
     pub(super) longest_stall_seconds: f64,
-    /// Writes that waited when the phase ended.
+    /// The number of writes that were waiting when the phase ended.
     pub(super) unfinished: u64,
     pub(super) is_sustainable: bool,
     /// The criteria that were not met, in words.

@@ -1,4 +1,4 @@
-//! The child process: one engine through all phases.
+//! The child process: runs one engine through all phases.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use terrane_workload::{Latency, RunOptions, Silent, Store, ValueSize, Workload, 
 use super::job::{Evaluation, Job, Micros, Phase};
 use crate::engines;
 
-/// Does what `job` asks for.
+/// Carries out `job`.
 pub(super) fn evaluate(job: &Job) -> Result<Evaluation> {
     let engine = engines::by_name(&job.engine)
         .ok_or_else(|| anyhow!("no engine '{}' in this build", job.engine))?;
@@ -43,7 +43,7 @@ pub(super) fn evaluate(job: &Job) -> Result<Evaluation> {
     Ok(Evaluation { maximum_per_second: maximum, testing, runs, at_reference })
 }
 
-/// What all phases share.
+/// State shared by all phases.
 struct Phases<'a> {
     store: &'a dyn Store,
     clock: &'a dyn Clock,
@@ -52,7 +52,7 @@ struct Phases<'a> {
 }
 
 impl Phases<'_> {
-    /// Brings the engine to rest, and runs a phase on it.
+    /// Settles the engine, and runs a phase on it.
     fn run(&self, load: Load) -> Result<PhaseReport> {
         self.store.settle()?;
         sync();

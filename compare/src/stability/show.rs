@@ -1,4 +1,5 @@
-//! The evaluation as Markdown: a table of maxima, and one for each rate that engines ran at.
+//! The evaluation as Markdown: a table of maximum rates, and a table for each rate at which engines
+//! ran.
 
 use std::fmt::Write;
 
@@ -9,13 +10,13 @@ use crate::statistics::median;
 
 /// The calibration engine: shown with the others, but excluded from comparisons.
 const CALIBRATION: &str = "mem";
-/// Ours.
+/// The name of our engine.
 const BASELINE: &str = "terrane";
 
 type Evaluated = (&'static Engine, Evaluation);
 type Figure = fn(&Phase) -> f64;
 
-/// Everything that was found out, for people.
+/// Formats all results for people.
 pub(super) fn markdown(
     arguments: &StabilityArguments,
     engines: &[&'static Engine],
@@ -40,7 +41,7 @@ pub(super) fn markdown(
     text
 }
 
-/// The median of a figure of an engine.
+/// Returns the median of a figure of an engine.
 fn of(
     engine: &Engine,
     evaluated: &[Evaluated],

@@ -1,9 +1,9 @@
 //! Numbers as people read them in a table.
 
-/// A count with three significant digits: `7.10 k`, `535 k`, `18.6 M`.
+/// Formats a count with three significant digits: `7.10 k`, `535 k`, `18.6 M`.
 pub(super) fn count(value: f64) -> String {
     for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
-        // Half a unit of the last digit below, so that 999,999 is 1.00 M and not 1000 k.
+        // Half a unit of the last digit below the limit, so that 999,999 is 1.00 M and not 1000 k.
         if value >= factor * 0.9995 {
             return format!("{} {unit}", three_digits(value / factor));
         }
@@ -11,12 +11,12 @@ pub(super) fn count(value: f64) -> String {
     three_digits(value)
 }
 
-/// A small number with three significant digits: `0.34`, `3.31`, `107`.
+/// Formats a small number with three significant digits: `0.34`, `3.31`, `107`.
 pub(super) fn decimals(value: f64) -> String {
     three_digits(value)
 }
 
-/// A ratio: `2.51x`.
+/// Formats a ratio: `2.51x`.
 pub(super) fn factor(value: f64) -> String {
     format!("{}x", three_digits(value))
 }

@@ -102,7 +102,7 @@ fn ratios_are_medians_within_repetitions_and_name_the_best_peer() {
         record(1, "fillseq", "redb", 100.0),
         record(1, "fillseq", "lmdb", 200.0),
         record(1, "fillseq", "mem", 9000.0),
-        // A repetition at half of the speed.
+        // A repetition at half the speed.
         record(2, "fillseq", "terrane", 150.0),
         record(2, "fillseq", "redb", 50.0),
         record(2, "fillseq", "lmdb", 100.0),

@@ -1,12 +1,13 @@
-//! LevelDB's C interface, safe to use.
+//! A safe interface to LevelDB's C interface.
 //!
-//! Invariants that the unsafe blocks name:
+//! The comments on unsafe blocks refer to these invariants:
 //!
-//! 1. Every pointer of a [`Database`], [`Cursor`] or [`Batch`] came from the library's function
-//!    that creates its kind, is not null, and is given back once, when its owner is dropped.
-//! 2. A slice is passed as its address and length, and the library copies what it keeps.
+//! 1. Every pointer in a [`Database`], [`Cursor`] or [`Batch`] came from the library function that
+//!    creates this type, is not null, and is freed once, when its owner is dropped.
+//! 2. A slice is passed as its address and length, and the library copies the bytes that it keeps.
 //! 3. Options do not change once the database is open.
-//! 4. What a cursor points to stays until it moves; a method that moves it takes it mutably.
+//! 4. The memory that a cursor points to is valid until the cursor moves, and every method that
+//!    moves it takes `&mut self`.
 
 use std::ffi::{CString, c_char, c_int};
 use std::marker::PhantomData;
@@ -26,13 +27,13 @@ pub(super) enum WriteMode {
     Synced,
 }
 
-/// An open database and what it was opened with.
+/// An open database, and the options with which it was opened.
 pub(super) struct Database {
     db: NonNull<ffi::leveldb_t>,
     read: NonNull<ffi::leveldb_readoptions_t>,
     plain: NonNull<ffi::leveldb_writeoptions_t>,
     synced: NonNull<ffi::leveldb_writeoptions_t>,
-    /// Dropped last, because the database uses its cache and filter.
+    /// Dropped last, because the database uses the cache and the filter policy.
     _options: Options,
 }
 
@@ -99,7 +100,7 @@ impl Database {
         taken(error)
     }
 
-    /// Shows the value of `key` to `visit` and answers whether there was one.
+    /// Passes the value of `key` to `visit`, and returns whether the key exists.
     pub(super) fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<bool, String> {
         let (db, options) = (self.db.as_ptr(), self.read.as_ptr());
         let (mut length, mut error) = (0, null_mut());
@@ -123,8 +124,8 @@ impl Database {
         Cursor { cursor, database: PhantomData }
     }
 
-    /// Writes the memtable out. The library has no call for it; compacting a range without keys
-    /// does nothing else.
+    /// Flushes the memtable. The library has no call for this, but compacting a range without keys
+    /// does exactly this.
     pub(super) fn flush(&self) {
         let beyond = [u8::MAX; 64];
         let (start, length) = (address(&beyond), beyond.len());
@@ -135,8 +136,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: invariant 1; cursors borrow the database, so there are none. The database goes
-        // before the options that it uses.
+        // SAFETY: the pointer is valid (invariant 1), and no cursor exists, because cursors borrow
+        // the database. The database is closed before the options that it uses are freed.
         unsafe { ffi::leveldb_close(self.db.as_ptr()) };
         // SAFETY: invariant 1.
         unsafe { ffi::leveldb_readoptions_destroy(self.read.as_ptr()) };
@@ -147,7 +148,7 @@ impl Drop for Database {
     }
 }
 
-/// What a database is opened with and uses until it is closed.
+/// The options of a database and the objects that it uses until it is closed.
 struct Options {
     options: NonNull<ffi::leveldb_options_t>,
     cache: NonNull<ffi::leveldb_cache_t>,
@@ -210,25 +211,25 @@ impl Cursor<'_> {
         unsafe { ffi::leveldb_iter_seek_to_last(self.cursor) };
     }
 
-    /// Moves to the first key that is `key` or above.
+    /// Moves to the first key >= `key`.
     pub(super) fn seek(&mut self, key: &[u8]) {
         // SAFETY: invariants 1 and 2.
         unsafe { ffi::leveldb_iter_seek(self.cursor, address(key), key.len()) };
     }
 
-    /// Moves to the next key; the cursor must be at one.
+    /// Moves to the next key; the cursor must be at an entry.
     pub(super) fn next(&mut self) {
         // SAFETY: invariant 1.
         unsafe { ffi::leveldb_iter_next(self.cursor) };
     }
 
-    /// Moves to the key before; the cursor must be at one.
+    /// Moves to the previous key; the cursor must be at an entry.
     pub(super) fn previous(&mut self) {
         // SAFETY: invariant 1.
         unsafe { ffi::leveldb_iter_prev(self.cursor) };
     }
 
-    /// The key and value that the cursor is at.
+    /// Returns the key and the value at the cursor.
     pub(super) fn entry(&self) -> Option<(&[u8], &[u8])> {
         // SAFETY: invariant 1.
         if unsafe { ffi::leveldb_iter_valid(self.cursor) } == 0 {
@@ -246,7 +247,7 @@ impl Cursor<'_> {
         Some((key, value))
     }
 
-    /// Whether the cursor could go on everywhere it was asked to.
+    /// Returns an error if the cursor failed to move to an entry.
     pub(super) fn status(&self) -> Result<(), String> {
         let mut error = null_mut();
         // SAFETY: invariant 1; the error is null.
@@ -262,13 +263,13 @@ impl Drop for Cursor<'_> {
     }
 }
 
-/// Writes that happen together.
+/// Writes that take effect atomically.
 pub(super) struct Batch {
     batch: NonNull<ffi::leveldb_writebatch_t>,
 }
 
 impl Batch {
-    /// An empty batch, or an error where memory has run out.
+    /// Returns an empty batch, or an error if no memory is left.
     pub(super) fn new() -> Result<Self, StoreError> {
         // SAFETY: creates a batch, needs nothing.
         Ok(Self { batch: created(unsafe { ffi::leveldb_writebatch_create() })? })
@@ -291,7 +292,7 @@ impl Drop for Batch {
     }
 }
 
-/// The version of the library that runs.
+/// Returns the version of the loaded library.
 pub(super) fn version() -> String {
     // SAFETY: needs nothing.
     let major: c_int = unsafe { ffi::leveldb_major_version() };
@@ -300,12 +301,12 @@ pub(super) fn version() -> String {
     format!("{major}.{minor}")
 }
 
-/// Memory that the library allocated for its caller.
+/// Memory that the library allocated, and that its caller must free.
 struct Allocated(NonNull<c_char>);
 
 impl Drop for Allocated {
     fn drop(&mut self) {
-        // SAFETY: it came from the library, which asks to have it given back by this call.
+        // SAFETY: the library allocated this memory, and requires that this function frees it.
         unsafe { ffi::leveldb_free(self.0.as_ptr().cast()) };
     }
 }
@@ -314,18 +315,19 @@ fn address(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// What a function that creates something answered; null is the end of memory.
+/// Checks the pointer that a constructor returned; null means that no memory is left.
 fn created<T>(pointer: *mut T) -> Result<NonNull<T>, StoreError> {
     NonNull::new(pointer).ok_or_else(|| StoreError::new("allocate", "LevelDB answered null"))
 }
 
-/// The error that a call left, as text in memory of our own.
+/// Returns the error of a call, as a text that we own.
 fn taken(error: *mut c_char) -> Result<(), String> {
     let Some(error) = NonNull::new(error) else {
         return Ok(());
     };
     let error = Allocated(error);
-    // SAFETY: the library's errors end in a zero byte, and this one stays until the drop below.
+    // SAFETY: an error of the library ends in a zero byte, and this one is valid until the drop
+    // below.
     let text = unsafe { std::ffi::CStr::from_ptr(error.0.as_ptr()) };
     Err(text.to_string_lossy().into_owned())
 }

@@ -1,11 +1,11 @@
-//! The part of LevelDB's C interface (`leveldb/c.h`, 1.23) that is used.
+//! The functions of LevelDB's C interface (`leveldb/c.h`, 1.23) that are used here.
 //!
-//! Functions that take `errptr` set it to a text from `malloc` when they fail, and need it to be
-//! null before.
+//! A function that takes `errptr` sets it to a text allocated by `malloc` when it fails; the
+//! pointer must be null before the call.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 
-/// Declares types that are only ever behind pointers.
+/// Declares types that are only used through pointers.
 macro_rules! opaque {
     ($($name:ident),*) => {
         $(
@@ -28,7 +28,7 @@ opaque!(
     leveldb_writeoptions_t
 );
 
-/// `leveldb_no_compression`.
+/// The value of `leveldb_no_compression`.
 pub(super) const NO_COMPRESSION: c_int = 0;
 
 #[link(name = "leveldb")]

@@ -1,4 +1,4 @@
-//! Counters out of RocksDB's text of statistics.
+//! Reads counters from RocksDB's statistics text.
 //!
 //! The text gives sizes in gigabytes of 2^30 bytes with two decimals, so bytes are right to some
 //! ten megabytes; the bytes written by the process are measured separately.
@@ -8,7 +8,7 @@ use terrane_workload::StoreCounters;
 const GIBIBYTE: f64 = 1_073_741_824.0;
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The counters in the property `rocksdb.stats`.
+/// Returns the counters from the text of the property `rocksdb.stats`.
 pub(super) fn counters(text: &str) -> StoreCounters {
     let compactions = cumulative(text, "compaction");
     let log = cumulative(text, "WAL");
@@ -30,7 +30,7 @@ fn bytes(gibibytes: f64) -> u64 {
     (gibibytes * GIBIBYTE) as u64
 }
 
-/// The rest of the line after `Cumulative WHAT:`.
+/// Returns the rest of the line after `Cumulative WHAT:`.
 fn cumulative<'a>(text: &'a str, what: &str) -> Option<&'a str> {
     text.lines()
         .find_map(|line| line.strip_prefix("Cumulative ")?.strip_prefix(what)?.strip_prefix(": "))
@@ -44,7 +44,7 @@ fn number_after(line: &str, name: &str) -> Option<f64> {
     line.split_once(name)?.1.split([' ', ',']).next()?.parse().ok()
 }
 
-/// `00:00:1.250 H:M:S, 3.1 percent` in microseconds.
+/// Converts `00:00:1.250 H:M:S, 3.1 percent` to microseconds.
 fn stall_micros(line: &str) -> Option<u64> {
     let seconds = line
         .split(' ')
