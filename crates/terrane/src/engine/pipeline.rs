@@ -42,7 +42,7 @@ pub(crate) struct Pipeline {
     space: Condvar,
     commits: CommitQueue,
     snapshots: Snapshots,
-    /// Set while a covered table waits for the release of a snapshot to be dropped.
+    /// Set while a covered table cannot be dropped until a snapshot is released.
     awaits_release: AtomicBool,
     log_sync: Arc<LogSync>,
     tasks: LogTasks,
@@ -72,9 +72,10 @@ impl PipelineState {
     }
 }
 
-/// A position in the order of writes, held until the write is inserted. A panic before that drops it
-/// unfinished: then no further write is accepted, none after it becomes visible, and no writer waits
-/// for it. If the write is in the log, it is replayed when the database is next opened.
+/// A position in the order of writes, held until the write is inserted. A panic before that drops
+/// the position unfinished: then no further write is accepted, no later write becomes visible, and
+/// no writer waits for this write. If the write is in the log, it is replayed when the database is
+/// next opened.
 pub(crate) struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
     ticket: Option<Ticket>,
@@ -100,7 +101,7 @@ impl Drop for PendingWrite<'_> {
     }
 }
 
-/// The error of writes that wait for one that panicked.
+/// Returns the error of writes that wait for a write that panicked.
 pub(crate) fn write_panicked() -> Error {
     // Built directly, without `Error::internal`, because it is also built during a panic.
     Error::Internal { what: "a write panicked before it was done; see the panic".into() }
@@ -139,7 +140,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes the writer lock: the first in the lock order.
+    /// Takes the writer lock, which is the first in the lock order.
     pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,14 +157,15 @@ impl Pipeline {
         self.commits.set_visible(seq);
     }
 
-    /// Waits until `seq` is visible; false if it never will be, because an earlier write panicked.
+    /// Waits until `seq` is visible. Returns false if it will never become visible, because an
+    /// earlier write panicked.
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
         self.commits.wait_visible(seq)
     }
 
-    /// Returns a sequence number below which there are no readers, except lookups that have begun
-    /// already and retry if a version was overwritten.
+    /// Returns a sequence number below which nobody reads, except lookups that have begun already;
+    /// these retry if a version was overwritten.
     #[inline]
     pub(crate) fn horizon(&self) -> SeqNo {
         self.snapshots.horizon(&self.commits)
@@ -185,12 +187,12 @@ impl Pipeline {
         SnapshotGuard { pipeline: self, seq: self.hold_snapshot() }
     }
 
-    /// Returns the sequence numbers that are held, ascending.
+    /// Returns the sequence numbers that are held, in ascending order.
     pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
         self.snapshots.list()
     }
 
-    /// Returns the snapshots. The next release of one wakes the workers.
+    /// Returns the snapshots. The next release of a snapshot wakes the workers.
     pub(crate) fn snapshots_awaiting_release(&self) -> Vec<SeqNo> {
         // Set before the snapshots are listed: a release that the list misses takes the lock of the
         // list later, and therefore finds the flag.
@@ -207,7 +209,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits until a tree may have space again, at most for `timeout`.
+    /// Waits until a tree may have space again, but at most for `timeout`.
     pub(crate) fn wait_for_space<'a>(
         &self,
         state: MutexGuard<'a, PipelineState>,
@@ -219,7 +221,7 @@ impl Pipeline {
 
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
-        // The lock is taken so that no writer is between its check and its wait.
+        // Taking the lock ensures that no writer has made its check but does not wait yet.
         drop(self.lock());
         self.space.notify_all();
     }
@@ -243,8 +245,8 @@ impl Pipeline {
         result
     }
 
-    /// Replaces the active memtable of a tree by an empty one. The replaced one is immutable from now
-    /// on and is flushed in the background.
+    /// Replaces the active memtable of a tree with an empty memtable. The replaced memtable is
+    /// immutable from now on and is flushed in the background.
     pub(crate) fn rotate(&self, state: &mut PipelineState, tree: &Arc<Tree>, reason: FlushReason) {
         let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
         let memtable = tree.next_memtable(&self.context.pool);

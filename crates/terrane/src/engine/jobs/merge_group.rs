@@ -1,10 +1,11 @@
 //! Merges tables that share keys into new ones, in several subcompactions if the merge is large enough,
 //! each in a thread of its own (Dent §2.3.4: every thread merges its part of all runs).
 //!
-//! A subcompaction is a range of keys. All versions of a key are in one range, and range tombstones are
-//! clipped to it, so each subcompaction follows the rules of a merge by itself. Its tables, one range
-//! after the other, differ from those of a merge in one thread only by where they are cut. To the gate,
-//! all subcompactions of a merge are one: they pause and continue together.
+//! A subcompaction is a range of keys. All versions of a key are in one range, and range tombstones
+//! are clipped to it, so each subcompaction follows the rules of a merge by itself. The tables that
+//! the subcompactions write, taken in the order of the ranges, differ from those that a merge in
+//! one thread would write only in where they are cut. The gate treats all subcompactions of a merge
+//! as one merge: they pause and continue together.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,16 +28,16 @@ use crate::table::{FinishedTable, Table, Warmer};
 use crate::types::{MAX_SEQ, SeqNo};
 use crate::version::{OpenRun, Version};
 
-/// Keys at which a merge may be cut, per subcompaction.
+/// The number of keys, per subcompaction, at which a merge may be cut.
 const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
 
 /// The result of merging a group of tables.
 #[derive(Debug, Default)]
 pub(super) struct MergedGroup {
     pub(super) tables: Vec<FinishedTable>,
-    /// Bytes of the tables that were read.
+    /// The size of the tables that were read, in bytes.
     pub(super) read_bytes: u64,
-    /// Processor time of threads other than the job's own.
+    /// The processor time of all threads that worked for the job, except the thread that runs it.
     pub(super) helpers_cpu: Duration,
 }
 
@@ -54,7 +55,8 @@ struct GroupMerge<'a, 'p> {
     chunk_bytes: usize,
 }
 
-/// The result of a subcompaction, and the files that it created, even if it failed.
+/// The result of a subcompaction, and the files that it created. The files are listed even if it
+/// failed.
 struct SubcompactionResult {
     tables: Result<Vec<FinishedTable>>,
     paths: Vec<PathBuf>,
@@ -71,7 +73,8 @@ impl Compactor {
         snapshots: &[SeqNo],
         paths: &mut Vec<PathBuf>,
     ) -> Result<MergedGroup> {
-        // Waits before memory is allocated, which only a running merge needs.
+        // Waits at the gate before it allocates memory, because only a running merge needs the
+        // memory.
         pacer.proceed(Chunk::default())?;
         let fragments = fragments_of(version, tables)?;
         let read = self.io.uncovered_tables(tables, &fragments, snapshots);
@@ -124,8 +127,8 @@ impl Compactor {
         failed.map_or(Ok(merged), Err)
     }
 
-    /// Cuts the merge of `runs` into one key range per merge thread, each of at least the size of a
-    /// table.
+    /// Cuts the merge of `runs` into at most one key range per merge thread, each with at least as
+    /// many bytes as a table.
     fn key_ranges(&self, runs: &[Arc<OpenRun>], table_bytes: u64) -> Result<Vec<Subcompaction>> {
         let tables = || runs.iter().flat_map(|run| run.tables());
         let total: u64 = tables().map(|table| table.info().size_bytes).sum();
@@ -144,7 +147,7 @@ impl Compactor {
 }
 
 impl GroupMerge<'_, '_> {
-    /// Merges the first range in this thread, and each other one in a thread of its own.
+    /// Merges the first range in this thread, and each other range in a thread of its own.
     fn merge_in_threads(&self, ranges: &[Subcompaction]) -> Vec<SubcompactionResult> {
         let Some((first, others)) = ranges.split_first() else { return Vec::new() };
         std::thread::scope(|scope| {

@@ -16,7 +16,8 @@ use crate::table::{FinishedTable, Table, TableConfig, TableFileId};
 use crate::types::SeqNo;
 use crate::version::{OpenRun, Version};
 
-/// The size of reads from a run: the maximum, and the minimum when memory is scarce.
+/// The maximum size of a read from a run, and the minimum size, which is used when memory is
+/// scarce.
 const CHUNK_BYTES_MAX: usize = 512 << 10;
 const CHUNK_BYTES_MIN: usize = 16 << 10;
 
@@ -74,8 +75,8 @@ impl MergeIo {
         self.context.counters.add(Counter::DirectRefused, refused.count() as u64);
     }
 
-    /// Returns the tables that must be read: all but those that newer range tombstones cover entirely,
-    /// for every reader that could see any of their entries.
+    /// Returns the tables that must be read. A table need not be read if newer range tombstones
+    /// cover it entirely for every reader that could see any of its entries.
     pub(super) fn uncovered_tables(
         &self,
         tables: &[Arc<TableInfo>],
@@ -102,7 +103,7 @@ pub(super) fn fragments_of(version: &Version, tables: &[Arc<TableInfo>]) -> Resu
     Ok(all.fragments())
 }
 
-/// Returns the chosen tables as runs, one for each run that has any of them.
+/// Returns the chosen tables as runs. A run of the tree that contains no chosen table is left out.
 pub(super) fn chosen_runs(
     version: &Version,
     compaction: &Compaction,
@@ -132,7 +133,7 @@ pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
     share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
-/// Returns the memory for the chunks that a merge of `runs` holds at a time.
+/// Returns the size of the memory for the chunks that a merge of `runs` holds at a time.
 pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize) -> usize {
     runs.iter().map(|run| chunk_bytes.min(largest_table_bytes(run))).sum()
 }
@@ -142,8 +143,8 @@ fn largest_table_bytes(run: &OpenRun) -> usize {
     sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
 }
 
-/// Returns the memory that a job needs in addition to its input: buffers of the table writer, and
-/// hashes for the filter.
+/// Returns the size of the memory that a job needs in addition to its input: the buffers of the
+/// table writer, and the hashes for the filter.
 pub(super) fn output_bytes(design: &Design) -> usize {
     let entries_guess = design.table_bytes / 100;
     (512 << 10) + usize::try_from(entries_guess * 8).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The progress of a compaction, and whether it may continue.
+//! Reports the progress of a compaction, and waits until it may continue.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct JobPacer<'a> {
     total_bytes: u64,
     total_entries: u64,
     entries: u64,
-    /// Whether the scheduler uses how far the level is refilled.
+    /// Whether the scheduler needs to know how far the level is refilled.
     looks_at_level: bool,
     refilled: f64,
     /// The remaining input when `refilled` was last updated.

@@ -1,7 +1,7 @@
 //! Asks policy which job a tree needs next.
 //!
-//! Policy decides under the lock of the jobs of a tree, so that no two jobs take the same table. How
-//! tables are read is collected only for designs that depend on it.
+//! Policy decides under the lock of the jobs of a tree, so that no two jobs take the same table.
+//! The read counts of tables are collected only for designs that depend on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,11 @@ use crate::error::{Error, Result};
 use crate::types::SeqNo;
 use crate::version::Version;
 
-/// The longest sleep until time alone makes a compaction due, because the clock may be set meanwhile.
+/// The longest time for which a thread sleeps until time alone makes a compaction due. It is
+/// limited because the clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
-/// The part of a [`PickContext`] that the engine collects for one decision.
+/// What the engine collects for one decision and passes in a [`PickContext`].
 #[derive(Debug)]
 pub(super) struct PickInputs {
     pub(super) in_progress: Vec<Compaction>,
@@ -92,7 +93,7 @@ impl Picker {
         }
     }
 
-    /// Returns the compaction that a tree needs next, of those that can run now.
+    /// Of the compactions that can run now, returns the one that a tree needs next.
     pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
         let design = tree.design();
@@ -200,7 +201,7 @@ impl Picker {
         due.map(|table| table.id).collect()
     }
 
-    /// Whether no job of a tree is running, and no flush or drop is due.
+    /// Returns true if no job of a tree is running, and no flush or drop is due.
     pub(super) fn is_quiet(&self, tree: &Tree, jobs: &TreeJobs) -> bool {
         tree.state().immutables.is_empty() && !jobs.is_busy() && self.due_drop(jobs).is_empty()
     }
@@ -215,7 +216,7 @@ impl Picker {
         if !self.is_quiet(tree, &jobs) || self.next_compaction(tree, &jobs).is_some() {
             return None;
         }
-        // No job can run, so waiting would never end, whichever table blocks.
+        // No job can run, so the wait would never end, regardless of which table blocks the tree.
         let damage = self.wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
         damage.or_else(|| jobs.unreadable.values().next().cloned())
     }

@@ -48,7 +48,7 @@ impl JobSummary<'_> {
     }
 }
 
-/// The total size of tables.
+/// Returns the total size of tables, in bytes.
 pub(super) fn written_bytes(tables: &[FinishedTable]) -> u64 {
     tables.iter().map(|table| table.info.size_bytes).sum()
 }

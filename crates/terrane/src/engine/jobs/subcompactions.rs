@@ -1,6 +1,7 @@
 //! Cuts a merge into key ranges of about equal size.
 //!
-//! Pure: takes sampled keys with the bytes that follow them, and returns ranges of keys.
+//! This code does no I/O. It takes sampled keys, each with the number of bytes that follow it, and
+//! returns ranges of keys.
 
 /// A key of the input, and the approximate number of bytes up to the next sample of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub(super) struct Subcompaction {
     pub(super) end: Option<Vec<u8>>,
 }
 
-/// Cuts all keys into at most `count` ranges with about the same number of sampled bytes each. Returns
-/// fewer if the samples have too few distinct keys.
+/// Cuts all keys into at most `count` ranges, each with about the same number of sampled bytes.
+/// Returns fewer if the samples have too few distinct keys.
 pub(super) fn subcompactions(mut samples: Vec<Sample>, count: usize) -> Vec<Subcompaction> {
     samples.sort_by(|a, b| a.key.cmp(&b.key));
     let total: u64 = samples.iter().map(|sample| sample.bytes).sum();

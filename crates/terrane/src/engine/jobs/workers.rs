@@ -1,8 +1,8 @@
 //! The threads of a database, and callers that wait for jobs.
 //!
-//! One thread flushes, so that no flush waits for a compaction; others compact. Each looks for a job,
-//! runs it, and sleeps when there is none until it is woken by a change. With [`Background::Inline`]
-//! there are no threads, and callers that wait run the jobs.
+//! One thread flushes, so that no flush waits for a compaction; others compact. Each thread looks
+//! for a job and runs it. If there is no job, the thread sleeps until a change wakes it. With
+//! [`Background::Inline`] there are no threads, and callers that wait run the jobs.
 //!
 //! | module | one line |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! A second database with the same contents, created while the first one is in use.
 //!
 //! Tables are immutable, so the copy shares their files by hard links if the file system supports
-//! them. The entries that are not in tables are in the log, whose needed part is copied up to its end
-//! at one moment. The copy equals the files that a crash at that moment would leave, and opening it
-//! recovers it in the same way.
+//! them. The entries that are not in tables are in the log. Its needed part is copied up to the end
+//! that the log has at one moment. The copy equals the files that a crash at that moment would
+//! leave, and opening it recovers it in the same way.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::table::TableFileId;
 use crate::version::Version;
 use crate::wal::{LogCopy, LogWriter, clear_note, segment_file_number};
 
-/// The contents of a checkpoint, at one moment. Holding the versions keeps their files.
+/// The contents of a checkpoint, at one moment. As long as the versions are held, their files are
+/// kept.
 struct Cut {
     state: ManifestState,
     version: u64,
@@ -86,7 +87,7 @@ impl Parts {
             copy_file(&**storage, &segment.path, &to, Some(segment.bytes))?;
         }
         storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
-        // Last, because the manifest makes the directory a database.
+        // The manifest is written last, because it makes the directory a database.
         let store = FileManifest::new(Arc::clone(storage), target, cut.version)?;
         let found = RecoveredState {
             state: cut.state.clone(),
@@ -103,7 +104,7 @@ impl Parts {
     }
 }
 
-/// Whether a file of this name is part of a checkpoint.
+/// Returns true if a file of this name is part of a checkpoint.
 fn is_checkpoint_file(name: &str) -> bool {
     // The pointer to the manifest, possibly unfinished.
     name.starts_with("CURRENT")

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::event::FlushReason;
 
 impl Parts {
-    /// Flushes all memtables, ends the log and releases the directory. No operation is accepted from
-    /// now on, whatever the result.
+    /// Flushes all memtables, ends the log and releases the directory. Regardless of the result, no
+    /// operation is accepted from now on.
     ///
     /// # Errors
     /// The first failure. Entries that could not be flushed remain in the log, except those written
@@ -78,7 +78,7 @@ impl Parts {
             return Err(error);
         }
         if is_persistent {
-            // Nothing would free it in time while the database is closed.
+            // While the database is closed, nothing would free the log in time.
             self.catalog.release_idle_log();
         }
         Ok(())

@@ -51,7 +51,8 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.catalog.update_access_counting();
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
-    // If some threads have started, they would keep the directory locked.
+    // If only some threads could be started, they would keep the directory locked unless they are
+    // stopped.
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))

@@ -37,8 +37,8 @@ pub(crate) struct Opened {
     pub(crate) is_new: bool,
     /// The number of writes that were replayed from the log.
     pub(crate) replayed_batches: u64,
-    /// The number of log records that survived a power failure and were dropped, because earlier ones
-    /// did not survive.
+    /// The number of log records that survived a power failure but were dropped, because earlier
+    /// records did not survive.
     pub(crate) dropped_records: u64,
     /// The number of damaged frames of the manifest whose copies were intact.
     pub(crate) healed: u64,

@@ -54,7 +54,7 @@ impl Parts {
         drop(guard);
         catalog.record_manifest_version();
         catalog.release_log();
-        // The new log may have reused files that were unused before.
+        // The new log may have reused some of the unused files.
         unused.retain(|path| !self.pipeline.files().contains(path));
         Ok(unused)
     }
@@ -142,7 +142,7 @@ impl Parts {
         if lsn < keyspace.flushed { None } else { self.catalog.tree(id) }
     }
 
-    /// Whether the records before `lsn` have filled the memtable of a tree.
+    /// Returns true if the records before `lsn` have filled the memtable of a tree.
     fn is_full_before(&self, tree: &Arc<Tree>, lsn: Lsn) -> bool {
         let state = tree.state();
         // The operations of a batch share a position, and stay in one memtable.
@@ -179,7 +179,7 @@ impl Parts {
     }
 }
 
-/// Returns the time at which the segment that holds a position was begun.
+/// Returns the time at which the log began the segment that contains a position.
 fn time_at(times: &[(Lsn, u64)], lsn: Lsn) -> u64 {
     let after = times.partition_point(|(base, _)| *base <= lsn);
     times.get(after.saturating_sub(1)).map_or(0, |(_, micros)| *micros)

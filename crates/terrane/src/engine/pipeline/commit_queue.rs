@@ -1,14 +1,14 @@
 //! Makes writes visible in the order of their sequence numbers.
 //!
-//! Writers get their sequence numbers one after the other, but insert into memtables concurrently and
-//! finish in any order. A write becomes visible once it and all writes before it are inserted, so no
-//! reader sees part of a batch, or a write without its predecessors.
+//! Writers get their sequence numbers one after the other, but insert into memtables concurrently
+//! and finish in any order. A write becomes visible once it and all writes before it are inserted,
+//! so no reader sees part of a batch, or sees a write but not all writes before it.
 //!
 //! Writers enter a ring of slots in the order of their sequence numbers. A writer that has inserted
-//! marks its slot, and then advances the visible position over all consecutive marked slots, including
-//! those of other writers. A writer whose predecessors are not done waits: first it spins, because an
-//! insertion takes less than a microsecond, then it sleeps, because a predecessor may be waiting for a
-//! sync.
+//! its entries marks its slot, and then advances the visible position over all consecutive marked
+//! slots, including slots of other writers. A writer whose predecessors are not done waits: first
+//! it spins, because an insertion takes less than a microsecond, then it sleeps, because a
+//! predecessor may be waiting for a sync.
 //!
 //! A write that panics in its slot never marks it, so no later write becomes visible. The queue is
 //! then broken off, and the writers of later writes get an error.
@@ -37,8 +37,9 @@ use terrane_memtable::Padded;
 
 use crate::types::SeqNo;
 
-/// More than the usual number of concurrent writers; a writer that finds no free slot waits for one.
-/// Under loom few enough that slots are reused.
+/// The number of slots. It exceeds the usual number of concurrent writers; a writer that finds no
+/// free slot waits until a slot becomes free. Tests under loom use so few slots that slots are
+/// reused.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// The slots of this number of consecutive tickets are in different cache lines, because their writers
@@ -67,7 +68,7 @@ pub(crate) struct CommitQueue {
     slots: Box<[Slot]>,
     reached: Padded<Reached>,
     sleepers: AtomicUsize,
-    /// Set once; sleepers are woken then.
+    /// True once the queue is broken off. Setting it wakes all sleepers.
     is_broken: AtomicBool,
     mutex: Mutex<()>,
     moved: Condvar,
@@ -80,7 +81,7 @@ struct Reached {
     visible: AtomicU64,
 }
 
-/// The next ticket; owned by the writer lock, under which sequence numbers are assigned.
+/// The next ticket. The writer lock, under which sequence numbers are assigned, protects it.
 #[derive(Debug, Default)]
 pub(crate) struct Entrance {
     next: u64,
@@ -112,7 +113,7 @@ impl CommitQueue {
         self.reached.visible.load(Ordering::Acquire)
     }
 
-    /// As [`Self::visible`], with a sequentially consistent load.
+    /// Like [`Self::visible`], but with a sequentially consistent load.
     #[inline]
     pub(crate) fn visible_in_order(&self) -> SeqNo {
         self.reached.visible.load(Ordering::SeqCst)
@@ -125,8 +126,8 @@ impl CommitQueue {
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Takes the next position. Callers enter one at a time, in the order of sequence numbers. `None` if
-    /// the queue was broken off and no slot will become free.
+    /// Takes the next position. Callers enter one at a time, in the order of sequence numbers.
+    /// Returns `None` if the queue was broken off and no slot will become free.
     #[must_use = "a ticket that is not finished blocks all later writes"]
     pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Option<Ticket> {
         let ticket = entrance.next;
@@ -161,8 +162,9 @@ impl CommitQueue {
         &self.slots[at * (SLOTS / STRIDE) + row % (SLOTS / STRIDE)]
     }
 
-    /// Marks the write of `ticket`, up to `last`, as inserted. Returns true once it is visible, or false
-    /// if it never will be, because an earlier write broke off the queue.
+    /// Marks the write of `ticket`, up to `last`, as inserted. Returns true once the write is
+    /// visible, or false if it will never become visible because an earlier write broke off the
+    /// queue.
     #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) -> bool {
@@ -192,7 +194,7 @@ impl CommitQueue {
         }
     }
 
-    /// Advances the visible position. Returns whether it moved.
+    /// Advances the visible position. Returns true if the position has changed.
     #[inline]
     fn advance(&self) -> bool {
         let mut has_moved = false;
@@ -205,8 +207,8 @@ impl CommitQueue {
             if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
                 return has_moved;
             }
-            // Read before the slot is published. If another thread has published it and it was reused
-            // meanwhile, the exchange fails and the value is not used.
+            // Read before the slot is published. If another thread has published the slot meanwhile
+            // and it was reused, the exchange fails and the value is not used.
             let last = slot.last.load(Ordering::Relaxed);
             let exchange = self.reached.published.compare_exchange(
                 ticket,
@@ -222,7 +224,7 @@ impl CommitQueue {
         }
     }
 
-    /// Waits until `seq` is visible; false if it never will be.
+    /// Waits until `seq` is visible. Returns false if it will never become visible.
     #[cold]
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
@@ -235,9 +237,10 @@ impl CommitQueue {
         self.sleep_until(|queue| queue.visible() >= seq)
     }
 
-    /// Sleeps until `is_reached`; false if the queue is broken off before. No wakeup is lost, because a
-    /// sleeper advances the position itself before it sleeps and whenever it wakes: the thread that
-    /// published the slot before its own has either seen its mark, or sees the sleeper and wakes it.
+    /// Sleeps until `is_reached` holds. Returns false if the queue is broken off before that. No
+    /// wakeup is lost, because a sleeper advances the position itself before it sleeps and whenever
+    /// it wakes: the thread that published the slot before the slot of the sleeper has either seen
+    /// the sleeper's mark, or sees the sleeper and wakes it.
     #[cold]
     fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);

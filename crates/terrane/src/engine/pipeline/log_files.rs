@@ -1,4 +1,4 @@
-//! Segments of the log that are created, cleaned and ended, and syncs.
+//! Creates, cleans and ends segments of the log, and syncs it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Pipeline {
         }
     }
 
-    /// Cleans freed segments, or leaves that to the log thread if there is one.
+    /// Cleans freed segments. If there is a log thread, leaves the cleaning to it.
     pub(crate) fn clean_segments(&self, segments: Vec<WantedClean>) {
         if self.context.is_inline() {
             segments.into_iter().for_each(|segment| self.clean_segment(segment));
@@ -144,11 +144,11 @@ impl Pipeline {
                 }
                 LogTask::SyncHeader(header) => self.sync_header(&header),
                 LogTask::Clean(segment) => self.clean_segment(segment),
-                // A failure fails the database, where writers find it.
+                // A failure fails the database, and writers find the failure there.
                 LogTask::Sync => drop(self.sync_log()),
             }
         }
-        // Only this thread performs due syncs, so one that is pending would otherwise be lost.
+        // Only this thread performs due syncs, so a pending sync would otherwise be lost.
         if self.tasks.take_sync() {
             drop(self.sync_log());
         }

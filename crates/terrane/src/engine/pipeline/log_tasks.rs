@@ -19,7 +19,7 @@ pub(super) struct LogTasks {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// A spare segment to be created, by the flush thread.
+    /// A spare segment that the flush thread is to create.
     spare: Option<WantedSpare>,
     /// Pages of the log that writers will soon fill.
     pages: Option<WantedPages>,
@@ -46,7 +46,7 @@ impl LogTasks {
 
     /// Wakes the log thread.
     pub(super) fn wake(&self) {
-        // The lock is taken so that the thread is not between its check and its wait.
+        // Taking the lock ensures that the thread has not made its check without waiting yet.
         drop(self.lock());
         self.changed.notify_all();
     }
@@ -91,12 +91,12 @@ impl LogTasks {
         }
     }
 
-    /// Returns whether a sync was due, which no longer is.
+    /// Returns true if a sync was due. From now on, no sync is due.
     pub(super) fn take_sync(&self) -> bool {
         self.lock().sync_due.take().is_some()
     }
 
-    /// Waits for the next task of the log thread; `None` if the database is stopping.
+    /// Waits for the next task of the log thread. Returns `None` if the database is stopping.
     pub(super) fn next(&self, signals: &Signals) -> Option<LogTask> {
         while !signals.is_stopping() {
             let mut queue = self.lock();

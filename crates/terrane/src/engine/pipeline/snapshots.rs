@@ -10,9 +10,10 @@ use crate::types::SeqNo;
 /// All snapshots of a database.
 #[derive(Debug)]
 pub(super) struct Snapshots {
-    /// The number of holders of each sequence number.
+    /// For each sequence number that is held, how many readers hold it.
     held: Mutex<BTreeMap<SeqNo, usize>>,
-    /// A lower bound of all sequence numbers that are held or are being taken by `hold`.
+    /// A lower bound of all sequence numbers that are held, or that a running `hold` is about to
+    /// hold.
     oldest: AtomicU64,
 }
 
@@ -30,9 +31,9 @@ impl Snapshots {
     /// Holds the newest visible sequence number.
     ///
     /// It is read under the lock under which compactions list the snapshots. A snapshot that a
-    /// compaction does not list is therefore taken later, at a sequence number that is not below any
-    /// version that the compaction merges, because all of these were visible before. So it needs only
-    /// the newest version of each key.
+    /// compaction does not list is therefore taken later, at a sequence number that is not below
+    /// any version that the compaction merges, because all of these were visible before. So the
+    /// snapshot needs only the newest version of each key.
     pub(super) fn hold(&self, commits: &CommitQueue) -> SeqNo {
         let mut held = self.lock();
         // The bound is lowered before the sequence number is read: see `horizon`. Relaxed, because the
@@ -77,7 +78,7 @@ impl Snapshots {
         }
     }
 
-    /// Returns the sequence numbers that are held, ascending.
+    /// Returns the sequence numbers that are held, in ascending order.
     pub(super) fn list(&self) -> Vec<SeqNo> {
         self.lock().keys().copied().collect()
     }

@@ -6,8 +6,9 @@ use crate::engine::context::JobKind;
 use crate::engine::jobs::late_deletes::report_late_deletes;
 
 impl Jobs {
-    /// Runs compactions. `compaction_threads` threads look for them; a spare one joins only while all
-    /// before it are busy, because a large merge may be paused for a smaller one.
+    /// Runs compactions. `compaction_threads` threads look for them; a spare thread looks for one
+    /// only while all threads before it are busy. Spare threads are useful because a large merge
+    /// may be paused for a smaller merge.
     pub(super) fn run_compaction_thread(&self, number: usize) {
         lower_priority();
         let signals = &self.context.signals;

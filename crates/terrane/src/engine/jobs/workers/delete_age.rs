@@ -1,11 +1,12 @@
 //! Replaces memtables so that deletes are persistent in time.
 //!
 //! Deleted data leaves all files within `delete_persistence`: policy moves tombstones down by their
-//! age, this module flushes memtables before their deletes are too old, and the catalog frees the log.
-//! A tenth of the time is for the memtable, a tenth for the last compactions to run, and the levels
-//! share the rest. The age of a delete counts from the first entry of its memtable. After a crash it
-//! counts from the beginning of the log segment that holds the delete, which is earlier; deletes that
-//! became due while the database was closed are handled as soon as it is opened.
+//! age, this module flushes memtables before their deletes are too old, and the catalog frees the
+//! log. A tenth of the time is reserved for the memtable, a tenth for running the last compactions,
+//! and the levels share the rest. The age of a delete counts from the first entry of its memtable.
+//! After a crash it counts from the beginning of the log segment that holds the delete, which is
+//! earlier; deletes that became due while the database was closed are handled as soon as it is
+//! opened.
 
 use std::time::Duration;
 
@@ -14,18 +15,20 @@ use crate::engine::tree::Tree;
 use crate::event::FlushReason;
 
 impl Jobs {
-    /// Replaces memtables whose deletes may be too old, and frees the log that kept them.
+    /// Replaces memtables whose deletes may be too old, and frees the part of the log that contains
+    /// these deletes.
     pub(super) fn rotate_aged_memtables(&self) {
         let has_deadlines = self.context.settings.memtable_age_micros().is_some();
         if !has_deadlines || self.context.health.check_writable().is_err() {
             return;
         }
-        // The segment ends first, so that the memtables that replace aged ones need nothing of it.
+        // The segment ends first, so that the memtables that replace aged memtables need no part of
+        // it.
         self.catalog.end_aged_segment();
         let trees = self.catalog.trees();
         for tree in trees.values().filter(|tree| self.has_aged_memtable(tree)) {
             let mut writer = self.pipeline.lock();
-            // Checked again with the lock: a writer may have replaced it.
+            // Checked again with the lock, because a writer may have replaced the memtable.
             if self.has_aged_memtable(tree) && !tree.is_dropped() {
                 self.pipeline.rotate(&mut writer, tree, FlushReason::DeleteAge);
             }
@@ -33,7 +36,7 @@ impl Jobs {
         self.catalog.release_idle_log();
     }
 
-    /// Whether the active memtable of a tree must be replaced because of its age.
+    /// Returns true if the active memtable of a tree must be replaced because of its age.
     pub(super) fn has_aged_memtable(&self, tree: &Tree) -> bool {
         self.time_to_rotation(tree).is_some_and(|left| left.is_zero())
     }
@@ -53,7 +56,7 @@ impl Jobs {
         let is_empty = state.active.memtable.is_empty();
         let now = || self.context.clock.now_micros();
         if !is_empty {
-            // For entries whose time replay did not record, the age counts from now.
+            // If replay did not record the time of the entries, their age counts from now.
             state.active.record_entry(now);
         }
         let due = state.active.since_micros()?.saturating_add(age);

@@ -7,8 +7,8 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::error::{Error, Result};
 
-/// The number of compaction threads, unless `compaction_threads` is larger. Threads beyond that option
-/// run compactions while others are paused at the gate.
+/// The number of compaction threads, unless `compaction_threads` is larger. The threads in excess
+/// of `compaction_threads` run compactions while other compactions are paused at the gate.
 const COMPACTION_THREADS_MIN: usize = 8;
 
 /// Fails the database if a panic ends its thread, so that no one waits for the work of that thread.
@@ -52,8 +52,8 @@ impl Jobs {
         run: impl FnOnce(&Self) + Send + 'static,
     ) -> Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        // Checked with the lock. Closing marks the database closed before it takes the threads to join
-        // them, so a thread that starts here is joined.
+        // This is checked with the lock. Closing first marks the database closed and then takes the
+        // list of threads to join them, so a thread that starts here is joined.
         self.context.health.check_open()?;
         let jobs = Arc::clone(self);
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
@@ -76,7 +76,7 @@ impl Jobs {
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A panic has failed the database already.
+            // If the thread panicked, the database has failed already.
             let _ = thread.join();
         }
         self.catalog.keep_no_retired();

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::event::FlushReason;
 
 impl Jobs {
-    /// Runs one job in the calling thread; false if none is due.
+    /// Runs one job in the calling thread. Returns false if no job is due.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
         let done = self.try_one_job();
-        // The threads, if there are any, may have work after it.
+        // After the job, the threads, if there are any, may have work.
         self.context.signals.notify_done();
         match done {
             // The tree was dropped; the database is open.
@@ -46,7 +46,7 @@ impl Jobs {
         }
     }
 
-    /// Whether a job is running, in any thread.
+    /// Returns true if a job is running in any thread.
     pub(crate) fn is_running(&self) -> bool {
         self.catalog.trees().values().any(|tree| tree.jobs().is_busy())
     }
@@ -54,7 +54,7 @@ impl Jobs {
     /// Waits until `is_done`, and runs jobs meanwhile if background work is inline.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] if a job of these kinds failed with it since the wait began.
+    /// [`Error::DiskFull`] if a job of these kinds has failed with this error since the wait began.
     fn wait_until(&self, kinds: &[JobKind], is_done: impl Fn() -> Result<bool>) -> Result<()> {
         let health = &self.context.health;
         let before = health.failures();
@@ -134,7 +134,7 @@ impl Jobs {
                     level += 1;
                     continue;
                 }
-                // A job that conflicts will end; an unreadable table stays.
+                // A conflicting job will end, but an unreadable table stays unreadable.
                 let ending = jobs.ending(shape);
                 let alone = PickContext { in_progress: &ending, ..context };
                 let stuck = if job.is_none() { manual(&alone, level, range) } else { None };
