@@ -1,4 +1,4 @@
-//! States between two steps of the engine, which the public interface does not show.
+//! Tests of states between two steps of the engine, which the public interface does not show.
 
 use std::sync::Arc;
 
@@ -74,8 +74,8 @@ fn a_flush_that_merges_waits_for_no_compaction() {
     assert!(tree.jobs().flushing.is_none());
 }
 
-/// The edit that drops a keyspace failed, and a second keyspace of the same name was created: after a
-/// reopening there were both.
+/// The edit that drops a keyspace failed, and a second keyspace of the same name was created: after
+/// a reopening, both existed.
 #[test]
 fn a_keyspace_whose_drop_failed_still_exists() {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));

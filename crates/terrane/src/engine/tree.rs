@@ -9,7 +9,7 @@
 //! | `jobs` | the jobs in progress |
 //! | `retired` | replaced states that are still in use |
 //!
-//! The locks of a tree come after the writer lock and that of the manifest.
+//! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
 
 mod covered;
 mod jobs;
@@ -42,8 +42,8 @@ pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use usage::ScanCount;
 
-/// The unused part of the maximum rate that writers may make up for later, as nanoseconds at that
-/// rate.
+/// If writers stay below the maximum rate, they may make up for at most this much of the unused
+/// rate later, as nanoseconds at that rate.
 const CATCH_UP_NANOS: u64 = 1_000_000;
 
 /// A tree of a database.
@@ -55,8 +55,8 @@ pub(crate) struct Tree {
     /// The design before the last change, if there was one.
     design_before: Mutex<Option<Design>>,
     state: ArcSwap<TreeState>,
-    /// The number of the current state. Comparing it with that of a loaded state is cheaper than
-    /// loading the state again.
+    /// The number of the current state. Comparing this number with the number of a loaded state is
+    /// cheaper than loading the state again.
     newest: AtomicU64,
     /// Held while the state is replaced.
     replacing: Mutex<()>,
@@ -69,7 +69,7 @@ pub(crate) struct Tree {
     opened_at: Instant,
     /// The reported stall that has not ended yet.
     reported_stall: Mutex<Option<WriteStall>>,
-    /// The choice of memtable, for a design that leaves it open.
+    /// The kind of memtable that was chosen, if the design leaves the kind open.
     choice: MemtableChoice,
     usage: Arc<Usage>,
     /// The largest sequence number of the tree, and ranges in which scans found nothing.
@@ -118,8 +118,8 @@ impl Tree {
         })
     }
 
-    /// Creates an empty memtable to replace the active one. If the design leaves the kind open, it is
-    /// chosen by the operations of the tree since the last rotation.
+    /// Creates an empty memtable to replace the active one. If the design leaves the kind open, the
+    /// operations of the tree since the last rotation determine it.
     pub(crate) fn next_memtable(&self, pool: &Arc<Pool>) -> Arc<Memtable> {
         let design = self.design();
         let active = Arc::clone(&self.state().active.memtable);
@@ -143,8 +143,8 @@ impl Tree {
         &self.usage
     }
 
-    /// Returns the last choice of memtable if it differs from the one before and has not been returned
-    /// yet.
+    /// Returns the last choice of memtable if it differs from the previous choice and has not been
+    /// returned yet.
     pub(crate) fn take_new_choice(&self) -> Option<MemtableSelection> {
         self.choice.take_news()
     }
@@ -161,21 +161,21 @@ impl Tree {
     }
 
     /// Reloads a state if it was replaced since it was loaded. A replacement under a lock that the
-    /// caller holds is always seen; a concurrent one may be missed.
+    /// caller holds is always seen; a concurrent replacement may be missed.
     #[inline]
     pub(crate) fn refresh(&self, state: &mut Guard<Arc<TreeState>>) {
-        // Acquire pairs with the release in `replace`: the state of this number is stored before it.
+        // Acquire pairs with the release in `replace`, which stores the state before its number.
         if self.newest.load(Ordering::Acquire) != state.number {
             *state = self.state();
         }
     }
 
-    /// Returns the current state, to be kept.
+    /// Returns the current state, which the caller may keep.
     pub(crate) fn state_arc(&self) -> Arc<TreeState> {
         self.state.load_full()
     }
 
-    /// The size at which the design replaces a memtable, in bytes.
+    /// Returns the size, in bytes, at which a memtable of this design is replaced.
     #[inline]
     pub(crate) fn buffer_bytes(&self) -> u64 {
         self.design.load().buffer_bytes
@@ -204,7 +204,7 @@ impl Tree {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
-    /// Replaces the state by the result of `change`, and updates admission.
+    /// Replaces the state with the result of `change`, and updates admission.
     pub(crate) fn replace(&self, change: impl FnOnce(NextState) -> NextState) {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.state.load();
@@ -256,7 +256,7 @@ impl Tree {
                 let jobs = self.jobs();
                 !version.has_range_tombstones() || jobs.covered.is_of(&version)
             };
-            // Without the lock, because it reads tables.
+            // This runs without the lock, because it reads tables.
             let found = (!is_known).then(|| CoveredTables::find(&version));
             let mut jobs = self.jobs();
             if let Some(found) = found {
@@ -278,7 +278,7 @@ impl Tree {
         self.dead.set_last_seq(seq);
     }
 
-    /// The largest sequence number assigned to a write of this tree.
+    /// Returns the largest sequence number assigned to a write of this tree.
     pub(crate) fn last_seq(&self) -> SeqNo {
         self.dead.last_seq()
     }
@@ -289,7 +289,8 @@ impl Tree {
         &self.dead
     }
 
-    /// Adds `operations` to the schedule of the maximum rate. Returns how far writers are ahead of it.
+    /// Adds `operations` to the schedule of the maximum rate. Returns how far writers are ahead of
+    /// this schedule.
     pub(crate) fn pace(&self, operations: u64) -> Duration {
         let cost = self.state().nanos_per_write.saturating_mul(operations);
         let now = u64::try_from(self.opened_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -302,12 +303,12 @@ impl Tree {
         Duration::from_nanos(until.saturating_sub(now))
     }
 
-    /// The stall that was reported and not yet resolved.
+    /// Returns the stall that was reported and is not resolved yet.
     pub(crate) fn reported_stall(&self) -> MutexGuard<'_, Option<WriteStall>> {
         self.reported_stall.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this stall was reported and not yet resolved.
+    /// Returns true if this stall was reported and is not resolved yet.
     pub(crate) fn has_reported(&self, effect: StallEffect, pressure: &Pressure) -> bool {
         is_stall(&self.reported_stall(), effect, pressure)
     }
@@ -322,7 +323,7 @@ impl Tree {
     }
 }
 
-/// Whether a stall has this effect and cause.
+/// Returns true if a stall has this effect and cause.
 pub(crate) fn is_stall(
     stall: &Option<WriteStall>,
     effect: StallEffect,
@@ -331,7 +332,8 @@ pub(crate) fn is_stall(
     stall.as_ref().is_some_and(|stall| stall.effect == effect && stall.cause == pressure.cause)
 }
 
-/// The time per operation at the maximum rate of a design; 0 without one.
+/// Returns the time per operation at the maximum rate of a design, or 0 if the design has no
+/// maximum rate.
 fn nanos_per_write(design: &Design) -> u64 {
     design.constraint.max_rate.map_or(0, |rate| 1_000_000_000 / u64::from(rate.max(1)))
 }

@@ -55,7 +55,7 @@ pub(crate) struct Writer {
 struct LoggedWrite<'a> {
     pending: PendingWrite<'a>,
     first: SeqNo,
-    /// The end of its record; `None` if it is not logged.
+    /// The end of the record of the write; `None` if the write is not logged.
     end: Option<Lsn>,
     requests: LogRequests,
 }
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Writes. Returns once the write is visible and has the requested durability.
+    /// Performs a write. Returns once the write is visible and has the requested durability.
     #[inline]
     pub(crate) fn write(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         match self.context.settings.write_path {
@@ -110,11 +110,12 @@ impl Writer {
 
     fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {
         if self.queue.is_led_by_this_thread() {
-            // An event listener writes, called during a write of this thread.
+            // This write comes from an event listener that was called during a write of this
+            // thread.
             return self.write_concurrently(write, durability);
         }
         let batch = write.into_batch();
-        // An invalid batch fails alone, and not with its group.
+        // An invalid batch fails alone; it must not make its group fail.
         batch.checked()?;
         self.queue.write(batch, durability, |batch| {
             self.write_concurrently(Write::Batch(batch), durability)
@@ -144,8 +145,8 @@ impl Writer {
         if synced.is_ok() {
             self.insert(&target, first);
         }
-        // 5. Become visible. A write whose sync failed was not inserted, but must be passed as well,
-        // because later writes wait for its sequence numbers.
+        // 5. Become visible. A write whose sync failed was not inserted, but must finish too,
+        //    because later writes wait for its sequence numbers.
         pending.finish()?;
         self.finish(operations, user_bytes, durability, spare);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
@@ -285,7 +286,8 @@ impl Writer {
         }
     }
 
-    /// Counts an insertion into a FloDB memtable, and wakes a drain thread if it needs one.
+    /// Counts an insertion into a FloDB memtable, and wakes a drain thread if the memtable needs to
+    /// be drained.
     fn count_inserted(&self, inserted: InsertOutcome) {
         if inserted.is_in_membuffer {
             self.context.counters.add(Counter::MembufferWrites, 1);

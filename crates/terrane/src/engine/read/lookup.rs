@@ -1,10 +1,10 @@
 //! Point lookups.
 //!
 //! Memtables are searched first, then runs, both from new to old: the first version found is the
-//! newest. A range tombstone that covers the key hides everything older, so the search ends there as
-//! well. A run is skipped by its key range, then by its filter; otherwise the fence pointers lead to
-//! one block. A lookup reads one block if it finds the key and none if it does not, except for false
-//! positives of filters.
+//! newest. A range tombstone that covers the key hides everything older, so the search ends there
+//! as well. A run is skipped by its key range, then by its filter; otherwise the fence pointers
+//! lead to one block. A lookup reads one block if it finds the key, and no block if it does not,
+//! except when a filter gives a false positive.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +41,8 @@ impl Reader {
         key: &[u8],
         seq: Option<SeqNo>,
     ) -> Result<Option<FoundVersion>> {
-        // Loaded before the sequence number, so that the state contains everything visible at it.
+        // The state is loaded before the sequence number, so that it contains everything that is
+        // visible at that number.
         let state = tree.state();
         let answer = self.find(&state, key, seq.unwrap_or_else(|| self.pipeline.visible()))?;
         match answer {
@@ -53,8 +54,9 @@ impl Reader {
         }
     }
 
-    /// Looks up a key at a sequence number that it holds, after a version was overwritten in place
-    /// between taking the sequence number and finding the key.
+    /// Looks up a key again, at a sequence number that it holds. This is needed if a version was
+    /// overwritten in place after the first lookup took its sequence number and before it found the
+    /// key.
     #[cold]
     fn find_held(
         &self,
@@ -76,8 +78,8 @@ impl Reader {
         }
     }
 
-    /// Returns the newest version of `key` as of `seq`; none if it has none, or a range tombstone
-    /// covers it.
+    /// Returns the newest version of `key` as of `seq`. Returns none if the key has no version, or
+    /// if a range tombstone covers it.
     fn find(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Answer> {
         match find_in_memtables(state, key, seq) {
             MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
@@ -150,7 +152,7 @@ impl Reader {
 
 /// The answer of a tree to a lookup.
 enum Answer {
-    /// The newest version of the key; `None` if it has none.
+    /// The newest version of the key; `None` if the key has none.
     Decided(Option<FoundVersion>),
     /// See [`MemoryAnswer::Overwritten`].
     Overwritten,
@@ -160,8 +162,8 @@ enum Answer {
 pub(crate) enum MemoryAnswer {
     /// The newest version of the key; `None` if the key is deleted.
     Decided(Option<FoundVersion>),
-    /// The version was overwritten in place after the reader took its sequence number, which it did
-    /// not hold.
+    /// The version was overwritten in place after the reader took its sequence number, because the
+    /// reader did not hold that number.
     Overwritten,
     /// The memtables have no version of the key; the tables decide.
     Undecided,

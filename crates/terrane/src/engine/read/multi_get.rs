@@ -37,7 +37,7 @@ struct TableCandidate<'a> {
 }
 
 impl Reader {
-    /// Returns the values of several keys as of `seq`, or now; in the order of the keys.
+    /// Returns the values of several keys as of `seq`, or now, in the order of the keys.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         tree: &Tree,
@@ -50,10 +50,12 @@ impl Reader {
         let held =
             (seq.is_none() && tree.state().reclaims_versions()).then(|| self.pipeline.snapshot());
         let seq = seq.or(held.as_ref().map(|held| held.seq));
-        // Loaded before the sequence number, so that the state contains everything visible at it.
+        // The state is loaded before the sequence number, so that it contains everything that is
+        // visible at that number.
         let state = tree.state();
         if seq.is_none() && state.reclaims_versions() {
-            // Since the check above, the tree got a memtable that overwrites versions in place.
+            // After the check above, the tree has received a memtable that overwrites versions in
+            // place.
             return self.multi_get(tree, keys, seq);
         }
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());

@@ -1,11 +1,11 @@
 //! Point lookups and first positions of scans with the help of the read pool.
 //!
 //! A lookup checks the filters itself, which needs no I/O if they are in memory, and gives the runs
-//! that may have the key to the pool. The answer is that of the serial search: the first run, from new
-//! to old, that has a version of the key, a range tombstone over it, or an error. An error in a run
-//! older than the answer is dropped, because the serial search would not have read that run, and a
-//! damaged old table must not hide newer versions. Counters may exceed those of the serial search,
-//! because runs older than the answer may have been searched.
+//! that may have the key to the pool. The answer is the same as in the serial search. It comes from
+//! the first run, from new to old, that has a version of the key, a range tombstone over the key,
+//! or an error. An error in a run older than the answer is dropped, because the serial search would
+//! not have read that run, and a damaged old table must not hide newer versions. Counters may
+//! exceed those of the serial search, because runs older than the answer may have been searched.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,7 +66,7 @@ impl Reader {
         };
         match results.into_iter().find(is_answer) {
             Some(answer) => Ok(answer?.filter(|found| found.seq > deleted)),
-            // The error, if any, is that of the run after the last candidate.
+            // The error, if there is one, comes from the run after the last candidate.
             None => gathered.map(|()| None),
         }
     }
@@ -76,7 +76,8 @@ fn is_answer(result: &Result<Option<FoundVersion>>) -> bool {
     !matches!(result, Ok(None))
 }
 
-/// Collects candidates from new to old. After an error, `candidates` has those before it.
+/// Collects candidates from new to old. After an error, `candidates` contains the candidates before
+/// the run with the error.
 fn gather(
     candidates: &mut CandidateTables,
     state: &TreeState,

@@ -1,20 +1,20 @@
 //! Threads that search several runs at the same time for one reader (Dent §2.4.2, §2.6.2).
 //!
-//! A reader offers its tasks, newest first, and works on them itself; idle threads join. Each takes the
-//! next task that is not taken, as with Dent's shared counter, until a task has an answer that makes
-//! older ones pointless. The reader waits only for the tasks before the answer.
+//! A reader offers its tasks, newest first, and works on them itself; idle threads join. As with
+//! Dent's shared counter, each thread takes the next task that is not taken, until a task has an
+//! answer that makes older tasks pointless. The reader waits only for the tasks before the answer.
 //!
 //! Invariants:
-//! 1. A reader never waits for a thread that has not begun, because it runs every task itself that no
-//!    thread has taken. So a busy or stopped pool makes reads slower, not impossible.
+//! 1. A reader never waits for a thread that has not begun, because the reader itself runs every
+//!    task that no thread has taken. So a busy or stopped pool makes reads slower, not impossible.
 //! 2. A search returns the results of the first tasks in order, as if one thread had run them one by
 //!    one. The results of later tasks, including errors, are dropped.
 //! 3. A task that panics in a thread of the pool ends the read with an error; the thread continues with
 //!    other readers.
 //!
-//! Waking a thread costs as much as dozens of searches in tables that are in memory. So readers use the
-//! pool only while reads are slow ([`ReadPool::helps`]): after [`QUICK_READS`] consecutive reads faster
-//! than [`SLOW_READ`] they search alone, until one of them is slow again.
+//! Waking a thread costs as much as dozens of searches in tables that are in memory. So readers use
+//! the pool only while reads are slow ([`ReadPool::helps`]): after [`QUICK_READS`] consecutive
+//! reads faster than [`SLOW_READ`] they search alone, until a read is slow again.
 //!
 //! The number of pending offers is bounded ([`OFFERS_PER_THREAD`]).
 
@@ -27,12 +27,12 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// The maximum number of pending offers per thread: more would not be taken before their readers are
-/// done.
+/// The maximum number of pending offers per thread. If there were more, their readers would be done
+/// before a thread takes the offers.
 const OFFERS_PER_THREAD: usize = 2;
 
-/// The duration of a read by one thread from which it is worth waking others: a sleeping thread begins
-/// after some 10 microseconds, and a read from a fast device takes at least 50.
+/// If a read by one thread takes at least this long, it is worth waking other threads: a sleeping
+/// thread begins after about 10 microseconds, and a read from a fast device takes at least 50.
 const SLOW_READ: Duration = Duration::from_micros(50);
 
 /// The number of consecutive quick reads after which readers search alone.
@@ -103,10 +103,11 @@ impl ReadPool {
         }
     }
 
-    /// Whether reads are slow enough to use the pool.
+    /// Returns true if reads are slow enough to use the pool.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
-        // Relaxed: a stale value makes one read more or less use the pool.
+        // Relaxed: because of a stale value, at most one read more, or one read fewer, uses the
+        // pool.
         self.quick_reads.load(Ordering::Relaxed) < QUICK_READS
     }
 
@@ -115,14 +116,14 @@ impl ReadPool {
     pub(crate) fn record(&self, took: Duration) {
         let quick = self.quick_reads.load(Ordering::Relaxed);
         let next = if took >= SLOW_READ { 0 } else { (quick + 1).min(QUICK_READS) };
-        // Unchanged values are not stored, because all readers share the cache line.
+        // An unchanged value is not stored, because all readers share the cache line.
         if next != quick {
             self.quick_reads.store(next, Ordering::Relaxed);
         }
     }
 
-    /// Runs `search` for all `tasks`, in parallel. Returns the results in the order of the tasks, up to
-    /// the first one for which `ends` holds; the others are dropped.
+    /// Runs `search` for all `tasks`, in parallel. Returns the results in the order of the tasks,
+    /// up to the first result for which `ends` holds; the other results are dropped.
     ///
     /// # Errors
     /// [`Error::Internal`] if a task panicked in a thread of the pool.
@@ -214,7 +215,7 @@ struct Progress<T, R> {
     tasks: Vec<Task<T, R>>,
     /// The first task that is not taken.
     next: usize,
-    /// Tasks from here on are not needed.
+    /// Tasks from this index on are not needed.
     end: usize,
     /// The total time of all tasks.
     took: Duration,
@@ -286,7 +287,7 @@ impl<T: Send, R: Send, F: Fn(T) -> R + Send + Sync> Join for Search<T, R, F> {
     }
 }
 
-/// A task that a thread is running. It ends when this is dropped, even by a panic.
+/// A task that a thread is running. The task ends when this value is dropped, even by a panic.
 struct RunningTask<'a, T, R, F: Fn(T) -> R> {
     search: &'a Search<T, R, F>,
     index: usize,
@@ -438,7 +439,7 @@ mod tests {
         let count = move |_: usize| counted.fetch_add(1, Ordering::Relaxed);
         pool.search((0..1000).collect(), |_| true, count).unwrap();
         pool.stop();
-        // At most the first task of each of the two workers.
+        // Each of the two workers has begun at most its first task.
         assert!(begun.load(Ordering::Relaxed) <= 2);
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::types::SeqNo;
 
-/// A tree at a sequence number. Its state is kept until the view is dropped.
+/// A tree as of a sequence number. The state of the tree is kept until the view is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadView {
     state: Arc<TreeState>,
@@ -26,12 +26,14 @@ pub(crate) struct ReadView {
 }
 
 impl Reader {
-    /// Returns what a reader sees of a tree as of `seq`, or now.
+    /// Returns a view of a tree as of `seq`, or now.
     pub(crate) fn view(&self, tree: &Tree, seq: Option<SeqNo>) -> Result<ReadView> {
         self.context.health.check_open()?;
-        // Read before the state: the state may lack writes that become visible later.
+        // This number is read before the state, because the state may lack writes that become
+        // visible later.
         let known = seq.unwrap_or_else(|| self.pipeline.visible());
-        // Loaded before the sequence number, so that the state contains everything visible at it.
+        // The state is loaded before the sequence number, so that it contains everything that is
+        // visible at that number.
         let state = tree.state_arc();
         let seq = seq.unwrap_or_else(|| self.pipeline.visible());
         let dead = Arc::clone(tree.dead());
@@ -51,8 +53,8 @@ impl ReadView {
         Ok(cursor)
     }
 
-    /// Returns a cursor on the last key before `key`, or on the last key of all if it is `None`. The
-    /// caller needs no key before `first`.
+    /// Returns a cursor on the last key before `key`, or on the last key of the tree if `key` is
+    /// `None`. The caller needs no key before `first`.
     pub(crate) fn cursor_before(&self, key: Option<&[u8]>, first: &[u8]) -> Result<VisibleCursor> {
         if let Some(pool) = self.pool_for_runs() {
             let start = key.map_or(Start::Last, |key| Start::Before(key.into()));
@@ -76,7 +78,7 @@ impl ReadView {
         self.pool.as_deref().filter(|pool| self.state.version.runs().len() > 1 && pool.helps())
     }
 
-    /// Records the duration of a read by one thread in the pool, if there is one.
+    /// If there is a pool, records in it the duration of a read by one thread.
     fn timed(&self, read: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(pool) = &self.pool else { return read() };
         let start = Instant::now();
@@ -99,7 +101,7 @@ impl ReadView {
         VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(<[u8]>::to_vec))
     }
 
-    /// Returns cursors over the memtables that move in a direction up to a limit.
+    /// Returns cursors over the memtables. The cursors move in `direction`, up to `limit`.
     fn memtables(&self, direction: Direction, limit: Option<&[u8]>) -> Vec<Source> {
         let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
         let cursors = memtables.map(|memtable| {
@@ -123,7 +125,8 @@ impl ReadView {
         DeletedRanges::new(self.state.memtables(), version, dead, self.seq)
     }
 
-    /// Whether the sequence number of the view must be held, because a memtable reclaims versions.
+    /// Returns true if the sequence number of the view must be held, because a memtable reclaims
+    /// versions.
     pub(crate) fn needs_snapshot(&self) -> bool {
         self.state.reclaims_versions()
     }
@@ -161,7 +164,7 @@ mod tests {
         let keyspace = db.keyspace("default", crate::KeyspaceOptions::new()).unwrap();
         let (engine, tree) = (&keyspace.handle.engine, &keyspace.tree);
         let pipeline = engine.pipeline();
-        // The range is known to be dead; the put must revoke that.
+        // The range is recorded as dead; the put must remove that record.
         assert_eq!(db.iter().unwrap().count(), 0);
         assert!(tree.dead().around(b"k150", pipeline.visible()).is_some());
         let before = engine.view(tree, None).unwrap();

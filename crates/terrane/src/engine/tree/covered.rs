@@ -13,13 +13,13 @@ pub(crate) struct CoveredTables {
 }
 
 impl CoveredTables {
-    /// Whether they are those of `version`.
+    /// Returns true if these are the covered tables of `version`.
     pub(crate) fn is_of(&self, version: &Arc<Version>) -> bool {
         // Comparing addresses is safe because the weak pointer keeps the address from being reused.
         std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(version))
     }
 
-    /// Finds the covered tables of a version; reads the blocks of range tombstones.
+    /// Finds the covered tables of a version. This reads the blocks of range tombstones.
     pub(crate) fn find(version: &Arc<Version>) -> Self {
         let fragments_of =
             |id| version.tables().get(&id).map(|table| table.fragments()).transpose();

@@ -10,8 +10,8 @@ use super::covered::CoveredTables;
 use crate::error::Error;
 use crate::table::TableFileId;
 
-/// Identifies a compaction from the moment it is picked until it ends; also the id by which the
-/// scheduler knows it. Ids are assigned in the order in which jobs are picked.
+/// Identifies a compaction from the moment at which it is picked until it ends. The scheduler uses
+/// the same id. Ids are assigned in the order in which jobs are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobId(pub(crate) u64);
 
@@ -50,12 +50,12 @@ impl TreeJobs {
         self.compactions.retain(|running| running.id != id);
     }
 
-    /// The compactions in progress, and the merge of a flush.
+    /// Returns the compactions in progress, and the merge of a flush.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Compaction> {
         self.compactions.iter().map(|running| &*running.compaction).chain(&self.flushing)
     }
 
-    /// Whether any job is in progress.
+    /// Returns true if any job is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_flushing || !self.compactions.is_empty() || !self.dropping.is_empty()
     }
@@ -76,24 +76,27 @@ impl TreeJobs {
         }
     }
 
-    /// The damage that prevents a compaction: that of one of its inputs, or else that of any table.
+    /// Returns the damage that prevents a compaction: the damage of one of its inputs, or else the
+    /// damage of any table.
     pub(crate) fn damage_to(&self, compaction: &Compaction) -> Option<Error> {
         let mut taken = self.unreadable.iter().filter(|(table, _)| compaction.takes(**table));
         taken.next().or_else(|| self.unreadable.iter().next()).map(|(_, error)| error.clone())
     }
 
-    /// Everything that a new compaction must not conflict with: running jobs, tables that are being
-    /// dropped, and unreadable tables.
+    /// Returns everything with which a new compaction must not conflict: running jobs, tables that
+    /// are being dropped, and unreadable tables.
     pub(crate) fn busy(&self, shape: &TreeShape) -> Vec<Compaction> {
         self.claims(shape, |id| self.unreadable.contains_key(id) || self.dropping.contains(id))
     }
 
-    /// Of [`Self::busy`], the jobs that will end: all but unreadable tables.
+    /// Returns the part of [`Self::busy`] that will end, which is everything except unreadable
+    /// tables.
     pub(crate) fn ending(&self, shape: &TreeShape) -> Vec<Compaction> {
         self.claims(shape, |id| self.dropping.contains(id))
     }
 
-    /// The running jobs, and for each table that `is_claimed` a compaction that takes it alone.
+    /// Returns the running jobs and, for each table for which `is_claimed` holds, a compaction that
+    /// takes only this table.
     fn claims(&self, shape: &TreeShape, is_claimed: impl Fn(&TableId) -> bool) -> Vec<Compaction> {
         let mut all: Vec<Compaction> = self.running().cloned().collect();
         for place in shape.places().filter(|place| is_claimed(&place.table.id)) {

@@ -1,4 +1,4 @@
-//! The configuration of a memtable of each kind, and the choice of a kind by use.
+//! Configures memtables of each kind, and chooses a kind by how the memtables are used.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,9 +30,9 @@ pub(super) struct MemtableChoice {
 #[derive(Debug)]
 struct LastChoice {
     choice: MemtableSelection,
-    /// Whether the choice differs from the one before and has not been reported yet.
+    /// Whether the choice differs from the previous choice and has not been reported yet.
     is_news: bool,
-    /// Operations that were too few for a choice, and count towards the next one.
+    /// Operations that were too few for a choice, and that count towards the next choice.
     left_over: MemtableOperations,
 }
 
@@ -69,7 +69,8 @@ impl MemtableChoice {
         memtable_of(chosen.choice.kind, design.buffer_bytes, pool, Some(active))
     }
 
-    /// Returns the last choice if it differs from the one before and has not been returned yet.
+    /// Returns the last choice if it differs from the previous choice and has not been returned
+    /// yet.
     pub(super) fn take_news(&self) -> Option<MemtableSelection> {
         let mut last = self.lock();
         let last = last.as_mut().filter(|last| last.is_news)?;
@@ -103,8 +104,8 @@ fn memtable_of(
     Memtable::with_keys(config, pool, keys)
 }
 
-/// Returns the configuration of a memtable of a kind. A kind that is left open is the default kind
-/// until there are operations to choose by.
+/// Returns the configuration of a memtable of a kind. If the design leaves the kind open, the
+/// default kind is used until operations are known that determine the choice.
 pub(crate) fn memtable_config(
     kind: MemtableKind,
     buffer_bytes: u64,

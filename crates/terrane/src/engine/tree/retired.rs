@@ -27,12 +27,12 @@ impl RetiredStates {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to keep replaced states: a thread calls [`Self::drop_unused`] from now on.
+    /// Begins to keep replaced states, because a thread calls [`Self::drop_unused`] from now on.
     pub(crate) fn keep(&self) {
         self.lock().is_kept = true;
     }
 
-    /// Drops all states and keeps no further ones, because the thread has ended.
+    /// Drops all states and keeps no further states, because the thread has ended.
     pub(crate) fn keep_no_more(&self) {
         let states = {
             let mut list = self.lock();
@@ -50,7 +50,7 @@ impl RetiredStates {
         }
     }
 
-    /// Drops the states that are no longer used. Returns whether any is still in use.
+    /// Drops the states that are no longer used. Returns true if some of them are still in use.
     pub(crate) fn drop_unused(&self) -> bool {
         let (unused, is_left) = {
             let mut list = self.lock();

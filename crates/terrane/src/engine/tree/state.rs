@@ -16,12 +16,13 @@ use crate::version::Version;
 #[derive(Debug)]
 pub(crate) struct ActiveMemtable {
     pub(crate) memtable: Arc<Memtable>,
-    /// All its entries are at or after this position of the log.
+    /// All entries of the memtable are at or after this position of the log.
     pub(crate) begins: Lsn,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
     since_micros: AtomicU64,
-    /// Bytes that can be written before it must be measured again; accessed under the writer lock.
-    /// Padded because every write changes it, while all threads read the neighbouring fields.
+    /// The bytes that can be written before the memtable must be measured again; accessed under the
+    /// writer lock. Padded because every write changes it, while all threads read the neighbouring
+    /// fields.
     space: Padded<AtomicU64>,
 }
 
@@ -30,8 +31,8 @@ impl ActiveMemtable {
         Self { memtable, begins, since_micros: AtomicU64::new(0), space: Padded::default() }
     }
 
-    /// Reserves `bytes` of the last measured free space; false if it does not suffice and the memtable
-    /// must be measured again.
+    /// Reserves `bytes` of the last measured free space. Returns false if the space does not
+    /// suffice and the memtable must be measured again.
     #[inline]
     pub(crate) fn reserve(&self, bytes: u64) -> bool {
         // Relaxed, and no exchange: the writer lock admits one thread at a time.
@@ -47,7 +48,7 @@ impl ActiveMemtable {
         self.space.store(bytes, Ordering::Relaxed);
     }
 
-    /// When its first entry was written; `None` while that is unknown.
+    /// Returns the time at which the first entry was written, or `None` while it is unknown.
     pub(crate) fn since_micros(&self) -> Option<u64> {
         // Relaxed: a stale value only delays a flush until the next check.
         Some(self.since_micros.load(Ordering::Relaxed)).filter(|&since| since > 0)
@@ -68,13 +69,14 @@ impl ActiveMemtable {
 #[derive(Debug)]
 pub(crate) struct ImmutableMemtable {
     pub(crate) memtable: Arc<Memtable>,
-    /// All its entries are before this position of the log.
+    /// All entries of the memtable are before this position of the log.
     pub(crate) ends: Lsn,
-    /// Its largest sequence number. Once that is visible, all its entries are inserted.
+    /// The largest sequence number of the memtable. Once this number is visible, all entries are
+    /// inserted.
     pub(crate) last_seq: SeqNo,
     /// When its first entry was written, in microseconds since the Unix epoch, if that is recorded.
     pub(crate) since_micros: Option<u64>,
-    /// Why it is flushed.
+    /// Why the memtable is flushed.
     pub(crate) reason: FlushReason,
 }
 
@@ -92,7 +94,7 @@ impl ImmutableMemtable {
     }
 }
 
-/// What readers see of a tree. Never changed, only replaced.
+/// What readers see of a tree. A state never changes; it is only replaced.
 #[derive(Debug)]
 pub(crate) struct TreeState {
     pub(crate) active: Arc<ActiveMemtable>,
@@ -103,7 +105,8 @@ pub(crate) struct TreeState {
     pub(crate) admission: Admission,
     /// When the present cause of stalls began, if writers are stalled or delayed.
     pub(crate) stalled_since: Option<Instant>,
-    /// The time per operation at the maximum rate of the design; 0 without one.
+    /// The time per operation at the maximum rate of the design; 0 if the design has no maximum
+    /// rate.
     pub(crate) nanos_per_write: u64,
     /// How the memtables are used, for designs that leave their kind open.
     pub(crate) usage: Arc<Usage>,
@@ -126,13 +129,13 @@ impl TreeState {
         std::iter::once(&self.active.memtable).chain(immutables)
     }
 
-    /// Whether a memtable reclaims versions that no reader needs. If so, a reader that reads more than
-    /// once at one sequence number must hold that number.
+    /// Returns true if a memtable reclaims versions that no reader needs. If so, a reader that
+    /// reads more than once at one sequence number must hold that number.
     pub(crate) fn reclaims_versions(&self) -> bool {
         self.memtables().any(|memtable| memtable.front_level().is_some())
     }
 
-    /// Bytes that the memtables have taken from the allocator.
+    /// Returns the number of bytes that the memtables have taken from the allocator.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.memtables().map(|memtable| memtable.memory().total_bytes()).sum()
     }
@@ -146,13 +149,13 @@ impl TreeState {
         is_oldest.then_some(self.active.begins)
     }
 
-    /// Whether all memtables are empty.
+    /// Returns true if all memtables are empty.
     pub(crate) fn is_flushed(&self) -> bool {
         self.immutables.is_empty() && self.active.memtable.is_empty()
     }
 }
 
-/// The pressure that delays or stops writers, if any.
+/// Returns the pressure that delays or stops writers, if there is any.
 pub(crate) fn pressure_of(admission: &Admission) -> Option<Pressure> {
     match admission {
         Admission::Proceed => None,

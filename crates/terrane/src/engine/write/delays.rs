@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Shorter sleeps take far longer than requested, so they are accumulated.
 pub(super) const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
-/// The largest oversleep that writers may make up for. A longer one means that processors are scarce,
-/// which slows writers down already.
+/// The maximum oversleep for which writers may make up. A longer oversleep means that processors
+/// are scarce, which slows writers down already.
 const OVERSLEPT_MAX: Duration = Duration::from_millis(10);
 
 /// The sleep that is owed, in nanoseconds; negative after an oversleep.

@@ -25,7 +25,7 @@ impl Default for InsertGroup<'_> {
 }
 
 impl<'a> InsertGroup<'a> {
-    /// Adds an operation; false if it must be inserted alone.
+    /// Adds an operation to the group. Returns false if the operation must be inserted alone.
     pub(super) fn take(&mut self, memtable: &'a Memtable, op: &Op<'a>, seq: SeqNo) -> bool {
         let (key, kind, value) = match *op {
             Op::Put { key, value } => (key, EntryKind::Value, value),

@@ -1,10 +1,10 @@
 //! Writers in a queue, one of whom writes for all (LevelDB; FloDB paper, §2.2).
 //!
-//! This is the baseline that FloDB is compared with, and has no other use: by default writers insert
-//! concurrently. A writer that finds the queue empty becomes the leader. It takes the waiting writers
-//! of the same durability, writes their operations as one batch and notifies them; then the next
-//! waiting writer leads. So there is one thread at a time in the log and in the memtables, and a group
-//! is inserted together.
+//! This is the baseline that FloDB is compared with, and has no other use: by default writers
+//! insert concurrently. A writer that finds the queue empty becomes the leader. It takes the
+//! waiting writers of the same durability, writes their operations as one batch and notifies them;
+//! then the next waiting writer leads. So only one thread at a time writes to the log and to the
+//! memtables, and the operations of a group are inserted together.
 //!
 //! An event listener may write while it runs in the thread of the leader. Such a write does not enter
 //! the queue, where the leader would wait for itself.
@@ -58,7 +58,7 @@ impl QueuedWrite {
         self.changed.notify_one();
     }
 
-    /// Waits for the result; `None` if this writer is to lead.
+    /// Waits for the result. Returns `None` if this writer is to lead.
     fn wait(&self) -> Option<Result<()>> {
         let mut turn = self.turn();
         loop {
@@ -147,7 +147,7 @@ fn write_group(
 struct LedGroup<'a> {
     queue: &'a WriteQueue,
     writes: Vec<Arc<QueuedWrite>>,
-    /// The results, in order; a write without one was abandoned by a panic.
+    /// The results, in the order of the writes. A write without a result was abandoned by a panic.
     results: Vec<Result<()>>,
 }
 

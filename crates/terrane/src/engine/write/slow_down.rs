@@ -41,8 +41,9 @@ impl Brake {
 }
 
 impl Writer {
-    /// Sleeps if a tree of the write falls behind, in proportion to how far it is behind and to the
-    /// size of the write. Also sleeps as long as the maximum rates of the trees require.
+    /// Sleeps if a tree of the write falls behind; the sleep is proportional to how far the tree is
+    /// behind and to the size of the write. Also sleeps as long as the maximum rates of the trees
+    /// require.
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.

@@ -26,12 +26,12 @@ const MEASURE_EVERY_BYTES: usize = 256 << 10;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A memtable with less free space than this is measured at every write; one with more is measured
-/// less often, because a measurement takes a large part of the time of a write.
+/// A memtable with less free space than this is measured at every write. A memtable with more free
+/// space is measured less often, because a measurement takes a large part of the time of a write.
 const MEASURED_BELOW: u64 = 64 << 10;
 
-/// The space that an entry is assumed to need in addition to its key and value, at most, until the next
-/// measurement.
+/// The maximum space that an entry is assumed to need, until the next measurement, in addition to
+/// its key and value.
 const ENTRY_BYTES: u64 = 128;
 
 /// A tree that stops writers, and why.
@@ -41,8 +41,8 @@ struct Stop {
 }
 
 impl Writer {
-    /// Takes the writer lock once all trees of the write have space. The state of the target is current
-    /// then.
+    /// Takes the writer lock once all trees of the write have space. The target then has the
+    /// current state of its tree.
     pub(super) fn wait_for_space(
         &self,
         target: &mut WriteTarget<'_>,
@@ -137,8 +137,8 @@ impl Writer {
         None
     }
 
-    /// Enables the front level once every write that released the writer lock is inserted. Needed
-    /// once, for a memtable whose predecessor was not of its kind.
+    /// Enables the front level once every write that released the writer lock is inserted. This is
+    /// needed once, for a memtable that replaces a memtable of another kind.
     #[cold]
     fn enable_front_level(&self, state: &PipelineState, front: &dyn FrontLevel) {
         if self.pipeline.wait_visible(state.next_seq - 1) {
@@ -146,8 +146,9 @@ impl Writer {
         }
     }
 
-    /// Returns the size at which a memtable is full: that of the design, but at most a quarter of the
-    /// memory budget, so that it can be filled while others are flushed.
+    /// Returns the size at which a memtable is full. This is the size that the design sets, but at
+    /// most a quarter of the memory budget, so that a memtable can be filled while others are
+    /// flushed.
     pub(crate) fn memtable_bytes_max(&self, tree: &Tree) -> u64 {
         let quarter = self.context.settings.memory_budget_bytes() / 4;
         tree.buffer_bytes().min(quarter)
@@ -180,8 +181,8 @@ impl Writer {
         let has_damage = !tree.jobs().unreadable.is_empty();
         let state = if has_damage || self.context.is_inline() {
             drop(state);
-            // An unreadable table may block the tree for good. Checked without the lock, because this
-            // may read range tombstones.
+            // An unreadable table may block the tree for good. This is checked without the lock,
+            // because the check may read range tombstones.
             if let Some(error) = self.jobs.blocking_damage(tree) {
                 return Err(error);
             }
@@ -252,14 +253,16 @@ impl Writer {
     }
 }
 
-/// The space that a deleted range needs in addition to its bounds: a sequence number in each fragment
-/// that it covers, and as much again for growth. All ranges of a batch together need no more.
+/// The space that a deleted range needs in addition to its bounds: a sequence number in each
+/// fragment that the range covers, and the same amount again for growth. All ranges of a batch
+/// together need no more.
 fn deleted_range_bytes(state: &TreeState) -> u64 {
     state.active.memtable.range_tombstones().len() as u64 * 2 * size_of::<u64>() as u64
 }
 
-/// The part of the free space `left` that may be written before the next measurement. Only a part,
-/// because entries may need more than is assumed, and the design may change to a smaller memtable.
+/// The part of the free space `left` that may be written before the next measurement. It is only a
+/// part, because entries may need more space than is assumed, and the design may change to a
+/// smaller memtable.
 fn reservable(left: u64, limit: u64) -> u64 {
     if left < MEASURED_BELOW { 0 } else { (left / 8).min(limit / 64) }
 }

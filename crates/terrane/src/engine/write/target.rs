@@ -58,8 +58,8 @@ pub(super) enum WriteTarget<'a> {
 }
 
 impl<'a> WriteTarget<'a> {
-    /// Also prefetches the memory that the insertion begins with, which arrives while the writer waits
-    /// for the lock.
+    /// Creates the target of a write. Also prefetches the memory that the insertion accesses first;
+    /// it arrives while the writer waits for the lock.
     pub(super) fn new(write: Write<'a>) -> Self {
         match write {
             Write::One(tree, op) => {
@@ -75,7 +75,7 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Prefetches the memory that the insertion continues with. Its address is in the memory that
+    /// Prefetches the memory that the insertion accesses next. Its address is in the memory that
     /// [`Self::new`] prefetched.
     #[inline]
     pub(super) fn prefetch_version(&self) {
