@@ -34,8 +34,8 @@ pub(crate) fn loom() -> StepResult {
 }
 
 /// Runs the tests of the unsafe code in an interpreter that detects undefined behaviour: all of them, or
-/// those with `part` in their names, such as a memtable kind of the conformance tests. A kind takes
-/// a minute or two.
+/// those with `part` in their names, such as a memtable kind of the conformance tests. Testing one
+/// kind takes a minute or two.
 pub(crate) fn miri(part: Option<&str>) -> StepResult {
     let mut probe = toolchain_cargo("nightly", ".", ["miri", "--version"]);
     if !probe.output().is_ok_and(|output| output.status.success()) {
@@ -44,7 +44,7 @@ pub(crate) fn miri(part: Option<&str>) -> StepResult {
     let all = ["miri", "test", "--package", "terrane-memtable"];
     let part = match part {
         None => Vec::new(),
-        // A test file, or all tests with this in their names.
+        // A test file, or all tests with this text in their names.
         Some(part) if is_test_target(part) => vec!["--test", part],
         Some(part) => vec!["--lib", "--tests", "--", part],
     };
@@ -104,7 +104,7 @@ pub(crate) fn fuzz(fuzz: &FuzzArguments) -> StepResult {
     Ok(())
 }
 
-/// The names of all targets: one file each.
+/// Returns the names of all targets; each target has one file.
 fn targets() -> Result<Vec<String>, String> {
     let dir = root().join("fuzz/targets");
     let files = std::fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
@@ -115,7 +115,8 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The host's target triple. Without `--target`, the sanitizer would apply to build scripts too.
+/// Returns the host's target triple. Without `--target`, the sanitizer would apply to build scripts
+/// too.
 fn host() -> Result<String, String> {
     let output = cargo(["--version", "--verbose"]).output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

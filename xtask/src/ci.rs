@@ -1,4 +1,4 @@
-//! The checks that every change must pass, ordered so that cheap failures show first.
+//! The checks that every change must pass, cheapest first.
 
 use std::process::Command;
 use std::time::Instant;
@@ -9,11 +9,11 @@ use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// The engine's tests that run under `--cfg invariants`: they reach every install of a tree in
-/// little time.
+/// The engine's tests that run under `--cfg invariants`: they cover every place that installs a
+/// tree, in little time.
 const INVARIANT_TESTS: &[&str] = &["--lib", "--test", "api", "--test", "metamorphic"];
 
-/// Runs all steps, up to the first that fails.
+/// Runs the steps until one fails.
 pub(crate) fn run() -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
@@ -57,8 +57,9 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
-/// Runs tests of the engine with internal errors as panics, and a check of the tree after every
-/// install. The build has a directory of its own, so that changed flags do not rebuild the others.
+/// Runs tests of the engine with internal errors turned into panics, and a check of the tree after
+/// every install. The build has a directory of its own, so that changed flags do not rebuild the
+/// others.
 fn invariants() -> StepResult {
     let test = ["test", "--package", "terrane"];
     let mut command = cargo(test.into_iter().chain(INVARIANT_TESTS.iter().copied()));

@@ -17,14 +17,14 @@ use workspace::Workspace;
 
 use crate::step::{StepResult, root};
 
-/// The use of the measurements.
+/// What to do with the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Fail if a value is over its limit.
     Check,
     /// Also print everything that is over the limit for new code.
     List,
-    /// Write the values that fell into `house.toml`.
+    /// Write lower values into `house.toml` for the exceptions that have improved.
     Lower,
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::step::{StepResult, cargo, step};
 
-/// The published crates, each after its dependencies. The others have `publish = false`.
+/// The published crates, each after its dependencies. All other crates have `publish = false`.
 const PUBLISHED: &[&str] = &[
     "terrane-policy",
     "terrane-memtable",
@@ -15,9 +15,9 @@ const PUBLISHED: &[&str] = &[
     "terrane-cli",
 ];
 
-/// Rehearses the publication of all crates: packages each with its metadata, and builds it from its
-/// package, against the packages of the crates before it. Needs the registry, and takes some
-/// minutes.
+/// Rehearses the publication of all crates: packages each crate with its metadata, and builds it
+/// from its package with the packages of earlier crates as dependencies. Needs the registry, and
+/// takes some minutes.
 pub(crate) fn run() -> StepResult {
     step("package", &mut packages(&["publish", "--dry-run", "--allow-dirty"]))
 }

@@ -1,7 +1,7 @@
 //! Runs the random tests of the engine at length, in rounds with fresh seeds.
 //!
-//! A round runs every suite once, each in a process that is killed if it hangs. For a failing suite
-//! it prints the output and the command that repeats the run.
+//! A round runs every suite once, each in a process that is killed if it hangs. If a suite
+//! fails, its output is printed with the command that repeats the run.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ const SUITES: &[Suite] = &[
     Suite { name: "corruption", seeds: 1 },
 ];
 
-/// The distance between the seeds of successive rounds: more seeds than a suite tries in one.
+/// The distance between the seeds of successive rounds: more than a suite tries in one round.
 const SEEDS_PER_ROUND: u64 = 1_000_000;
 
-/// A suite that runs longer than this hangs: suites take some seconds.
+/// A suite that runs longer than this is taken to hang, because suites take some seconds.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// The duration of the soak, and its first seed.
@@ -85,7 +85,7 @@ pub(crate) fn run(soak: &SoakArguments) -> StepResult {
     ))
 }
 
-/// The command that repeats a suite's run of a round.
+/// Returns the command that repeats the run of a suite in a round.
 fn repeat(suite: &Suite, seed: u64) -> String {
     format!(
         "TERRANE_SEED={seed} TERRANE_ROUNDS={} RUSTFLAGS='--cfg invariants' cargo test --package \
@@ -119,7 +119,7 @@ fn build() -> Result<Vec<PathBuf>, String> {
         .collect()
 }
 
-/// The executable named by a JSON message of cargo.
+/// Returns the executable named by a JSON message of cargo.
 fn executable(message: &str) -> Option<PathBuf> {
     let (_, rest) = message.split_once("\"executable\":\"")?;
     rest.split('"').next().map(PathBuf::from)

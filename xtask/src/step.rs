@@ -7,7 +7,7 @@ use std::time::Instant;
 /// The result of a step; the message of a failure is for the terminal.
 pub(crate) type StepResult = Result<(), String>;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
 }

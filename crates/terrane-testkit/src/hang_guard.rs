@@ -4,8 +4,8 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// The longest that a test waits for anything. Every wait in the workspace takes seconds on an idle
-/// machine.
+/// The maximum time that a test waits for anything. Every wait in the workspace takes seconds on an
+/// idle machine.
 pub const HANG_LIMIT: Duration = Duration::from_secs(300);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -17,13 +17,13 @@ pub struct HangGuard {
 }
 
 impl HangGuard {
-    /// Starts the limit.
+    /// Starts the time limit.
     #[allow(clippy::new_without_default, reason = "a guard starts at a time, it has no default")]
     pub fn new() -> Self {
         Self { start: Instant::now() }
     }
 
-    /// Checks the limit.
+    /// Checks that the limit has not passed.
     ///
     /// # Panics
     /// With the text of `state` when the limit has passed.
@@ -44,7 +44,7 @@ pub fn wait_until(mut is_met: impl FnMut() -> bool, mut state: impl FnMut() -> S
     }
 }
 
-/// Runs `work` on a thread of its own and returns its result.
+/// Runs `work` on its own thread and returns its result.
 ///
 /// # Panics
 /// When `work` panics or takes longer than [`HANG_LIMIT`].

@@ -1,9 +1,10 @@
-//! The layers of a crate: modules have ranks, imports point down, and cycles of files are short.
+//! The layers of a crate: each module has a rank and imports only from lower ranks, and cycles of
+//! files are short.
 //!
 //! Imports are read from the tokens of the sources: `use` declarations, and paths in code that begin
 //! with `crate`, `super`, `self`, a child module or an imported name. A path counts as an import of
-//! the file that declares the name; `pub use` is followed to get there. Code under `#[cfg(test)]` is
-//! left out. Calls of methods are not seen, because tokens have no types.
+//! the file that declares the name, which is found by following `pub use`. Code under
+//! `#[cfg(test)]` is left out. Method calls do not count as imports, because tokens have no types.
 
 mod cycles;
 mod graph;
@@ -17,8 +18,8 @@ use std::path::Path;
 pub use graph::{Cycle, MissingFile, ModuleGraph};
 pub use ranks::RankTable;
 
-/// Checks the imports of the crate in `manifest_dir`, `env!("CARGO_MANIFEST_DIR")` of its test,
-/// against its table of ranks in `docs/ARCHITECTURE.md`.
+/// Checks the imports of a crate against the crate's table of ranks in `docs/ARCHITECTURE.md`. A
+/// test of the crate passes `env!("CARGO_MANIFEST_DIR")` as `manifest_dir`.
 ///
 /// # Panics
 /// When an import breaks a rank, a module has no rank, or a file cannot be read.

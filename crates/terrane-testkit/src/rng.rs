@@ -1,18 +1,18 @@
 //! A small seeded random number generator: the seed of a failing test reproduces the failure.
 
-/// SplitMix64: one 64-bit state, one output a step.
+/// SplitMix64, a generator with 64 bits of state and one output per step.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: u64,
 }
 
 impl Rng {
-    /// A generator whose whole sequence follows from `seed`.
+    /// Returns a generator whose whole sequence is determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -21,39 +21,39 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 for a bound of 0.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.bits() % bound }
     }
 
-    /// An index below `len`.
+    /// Returns an index below `len`.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// Whether an event of the given probability in percent happens.
+    /// Returns true with the given probability in percent.
     pub fn percent(&mut self, probability: u64) -> bool {
         self.below(100) < probability
     }
 
-    /// One of `items`, which must not be empty.
+    /// Returns a random element of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.index(items.len())]
     }
 
-    /// A generator of its own, whose sequence follows from this one's state.
+    /// Returns a new generator whose sequence is determined by the state of this generator.
     #[must_use]
     pub fn fork(&mut self) -> Rng {
         Rng::new(self.bits())
     }
 }
 
-/// The seed in the environment variable `TERRANE_SEED`, or `default`.
+/// Returns the seed in the environment variable `TERRANE_SEED`, or `default`.
 pub fn seed_from_env(default: u64) -> u64 {
     std::env::var("TERRANE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }

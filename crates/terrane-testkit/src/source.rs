@@ -26,7 +26,7 @@ pub enum TokenKind {
 /// A piece of source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// Its class.
+    /// The class of the token.
     pub kind: TokenKind,
     /// The text as written.
     pub text: &'a str,
@@ -35,7 +35,8 @@ pub struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether it is the given word or sign, and not a literal or comment of the same text.
+    /// Returns true if the token is the given word or sign, and not a literal or comment with the
+    /// same text.
     pub fn is(&self, text: &str) -> bool {
         matches!(self.kind, TokenKind::Word | TokenKind::Sign) && self.text == text
     }
@@ -98,7 +99,7 @@ fn block_comment_len(text: &str) -> usize {
     text.len()
 }
 
-/// A character literal or a lifetime, at a `'`.
+/// Returns the kind and the length of what begins at a `'`: a character literal or a lifetime.
 fn quote(text: &str) -> (Option<TokenKind>, usize) {
     let mut characters = text.char_indices().skip(1);
     match characters.next() {
@@ -145,8 +146,8 @@ fn text_len(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// The tokens without comments, and without every item, field or statement under `#[cfg(test)]` or
-/// `#[cfg(all(test, ..))]`.
+/// Returns the tokens without comments, and without every item, field or statement under
+/// `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
 pub fn production_code<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let code = without_comments(tokens);
     let mut kept = Vec::new();
@@ -159,7 +160,7 @@ pub fn production_code<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     kept
 }
 
-/// The number of lines of a source, less those of the items under `#[cfg(test)]`.
+/// Returns the number of lines of a source, without the lines of items under `#[cfg(test)]`.
 pub fn production_lines(source: &str) -> usize {
     let code = without_comments(&tokens(source));
     let of_tests = test_items(&code).into_iter().map(|(from, to)| {
@@ -173,7 +174,7 @@ fn without_comments<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     tokens.iter().copied().filter(|token| token.kind != TokenKind::Comment).collect()
 }
 
-/// The ranges of tokens that only a test build has.
+/// Returns the ranges of tokens that are compiled only for tests.
 fn test_items(code: &[Token<'_>]) -> Vec<(usize, usize)> {
     let starts = |at: usize, words: &[&str]| {
         code[at..].len() >= words.len()
@@ -195,7 +196,7 @@ fn test_items(code: &[Token<'_>]) -> Vec<(usize, usize)> {
     items
 }
 
-/// The position behind the bracket that closes the one at `at`.
+/// Returns the position after the bracket that closes the bracket at `at`.
 pub fn end_of_group(code: &[Token<'_>], at: usize) -> usize {
     let mut depth = 0;
     for (index, token) in code.iter().enumerate().skip(at) {
@@ -216,7 +217,7 @@ fn depth_change(token: &Token<'_>) -> isize {
     }
 }
 
-/// The position behind the item, field, match arm or statement that begins at `at`.
+/// Returns the position after the item, field, match arm or statement that begins at `at`.
 fn end_of_item(code: &[Token<'_>], mut at: usize) -> usize {
     while code.get(at).is_some_and(|token| token.is("#")) {
         at = end_of_group(code, at + 1);
@@ -239,8 +240,8 @@ fn end_of_item(code: &[Token<'_>], mut at: usize) -> usize {
     at
 }
 
-/// Whether an item begins at `at`, and not a field, an arm or an expression. Only these end with a
-/// comma.
+/// Returns true if an item begins at `at`. Otherwise a field, a match arm or an expression begins
+/// there, which, unlike an item, may end with a comma.
 fn is_item(code: &[Token<'_>], at: usize) -> bool {
     const KEYWORDS: &[&str] = &[
         "async",

@@ -1,7 +1,7 @@
-//! Nanoseconds of the inner loops: `cargo bench -p terrane --features micro --bench micro`.
+//! Times the inner loops in nanoseconds: `cargo bench -p terrane --features micro --bench micro`.
 //!
-//! One line per loop: its name, and the median, minimum and maximum of several rounds that
-//! alternate the loops. Memtables have their own benchmark: `cargo bench -p terrane-memtable`.
+//! Prints one line per loop: its name, and the median, minimum and maximum of several rounds. Each
+//! round runs every loop. Memtables have their own benchmark: `cargo bench -p terrane-memtable`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark takes times")]
 

@@ -1,11 +1,11 @@
-//! Microseconds per get and per seek, with and without read threads: `cargo bench -p terrane
-//! --bench parallel_reads [-- DIR]`.
+//! Measures microseconds per get and per seek, with and without read threads: `cargo bench
+//! -p terrane --bench parallel_reads [-- DIR]`.
 //!
 //! One line per measurement: `place operation read-threads median-micros (ratio to none)`. The tree
-//! is a tiered one of 24 runs without compactions. The places are mapped tables in memory, and
-//! tables read from the disk with direct I/O and a block cache of a hundredth of the data. Half of
-//! the measurements have no filters, so that a get must search all runs. Rounds alternate the
-//! numbers of threads, so that drift of the machine affects all of them alike.
+//! is tiered, with 24 runs and no compactions. The places are mapped tables in memory, and tables
+//! read from the disk with direct I/O and a block cache that holds a hundredth of the data. Half of
+//! the measurements use no filters, so that a get must search all runs. Each round measures every
+//! number of threads, so that changes in the speed of the machine affect all of them alike.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark removes its files")]
 
@@ -52,7 +52,7 @@ fn open(dir: &Path, read_mode: ReadMode, threads: usize) -> Db {
     options.open(dir).unwrap()
 }
 
-/// Microseconds per get and per seek.
+/// Returns the microseconds per get and per seek.
 fn measure(db: &Db, operations: u64, seed: u64) -> [f64; 2] {
     let micros = |start: Instant| start.elapsed().as_secs_f64() * 1e6 / operations as f64;
     let mut rng = Rng::new(seed);

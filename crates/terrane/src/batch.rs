@@ -17,7 +17,8 @@ const PUT: u8 = 1;
 const DELETE_RANGE: u8 = 2;
 const DELETE_FROM: u8 = 3;
 
-/// The largest batch in bytes, with room for at least one value of the largest size.
+/// The maximum length of a batch in bytes, which leaves room for at least one value of the maximum
+/// length.
 pub(crate) const MAX_BATCH_BYTES: usize = (1 << 31) - (1 << 20);
 
 /// One operation of a write.
@@ -30,7 +31,8 @@ pub(crate) enum Op<'a> {
     Delete {
         key: &'a [u8],
     },
-    /// Deletes all keys from `start` to the exclusive `end`; all from `start` on if it is `None`.
+    /// Deletes all keys from `start` to the exclusive `end`; without `end`, all keys
+    /// from `start` on.
     DeleteRange {
         start: &'a [u8],
         end: Option<&'a [u8]>,
@@ -62,7 +64,7 @@ impl Op<'_> {
         !matches!(self, Self::Put { .. })
     }
 
-    /// The lengths of keys and values as passed in.
+    /// Returns the total length of the keys and the value as the user passed them in.
     pub(crate) fn user_bytes(&self) -> usize {
         match self {
             Self::Put { key, value } => key.len() + value.len(),
@@ -101,7 +103,7 @@ impl Op<'_> {
         put_varint(out, value_len as u64);
     }
 
-    /// The length of the encoded operation.
+    /// Returns the length of the encoded operation.
     pub(crate) fn encoded_len(&self, keyspace: KeyspaceId) -> usize {
         let slice = |bytes: &[u8]| varint_len(bytes.len() as u64) + bytes.len();
         let rest = match *self {
@@ -165,7 +167,7 @@ pub(crate) struct Batch {
     /// The keyspaces written to, without duplicates.
     keyspaces: Vec<KeyspaceId>,
     deletes_ranges: bool,
-    /// The error of the first invalid operation, for which the whole batch is rejected.
+    /// The error of the first invalid operation; with such an error, the whole batch is rejected.
     refused: Option<Error>,
 }
 
@@ -190,7 +192,8 @@ impl Batch {
         }
     }
 
-    /// Appends the operations of another batch. The caller ensures [`MAX_BATCH_BYTES`].
+    /// Appends the operations of another batch. The caller ensures that the
+    /// result does not exceed [`MAX_BATCH_BYTES`].
     pub(crate) fn append(&mut self, other: &Self) {
         self.encoded.extend_from_slice(&other.encoded);
         self.count += other.count;
@@ -211,7 +214,7 @@ impl Batch {
         self.refused.get_or_insert(error);
     }
 
-    /// The encoded operations, or the error that invalidates the batch.
+    /// Returns the encoded operations, or the error that invalidates the batch.
     pub(crate) fn checked(&self) -> Result<&[u8]> {
         self.refused.clone().map_or(Ok(&self.encoded), Err)
     }
@@ -228,7 +231,7 @@ impl Batch {
         &self.keyspaces
     }
 
-    /// Whether any operation deletes a range.
+    /// Returns true if any operation deletes a range.
     pub(crate) fn deletes_ranges(&self) -> bool {
         self.deletes_ranges
     }

@@ -21,11 +21,11 @@ pub(crate) struct BlockKey {
     pub(crate) offset: u64,
 }
 
-/// The memory of a cache entry in addition to its block.
+/// The memory that a cache entry takes in addition to its block.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
 
 /// The smallest capacity of a shard. The cache divides its capacity evenly among shards and rejects
-/// blocks that do not fit into one, so a shard must have room for many large blocks.
+/// blocks that do not fit into one shard, so a shard must have room for many large blocks.
 const SHARD_BYTES_MIN: u64 = 32 << 20;
 
 /// A bounded cache of blocks, shared by all tables of a database.
@@ -42,7 +42,8 @@ impl Weighter<BlockKey, Arc<HeapBlock>> for ByBytes {
     }
 }
 
-/// Mixes the two numbers of a key, which are unique and only need to be spread.
+/// Hashes a [`BlockKey`] by mixing its two numbers. Each pair of numbers is unique, so the hash
+/// only has to distribute the pairs evenly.
 #[derive(Debug, Default)]
 pub(crate) struct BlockKeyHasher(u64);
 
@@ -64,7 +65,7 @@ impl Hasher for BlockKeyHasher {
 }
 
 impl BlockCache {
-    /// A cache of at most `bytes`.
+    /// Returns a cache of at most `bytes`.
     pub(crate) fn new(bytes: u64) -> Self {
         let shards = (bytes / SHARD_BYTES_MIN).clamp(1, 64) as usize;
         let options = OptionsBuilder::new()
@@ -92,13 +93,13 @@ impl BlockCache {
         Self { cache }
     }
 
-    /// The block of this key, if it is cached.
+    /// Returns the block with this key, if it is cached.
     #[inline]
     pub(crate) fn get(&self, key: &BlockKey) -> Option<Arc<HeapBlock>> {
         self.cache.get(key)
     }
 
-    /// Whether the block is cached. Does not count as a use of the block.
+    /// Returns true if the block is cached. This does not count as a use of the block.
     pub(crate) fn contains(&self, key: &BlockKey) -> bool {
         self.cache.contains_key(key)
     }
@@ -113,12 +114,12 @@ impl BlockCache {
         self.cache.set_capacity(bytes);
     }
 
-    /// The capacity in bytes.
+    /// Returns the capacity in bytes.
     pub(crate) fn capacity(&self) -> u64 {
         self.cache.capacity()
     }
 
-    /// Bytes of the cached blocks, including overhead.
+    /// Returns the bytes of the cached blocks, including overhead.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.cache.weight()
     }

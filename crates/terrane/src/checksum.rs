@@ -5,13 +5,13 @@
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// The checksum of `bytes` at the location of `seed`.
+/// Returns the checksum of `bytes`; `seed` stands for their location.
 #[inline]
 pub(crate) fn checksum(bytes: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }
 
-/// The checksum of several slices as if they were one.
+/// Returns the checksum of several slices as if they were one slice.
 pub(crate) fn checksum_of(parts: &[&[u8]], seed: u64) -> u64 {
     if let [one] = parts {
         return checksum(one, seed);
@@ -41,7 +41,7 @@ impl RunningChecksum {
     }
 }
 
-/// The seed of a location: a unique file number and an offset.
+/// Returns the seed for a location: a unique file number and an offset.
 #[inline]
 pub(crate) fn place_seed(file: u64, offset: u64) -> u64 {
     // Multiplication by an odd number is a bijection, so changing only one of the two numbers always

@@ -23,7 +23,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The processor time of the calling thread, if the operating system reports it.
+/// Returns the processor time of the calling thread, if the operating system reports it.
 pub(crate) fn thread_cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {

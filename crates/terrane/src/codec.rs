@@ -15,8 +15,8 @@ pub(crate) struct DecodeError {
     pub(crate) what: &'static str,
     /// The offset in the slice, in bytes.
     pub(crate) at: usize,
-    /// The unknown tag of an item that must not be skipped: written by a newer version, not
-    /// damaged.
+    /// The tag, if it is unknown and the item must not be skipped. The item is then not damaged: a
+    /// newer version wrote it.
     pub(crate) unknown: Option<u64>,
 }
 
@@ -25,13 +25,13 @@ impl DecodeError {
         Self { what, at, unknown: None }
     }
 
-    /// An unknown odd tag.
+    /// Returns the error for an unknown odd tag.
     pub(crate) fn unknown(what: &'static str, tag: u64) -> Self {
         Self { what, at: 0, unknown: Some(tag) }
     }
 
-    /// Converts to an error about a file with valid checksums: `corrupt` makes it corruption,
-    /// unless a newer version of the library wrote the item.
+    /// Converts to an error about a file with valid checksums. This is the error that `corrupt`
+    /// returns, unless a newer version of the library wrote the item.
     pub(crate) fn of_file(self, path: &Path, corrupt: impl FnOnce(String) -> Error) -> Error {
         match self.unknown {
             Some(tag) => Error::unknown(path, self.what, tag),
@@ -63,12 +63,12 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The number of bytes read.
+    /// Returns the number of bytes read.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// The remaining bytes.
+    /// Returns the number of remaining bytes.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = *self.bytes.get(self.at).ok_or_else(|| self.error(what))?;
-            // The tenth byte has only the last bit.
+            // The tenth byte can contribute only the last of the 64 bits.
             if shift == 63 && byte > 1 {
                 break;
             }
@@ -188,7 +188,7 @@ pub(crate) fn put_option<T>(
     }
 }
 
-/// The encoded length of a varint.
+/// Returns the encoded length of a varint.
 pub(crate) fn varint_len(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

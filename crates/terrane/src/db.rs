@@ -72,8 +72,8 @@ impl Db {
     /// writing.
     ///
     /// # Errors
-    /// - [`Locked`](crate::ErrorKind::Locked): another process, or another handle of this one, has
-    ///   it open; the error names the holder.
+    /// - [`Locked`](crate::ErrorKind::Locked): another process, or another handle in this
+    ///   process, has it open; the error names the holder.
     /// - [`Corruption`](crate::ErrorKind::Corruption): a file is damaged or missing.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): a newer version of this library wrote it.
     /// - [`Invalid`](crate::ErrorKind::Invalid): an option is invalid, or contradicts the options
@@ -87,7 +87,7 @@ impl Db {
     /// Reads see the state at the time of opening, not later writes.
     ///
     /// # Errors
-    /// As for [`Db::open`], except `Locked`; `Invalid` if there is no database.
+    /// The errors of [`Db::open`] except `Locked`, and `Invalid` if there is no database.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_mode(OpenMode::MustExist).open_read_only(dir)
     }
@@ -175,7 +175,7 @@ impl Db {
         self.write_with(batch, WriteOptions::new())
     }
 
-    /// As [`Db::write`], with options for this write.
+    /// Does the same as [`Db::write`], with options for this write.
     ///
     /// # Errors
     /// See [`Db::write`].
@@ -193,8 +193,8 @@ impl Db {
         self.default.get(key)
     }
 
-    /// Returns the values of several keys, in the order of the keys, from one snapshot. Cheaper than
-    /// calling [`Db::get`] for each.
+    /// Returns the values of several keys, in the order of the keys, from one snapshot. This is
+    /// cheaper than calling [`Db::get`] for each key.
     ///
     /// # Errors
     /// A table could not be read, or the database was closed.

@@ -12,12 +12,12 @@ use crate::error::Error;
 /// |---|---|---|---|
 /// | `None` | lost until its memtable is flushed | lost | memory only; the log is not written |
 /// | `Process` | kept | the last writes may be lost | a copy into the log, no system call |
-/// | `Interval` | kept | writes of at most the interval are lost | as `Process`, and a sync per interval |
+/// | `Interval` | kept | the writes of one interval may be lost | as `Process`, plus periodic syncs |
 /// | `Sync` | kept | kept | waits for a sync, shared with other writers |
 ///
-/// A crash loses only a suffix: if a write survives, so do all before it. The exception is `None`:
-/// such writes are not in the log, and may be lost although later ones with another durability
-/// survive.
+/// A crash loses only the last writes: if a write survives, so do all writes before it. Writes with
+/// `None` are an exception: they are not in the log, and may be lost although later writes with
+/// another durability survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
     /// Survives no crash until the memtable is flushed.

@@ -70,14 +70,14 @@ pub enum Error {
         path: Arc<Path>,
         /// The kind of item, for example `manifest change`.
         what: &'static str,
-        /// Its tag.
+        /// The tag of the item.
         tag: u32,
     },
     /// The operating system refused an operation on a file.
     Io(Box<IoFailure>),
     /// The disk is full. Reads continue, and writes resume automatically once there is space.
     DiskFull(Box<IoFailure>),
-    /// Another process, or another handle of this one, has the database open.
+    /// Another process, or another handle in this process, has the database open.
     Locked {
         /// The database.
         path: Arc<Path>,
@@ -177,12 +177,12 @@ impl Error {
         Self::Corruption(Box::new(Corruption { path: path.into(), offset, what, detail }))
     }
 
-    /// An item with an unknown tag that must not be skipped.
+    /// Returns the error for an item that has an unknown tag and must not be skipped.
     pub(crate) fn unknown(path: &Path, what: &'static str, tag: u64) -> Self {
         Self::Unknown { path: path.into(), what, tag: u32::try_from(tag).unwrap_or(u32::MAX) }
     }
 
-    /// An error of the operating system; a full disk has a variant of its own.
+    /// Returns the error for a failure of the operating system; a full disk has its own variant.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(
             source.kind(),

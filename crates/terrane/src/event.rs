@@ -57,9 +57,9 @@ pub enum Event {
         tables: u64,
         /// Bytes of the written tables.
         written_bytes: u64,
-        /// Tables of level 0 that were merged into them.
+        /// Tables of level 0 that were merged into the written tables.
         merged_tables: u64,
-        /// Bytes read of those tables.
+        /// Bytes read from the merged tables.
         read_bytes: u64,
         /// Why the tables are a new run although the design merges flushes with level 0.
         new_run_reason: Option<String>,
@@ -73,11 +73,11 @@ pub enum Event {
     JobBegun {
         /// The keyspace.
         keyspace: String,
-        /// Its inputs and its output level.
+        /// The inputs and the output level of the compaction.
         what: String,
         /// The trigger with its measured value and threshold, and how the tables were chosen.
         why: String,
-        /// The prediction: bytes to read plus the most bytes to write.
+        /// The prediction: bytes to read plus the maximum number of bytes to write.
         predicted_bytes: u64,
     },
     /// A compaction ended.
@@ -87,15 +87,15 @@ pub enum Event {
         begun: Option<u64>,
         /// The keyspace.
         keyspace: String,
-        /// Its inputs and its output level.
+        /// The inputs and the output level of the compaction.
         what: String,
-        /// The reason for it.
+        /// The reason for the compaction.
         why: String,
         /// Tables merged or dropped.
         tables_rewritten: u64,
         /// Tables moved without being rewritten.
         tables_moved: u64,
-        /// The prediction: bytes to read plus the most bytes to write.
+        /// The prediction: bytes to read plus the maximum number of bytes to write.
         predicted_bytes: u64,
         /// Bytes of the tables read.
         read_bytes: u64,
@@ -139,7 +139,7 @@ pub enum Event {
     /// A stall ended; writers proceed at full speed.
     #[non_exhaustive]
     WritesResumed {
-        /// The keyspace that stalled them.
+        /// The keyspace that stalled the writers.
         keyspace: String,
         /// The cause of the stall.
         cause: StallCause,
@@ -188,7 +188,7 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteStall {
-    /// The keyspace that causes it.
+    /// The keyspace that causes the stall.
     pub keyspace: String,
     /// Whether writers are delayed or stopped.
     pub effect: StallEffect,
@@ -198,9 +198,9 @@ pub struct WriteStall {
     pub measured: u64,
     /// The number at which writers stall.
     pub threshold: u64,
-    /// When it began, in microseconds since the Unix epoch.
+    /// The time at which the stall began, in microseconds since the Unix epoch.
     pub since_micros: u64,
-    /// The condition that ends it, in words: `level 0 holds fewer than 12 runs`.
+    /// The condition that ends the stall, in words: `level 0 holds fewer than 12 runs`.
     pub until: String,
 }
 
@@ -218,17 +218,17 @@ pub enum StallEffect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlushReason {
-    /// It reached the buffer size of the design.
+    /// The memtable reached the buffer size of the design.
     Full,
     /// The memtables of all keyspaces exceeded their share of the memory budget.
     Memory,
-    /// It pinned a log that exceeded `log_bytes_max`.
+    /// The memtable pinned a log that exceeded `log_bytes_max`.
     LogLength,
-    /// It contained deletes that were due to become persistent.
+    /// The memtable contained deletes that were due to become persistent.
     DeleteAge,
-    /// A caller requested it.
+    /// A caller requested the flush.
     Requested,
-    /// It was replayed from the log.
+    /// The memtable was replayed from the log.
     Recovery,
     /// The database is closing.
     Closing,

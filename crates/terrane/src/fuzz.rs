@@ -2,7 +2,7 @@
 //!
 //! A target is a function of bytes. It panics if a decoder panics, returns an inconsistent result
 //! or an error of the wrong kind, or does not terminate; the runner detects excessive memory use.
-//! Fuzzers generate the bytes (`cargo xtask fuzz`). The tests here damage valid inputs by a seed,
+//! Fuzzers generate the bytes (`cargo xtask fuzz`). The tests here damage valid inputs at random
 //! and replay `fuzz/corpus`.
 
 use crate::batch::{Op, Ops};
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// With `TERRANE_REWRITE=1` in the environment the seeds become the corpus.
+    /// With `TERRANE_REWRITE=1` in the environment the seeds are written as the corpus.
     #[test]
     fn every_target_has_a_file_and_a_corpus() {
         for target in TARGETS {

@@ -81,7 +81,8 @@ impl TableTotals {
     }
 }
 
-/// Levels with tables now, and deeper ones that were read or compacted before.
+/// Returns the statistics of the levels that have tables now, and of deeper levels that were read
+/// or compacted before.
 fn levels_stats(engine: &Engine, levels: usize) -> Vec<LevelStats> {
     let counters = &engine.context().counters;
     let of = |level| LevelStats {

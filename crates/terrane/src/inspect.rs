@@ -1,7 +1,7 @@
 //! Inspects the files of a database without opening it.
 //!
-//! All functions except [`repair()`] only read and take no lock. They work on damaged databases as
-//! far as those are readable, and report the damage.
+//! All functions except [`repair()`] only read and take no lock. They read as much of a
+//! damaged database as is readable, and report the damage.
 
 mod history;
 mod key;

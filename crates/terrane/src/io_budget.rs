@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use terrane_policy::{ParseError, units};
 
-/// The smallest budget in bytes per second; below it a flush would stall writers for minutes.
+/// The minimum budget in bytes per second. With a smaller budget a flush would stall writers for
+/// minutes.
 const LEAST: u64 = 64 << 10;
 
 /// The bandwidth that flushes and compactions may use for writes (performance-stability §3.1).
@@ -18,8 +19,8 @@ pub enum IoBudget {
     Unlimited,
     /// A number of bytes per second.
     Total(u64),
-    /// A number of bytes per second, less the bytes of the application's own reads and log, but at
-    /// least a tenth of it (SILK, ATC 2019, §4).
+    /// A number of bytes per second, minus the bytes that the application itself reads and writes
+    /// to the log, but at least a tenth of the number (SILK, ATC 2019, §4).
     Leftover(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Iterators over keys and values, from both ends.
+//! Iterators over keys and values, which can be advanced from both ends.
 
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use crate::value::{Key, Value};
 /// An iterator over the keys and values of a range, in order, from a snapshot taken when the
 /// iterator was created.
 ///
-/// It iterates from both ends, which meet in the middle. After an error it returns no more entries,
+/// It can be advanced from both ends until they meet. After an error it returns no more entries,
 /// so that a failed scan is not mistaken for a complete one.
 ///
 /// [`Iter::advance`] with [`Iter::key`] and [`Iter::value`] is fastest, because it lends the bytes
 /// instead of sharing them.
 ///
-/// An iterator pins its tables and memtables, so a long-lived one delays the release of their space.
+/// An iterator pins its tables and memtables, so a long-lived iterator delays the release of their
+/// space.
 pub struct Iter {
     view: ReadView,
     start: Vec<u8>,
@@ -104,8 +105,8 @@ impl Iter {
         Ok(!self.is_done)
     }
 
-    /// Whether the front is before the end of the range and before the entries that the back
-    /// returned.
+    /// Returns true if the front is before the end of the range and before the entries that the
+    /// back has returned.
     #[inline]
     fn is_front_inside(&self, front: &VisibleCursor) -> bool {
         front.is_valid()
@@ -116,13 +117,13 @@ impl Iter {
             })
     }
 
-    /// Returns the key of the entry that [`Iter::advance`] moved to; empty without one.
+    /// Returns the key of the entry that [`Iter::advance`] moved to; empty if there is none.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
     }
 
-    /// Returns the value of the entry that [`Iter::advance`] moved to; empty without one.
+    /// Returns the value of the entry that [`Iter::advance`] moved to; empty if there is none.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)

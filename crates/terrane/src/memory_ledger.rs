@@ -1,4 +1,4 @@
-//! Accounting of memory by holder.
+//! Keeps account of the memory of each holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
 //! the sum. A block is charged while it exists, even after its eviction from the cache if an iterator

@@ -13,7 +13,8 @@ pub fn new(kind: MemtableKind, buffer_bytes: u64, pool: &Arc<Pool>) -> Arc<Memta
     Memtable::new(memtable_config(kind, buffer_bytes, None), pool)
 }
 
-/// As [`new`], but sized for keys and entries like those of `before`, as at a rotation.
+/// Does the same as [`new`], but sizes the memtable for keys and entries like those in `before`, as
+/// a rotation does.
 pub fn new_after(
     before: &Memtable,
     kind: MemtableKind,
@@ -30,7 +31,7 @@ mod tests {
 
     use super::*;
 
-    /// A new kind must have an example here, or no test of the engine would use it.
+    /// A new kind must have an example here; otherwise no test of the engine would use it.
     #[test]
     fn every_kind_of_memtable_is_reached_from_an_example() {
         let examples = MemtableKind::EXAMPLES.iter().map(|text| text.parse().unwrap());

@@ -221,12 +221,12 @@ impl Options {
         self
     }
 
-    /// The design that was set, if any.
+    /// Returns the design that was set, if any.
     pub(crate) fn given_design(&self) -> Option<&Design> {
         self.design.as_ref()
     }
 
-    /// These options, with stored ones for options that were not set.
+    /// Returns these options, with the stored values of options that were not set.
     pub(crate) fn or_stored<'a>(
         &self,
         stored: impl IntoIterator<Item = (&'a String, &'a String)>,

@@ -4,7 +4,8 @@ use std::ops::{Bound, RangeBounds};
 
 use terrane_policy::key_range::successor;
 
-/// The smallest key of a range and the smallest key after it; `None` without an upper bound.
+/// Returns the smallest key in a range and the smallest key after the range; the latter is `None`
+/// if the range has no upper bound.
 pub(crate) fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Vec<u8>, Option<Vec<u8>>) {
     let start = match range.start_bound() {
         Bound::Included(key) => key.as_ref().to_vec(),
@@ -19,7 +20,7 @@ pub(crate) fn bounds_of<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Vec<u8>
     (start, end)
 }
 
-/// The range of all keys that begin with `prefix`.
+/// Returns the range of all keys that begin with `prefix`.
 pub(crate) fn prefix_bounds(prefix: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut end = prefix.to_vec();
     // The smallest key above every key with this prefix: drop trailing 0xff bytes, then increment

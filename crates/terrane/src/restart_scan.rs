@@ -41,14 +41,14 @@ struct Chain {
     piggybacks: usize,
 }
 
-/// Whether scans of a tree use FloDB's protocol.
+/// Returns true if scans of a tree use FloDB's protocol.
 fn restarts(tree: &Tree) -> bool {
     matches!(tree.design().memtable, MemtableKind::FloDb(flodb) if flodb.scan == ScanMode::Restart)
 }
 
 impl RestartScans {
     /// Begins a scan of a range. Returns its view, and the snapshot that it holds if a memtable may
-    /// reclaim versions; only then does the design's protocol of scans apply.
+    /// reclaim versions; only then does the design's scan protocol apply.
     ///
     /// # Errors
     /// The database was closed.

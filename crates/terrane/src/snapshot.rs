@@ -14,8 +14,8 @@ use crate::value::Value;
 
 /// A consistent view of all keyspaces at one sequence number.
 ///
-/// Compactions keep the versions that a snapshot sees, so a long-lived one costs space. It is cheap
-/// to create and to clone, and may be used from any thread.
+/// Compactions keep the versions that a snapshot sees, so a long-lived snapshot costs space. It is
+/// cheap to create and to clone, and may be used from any thread.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
@@ -99,7 +99,7 @@ impl Snapshot {
     /// Returns an iterator over all keys and values of a keyspace, in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace belongs to another one.
+    /// The database was closed, or the keyspace belongs to another database.
     pub fn iter_in(&self, keyspace: &Keyspace) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, (Vec::new(), None))
@@ -116,7 +116,7 @@ impl Snapshot {
     /// Returns an iterator over the keys of a range of a keyspace with their values, in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace belongs to another one.
+    /// The database was closed, or the keyspace belongs to another database.
     pub fn range_in<K: AsRef<[u8]>>(
         &self,
         keyspace: &Keyspace,
@@ -138,7 +138,7 @@ impl Snapshot {
     /// in order.
     ///
     /// # Errors
-    /// The database was closed, or the keyspace belongs to another one.
+    /// The database was closed, or the keyspace belongs to another database.
     pub fn prefix_in(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
         self.iter_bounds(&keyspace.tree, prefix_bounds(prefix.as_ref()))

@@ -62,7 +62,7 @@ impl StallStats {
 }
 
 impl MemoryStats {
-    /// Returns the memory of all holders, in bytes.
+    /// Returns the memory that all holders use together, in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.memtable_bytes + self.cache_bytes + self.pinned_bytes + self.job_bytes
     }

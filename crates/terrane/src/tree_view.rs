@@ -129,7 +129,7 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { " " } else { "s" }
 }
 
-/// A bar for `part` of `whole`, full if `part` is at least `whole`.
+/// Returns a bar for `part` of `whole`, full if `part` is at least `whole`.
 fn bar(part: u64, whole: u64) -> String {
     let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
     let eighths = (share * (BAR_WIDTH * 8) as f64).ceil() as usize;

@@ -32,7 +32,7 @@ enum Repr {
 }
 
 impl Value {
-    /// An empty value.
+    /// Returns an empty value.
     pub(crate) fn empty() -> Self {
         Self(Repr::Inline(0, [0; INLINE_BYTES]))
     }
@@ -49,13 +49,13 @@ impl Value {
         Self::inline(&value).unwrap_or(Self(Repr::Memtable(value)))
     }
 
-    /// A range of a block.
+    /// Returns the value in a range of a block.
     pub(crate) fn of_block(block: &BlockRef, part: Range<usize>) -> Self {
         let bytes = block.get(part.clone()).unwrap_or_default();
         if let Some(value) = Self::inline(bytes) {
             return value;
         }
-        // Values are at most 1 GiB long, and blocks little more than their largest value.
+        // Values are at most 1 GiB long, and a block is little longer than its largest value.
         let len = bytes.len() as u32;
         match block {
             BlockRef::Mapped(map, range) => {

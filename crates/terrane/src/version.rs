@@ -40,7 +40,7 @@ impl OpenRun {
         Self::of_tables(tables.collect())
     }
 
-    /// A run of tables in key order without overlaps.
+    /// Returns a run of `tables`, which must be in key order and not overlap.
     pub(crate) fn of_tables(tables: Vec<Arc<Table>>) -> Self {
         let infos = || tables.iter().map(|table| table.info());
         Self {
@@ -58,7 +58,7 @@ impl OpenRun {
         self.largest_seq
     }
 
-    /// The last table that begins at or before `key`.
+    /// Returns the last table that begins at or before `key`.
     #[inline]
     pub(crate) fn index_at_or_before(&self, key: &[u8]) -> Option<usize> {
         let head = head_of(key);
@@ -75,7 +75,7 @@ impl OpenRun {
         after.checked_sub(1)
     }
 
-    /// The table that may have `key`.
+    /// Returns the table that may contain `key`.
     #[inline]
     pub(crate) fn table_for(&self, key: &[u8]) -> Option<&Arc<Table>> {
         let table = self.tables.get(self.index_at_or_before(key)?)?;
@@ -84,7 +84,8 @@ impl OpenRun {
 }
 
 impl Version {
-    /// A version of `shape`. `tables` has all of its tables, and may have others.
+    /// Returns a version of `shape`. `tables` contains all tables of the shape, and may contain
+    /// others.
     pub(crate) fn new(shape: TreeShape, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
         for (number, level) in shape.levels.iter().enumerate() {

@@ -12,9 +12,9 @@ use crate::types::{DEFAULT_KEYSPACE, KeyspaceId};
 /// Operations on any keyspaces that are applied atomically.
 ///
 /// Later operations of a batch take precedence over earlier ones on the same key.
-/// [`Db::write`](crate::Db::write) applies a batch, any number of times. A batch with keyspace
-/// operations can be applied only to the opening that its keyspaces belong to, any other batch to
-/// every database.
+/// [`Db::write`](crate::Db::write) applies a batch, and may do so more than once. A batch with
+/// keyspace operations can be applied only to the opening that its keyspaces belong to; any other
+/// batch can be applied to every database.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -80,7 +80,7 @@ impl WriteBatch {
         self.of(keyspace).add_range(keyspace.id(), range)
     }
 
-    /// Invalidates the batch if it has keyspaces of two databases.
+    /// Invalidates the batch if its keyspaces belong to two databases.
     fn of(&mut self, keyspace: &Keyspace) -> &mut Self {
         let number = keyspace.handle.engine.context().number;
         if *self.engine.get_or_insert(number) != number {

@@ -16,7 +16,7 @@ pub(super) struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
     Within,
-    /// Below its exception, which has this value.
+    /// Below the exception, which has this value.
     Fallen(f64),
     /// Above this limit or exception.
     Over(f64),
@@ -57,7 +57,7 @@ impl Limits {
         }
     }
 
-    /// The limit for subjects that are not an exception.
+    /// Returns the limit for subjects without an exception.
     pub(super) fn limit(&self, rule: Rule) -> f64 {
         self.limits.get(&rule).copied().unwrap_or(0.0)
     }
@@ -83,7 +83,8 @@ impl Limits {
             .collect()
     }
 
-    /// Lowers each exception to its present value, and drops those that the limit covers.
+    /// Lowers each exception to its present value, and drops the exceptions that are within the
+    /// limit.
     pub(super) fn lower(&mut self, measurements: &[Measurement]) {
         let mut lowered = BTreeMap::new();
         for ((rule, subject), exception) in &self.exceptions {

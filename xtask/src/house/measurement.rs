@@ -21,7 +21,7 @@ impl Rule {
         Self::VoiceMarkers,
     ];
 
-    /// The name in `house.toml`.
+    /// Returns the name in `house.toml`.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::FileLines => "file_lines",
@@ -47,7 +47,7 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub(super) struct Measurement {
     pub rule: Rule,
-    /// The name of the exception: a file, a function or a type with its file, a kind of prose.
+    /// The name of the exception: a file, a function or a type with its file, or a kind of prose.
     pub subject: String,
     pub value: f64,
     /// A file with a line, or what the value covers.

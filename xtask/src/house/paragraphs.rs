@@ -45,14 +45,14 @@ impl Collector {
     }
 }
 
-/// The paragraphs of a Markdown document.
+/// Returns the paragraphs of a Markdown document.
 pub(super) fn of_markdown(text: &str) -> Vec<Paragraph> {
     let mut collector = Collector::default();
     text.lines().enumerate().for_each(|(index, line)| collector.line(index + 1, line));
     collector.finish()
 }
 
-/// The paragraphs of comments: those on consecutive lines belong together.
+/// Returns the paragraphs of comments. Comments on consecutive lines form one paragraph.
 pub(super) fn of_comments(tokens: &[Token<'_>]) -> Vec<Paragraph> {
     let mut collector = Collector::default();
     let mut expected = 0;

@@ -13,7 +13,7 @@ pub(super) struct Marker {
 enum Element {
     /// One of these words.
     Either(Vec<String>),
-    /// A word that is none of these.
+    /// A word other than these.
     Neither(Vec<String>),
     /// Up to this number of words.
     Gap(usize),
@@ -85,7 +85,7 @@ pub(super) fn words(lines: &[(usize, String)]) -> Vec<(usize, String)> {
 }
 
 impl Marker {
-    /// The positions of the words at which the phrase begins.
+    /// Returns the positions of the words at which the phrase begins.
     pub(super) fn find(&self, words: &[(usize, String)]) -> Vec<usize> {
         let has_phrase =
             |at: usize| self.phrases.iter().any(|phrase| matches(phrase, &words[at..]));

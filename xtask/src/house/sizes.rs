@@ -1,4 +1,4 @@
-//! Lines of files and functions, methods of types, files in import cycles.
+//! Counts the lines of files and functions, the methods of types, and the files in import cycles.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn longest_cycle(each: &CrateSources) -> Option<Measurement> {
     })
 }
 
-/// The longest function of each name in a file.
+/// Returns the longest function of each name in a file.
 fn longest_functions(code: &[Token<'_>], path: &str) -> Vec<Measurement> {
     let mut longest: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (name, line, lines) in functions(code) {
@@ -90,7 +90,7 @@ fn longest_functions(code: &[Token<'_>], path: &str) -> Vec<Measurement> {
     longest.into_iter().map(measurement).collect()
 }
 
-/// Every function with a body: its name, its first line and its number of lines.
+/// Returns every function with a body: its name, its first line and its number of lines.
 fn functions<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize, usize)> {
     let mut functions = Vec::new();
     for (at, pair) in code.windows(2).enumerate() {
@@ -119,7 +119,7 @@ fn body(code: &[Token<'_>], mut at: usize) -> Option<usize> {
     None
 }
 
-/// The types of the `impl` blocks without a trait, with the number of methods.
+/// Returns the types that have `impl` blocks without a trait, each with its number of methods.
 fn inherent_methods(code: &[Token<'_>]) -> Vec<(String, usize)> {
     let mut methods = Vec::new();
     for (at, token) in code.iter().enumerate() {
@@ -148,7 +148,7 @@ fn inherent_methods(code: &[Token<'_>]) -> Vec<(String, usize)> {
     methods
 }
 
-/// The type of an `impl` head; `None` if the head has a trait.
+/// Returns the type that an `impl` head names; `None` if the head has a trait.
 fn type_name(head: &[Token<'_>]) -> Option<String> {
     let mut depth = 0;
     let mut name = None;

@@ -8,14 +8,14 @@ use super::phrase::{Marker, parse, words};
 use super::workspace::Workspace;
 use crate::step::root;
 
-/// Words and markers of one kind of prose.
+/// The number of words and of markers in one kind of prose.
 struct Count {
     kind: &'static str,
     words: usize,
     hits: Vec<String>,
 }
 
-/// The markers per 10,000 words of each kind of prose.
+/// Returns the markers per 10,000 words of each kind of prose.
 pub(super) fn measure(workspace: &Workspace) -> Result<Vec<Measurement>, String> {
     let path = root().join("xtask/voice.txt");
     let text =

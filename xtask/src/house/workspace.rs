@@ -10,9 +10,9 @@ pub(super) struct TextFile {
     pub text: String,
 }
 
-/// A crate with its modules, without those of tests.
+/// A crate with its modules, except test modules.
 pub(super) struct CrateSources {
-    /// The folder of its sources, such as `crates/terrane/src`.
+    /// The folder of the sources, such as `crates/terrane/src`.
     pub dir: String,
     pub graph: ModuleGraph,
 }
@@ -20,7 +20,7 @@ pub(super) struct CrateSources {
 /// Everything that is measured.
 pub(super) struct Workspace {
     pub crates: Vec<CrateSources>,
-    /// Rust sources, those of tests too.
+    /// Rust sources, including tests.
     pub sources: Vec<TextFile>,
     /// Markdown.
     pub documents: Vec<TextFile>,
@@ -55,7 +55,7 @@ impl Workspace {
 
     fn add_crate(&mut self, root: &Path, path: &str) -> Result<(), String> {
         let dir = path.rsplit_once('/').map_or(path, |(dir, _)| dir).to_owned();
-        // A command has both, and its library comes first.
+        // A command has a `main.rs` and a `lib.rs`; `lib.rs` comes first.
         if !self.crates.iter().any(|known| known.dir == dir) {
             let graph =
                 ModuleGraph::read(&root.join(&dir)).map_err(|error| format!("{dir}: {error}"))?;
@@ -68,7 +68,7 @@ impl Workspace {
         self.sources.iter().find(|file| file.path == path)
     }
 
-    /// Whether a source is a module outside of tests.
+    /// Returns true if a source is a module outside of tests.
     pub(super) fn is_production(&self, path: &str) -> bool {
         self.crates.iter().any(|each| {
             let below = path.strip_prefix(&each.dir).and_then(|rest| rest.strip_prefix('/'));
@@ -77,7 +77,7 @@ impl Workspace {
     }
 }
 
-/// Adds the files below `dir`, without builds and hidden ones.
+/// Adds the files below `dir`, except build outputs and hidden files.
 fn collect(root: &Path, dir: &Path, paths: &mut Vec<String>) -> Result<(), String> {
     let fail = |error: std::io::Error| format!("{}: {error}", dir.display());
     for entry in std::fs::read_dir(dir).map_err(fail)? {

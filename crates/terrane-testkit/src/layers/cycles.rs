@@ -1,6 +1,7 @@
 //! Strongly connected components of a directed graph.
 
-/// The components of a graph whose node `n` has arrows to `targets[n]`, each sorted (Tarjan 1972).
+/// Returns the components of a graph in which node `n` has edges to `targets[n]` (Tarjan 1972). The
+/// nodes of each component are sorted.
 pub(super) fn components(targets: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut search = Search {
         targets,
@@ -23,7 +24,7 @@ struct Search<'a> {
     targets: &'a [Vec<usize>],
     /// The position of each node in the order of visits.
     order: Vec<Option<usize>>,
-    /// The earliest open node that is reachable from a node.
+    /// For each node, the earliest open node that is reachable from it.
     lowest: Vec<usize>,
     is_open: Vec<bool>,
     open: Vec<usize>,

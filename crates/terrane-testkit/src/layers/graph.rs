@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cycles::components;
 use super::imports::{Import, Scope, scopes};
 
-/// Re-exports that lead to each other are followed at most this often.
+/// The maximum number of re-exports followed for one name, because re-exports may form a cycle.
 const REEXPORTS_MAX: usize = 16;
 
 /// The path of a module in its crate; empty for the root.
@@ -29,7 +29,7 @@ pub struct ModuleGraph {
     module_of: Vec<ModulePath>,
     /// Imports from file to file, each with the first line that needs it.
     edges: BTreeMap<(usize, usize), usize>,
-    /// Files that import everything from the root, each with the line.
+    /// Files that import everything from the root, each with the line of the import.
     globs_of_root: Vec<(usize, usize)>,
 }
 
@@ -38,7 +38,7 @@ pub struct ModuleGraph {
 pub struct Cycle {
     /// The files, in the order of their paths.
     pub files: Vec<String>,
-    /// The imports among them, such as `engine/read.rs:3 imports engine/write.rs`.
+    /// The imports among these files, such as `engine/read.rs:3 imports engine/write.rs`.
     pub imports: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl ModuleGraph {
         Cycle { files, imports }
     }
 
-    /// Every import, as the file with its line, the importing module and the imported one.
+    /// Returns every import: its file and line, the importing module and the imported module.
     pub(super) fn imports(&self) -> impl Iterator<Item = (String, &[String], &[String])> {
         self.edges.iter().map(|(&(from, to), line)| {
             let place = format!("{}:{line}", self.files[from]);
@@ -153,12 +153,12 @@ impl ModuleGraph {
         })
     }
 
-    /// The places that import everything of the root.
+    /// Returns the file and line of each import of everything from the root.
     pub(super) fn globs_of_root(&self) -> impl Iterator<Item = String> {
         self.globs_of_root.iter().map(|(file, line)| format!("{}:{line}", self.files[*file]))
     }
 
-    /// Whether a file of the crate is this module.
+    /// Returns true if a file of the crate contains this module.
     pub(super) fn has_module(&self, module: &[String]) -> bool {
         self.module_of.iter().any(|known| known == module)
     }
@@ -200,9 +200,10 @@ impl ModuleGraph {
         self.modules.get(module).map(|module| module.file)
     }
 
-    /// The modules that a path leads to and through: the one that declares the name, and the one
-    /// that the path names if it only passes the name on. A module above the declaring one, or above
-    /// the importing one for a name of another crate, is a facade and does not count.
+    /// Returns the modules that a path depends on: the module that declares the name, and the
+    /// module that the path names if that module only re-exports the name. An ancestor of the
+    /// declaring module is a facade and does not count. For a name of another crate, an ancestor of
+    /// the importing module does not count either.
     fn targets(&self, from: &[String], path: &[String]) -> Vec<ModulePath> {
         let Some((named, rest)) = self.walk(from, path, 0) else { return Vec::new() };
         match self.follow(&named, rest, 0) {
@@ -213,14 +214,15 @@ impl ModuleGraph {
         }
     }
 
-    /// The module that declares what `path` names, seen from the module `from`; `None` if that is
-    /// another crate.
+    /// Returns the module that declares what `path` names when it is used in the module `from`;
+    /// `None` if another crate declares it.
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<ModulePath> {
         let (named, rest) = self.walk(from, path, depth)?;
         self.follow(&named, rest, depth)
     }
 
-    /// Follows the segments of a path that are modules; returns the last with the remaining path.
+    /// Follows the segments of a path that are modules; returns the last module and the remaining
+    /// path.
     fn walk<'a>(
         &self,
         from: &[String],
@@ -259,7 +261,7 @@ impl ModuleGraph {
         Some((current, rest))
     }
 
-    /// The module that an imported name stands for, or in which it is declared.
+    /// Returns the module that an imported name stands for, or the module that declares the name.
     fn resolve_module(&self, from: &[String], import: &Import, depth: usize) -> Option<ModulePath> {
         self.resolve(from, &import.path, depth + 1)
     }
@@ -281,7 +283,7 @@ impl ModuleGraph {
         self.modules.get(module)?.scope.imports.iter().find(|import| import.name == name)
     }
 
-    /// The module that declares `name`, of those that `module` re-exports as a whole.
+    /// Returns the module that declares `name`, if `module` re-exports that module as a whole.
     fn through_globs(&self, module: &[String], name: &str, depth: usize) -> Option<ModulePath> {
         let imports = &self.modules.get(module)?.scope.imports;
         let globs = imports.iter().filter(|import| import.name == "*" && import.is_reexport);
@@ -300,8 +302,8 @@ impl ModuleGraph {
     }
 }
 
-/// Whether a module re-exports a name of a module below it without using the name itself: such a
-/// facade does not depend on the names that it passes on.
+/// Returns true if a module re-exports a name of a descendant without using the name itself. Such a
+/// facade does not depend on the names that it re-exports.
 fn is_facade(module: &[String], target: &[String], import: &Import, scope: &Scope) -> bool {
     let is_used = scope.words.contains(&import.name);
     import.is_reexport && target.len() > module.len() && target.starts_with(module) && !is_used

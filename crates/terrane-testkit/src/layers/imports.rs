@@ -17,7 +17,7 @@ pub(super) struct Import {
 pub(super) struct Scope {
     /// Inline modules from the file down to this one.
     pub inline: Vec<String>,
-    /// Modules declared with `mod NAME;`.
+    /// The modules that are declared with `mod NAME;`.
     pub children: Vec<String>,
     pub imports: Vec<Import>,
     /// Paths outside of `use`, of two segments or more, with their lines.
@@ -26,12 +26,12 @@ pub(super) struct Scope {
     pub words: Vec<String>,
 }
 
-/// The scopes of a source file; the first is that of the file itself.
+/// Returns the scopes of a source file; the first is the scope of the file itself.
 pub(super) fn scopes(source: &str) -> Vec<Scope> {
     let tokens = tokens(source);
     let code = production_code(&tokens);
     let mut scopes = vec![Scope::default()];
-    // The open scopes: an index, and the position of the brace that closes it.
+    // The open scopes: the index of each, and the position of the brace that closes it.
     let mut open: Vec<(usize, usize)> = vec![(0, code.len())];
     let mut at = 0;
     while at < code.len() {
@@ -63,7 +63,7 @@ pub(super) fn scopes(source: &str) -> Vec<Scope> {
     scopes
 }
 
-/// Whether `pub` or `pub(..)` ends the tokens.
+/// Returns true if the tokens end with `pub` or `pub(..)`.
 fn is_public(before: &[Token<'_>]) -> bool {
     let end = match before.last() {
         Some(token) if token.is(")") => before.iter().rposition(|token| token.is("(")),
@@ -72,7 +72,7 @@ fn is_public(before: &[Token<'_>]) -> bool {
     end.is_some_and(|end| before[..end].last().is_some_and(|token| token.is("pub")))
 }
 
-/// Records the word or path at `at`, and returns the position behind it.
+/// Records the word or path at `at`, and returns the position after it.
 fn mention(code: &[Token<'_>], at: usize, scope: &mut Scope) -> usize {
     if code[at].kind != TokenKind::Word {
         return at + 1;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::graph::{ModuleGraph, ModulePath};
 
-/// The rank of a module, then its position within the rank. Only modules of one name, or joined by
-/// `+`, share it.
+/// The rank of a module, then its position within the rank. Modules share a position only if they
+/// have the same name or are joined by `+`.
 type RankPosition = (usize, usize);
 
 /// The rank table of one crate.
@@ -46,11 +46,11 @@ impl RankTable {
         Ok(table)
     }
 
-    /// The imports of a crate that break the ranks, and the modules that have none.
+    /// Returns the imports of a crate that break the ranks, and the modules without a rank.
     ///
     /// A module imports only from lower ranks, and within a rank only from modules named before it.
-    /// A module that the table does not name has the place of the closest module above it that it
-    /// names; a module above or below the importing one is not compared.
+    /// A module that the table does not name takes the place of its closest ancestor in the table.
+    /// Imports between a module and its own ancestors or descendants are not checked.
     pub fn violations(&self, graph: &ModuleGraph) -> Vec<String> {
         let mut wrong = self.errors.clone();
         for module in self.places.keys().filter(|module| !graph.has_module(module)) {
@@ -79,7 +79,7 @@ impl RankTable {
         wrong
     }
 
-    /// The module of the table to which `module` belongs, and its place.
+    /// Returns the module of the table that `module` belongs to, and its place.
     fn place(&self, module: &[String]) -> Option<(&[String], RankPosition)> {
         (1..=module.len()).rev().find_map(|len| {
             let (name, place) = self.places.get_key_value(&module[..len])?;

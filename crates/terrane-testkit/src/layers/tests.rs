@@ -12,7 +12,8 @@ fn graph(files: &[(&str, &str)]) -> ModuleGraph {
     ModuleGraph::build("lib.rs", |path| files.get(path).map(|text| (*text).to_owned())).unwrap()
 }
 
-/// The violations of a crate with `low`, `low/inner` and `high`, one of which has this source.
+/// Returns the violations in a crate with the modules `low`, `low/inner` and `high`, in which the
+/// file at `path` contains `source`.
 fn violations(path: &str, source: &str) -> Vec<String> {
     let mut files = BTreeMap::from([
         ("lib.rs", LIB),

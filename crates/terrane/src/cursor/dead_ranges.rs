@@ -8,12 +8,12 @@
 //! it unless one has been put since. A put into a range therefore removes the range. This is a
 //! cache: it is not persistent, and dropping any range is always correct.
 //!
-//! Invariant: no reader with a visible sequence number at or above that of a range finds a live key
-//! in the range. This holds because of the order of operations on both sides, which are sequentially
-//! consistent. A writer first stores the last sequence number of the tree, then removes the ranges
-//! that contain its key, then makes the write visible. A scan first adds a range, then
-//! checks whether the tree has been written since the scan's snapshot, and removes the range if so.
-//! At least one of the two sees the other.
+//! Invariant: if a visible sequence number is at or above the number of a range, a reader at that
+//! number finds no live key in the range. This holds because of the order of operations on both sides,
+//! which are sequentially consistent. A writer first stores the last sequence number of the tree,
+//! then removes the ranges that contain its key, then makes the write visible. A scan first adds a
+//! range, then checks whether the tree has been written since the scan's snapshot, and removes the
+//! range if so. At least one of the two sees what the other has stored.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,10 +22,10 @@ use terrane_memtable::Padded;
 
 use crate::types::SeqNo;
 
-/// More ranges are rarely useful; past this the oldest is dropped.
+/// The maximum number of ranges; more are rarely useful. Beyond it, the oldest range is dropped.
 const RANGES_MAX: usize = 32;
 
-/// Ranges with longer keys are not worth their memory.
+/// The maximum length of a key; ranges with longer keys are not worth their memory.
 const KEY_BYTES_MAX: usize = 4 << 10;
 
 /// The keys from `start` to the exclusive `end`; unbounded if `end` is `None`.

@@ -1,9 +1,9 @@
 //! The merge of several sources.
 //!
-//! The sources that are on an entry are kept in an array sorted by that entry. After a step only the
-//! first source may have to move, and usually it does not: most entries of a tree are in its last
-//! level, so the next entry of the first source is usually the next one overall. A step then costs
-//! one comparison of heads, and at most a binary search in the array.
+//! Sources that are positioned on an entry are kept in an array sorted by that entry. After a step
+//! only the first source may have to move, and usually it does not: most entries of a tree are in
+//! its last level, so the next entry of the first source is usually the next entry overall. A step
+//! then costs one comparison of heads, and at most a binary search in the array.
 
 use std::cmp::Ordering;
 

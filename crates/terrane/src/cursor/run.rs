@@ -171,7 +171,8 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Opens a cursor over the table at `index`, or reuses the current one if it is that table's.
+    /// Opens a cursor over the table at `index`, or reuses the current cursor if it has this
+    /// table.
     fn open(&mut self, index: usize) -> Option<&mut TableCursor> {
         let table = self.run.tables().get(index)?;
         if self.index != index || self.entries.is_none() {

@@ -13,10 +13,10 @@ use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
 use crate::version::Version;
 
-/// Consecutive invisible entries after which a scan tries to skip the rest by a seek.
+/// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
 const BEFORE_SKIP: u64 = 8;
 
-/// Consecutive dead keys after which a scan records them as a dead range.
+/// The number of consecutive dead keys after which a scan records them as a dead range.
 const BEFORE_RECORDING: u64 = 64;
 
 /// The range tombstones and dead ranges that a reader must consider.
@@ -81,7 +81,8 @@ pub(crate) struct VisibleCursor {
     merge: MergeCursor,
     seq: SeqNo,
     deleted: DeletedRanges,
-    /// The current key and value in the backward direction; in the forward direction, those of `merge`.
+    /// The current key and value in the backward direction; in the forward direction,
+    /// `merge` has them.
     backward_key: Vec<u8>,
     backward_value: Option<Value>,
     is_forward: bool,
@@ -95,8 +96,8 @@ pub(crate) struct VisibleCursor {
 #[derive(Debug, Default)]
 struct DeadKeys {
     count: u64,
-    /// One of the first keys, in the direction of the scan; empty until there are
-    /// [`BEFORE_SKIP`].
+    /// One of the first dead keys in the direction of the scan; empty until there are
+    /// [`BEFORE_SKIP`] dead keys.
     first: Vec<u8>,
 }
 

@@ -17,11 +17,11 @@ use crate::stats::{OperationCounts, Stats};
 use crate::tree_view::TreeView;
 
 impl Db {
-    /// Returns the keyspace of a name, and creates it if it does not exist.
+    /// Returns the keyspace with this name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The name is empty or longer than 255 bytes, the keyspace exists with another design than
-    /// `options` has, or the database does not accept writes.
+    /// The name is empty or longer than 255 bytes, the keyspace exists with a design other
+    /// than the one in `options`, or the database does not accept writes.
     #[expect(clippy::needless_pass_by_value, reason = "options are built for the call")]
     pub fn keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         let tree = self.engine().keyspace(name, options.design.as_ref())?;
@@ -34,10 +34,10 @@ impl Db {
     }
 
     /// Removes a keyspace and its contents; returns false if it does not exist. Open iterators over
-    /// it continue. Its handles find no keys anymore, not even through snapshots.
+    /// it continue. Its handles no longer find any keys, not even through snapshots.
     ///
     /// # Errors
-    /// It is the default keyspace, or the database does not accept writes.
+    /// The name is that of the default keyspace, or the database does not accept writes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine().drop_keyspace(name)
     }
@@ -48,7 +48,7 @@ impl Db {
     }
 
     /// Returns operation counts across openings, decayed with a half-life of one day of open time.
-    /// Every flush stores them, and so does [`Db::close`].
+    /// Every flush and [`Db::close`] store these counts.
     pub fn remembered_operations(&self) -> OperationCounts {
         self.engine().operation_history()
     }
@@ -120,7 +120,7 @@ impl Db {
         self.default.tree()
     }
 
-    /// Returns the durability of writes that do not choose one.
+    /// Returns the durability of writes that do not choose a durability themselves.
     pub fn durability(&self) -> Durability {
         self.engine().durability()
     }

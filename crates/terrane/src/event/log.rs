@@ -1,7 +1,8 @@
 //! The events of one opening of a database.
 //!
-//! 1. The ring is ordered by number without gaps because numbers are assigned under its lock.
-//! 2. The listener runs without that lock, in the thread that emits the event. Two threads may call
+//! 1. Events in the ring are in the order of their numbers, without gaps, because numbers are
+//!    assigned under the lock of the ring.
+//! 2. The listener runs without this lock, in the thread that emits the event. Two threads may call
 //!    it concurrently and out of order. A listener that panics is not called again.
 
 use std::collections::VecDeque;
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Event, LoggedEvent};
 use crate::clock::{Clock, SystemClock};
 
-/// The number of events kept. Each takes less than a kilobyte, except for very wide compactions.
+/// The number of events that are kept. Each event takes less than a kilobyte, except for very wide
+/// compactions.
 const KEPT: usize = 1000;
 
 /// The user's callback for events.
@@ -88,7 +90,7 @@ impl EventLog {
         logged
     }
 
-    /// The last events, oldest first.
+    /// Returns the last events, oldest first.
     pub(crate) fn last(&self) -> Vec<LoggedEvent> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         ring.last.iter().cloned().collect()

@@ -26,7 +26,7 @@ pub struct JobReport {
     pub tables_rewritten: u64,
     /// Tables that were moved without being rewritten.
     pub tables_moved: u64,
-    /// The prediction: bytes to read plus the most bytes to write.
+    /// The prediction: bytes to read plus the maximum number of bytes to write.
     pub predicted_bytes: u64,
     /// Bytes of the tables read.
     pub read_bytes: u64,
@@ -36,8 +36,8 @@ pub struct JobReport {
     pub persisted_micros: Option<u64>,
 }
 
-/// Returns the throughput of one compaction in bytes read and rewritten per second, averaged over
-/// `jobs`; `None` if none of them merged anything.
+/// Returns how many bytes per second a compaction reads and rewrites, averaged over `jobs`; `None`
+/// if none of the jobs merged anything.
 pub fn compaction_rate(jobs: &[JobReport]) -> Option<f64> {
     let merges = jobs.iter().filter(|job| job.read_bytes > 0);
     let (bytes, micros) = merges.fold((0.0, 0.0), |(bytes, micros), job| {
@@ -96,8 +96,8 @@ pub struct KeyspaceDeletes {
 }
 
 impl DeletesReport {
-    /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone exceeds it,
-    /// and log files in which every write does.
+    /// Counts violations of the threshold at `now_micros`: tables whose oldest tombstone is
+    /// older than the threshold, and log files in which every write is older.
     pub fn violations(&self, now_micros: u64) -> usize {
         let Some(threshold) = self.threshold_micros else { return 0 };
         let tables = self.keyspaces.iter().flat_map(|keyspace| &keyspace.tables);
@@ -117,7 +117,8 @@ pub fn jobs(dir: impl AsRef<Path>) -> Result<Vec<JobReport>> {
     Ok(state.jobs.iter().map(|job| report(&state, job)).collect())
 }
 
-/// Returns the deletes that are not yet persistent, and the longest time that a past one took.
+/// Returns the deletes that are not yet persistent, and the longest time that a past delete took
+/// to become persistent.
 ///
 /// # Errors
 /// Fails if the directory contains no database or the manifest is corrupt.

@@ -17,11 +17,11 @@ pub struct SegmentReport {
     pub segment: u64,
     /// The number of the previous segment; 0 for none.
     pub previous: u64,
-    /// The log position of its first record.
+    /// The log position of the first record of the segment.
     pub base: u64,
     /// The creation time of the segment, in microseconds since the Unix epoch.
     pub created_micros: u64,
-    /// The records, up to the first invalid one.
+    /// The records before the first invalid record.
     pub records: Vec<LogRecord>,
     /// The byte offset in the file at which the records end.
     pub end: u64,

@@ -5,8 +5,8 @@
 //! independently of the others. The newest readable version of each key wins.
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
-//! Without one, all tables and the whole log are used. A deleted value may then reappear if its
-//! tombstone has already been compacted away.
+//! Without a readable manifest, all tables and the whole log are used. A deleted value may then
+//! reappear if its tombstone has already been compacted away.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

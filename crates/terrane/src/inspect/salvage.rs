@@ -66,8 +66,8 @@ impl SalvageSource {
     }
 }
 
-/// Visits every operation of a valid log record, except those that are in tables according to
-/// `state`.
+/// Visits every operation of a valid log record, except operations that tables contain
+/// according to `state`.
 pub(super) fn salvage_log(
     dir: &Path,
     state: Option<&ManifestState>,

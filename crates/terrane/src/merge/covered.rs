@@ -10,7 +10,7 @@
 //! tombstones, which merges keep as long as an older table overlaps them (rule 4 of
 //! [`super::DropRules`]).
 //!
-//! Pure: tables and tombstones in, tables out.
+//! The functions are pure: from tables and tombstones they compute tables.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl CoveredTable {
     }
 }
 
-/// Returns the table as a covered one if the fragments in `sets` cover it. The fragments of each
-/// set are in key order and do not overlap.
+/// Returns the table as a [`CoveredTable`] if the fragments in `sets` cover it. The fragments of
+/// each set are in key order and do not overlap.
 pub(crate) fn covered(sets: &[Vec<&Fragment>], table: &TableInfo) -> Option<CoveredTable> {
     let mut at: &[u8] = &table.range.start;
     let mut deleted = 0;

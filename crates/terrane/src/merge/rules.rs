@@ -1,17 +1,17 @@
 //! The entries that a compaction may drop.
 //!
 //! Snapshots divide sequence numbers into stripes. Stripe 0 extends up to and including the oldest
-//! snapshot, stripe 1 from there to the next snapshot, and so on; the last stripe belongs to readers
-//! without a snapshot. A reader that can see one version of a stripe can see all of them, because no
-//! snapshot lies between them, so it needs only the newest version of each key in the stripe.
-//! Therefore:
+//! snapshot, stripe 1 from there to the next snapshot, and so on; the last stripe belongs to
+//! readers without a snapshot. A reader that can see one version of a stripe can see all of them,
+//! because no snapshot lies between them, so the reader needs only the newest version of each key
+//! in the stripe. Therefore:
 //!
 //! 1. Of the versions of a key in one stripe, only the newest is kept.
 //! 2. A version is dropped if a newer range tombstone of the same stripe covers it.
 //! 3. A tombstone is dropped if it is in stripe 0 and no older table contains its key. Rules 1 and 2
 //!    drop all older versions among the inputs.
-//! 4. Of the range tombstones over a key in one stripe, only the newest is kept. One of stripe 0 is
-//!    dropped if no older table overlaps it.
+//! 4. Of the range tombstones over a key in one stripe, only the newest is kept. A range
+//!    tombstone of stripe 0 is dropped if no older table overlaps it.
 
 use std::sync::Arc;
 

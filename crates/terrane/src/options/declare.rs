@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionInfo {
-    /// The name of the option and its builder method, and with hyphens of the command-line flag.
+    /// The name of the option and of its builder method. With hyphens instead of underscores it is
+    /// also the name of the command-line flag.
     pub name: &'static str,
     /// The meaning.
     pub about: &'static str,
@@ -18,7 +19,7 @@ pub struct OptionInfo {
     pub takes_effect: &'static str,
 }
 
-/// Declares options. Each is defined once: from its entry come the builder method with its
+/// Declares options. Each is defined once: its entry generates the builder method with its
 /// documentation, the parser, the default, validation, and the entry of `Options::table`.
 macro_rules! options {
     ($(

@@ -73,7 +73,7 @@ pub enum Background {
     Threads,
     /// The caller. A job runs when a write has to wait for it, when the caller requests a flush or a
     /// compaction, or in [`Db::run_background_job`](crate::Db::run_background_job). With a seeded
-    /// storage and a manual clock every run is the same.
+    /// storage and a manual clock, every run behaves the same.
     Inline,
 }
 

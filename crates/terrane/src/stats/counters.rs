@@ -11,7 +11,7 @@ use super::times::TimesCounter;
 
 const STRIPES: usize = 16;
 
-/// Levels with counters of their own; the last one also counts for all deeper levels.
+/// The number of levels with counters of their own; the last level includes all deeper levels.
 pub(crate) const LEVELS_COUNTED: usize = 8;
 
 #[repr(align(128))]
@@ -34,7 +34,7 @@ pub(crate) enum BlockKind {
 const BLOCK_KINDS: usize = BlockKind::Filter as usize + 1;
 
 impl BlockKind {
-    /// The kind in an error.
+    /// Returns the name of the kind for errors.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Data => "data block",
@@ -43,7 +43,7 @@ impl BlockKind {
         }
     }
 
-    /// The counter of cache hits.
+    /// Returns the counter of cache hits.
     #[inline]
     pub(crate) fn hits(self) -> Counter {
         match self {
@@ -91,7 +91,7 @@ impl Counters {
         }
     }
 
-    /// As [`Counters::add`], for amounts that are usually zero.
+    /// Does the same as [`Counters::add`], for amounts that are usually zero.
     #[inline]
     pub(crate) fn add_some(&self, counter: Counter, amount: u64) {
         if amount > 0 {
@@ -120,18 +120,18 @@ impl Counters {
         self.compactions[level.min(LEVELS_COUNTED - 1)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Compactions that rewrote data of `level`.
+    /// Returns the number of compactions that rewrote data of `level`.
     pub(crate) fn compactions(&self, level: usize) -> u64 {
         self.compactions.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Data blocks of `level` searched by point lookups.
+    /// Returns the number of data blocks of `level` that point lookups searched.
     pub(crate) fn get_blocks(&self, level: usize) -> u64 {
         let values = self.stripes.iter().filter_map(|stripe| stripe.get_blocks.get(level));
         values.map(|value| value.load(Ordering::Relaxed)).sum()
     }
 
-    /// Cache misses for blocks of tables in `level`.
+    /// Returns the number of cache misses for blocks of tables in `level`.
     pub(crate) fn cache_misses(&self, kind: BlockKind, level: usize) -> u64 {
         let count = self.cache_misses[kind as usize].get(level);
         count.map_or(0, |count| count.load(Ordering::Relaxed))

@@ -8,7 +8,7 @@ use super::counters::Counters;
 pub struct Metric {
     /// The name, as in JSON: unique, lower case, with the unit last or before a participle.
     pub name: &'static str,
-    /// Whether it only grows.
+    /// Whether the value only grows.
     pub kind: MetricKind,
     /// The unit of the value.
     pub unit: MetricUnit,
@@ -42,13 +42,14 @@ pub enum MetricUnit {
 
 /// A struct of metrics.
 pub(crate) trait MetricGroup {
-    /// The fields that are backed by a counter; the others have their default.
+    /// Returns the struct with the values of the fields that have a counter; the other fields have
+    /// their defaults.
     fn counted(counters: &Counters) -> Self;
 
     /// Adds the metrics of this struct.
     fn append_metrics(&self, metrics: &mut Vec<Metric>);
 
-    /// A copy with the growth of each counter since `earlier`, and unchanged gauges.
+    /// Returns a copy with the growth of each counter since `earlier`, and unchanged gauges.
     fn metrics_since(&self, earlier: &Self) -> Self;
 }
 
@@ -57,7 +58,7 @@ pub(super) trait MetricValue: Copy {
     /// The value for [`Metric::value`].
     fn value(self) -> Option<u64>;
 
-    /// The growth since `earlier`.
+    /// Returns the growth since `earlier`.
     fn since(self, earlier: Self) -> Self;
 }
 

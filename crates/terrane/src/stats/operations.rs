@@ -38,7 +38,7 @@ impl OperationCounts {
         Self::of_numbers(|| numbers.next().unwrap_or_default())
     }
 
-    /// The counts so far, after `open_micros` of open time.
+    /// Returns the counts so far, after `open_micros` of open time.
     pub(crate) fn of(counters: &Counters, open_micros: u64) -> Self {
         let count = |counter| counters.get(counter);
         Self {
@@ -53,14 +53,14 @@ impl OperationCounts {
         }
     }
 
-    /// All numbers, in the order of the manifest.
+    /// Returns all numbers, in the order in which the manifest stores them.
     pub(crate) fn numbers(&self) -> [u64; 8] {
         let Self { writes, deletes, written_bytes, gets, gets_found, scans, .. } = *self;
         let Self { scan_entries, open_micros, .. } = *self;
         [writes, deletes, written_bytes, gets, gets_found, scans, scan_entries, open_micros]
     }
 
-    /// The counts from numbers in this order.
+    /// Returns the counts whose numbers `next` returns in this order.
     pub(crate) fn of_numbers(mut next: impl FnMut() -> u64) -> Self {
         Self {
             writes: next(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The binary logarithm of the cells per power of two.
 const CELL_BITS: u32 = 4;
 const CELLS_PER_OCTAVE: usize = 1 << CELL_BITS;
-/// Durations up to 2^40 microseconds (twelve days); longer ones count as that.
+/// Durations up to 2^40 microseconds (twelve days); longer durations count as this long.
 const CELLS: usize = (40 - CELL_BITS as usize + 1) * CELLS_PER_OCTAVE;
 
 /// A histogram that any number of threads record into.
@@ -92,7 +92,7 @@ impl Times {
     }
 
     /// Returns the durations recorded after `earlier` was taken. Their maximum is exact only if it
-    /// is the maximum of all durations, otherwise to 6 %.
+    /// is the maximum of all durations; otherwise it is exact to 6 %.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let before = |cell: usize| earlier.cells.get(cell).copied().unwrap_or(0);
@@ -124,7 +124,7 @@ fn cell_of(micros: u64) -> usize {
     ((octave as usize + 1) * CELLS_PER_OCTAVE + within).min(CELLS - 1)
 }
 
-/// The longest duration of a cell.
+/// Returns the longest duration of a cell.
 fn last_of(cell: usize) -> u64 {
     if cell < CELLS_PER_OCTAVE {
         return cell as u64;

@@ -22,7 +22,7 @@ pub struct LevelStats {
 }
 
 impl LevelStats {
-    /// Each number with its name, as in JSON, and its meaning.
+    /// Returns each number with its name, as in JSON, and its meaning.
     pub fn numbers(&self) -> [(&'static str, &'static str, u64); 5] {
         let Self { get_blocks, data_misses, index_misses, filter_misses, compactions } = *self;
         [
@@ -34,7 +34,7 @@ impl LevelStats {
         ]
     }
 
-    /// The growth since `earlier`.
+    /// Returns the growth since `earlier`.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         Self {
             get_blocks: self.get_blocks.saturating_sub(earlier.get_blocks),
