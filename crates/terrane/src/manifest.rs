@@ -35,8 +35,8 @@ use crate::error::{Error, Result};
 const REWRITE_BYTES: u64 = 256 << 10;
 const REWRITE_RATIO: u64 = 4;
 
-/// No counter of a database reaches this. A larger number is damage, and incrementing it could
-/// overflow.
+/// No counter of a database reaches this number. A larger number in a manifest is damage, and
+/// incrementing it could overflow.
 const COUNT_MAX: u64 = 1 << 62;
 
 /// The state of a database and its durable store, changed together.
@@ -46,10 +46,10 @@ pub(crate) struct Manifest {
     version: u64,
     epoch: u64,
     store: Box<dyn ManifestStore>,
-    /// Whether an edit that failed may nevertheless be durable. If so, a rewrite must succeed before
-    /// the next edit.
+    /// True if a failed edit may nevertheless be durable. A rewrite must then succeed before the
+    /// next edit.
     is_doubtful: bool,
-    /// The failed sync after which no edit can be promised to be durable.
+    /// The error of a failed sync. After it, no edit can be promised to be durable.
     poisoned: Option<Error>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct RecoveredState {
     pub(crate) state: ManifestState,
     pub(crate) version: u64,
     pub(crate) epoch: u64,
-    /// Damaged frames whose copies were intact.
+    /// The number of damaged frames whose copies were intact.
     pub(crate) healed: u64,
 }
 
@@ -130,7 +130,8 @@ impl Manifest {
         self.state.next_run - 1
     }
 
-    /// Whether a failed edit may be durable, so that files that it mentions must not be removed.
+    /// Returns true if a failed edit may be durable. Files that the edit mentions must then not be
+    /// removed.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }

@@ -77,7 +77,7 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Gives a file a second name.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name, and with its last name the file.
+    /// Removes a name of a file. The file itself is removed with its last name.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in a directory durable.
@@ -106,10 +106,10 @@ pub trait Appender: Send {
         Ok(())
     }
 
-    /// Makes all appended bytes visible and durable, but not the name of the file.
+    /// Makes all appended bytes visible and durable. Does not make the name of the file durable.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Returns whether writes bypass the page cache.
+    /// Returns true if writes bypass the page cache.
     fn is_direct(&self) -> bool {
         false
     }
@@ -117,10 +117,11 @@ pub trait Appender: Send {
 
 /// A file that any number of threads read at any offset.
 pub trait RandomReader: Send + Sync + fmt::Debug {
-    /// Fills `buffer` with the bytes from `offset` on; fails if the file ends before.
+    /// Fills `buffer` with the bytes from `offset` on. Fails if the file ends before the buffer is
+    /// full.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
-    /// Returns whether reads bypass the page cache.
+    /// Returns true if reads bypass the page cache.
     fn is_direct(&self) -> bool {
         false
     }
@@ -131,7 +132,7 @@ pub trait Segment: Send + fmt::Debug {
     /// Returns the length in bytes.
     fn len(&self) -> u64;
 
-    /// Returns whether the length is 0.
+    /// Returns true if the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,7 +143,7 @@ pub trait Segment: Send + fmt::Debug {
     /// The range is not within the segment.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// As [`Segment::write`], but cheaper for bytes that are synced right after.
+    /// Writes as [`Segment::write`] does, but costs less if the bytes are synced right after.
     ///
     /// # Errors
     /// The range is not within the segment, or the operating system failed; then the contents of the

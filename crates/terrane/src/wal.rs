@@ -44,12 +44,13 @@ pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 
-/// The name of a log file. The number identifies the file, not the segment that it holds.
+/// Returns the name of a log file. The number identifies the file, not the segment that the file
+/// holds.
 pub(crate) fn segment_file_name(number: u64) -> String {
     format!("{number:06}.log")
 }
 
-/// The number of a log file, if the name is one.
+/// Returns the number in the name of a log file; `None` for any other name.
 pub(crate) fn segment_file_number(name: &str) -> Option<u64> {
     let number: u64 = name.strip_suffix(".log")?.parse().ok()?;
     (segment_file_name(number) == name).then_some(number)

@@ -1,4 +1,4 @@
-//! Databases of every format version so far open, read, verify and take writes.
+//! Tests that databases of all format versions so far can be opened, read, verified and written to.
 //!
 //! `tests/golden/vN` holds a database in `db` and its contents in `expected.txt`. To add one when a
 //! format version changes, raise [`NEWEST`] and run this test with `TERRANE_REWRITE=1`, which
@@ -24,7 +24,8 @@ fn golden(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
 }
 
-/// The contents of a database, one entry a line; long values by length and checksum.
+/// Returns the contents of a database, one entry a line. Long values are given by length and
+/// checksum.
 fn contents(db: &Db) -> String {
     let mut out = String::new();
     let mut names = db.keyspaces();
@@ -69,7 +70,7 @@ fn make(version: u32) {
         gone.put(&key, "never seen again").unwrap();
     }
     db.drop_keyspace("gone").unwrap();
-    // A value with a block of its own, and not in the log.
+    // A value that gets a block of its own, and that is not in the log.
     let large: Vec<u8> = (0..33_000u32).map(|at| (at % 251) as u8).collect();
     let unlogged = WriteOptions::new().durability(Durability::None);
     db.put_with("large", large, unlogged).unwrap();

@@ -21,7 +21,7 @@ fn small() -> Db {
     options.log_segment_bytes(64 << 10).read_mode(ReadMode::Cached).open("db").unwrap()
 }
 
-/// The sum of all accounts never changes, so a reader that sees half of a transfer sees another
+/// The sum of all accounts never changes, so a reader that sees half of a transfer sees a wrong
 /// sum.
 #[test]
 fn readers_see_transfers_whole() {
@@ -97,7 +97,7 @@ fn readers_see_transfers_whole() {
     });
 }
 
-/// Concurrent writers of all durabilities: all writes are readable, also after reopening.
+/// Concurrent writers use all durabilities. All their writes are readable, even after reopening.
 #[test]
 fn mixed_durabilities_lose_nothing_that_is_closed() {
     let storage = Arc::new(MemoryStorage::new(1));

@@ -89,7 +89,8 @@ fn check(storage: &MemoryStorage, map: &Map, others: &Map, mode: ReadMode, what:
     }
 }
 
-/// Offsets to damage: the start of a log, where its records are, and all of any other file.
+/// Returns the offsets to damage: for a log the start, where its records are, and for any other
+/// file all offsets.
 fn places(name: &str, len: usize) -> Vec<usize> {
     let all = if name.ends_with(".log") { len.min(3000) } else { len };
     (0..all).chain((all..len).step_by(997)).collect()
@@ -126,8 +127,8 @@ fn flipped_bytes_of_a_closed_database_are_detected_or_harmless() {
     flip_everything(true, ReadMode::Cached);
 }
 
-/// The last record of a log that was not closed looks the same damaged as cut short by a crash,
-/// because no record follows it. All other damage is detected.
+/// If the last record of a log that was not closed is damaged, it looks as if a crash had cut it
+/// short, because no record follows it. All other damage is detected.
 #[test]
 fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
     let (storage, map, others) = build(false);
@@ -165,7 +166,8 @@ fn cut_and_missing_files_are_detected_or_harmless() {
         for len in places(&name, good.len()) {
             let image = storage.deep_copy();
             image.overwrite(&path, &good[..len]).unwrap();
-            // A manifest that was cut may be a valid one without its last edits, as after a crash.
+            // A manifest that was cut may look like a valid manifest without its last edits, as
+            // after a crash.
             if name.starts_with("MANIFEST") {
                 let answer =
                     options(&image, ReadMode::Cached).open(DIR).and_then(|db| read_all(&db));
@@ -205,8 +207,8 @@ fn foreign_files_in_the_directory_are_left_alone() {
             .append(b"not ours")
             .unwrap();
     }
-    // These have names of the engine's files, but belong to a crashed opening or to another
-    // database.
+    // These names look like names of the engine's files, but the files belong to an opening that
+    // crashed or to another database.
     for name in ["000999.log", "MANIFEST-000000", "00000999-000000000000abcd.sst", "CURRENT.new"] {
         storage
             .create(&Path::new(DIR).join(name), Access::Buffered)

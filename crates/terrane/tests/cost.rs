@@ -1,4 +1,4 @@
-//! The cost model against the engine's own counters.
+//! Compares the cost model with the engine's own counters.
 //!
 //! The test writes records once each in random order and looks up present and absent keys on the
 //! way. The engine's counts must match [`costs`] within the tolerances below. They cover what the
@@ -25,7 +25,7 @@ const WRITES_TOLERANCE: f64 = 0.20;
 const RUNS_TOLERANCE: f64 = 0.30;
 const PRESENT_TOLERANCE: f64 = 0.15;
 const BYTES_TOLERANCE: f64 = 0.05;
-/// A share, and an absolute number of blocks below which differences are chance.
+/// A share, and an absolute number of blocks. Smaller differences are chance.
 const ABSENT_TOLERANCE: (f64, f64) = (0.35, 0.05);
 
 /// Costs, counted or computed.
@@ -43,7 +43,7 @@ fn key(number: u64) -> [u8; 8] {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Blocks read per lookup of the given keys.
+/// Returns the number of blocks read per lookup of the given keys.
 fn blocks(db: &Db, numbers: impl Iterator<Item = u64>, is_there: bool) -> f64 {
     let before = db.stats();
     for number in numbers {

@@ -54,7 +54,7 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
 /// One run of a script, with the state after each write.
 struct Run {
     config: Config,
-    /// The state after each number of writes.
+    /// The state after each write, beginning with the state before the first write.
     states: Vec<State>,
     /// How many of the writes are in tables or synced, whatever their durability: after each write,
     /// and after the work between that write and the next.
@@ -315,8 +315,8 @@ fn databases_survive_repeated_crashes() {
     }
 }
 
-/// A replay flushed a full memtable in the middle of a batch, before the log was durable. A power
-/// failure during that opening left a part of the batch in the tree.
+/// A replay used to flush a full memtable in the middle of a batch, before the log was durable. A
+/// power failure during that opening left a part of the batch in the tree.
 #[test]
 fn a_batch_is_whole_after_a_loss_of_power_while_its_log_is_replayed() {
     const BATCHES: usize = 4;

@@ -1,4 +1,4 @@
-//! Races with closing, and failures that leave an operation half done.
+//! Tests races with closing, and failures that leave an operation half done.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -23,7 +23,7 @@ fn a_manual_compaction_ends_when_the_database_closes() {
         }
         let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
         let compacting = std::thread::spawn(move || keyspace.compact_range::<&str>(..));
-        // Any time will do: the close meets the compaction before, during or after its merge.
+        // Any delay will do: the close meets the compaction before, during or after its merge.
         std::thread::sleep(Duration::from_millis(round));
         db.close().unwrap();
         let db = options.clone().open("db").unwrap();
@@ -129,7 +129,7 @@ impl Clock for PanickingClock {
     }
 }
 
-/// The flush thread had died, and callers that waited for a flush hung.
+/// The flush thread used to die, and callers that waited for a flush hung.
 #[test]
 fn a_panic_of_the_flush_thread_fails_its_waiters() {
     let clock = Arc::new(PanickingClock::default());
@@ -167,8 +167,8 @@ impl Clock for BlockingClock {
     }
 }
 
-/// Closing flushed a memtable that a caller was already flushing, and released the directory while
-/// the caller still created and removed files in it.
+/// Closing used to flush a memtable that a caller was already flushing, and released the directory
+/// while the caller still created and removed files in it.
 #[test]
 fn closing_waits_for_inline_background_work() {
     let clock = Arc::new(BlockingClock::default());
@@ -184,7 +184,8 @@ fn closing_waits_for_inline_background_work() {
             std::thread::yield_now();
         }
         let closing = scope.spawn(move || db.close());
-        // Gives an incorrect close time to finish. A correct one waits, however long this takes.
+        // This gives an incorrect close time to finish. A correct close waits, however long this
+        // takes.
         std::thread::sleep(Duration::from_millis(50));
         let is_held = options.clone().open("db").is_err();
         clock.is_released.store(true, Ordering::SeqCst);
@@ -223,7 +224,7 @@ fn a_failed_header_sync_of_the_log_thread_refuses_writes() {
     assert_eq!(storage.fired(), 1);
     assert!(matches!(db.sync(), Err(error) if error.kind() == ErrorKind::Poisoned));
     assert!(matches!(db.put("x", "y"), Err(error) if error.kind() == ErrorKind::Poisoned));
-    // Reads work. The write that met the failure first may be visible or not.
+    // Reads still work. The write that was the first to fail may be visible or not.
     let there = db.iter().unwrap().count();
     assert!((number as usize..=number as usize + 1).contains(&there), "{there} of {number}");
 }

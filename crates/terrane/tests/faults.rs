@@ -1,4 +1,4 @@
-//! Every file operation fails once, or from then on, at every point of a script.
+//! Makes every file operation fail once, or from then on, at every point of a script.
 //!
 //! A call may fail but must not lie: acknowledged writes are readable, reads are correct, and
 //! without the fault the database opens with every acknowledged write.
@@ -141,7 +141,7 @@ fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
     Ok(())
 }
 
-/// Runs the script with a fault, then without. Returns whether the fault fired.
+/// Runs the script with a fault, and then without it. Returns true if the fault fired.
 fn with_fault(seed: u64, fault: &Fault) -> bool {
     let mut config = config(&mut Rng::new(seed));
     if fault.operation == Some(Operation::Read) {
@@ -155,7 +155,7 @@ fn with_fault(seed: u64, fault: &Fault) -> bool {
     storage.set(Some(fault.clone()));
     script(seed, &db, &config.clock, &mut model, &story);
     let fired = storage.fired() > 0;
-    // Opening under the fault may fail, but must do no damage.
+    // Opening the database while the fault is set may fail, but must do no damage.
     drop(db);
     let opened = config.options(Arc::new(storage.clone())).open(DIR);
     if let Ok(db) = opened {
@@ -188,7 +188,7 @@ fn every_place(operation: Operation, error: Io, is_permanent: bool) {
             if !with_fault(seed, &fault) {
                 break;
             }
-            // Early operations differ most; later ones are sampled.
+            // Early operations differ most from each other, so later operations are only sampled.
             after += 1 + after / 12;
         }
         came_up += after;
@@ -283,7 +283,7 @@ fn full_disk(background: Background, durability: Durability) {
             }
             assert!(number < 100_000, "the disk never filled up");
         }
-        // Reads work.
+        // Reads still work.
         for (key, value) in sure.iter().step_by(17) {
             assert_eq!(db.get(key).unwrap().as_deref(), Some(&value[..]));
         }
@@ -295,7 +295,7 @@ fn full_disk(background: Background, durability: Durability) {
             sure.len()
         );
         storage.set_capacity(None);
-        // Writes resume without a call.
+        // Writes resume although no other call is made.
         let is_written = || match db.put("again", format!("{round}")) {
             Ok(()) => true,
             Err(error) => {

@@ -275,7 +275,7 @@ fn transfer(memtable: &str) {
 }
 
 /// Several threads write the same keys. The final contents survive a crash, and no reader sees the
-/// value of a key go back.
+/// value of a key decrease.
 #[test]
 fn the_order_of_writes_is_the_same_after_drains_switches_crashes_and_replays() {
     const KEYS: u64 = 16;

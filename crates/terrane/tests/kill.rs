@@ -19,7 +19,8 @@ const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
 const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
 const THREADS: u64 = 2;
 
-/// Trees of several shapes. A run takes one by its seed, with an example of a memtable.
+/// Trees of several shapes. The seed of a run decides which tree it uses, together with an example
+/// of a memtable.
 const TREES: &[&str] = &[
     "balanced L0=2 base=64KiB",
     "tiering T=3 L0=2 base=64KiB",
@@ -40,7 +41,7 @@ fn open(dir: &Path, durability: Durability) -> Db {
 }
 
 fn key(thread: u64, number: u64) -> Vec<u8> {
-    // Scattered keys, so compactions have something to merge.
+    // Keys are scattered, so that compactions have something to merge.
     let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     [&scattered.to_be_bytes()[..4], &thread.to_be_bytes()[7..], &number.to_be_bytes()].concat()
 }
@@ -102,8 +103,8 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
     let mut acknowledged = vec![None; THREADS as usize];
     for line in BufReader::new(stdout).lines() {
         let line = line.unwrap();
-        // The child's test harness prints lines of its own, and text in front of the child's first
-        // line.
+        // The child's test harness prints lines of its own, and it prints text in front of the
+        // child's first line.
         let mut words = line.rsplit(' ').map(str::parse::<u64>);
         if let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) {
             acknowledged[thread as usize] = Some(number);
@@ -118,7 +119,7 @@ fn run_child(dir: &Path, durability: Durability, lives: Option<Duration>) -> Vec
     acknowledged
 }
 
-/// Writes after which a thread deletes what it wrote first.
+/// The number of writes after which a thread deletes what it wrote first.
 const ENOUGH: u64 = 50;
 
 fn is_enough(acknowledged: &[Option<u64>]) -> bool {
@@ -152,7 +153,7 @@ fn check(db: &Db, thread: u64, acknowledged: Option<u64>, story: &str) {
     assert!(!other.contains(key(thread, next)).unwrap(), "half of a batch in {story}");
 }
 
-/// The child. Does nothing unless the parent passes a directory.
+/// Runs as the child. Does nothing unless the parent passes a directory.
 #[test]
 fn child_writes() {
     let Some(dir) = std::env::var_os(DIR_VARIABLE) else { return };
@@ -176,7 +177,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
     small.open(&path).unwrap().close().unwrap();
     let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
-    // On a busy machine a child may die before it writes. The last one writes enough.
+    // On a busy machine a child may die before it writes. The last child writes enough.
     for kill in 0..=kills {
         let lives = (kill < kills).then(|| Duration::from_millis(rng.between(5, 150)));
         for (thread, number) in run_child(&path, durability, lives).into_iter().enumerate() {

@@ -32,7 +32,7 @@ struct Event {
     action: Action,
 }
 
-/// Whether some order of the events explains every read, starting without a value.
+/// Returns true if some order of the events explains every read. At the start there is no value.
 fn is_linearizable(events: &[Event]) -> bool {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.begin);
@@ -75,7 +75,7 @@ fn run(db: &Db, seed: u64, operations: u64) -> Vec<Vec<Event>> {
                 for number in 0..operations {
                     let key = rng.below(KEYS);
                     let name = [b'k', key as u8];
-                    // Every value is written once.
+                    // Every value is written only once.
                     let unique = seed << 40 | thread << 32 | number;
                     let begin = clock.fetch_add(1, Ordering::SeqCst);
                     let action = match rng.below(10) {
@@ -130,7 +130,8 @@ fn concurrent_histories_are_linearizable() {
         std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
-        // Memtables of a kilobyte, so operations overlap rotations, flushes and compactions.
+        // Memtables hold only a kilobyte, so that operations overlap rotations, flushes and
+        // compactions.
         let memtable = *rng.pick(&["btree", "flodb", "flodb(membuffer=90%,partition-bits=0)"]);
         let buffer = *rng.pick(&["1KiB", "16KiB"]);
         let level0 = *rng.pick(&["L0=1", "L0=1", "L0=4; flush=merge"]);
@@ -169,7 +170,8 @@ fn the_checker_knows_right_from_wrong() {
         event(1, 2, read(Some(1))),
         event(3, 4, read(None))
     ]));
-    // Two concurrent writes may take effect in either order, but all readers must see the same one.
+    // Two concurrent writes may take effect in either order, but all readers must see the same
+    // order.
     let writes = [event(0, 9, put1), event(0, 9, put2)];
     let seen = |a, b| [&writes[..], &[event(10, 11, read(a)), event(12, 13, read(b))]].concat();
     assert!(is_linearizable(&seen(Some(1), Some(1))));

@@ -27,8 +27,8 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A queue, the source of its sequence numbers, and the inserted entries. As in a memtable, the
-/// insert itself orders nothing.
+/// A queue, the source of the sequence numbers, and the inserted entries. As in a memtable, the
+/// insert itself does not order anything.
 struct Database {
     queue: CommitQueue,
     entrance: Mutex<(Entrance, u64)>,
@@ -55,7 +55,7 @@ impl Database {
         seq
     }
 
-    /// Reads the visible position; every write up to it must be inserted.
+    /// Reads the visible position. Every write up to this position must have been inserted.
     fn read(&self) -> u64 {
         let visible = self.queue.visible();
         for seq in 1..=visible {

@@ -23,7 +23,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("{number:04}").into_bytes()
 }
 
-/// Walks from one end, from both ends or by seeks, and compares.
+/// Walks from one end, from both ends or by seeks, and compares the result with the model.
 fn check(rng: &mut Rng, iter: Iter, from: &[u8], to: &[u8], model: &Model, seed: u64) {
     let inside = model.range(from.to_vec()..to.to_vec());
     let expected: Vec<_> = inside.map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -121,13 +121,13 @@ fn emptying_a_queue_takes_linear_time() {
         let (first, _) = db.iter().unwrap().next().unwrap().unwrap();
         assert_eq!(*first, number.to_be_bytes());
         db.delete(&first).unwrap();
-        // The back of the queue grows meanwhile.
+        // The back of the queue grows while the front is read.
         db.put((LENGTH + number).to_be_bytes(), b"job").unwrap();
         guard.check(|| format!("{number} of {LENGTH} jobs"));
     }
 }
 
-/// The same, while another thread appends to the queue.
+/// Does the same while another thread appends to the queue.
 #[test]
 fn emptying_a_queue_takes_linear_time_while_another_thread_appends() {
     const LENGTH: u64 = 150_000;

@@ -30,13 +30,13 @@ pub(crate) struct TableRecord {
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The number of the database; first in every snapshot.
+    /// The number of the database; the first change in every snapshot.
     Database(u64),
     /// Numbers below these are allocated.
     NextTable(u64),
     NextRun(u64),
     NextKeyspace(u32),
-    /// No sequence number above this is used outside of the log.
+    /// Outside of the log, no sequence number is larger than this.
     LastSeq(SeqNo),
     /// A log segment that must exist.
     RequiredSegment(u64),
@@ -52,7 +52,7 @@ pub(crate) enum Change {
         design: String,
     },
     DropKeyspace(KeyspaceId),
-    /// Tables have all writes of the keyspace before this log position.
+    /// All writes of the keyspace before this log position are in tables.
     Flushed {
         keyspace: KeyspaceId,
         upto: Lsn,

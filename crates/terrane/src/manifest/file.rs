@@ -36,12 +36,12 @@ const FRAME_HEADER_BYTES: usize = 16;
 const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 
-/// The name of a manifest file.
+/// Returns the name of the manifest file with this number.
 pub(crate) fn manifest_file_name(number: u64) -> String {
     format!("MANIFEST-{number:06}")
 }
 
-/// The number of a manifest file, if the name is one.
+/// Returns the number in the name of a manifest file; `None` for any other name.
 pub(crate) fn manifest_file_number(name: &str) -> Option<u64> {
     let number: u64 = name.strip_prefix("MANIFEST-")?.parse().ok()?;
     (manifest_file_name(number) == name).then_some(number)
@@ -71,13 +71,13 @@ struct OpenManifest {
 pub(crate) struct LoadedManifest {
     /// The snapshot and the edits after it, oldest first; empty for a new database.
     pub(crate) edits: Vec<Versioned>,
-    /// Damaged frames whose copies were intact.
+    /// The number of damaged frames whose copies were intact.
     pub(crate) healed: u64,
     /// The file that was read.
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Reads the manifest that `CURRENT` names; no edits for a directory without a database.
+/// Reads the manifest that `CURRENT` names. Returns no edits if the directory has no database.
 pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> {
     let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let pointer = dir.join(CURRENT);
@@ -212,8 +212,8 @@ pub(super) fn put_frame(out: &mut Vec<u8>, number: u64, offset: u64, payload: &[
 }
 
 impl FileManifest {
-    /// A manifest for a directory whose newest edit has `version`. It writes nothing yet; the first
-    /// call must be [`ManifestStore::rewrite`].
+    /// Creates the manifest of a directory. The newest edit so far has `version`. Writes nothing
+    /// yet: the first call must be [`ManifestStore::rewrite`].
     pub(crate) fn new(storage: Arc<dyn Storage>, dir: &Path, version: u64) -> Result<Self> {
         let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
         let newest = names.iter().filter_map(|name| manifest_file_number(name)).max().unwrap_or(0);

@@ -17,10 +17,11 @@ use crate::types::KeyspaceId;
 /// The number of jobs kept, in addition to the one that took longest to make deletes persistent.
 const JOBS_KEPT: usize = 1000;
 
-/// The approximate limit of their bytes, because every opening writes the history twice.
+/// The approximate maximum size of the kept jobs, in bytes. It is small because every opening
+/// writes the history twice.
 const BYTES_KEPT: usize = 128 << 10;
 
-/// The approximate bytes of a job without its texts.
+/// The approximate size of a job without its texts, in bytes.
 const NUMBERS_BYTES: usize = 40;
 
 /// A finished compaction.
@@ -32,7 +33,7 @@ pub(crate) struct JobRecord {
     pub(crate) took_micros: u64,
     pub(crate) tables_rewritten: u64,
     pub(crate) tables_moved: u64,
-    /// The prediction: bytes to read plus the most bytes to write.
+    /// The predicted cost: the bytes to read plus the maximum number of bytes to write.
     pub(crate) predicted_bytes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -129,7 +130,7 @@ pub(crate) fn describe(compaction: &terrane_policy::Compaction) -> String {
     format!("{} into L{} {target}", inputs.join(" + "), compaction.output.level)
 }
 
-/// Lists the first table numbers, and counts the rest.
+/// Lists the first table numbers, and says how many others there are.
 fn listed(tables: impl ExactSizeIterator<Item = TableId>) -> String {
     let count = tables.len();
     let few: Vec<String> = tables.take(4).map(|id| id.to_string()).collect();

@@ -38,7 +38,7 @@ pub(crate) struct KeyspaceState {
     pub(crate) shape: TreeShape,
     /// The files of all tables of the shape.
     pub(crate) tables: BTreeMap<TableId, TableRecord>,
-    /// Tables have all writes of the keyspace before this log position.
+    /// All writes of the keyspace before this log position are in tables.
     pub(crate) flushed: Lsn,
 }
 
@@ -116,7 +116,7 @@ impl ManifestState {
         Ok(())
     }
 
-    /// The largest flushed position of any keyspace.
+    /// Returns the largest flushed position of all keyspaces.
     pub(crate) fn flushed_furthest(&self) -> Lsn {
         self.keyspaces.values().map(|keyspace| keyspace.flushed).max().unwrap_or(Lsn(0))
     }
@@ -151,7 +151,7 @@ impl ManifestState {
         keyspace.ok_or_else(|| missing(id))
     }
 
-    /// The changes that produce this state from an empty one.
+    /// Returns the changes that turn an empty state into this one.
     pub(crate) fn snapshot(&self) -> Vec<Change> {
         let mut changes = vec![
             Change::Database(self.database),
@@ -167,7 +167,8 @@ impl ManifestState {
                 .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
         );
         for (&keyspace, state) in &self.keyspaces {
-            // Two designs in a row make the first one the previous design.
+            // A reader that applies two designs in a row takes the first one as the previous
+            // design.
             for design in state.design_before.iter().chain([&state.design]) {
                 let (name, design) = (state.name.clone(), design.to_string());
                 changes.push(Change::Keyspace { keyspace, name, design });
@@ -187,7 +188,7 @@ impl ManifestState {
         changes
     }
 
-    /// The oldest log position that some keyspace still needs; `end` for a database without
+    /// Returns the oldest log position that some keyspace still needs; `end` if the database has no
     /// keyspaces.
     pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {
         self.keyspaces.values().map(|keyspace| keyspace.flushed).min().unwrap_or(end)
@@ -310,8 +311,8 @@ mod tests {
         }
     }
 
-    /// Each edit copied all keyspaces with all tables, so the cost of an edit grew with the database
-    /// and opening took quadratic time.
+    /// Each edit used to copy all keyspaces with all tables, so the cost of an edit grew with the
+    /// database, and opening it took quadratic time.
     #[test]
     fn an_edit_copies_the_keyspaces_that_it_changes_and_no_other() {
         let mut state = example();

@@ -39,9 +39,9 @@ pub(crate) trait ManifestStore: Send + fmt::Debug {
     /// As for [`ManifestStore::keep`].
     fn rewrite(&mut self, snapshot: &Versioned) -> Result<()>;
 
-    /// The bytes of edits after the last snapshot, and the bytes of that snapshot.
+    /// Returns the bytes of the edits after the last snapshot, and the bytes of that snapshot.
     fn sizes(&self) -> (u64, u64);
 
-    /// Bytes written since the store was opened.
+    /// Returns the bytes written since the store was opened.
     fn bytes_written(&self) -> u64;
 }

@@ -17,7 +17,8 @@ use super::{Appender, RandomReader};
 /// implementation of [`DirectFile`] falls back to buffered I/O on them.
 pub(super) const ALIGN: usize = 4096;
 
-/// The bytes collected before a write, because each write waits for the device.
+/// The number of bytes collected before a write. It is large because each write waits for the
+/// device.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that is read and written in blocks of [`ALIGN`].
@@ -35,7 +36,7 @@ pub(super) trait DirectFile: Send {
     /// Makes contents and length durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether requests bypass the page cache.
+    /// Returns true if requests bypass the page cache.
     fn is_direct(&self) -> bool;
 }
 
@@ -46,7 +47,7 @@ pub(super) struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// A buffer of zeros.
+    /// Creates a buffer of zeros.
     pub(super) fn new(len: usize) -> Self {
         let memory = vec![0; len + ALIGN];
         let start = memory.as_ptr().align_offset(ALIGN).min(ALIGN);
@@ -77,7 +78,7 @@ pub(super) struct DirectReader<F> {
 }
 
 impl<F> DirectReader<F> {
-    /// A reader of a file of `len` bytes.
+    /// Creates a reader of a file of `len` bytes.
     pub(super) fn new(file: F, len: u64) -> Self {
         Self { file, len }
     }
@@ -118,14 +119,14 @@ pub(super) struct DirectAppender<F> {
     buffer: AlignedBuffer,
     /// The file offset of the buffer: a multiple of [`ALIGN`].
     offset: u64,
-    /// Bytes in the buffer.
+    /// The number of bytes in the buffer.
     filled: usize,
-    /// Bytes of the buffer that are in the file already.
+    /// The number of bytes of the buffer that are already in the file.
     written: usize,
 }
 
 impl<F: DirectFile> DirectAppender<F> {
-    /// An appender to an empty file.
+    /// Creates an appender to an empty file.
     pub(super) fn new(file: F) -> Self {
         let buffer = AlignedBuffer::new(BUFFER_BYTES);
         Self { file, buffer, offset: 0, filled: 0, written: 0 }

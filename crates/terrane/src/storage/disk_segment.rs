@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
             std::fs::remove_file(&path).unwrap();
         }
-        // Both ways of writing end in one file.
+        // Both ways of writing change the same file.
         let mut segment = DiskSegment::create(&dir.path().join("both"), 8192).unwrap();
         segment.write(0, b"map").unwrap();
         segment.write_through(3, b"call").unwrap();

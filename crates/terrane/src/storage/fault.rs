@@ -37,13 +37,13 @@ pub enum Operation {
 /// The operation that fails, and its error.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Only operations of this kind; `None` for all kinds.
+    /// The kind of operations that fail; `None` for all kinds.
     pub operation: Option<Operation>,
-    /// Only paths that contain this text; empty for all paths.
+    /// A text that the path must contain for the operation to fail; empty for all paths.
     pub path_contains: String,
-    /// The number of matching operations that succeed first.
+    /// The number of matching operations that succeed before the first one fails.
     pub after: u64,
-    /// Whether all later matching operations fail as well.
+    /// True if all later matching operations fail as well.
     pub is_permanent: bool,
     /// The error.
     pub error: io::ErrorKind,

@@ -40,13 +40,14 @@ impl Mapping {
             return Ok(Self::of_bytes(Arc::default()));
         }
         // SAFETY: the pages do not change while they are mapped. By the contract of `Storage::map`
-        // the caller maps only files that are not modified; the engine passes only tables, for which
-        // invariants 1 and 2 hold.
+        // the caller maps only files that are not modified. The engine passes only tables, which
+        // are changed neither by this process (invariant 1) nor by another process of the engine
+        // (invariant 2).
         let map = unsafe { Mmap::map(file) }?;
         Ok(Self(Arc::new(Contents::Mapped(map))))
     }
 
-    /// A mapping of bytes in memory.
+    /// Creates a mapping of bytes that are in memory already.
     pub(super) fn of_bytes(bytes: Arc<Vec<u8>>) -> Self {
         Self(Arc::new(Contents::Heap(bytes)))
     }
@@ -84,8 +85,8 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// The first bytes of a file, mapped for writing by its only owner. It is never read, and no
-/// reference into it exists.
+/// The first bytes of a file, mapped into memory for writing. The mapping has a single owner, is
+/// never read, and no reference into it exists.
 #[derive(Debug)]
 pub(super) struct WritableMapping(Arc<MmapRaw>);
 

@@ -6,10 +6,12 @@
 //! power failure (the synced state survives, and any subset of the unsynced sectors and names).
 //!
 //! A file takes memory while it has a name, would have one after a crash, or is open. Maps and
-//! images share its synced contents.
+//! A file takes memory while it has a name, would have a name after a crash, or is open. Mappings
+//! and crash images share its synced contents.
 //!
 //! With a capacity, writes beyond it fail as on a full disk. Files with direct access refuse
-//! unaligned requests, as a device does.
+//! If a capacity is set, writes that exceed it fail as on a full disk. Files with direct access
+//! refuse unaligned requests, as a device does.
 
 mod crash;
 mod files;
@@ -48,7 +50,7 @@ struct State {
     refuses_direct: bool,
     boot: u128,
     entropy: u64,
-    /// Crash points are recorded while this is set.
+    /// The crash points recorded so far; `None` while recording is off.
     recording: Option<Vec<CrashPoint>>,
     mark: u64,
 }
@@ -60,23 +62,24 @@ struct NameChange {
 }
 
 impl MemoryStorage {
-    /// Creates a storage without files. Random numbers follow from `seed`.
+    /// Creates a storage without files, which derives its random numbers from `seed`.
     pub fn new(seed: u64) -> Self {
         let state = State { boot: u128::from(seed) | 1 << 64, entropy: seed, ..State::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets the capacity: writes fail if they would make all files together larger. `None` removes it.
+    /// Sets the capacity: a write fails if it would make all files together larger than this.
+    /// `None` removes the capacity.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock_state().capacity_bytes = bytes;
     }
 
-    /// Simulates a file system without direct I/O from now on.
+    /// Makes the storage behave like a file system without direct I/O from now on.
     pub fn refuse_direct(&self) {
         self.lock_state().refuses_direct = true;
     }
 
-    /// Returns the bytes of all files.
+    /// Returns the size of all files together, in bytes.
     pub fn used_bytes(&self) -> u64 {
         self.lock_state().used_bytes()
     }
@@ -91,8 +94,8 @@ impl MemoryStorage {
         self.lock_state().recording.take().unwrap_or_default()
     }
 
-    /// Sets the mark of crash points recorded from now on. Tests use it to record the progress of their
-    /// script.
+    /// Sets the mark that crash points get from now on. Tests use it to record the progress of
+    /// their script.
     pub fn mark(&self, mark: u64) {
         self.lock_state().mark = mark;
     }
@@ -149,7 +152,7 @@ impl State {
         live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
     }
 
-    /// Fails if `bytes` more would exceed the capacity.
+    /// Fails if another `bytes` bytes would exceed the capacity.
     fn take_room(&self, bytes: u64) -> io::Result<()> {
         match self.capacity_bytes {
             Some(capacity) if self.used_bytes() + bytes > capacity => {
@@ -201,7 +204,7 @@ impl State {
         self.sweep();
     }
 
-    /// Drops files that have no name, would have none after a crash, and are not open.
+    /// Drops files that have no name, would have no name after a crash, and are not open.
     fn sweep(&mut self) {
         let changed = self.pending_names.iter().flat_map(|change| &change.set);
         let changed = changed.filter_map(|(_, id)| id.as_ref());

@@ -1,4 +1,4 @@
-//! Data blocks: sorted entries with an array to search them by.
+//! Data blocks: sorted entries, and arrays for searching them.
 //!
 //! ```text
 //! +-------+-------+--------------+---------------+----------+--------+---------+
@@ -37,7 +37,7 @@ use terrane_memtable::prefetch_lines;
 use crate::codec::{DecodeError, Decoded, Reader};
 use crate::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
 
-/// Cache lines of an entry to prefetch: its key and the start of its value.
+/// The number of cache lines of an entry to prefetch: its key and the start of its value.
 const ENTRY_LINES: usize = 3;
 
 pub(super) const HEAD_BYTES: usize = 4;
@@ -147,7 +147,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The entry of an index below [`Block::len`].
+    /// Returns the entry at an index, which must be below [`Block::len`].
     #[inline]
     pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
         let bounds = (self.offset(index), self.offset(index + 1));
@@ -171,7 +171,8 @@ impl<'a> Block<'a> {
         Ok(RawEntry { seq, kind, head: self.head(index), suffix_len, rest, value, value_start })
     }
 
-    /// The index of the first entry at or after `(key, seq)`; [`Block::len`] if there is none.
+    /// Returns the index of the first entry at or after `(key, seq)`; [`Block::len`] if there is
+    /// none.
     pub(super) fn search(&self, key: &[u8], seq: SeqNo) -> Decoded<usize> {
         let prefix = self.prefix();
         let shared = prefix.len().min(key.len());
@@ -204,7 +205,7 @@ impl<'a> Block<'a> {
         Ok(low)
     }
 
-    /// The first entry at or after `(key, seq)`, if its key is `key`.
+    /// Returns the first entry at or after `(key, seq)` if it has the key `key`.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
         let index = self.search(key, seq)?;
         if index == self.len() {
@@ -231,7 +232,7 @@ impl<'a> Block<'a> {
             && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
     }
 
-    /// Whether two entries have the same key.
+    /// Returns true if two entries have the same key.
     #[inline]
     fn same_key(&self, a: usize, b: usize) -> Decoded<bool> {
         if self.head(a) != self.head(b) {
@@ -268,7 +269,7 @@ impl RawEntry<'_> {
     }
 }
 
-/// The first four bytes of a suffix as a number, padded with zeros.
+/// Returns the first four bytes of a suffix as a number, padded with zeros.
 #[inline]
 pub(super) fn head_of_suffix(suffix: &[u8]) -> u32 {
     match suffix.first_chunk::<HEAD_BYTES>() {
@@ -284,7 +285,7 @@ fn head_at(heads: &[u8], index: usize) -> u32 {
     u32::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// The number of heads below `target`; `heads` are ascending.
+/// Returns the number of heads below `target`. The heads must be ascending.
 ///
 /// Narrows large blocks by halving, then counts the rest without branches.
 #[inline]

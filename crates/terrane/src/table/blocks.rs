@@ -21,17 +21,17 @@ use crate::memory_ledger::MemoryLedger;
 use crate::stats::{BlockKind, Counter, Counters};
 use crate::storage::Mapping;
 
-/// Cache lines at the start of a data block that a search in it reads: the heads and offsets of some
-/// forty entries.
+/// The number of cache lines at the start of a data block that a search in it reads: the heads and
+/// offsets of about forty entries.
 pub(super) const BLOCK_HEAD_LINES: usize = 4;
 
 impl Table {
-    /// A data block by number, verified and decompressed.
+    /// Returns the data block with this number, verified and decompressed.
     pub(crate) fn block(&self, number: usize) -> Result<BlockRef> {
         self.with_index(|opened, index| self.file.data_block(opened, index, number))
     }
 
-    /// A data block read from the file, bypassing the cache, verified and decompressed.
+    /// Reads a data block from the file, bypassing the cache. Returns it verified and decompressed.
     pub(super) fn raw_block(&self, number: usize) -> Result<Vec<u8>> {
         self.with_index(|opened, index| {
             let place = index.block(number);
@@ -46,12 +46,12 @@ impl Table {
         })
     }
 
-    /// The location of a data block in the file, with its trailer.
+    /// Returns the location of a data block in the file, including its trailer.
     pub(super) fn block_place(&self, number: usize) -> Result<std::ops::Range<u64>> {
         self.with_index(|_, index| Ok(index.block(number)))
     }
 
-    /// The offset of a data block, for errors about its contents.
+    /// Returns the offset of a data block, for errors about its contents.
     pub(crate) fn block_offset(&self, number: usize) -> Result<u64> {
         Ok(self.block_place(number)?.start)
     }
@@ -75,7 +75,7 @@ impl Table {
         &self.file.environment.ledger
     }
 
-    /// Whether the block at `offset` is cached. Does not count as a use of the block.
+    /// Returns true if the block at `offset` is cached. This does not count as a use of the block.
     pub(super) fn is_cached(&self, offset: u64) -> bool {
         self.file.environment.cache.contains(&BlockKey { table: self.id().number, offset })
     }
@@ -137,7 +137,7 @@ impl TableFile {
         Ok(BlockRef::Mapped(map.clone(), start..start + len - TRAILER_BYTES))
     }
 
-    /// The bytes of the index or the filter.
+    /// Returns the bytes of the index or the filter.
     #[inline]
     pub(super) fn part<'a>(
         &self,
@@ -146,7 +146,7 @@ impl TableFile {
         kind: BlockKind,
     ) -> Result<PartBytes<'a>> {
         match &opened.contents {
-            // Verified when the table was opened.
+            // This part was verified when the table was opened.
             Contents::Mapped { map, .. } => {
                 let start = handle.offset as usize;
                 let bytes = map.get(start..start + handle.len as usize).unwrap_or_default();

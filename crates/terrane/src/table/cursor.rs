@@ -28,8 +28,8 @@ impl TableCursor {
         Self { table, block: 0, entries: BlockCursor::default(), prefetched: None, ahead: None }
     }
 
-    /// A cursor that reads the table once from front to back, about `chunk_bytes` at a time, and
-    /// bypasses the cache. It reports to `heat` which blocks are in the cache.
+    /// Creates a cursor that reads the table once from front to back, about `chunk_bytes` at a
+    /// time, and bypasses the cache. It reports to `heat` which blocks are in the cache.
     pub(crate) fn read_ahead(
         table: Arc<Table>,
         chunk_bytes: usize,
@@ -140,10 +140,11 @@ impl TableCursor {
         if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
     }
 
-    /// Moves from past the end of a block to the first entry with another key than the block's
-    /// last.
+    /// Moves from past the end of a block to the first entry whose key is not the last key of that
+    /// block.
     fn skip_key(&mut self) -> Result<()> {
-        // The last key of the cursor; a block that continues it begins with it.
+        // The cursor still has the last key of the block. A block that continues this key begins
+        // with it.
         while self.table.continues_in(self.block + 1, self.entries.key())? {
             self.skip_forward()?;
             self.step(BlockCursor::next_key)?;

@@ -18,13 +18,13 @@ use crate::codec::{DecodeError, Decoded};
 const LINE_BYTES: usize = 64;
 const LINE_BITS: f64 = 512.0;
 
-/// The hash of a key in all filters.
+/// Returns the hash of a key, which is the same in all filters.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }
 
-/// The filter of a set of hashes; `None` for zero bits per key.
+/// Builds the filter of a set of hashes; `None` for zero bits per key.
 pub(super) fn build(hashes: &[u64], bits_per_key: f64) -> Option<Vec<u8>> {
     let wanted_bits = hashes.len() as f64 * bits_per_key;
     if wanted_bits < 1.0 {
@@ -47,7 +47,8 @@ pub(super) fn build(hashes: &[u64], bits_per_key: f64) -> Option<Vec<u8>> {
     Some(filter)
 }
 
-/// ln 2 times the bits per key, slightly fewer for many bits, which collide within a line.
+/// Returns ln 2 times the bits per key. For many bits the number is slightly smaller, because the
+/// bits of a key collide within a line.
 fn probes_for(bits_per_key: f64) -> u8 {
     let ideal = bits_per_key * std::f64::consts::LN_2;
     let crowded = if bits_per_key > 8.0 { ideal * 0.9 } else { ideal };
@@ -60,7 +61,8 @@ fn line_of(hash: u64, lines: usize) -> usize {
     ((u128::from(hash) * lines as u128) >> 64) as usize
 }
 
-/// Bit positions within a line, from the part of the hash that does not select the line.
+/// Returns the bit positions within a line. They come from the part of the hash that does not
+/// select the line.
 #[inline]
 fn bits_of(hash: u64, probes: u8) -> impl Iterator<Item = usize> {
     let mut state = hash as u32;
@@ -94,7 +96,7 @@ impl<'a> Filter<'a> {
         prefetch_lines(self.lines.get(line * LINE_BYTES..).unwrap_or_default(), 1);
     }
 
-    /// Whether the set may contain the key of this hash. There are no false negatives.
+    /// Returns true if the set may contain the key with this hash. There are no false negatives.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let line = line_of(hash, self.lines.len() / LINE_BYTES) * LINE_BYTES;
@@ -111,7 +113,7 @@ mod tests {
         filter_hash(&number.to_be_bytes())
     }
 
-    /// The share of absent keys that pass.
+    /// Returns the share of absent keys that pass the filter.
     fn false_positives(keys: u64, bits_per_key: f64) -> f64 {
         let hashes: Vec<u64> = (0..keys).map(hash).collect();
         let bytes = build(&hashes, bits_per_key).unwrap();

@@ -14,8 +14,8 @@
 //! of an offset is set if the block begins with versions of the previous block's last key.
 //!
 //! A search compares heads first. Every sixteenth head is copied to memory when the index is
-//! parsed, few enough to stay in the processor's cache: 4 KiB for a table of 32 MiB. The remaining
-//! heads are adjacent, and are fetched together with their offsets.
+//! parsed. These copies are few enough to stay in the processor's cache: 4 KiB for a table of 32
+//! MiB. The remaining heads are adjacent, and are fetched together with their offsets.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Range;
@@ -92,7 +92,7 @@ fn shared_prefix<'a>(a: &'a [u8], b: &[u8]) -> &'a [u8] {
     &a[..shared]
 }
 
-/// The shortest prefix of `first` that is above `last`, where `last < first`.
+/// Returns the shortest prefix of `first` that is above `last`. Requires `last < first`.
 fn shortest_separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
     let shared = shared_prefix(last, first).len();
     &first[..(shared + 1).min(first.len())]
@@ -110,7 +110,7 @@ pub(super) struct IndexLayout {
     samples: Box<[u64]>,
 }
 
-/// The distance of sampled heads: the heads in between fill two cache lines.
+/// The distance between two sampled heads. The heads between them fill two cache lines.
 const SAMPLED: usize = 16;
 
 /// The number of cache lines that `SAMPLED` heads or offsets may span.
@@ -150,7 +150,7 @@ impl IndexLayout {
         Ok(Self { count, offsets, rest_ends, head_lens, prefix, samples })
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -180,7 +180,7 @@ impl<'a> Index<'a> {
         u64_at(self.bytes, at)
     }
 
-    /// The location of block `index` in the file.
+    /// Returns the location of block `index` in the file.
     #[inline]
     pub(super) fn block(&self, index: usize) -> Range<u64> {
         let at = self.layout.offsets + index * 8;
@@ -202,7 +202,7 @@ impl<'a> Index<'a> {
         u32::from_le_bytes(bytes.unwrap_or_default()) as usize
     }
 
-    /// Compares the suffix of separator `index`, which has the same head, with `suffix`.
+    /// Compares `suffix` with the suffix of separator `index`. Both have the same head.
     fn compare(&self, index: usize, suffix: &[u8]) -> Ordering {
         let rests = self.bytes.get(self.layout.prefix.end..).unwrap_or_default();
         let start = index.checked_sub(1).map_or(0, |before| self.rest_end(before));
@@ -213,7 +213,7 @@ impl<'a> Index<'a> {
         rest.cmp(wanted_rest).then_with(|| len.cmp(&suffix.len()))
     }
 
-    /// The separator of block `index`.
+    /// Returns the separator of block `index`.
     pub(super) fn separator(&self, index: usize) -> Vec<u8> {
         let part = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
         let head_len = self.bytes.get(self.layout.head_lens + index).copied().unwrap_or_default();
@@ -225,8 +225,8 @@ impl<'a> Index<'a> {
         [part(self.layout.prefix.clone()), head, rest].concat()
     }
 
-    /// The first block that may have versions of `key`. All its versions are in this block and the
-    /// following ones that continue it.
+    /// Returns the first block that may have versions of `key`. All versions of the key are in this
+    /// block and in the following blocks that continue the key.
     pub(super) fn search(&self, key: &[u8]) -> usize {
         let count = self.layout.count;
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
@@ -246,8 +246,8 @@ impl<'a> Index<'a> {
         at.saturating_sub(1)
     }
 
-    /// Whether block `index` exists and may begin with versions of `key`, the last key of the block
-    /// before.
+    /// Returns true if block `index` exists and may begin with versions of `key`, which is the last
+    /// key of the previous block.
     pub(super) fn continues_in(&self, index: usize, key: &[u8]) -> bool {
         let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
         index < self.layout.count
@@ -259,7 +259,7 @@ impl<'a> Index<'a> {
         self.head(index) == head_of(suffix) && self.compare(index, suffix) == Equal
     }
 
-    /// The number of separators that are not above the key of this suffix.
+    /// Returns the number of separators that are not above the key with this suffix.
     fn count_not_above(&self, suffix: &[u8]) -> usize {
         let head = head_of(suffix);
         let mut low = self.lower_bound(head);
@@ -275,7 +275,7 @@ impl<'a> Index<'a> {
         low
     }
 
-    /// The number of heads below `target`.
+    /// Returns the number of heads below `target`.
     #[inline]
     fn lower_bound(&self, target: u64) -> usize {
         let sampled = self.layout.samples.partition_point(|&head| head < target);

@@ -25,7 +25,7 @@ pub(crate) struct FoundVersion {
 }
 
 impl Table {
-    /// Whether the filter passes the key of this hash. Without a filter every key passes.
+    /// Returns true if the filter passes the key with this hash. Without a filter every key passes.
     #[inline]
     pub(crate) fn may_contain(&self, hash: u64) -> Result<bool> {
         let opened = self.opened()?;
@@ -41,14 +41,15 @@ impl Table {
         Ok(may)
     }
 
-    /// The newest version of `key` at or below `seq`. Does not consult the filter or range
+    /// Returns the newest version of `key` at or below `seq`. Does not consult the filter or range
     /// tombstones.
     #[inline]
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<FoundVersion>> {
         self.get_from(None, key, seq)
     }
 
-    /// As [`Table::get`], starting at the result of an earlier [`Table::block_of`], if any.
+    /// Does the same as [`Table::get`], but starts at the result of an earlier [`Table::block_of`],
+    /// if there is one.
     pub(crate) fn get_from(
         &self,
         block: Option<usize>,
@@ -84,26 +85,27 @@ impl Table {
         }
     }
 
-    /// The number of the first data block that may have versions of `key`.
+    /// Returns the number of the first data block that may have versions of `key`.
     pub(crate) fn block_of(&self, key: &[u8]) -> Result<usize> {
         self.with_index(|_, index| Ok(index.search(key)))
     }
 
-    /// A key above all keys of the blocks before block `number` and not above its own. If the block
-    /// begins with versions of the previous block's last key, that key.
+    /// Returns a key that is above all keys of the blocks before block `number` and not above the
+    /// first key of that block. If the block begins with versions of the previous block's last key,
+    /// returns that key.
     pub(crate) fn separator(&self, number: usize) -> Result<Vec<u8>> {
         self.with_index(|opened, index| {
             Ok(if number < opened.index.len() { index.separator(number) } else { Vec::new() })
         })
     }
 
-    /// Whether block `number` exists and may begin with versions of `key`, the last key of the block
-    /// before.
+    /// Returns true if block `number` exists and may begin with versions of `key`, which is the
+    /// last key of the previous block.
     pub(crate) fn continues_in(&self, number: usize, key: &[u8]) -> Result<bool> {
         self.with_index(|_, index| Ok(index.continues_in(number, key)))
     }
 
-    /// As [`Table::block_of`], and prefetches the start of that block.
+    /// Does the same as [`Table::block_of`], and prefetches the start of that block.
     pub(crate) fn prefetch_block(&self, key: &[u8]) -> Result<usize> {
         self.with_index(|opened, index| {
             let number = index.search(key);
@@ -126,13 +128,14 @@ impl Table {
         Ok(())
     }
 
-    /// Prefetches the first entry at or after `(key, seq)` in block `number`. Only for mapped tables.
+    /// Prefetches the first entry at or after `(key, seq)` in block `number`. Does so only for
+    /// mapped tables.
     pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8], seq: SeqNo) -> Result<()> {
         let opened = self.opened()?;
-        // A table may have range tombstones only, and then no blocks.
+        // A table may have only range tombstones, and then it has no blocks.
         if let (Contents::Mapped { .. }, true) = (&opened.contents, number < opened.index.len()) {
             let block = self.block(number)?;
-            // The lookup reports damage.
+            // The lookup that follows reports damage.
             if let Ok(layout) = Layout::parse(&block) {
                 Block::new(&block, &layout).prefetch(key, seq);
             }

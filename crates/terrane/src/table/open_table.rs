@@ -31,7 +31,7 @@ pub(super) struct OpenTable {
 
 /// The bytes of an open table.
 pub(super) enum Contents {
-    /// A mapping, and a bit for each block that is verified and not compressed.
+    /// A mapping, and one bit per block, which is set if the block is verified and not compressed.
     Mapped {
         map: Mapping,
         verified: Box<[AtomicU64]>,

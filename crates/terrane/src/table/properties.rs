@@ -9,19 +9,19 @@ use crate::types::SeqNo;
 /// Properties of a table's contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
-    /// Point entries, including tombstones.
+    /// The number of point entries, including tombstones.
     pub(crate) entries: u64,
-    /// Point tombstones.
+    /// The number of point tombstones.
     pub(crate) tombstones: u64,
-    /// Fragments of range tombstones.
+    /// The number of fragments of range tombstones.
     pub(crate) range_tombstones: u64,
-    /// Distinct user keys.
+    /// The number of distinct user keys.
     pub(crate) keys: u64,
-    /// The total length of the keys as passed in.
+    /// The total length of all keys, as the user passed them in.
     pub(crate) key_bytes: u64,
-    /// The total length of the values as passed in.
+    /// The total length of all values, as the user passed them in.
     pub(crate) value_bytes: u64,
-    /// Data blocks.
+    /// The number of data blocks.
     pub(crate) blocks: u64,
     /// The smallest sequence number.
     pub(crate) smallest_seq: SeqNo,
@@ -35,7 +35,8 @@ pub(crate) struct Properties {
     pub(crate) keyspace: u32,
     /// The smallest key of entries and range tombstones.
     pub(crate) start: Vec<u8>,
-    /// The smallest key after the last one; `None` without an end.
+    /// The exclusive upper bound of the keys of entries and range tombstones; `None` if there is no
+    /// bound.
     pub(crate) end: Option<Vec<u8>>,
 }
 

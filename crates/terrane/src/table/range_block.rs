@@ -44,7 +44,7 @@ pub(super) fn decode(bytes: &[u8]) -> Decoded<Vec<Fragment>> {
     Ok(fragments)
 }
 
-/// Whether `next` is a valid fragment after `before`.
+/// Returns true if `next` is a valid fragment after `before`.
 fn is_ordered(before: Option<&Fragment>, next: &Fragment) -> bool {
     let after =
         before.is_none_or(|before| before.end.as_ref().is_some_and(|end| *end <= next.start));

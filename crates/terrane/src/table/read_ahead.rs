@@ -39,7 +39,7 @@ impl ReadAhead {
         Self { chunk_bytes, index, window, window_start: 0, requested_to: 0, heat }
     }
 
-    /// A data block, verified and decompressed. Cheap in rising order of blocks.
+    /// Returns a data block, verified and decompressed. Reading blocks in ascending order is cheap.
     pub(super) fn block(&mut self, table: &Table, number: usize) -> Result<BlockRef> {
         let opened = table.opened()?;
         match &opened.contents {
@@ -76,7 +76,7 @@ impl ReadAhead {
         }
     }
 
-    /// Fills the window with `place` and the following bytes up to a chunk.
+    /// Fills the window with the bytes at `place` and with the bytes after them, up to one chunk.
     fn fill(
         &mut self,
         table: &Table,
@@ -90,7 +90,7 @@ impl ReadAhead {
         }
         let chunk_end = place.start.saturating_add(self.chunk_bytes as u64).min(data_end);
         let len = chunk_end.max(place.end).saturating_sub(place.start) as usize;
-        // Released first, so that there are never two windows in memory.
+        // The old window is released first, so that there are never two windows in memory.
         self.window = Vec::new();
         self.window_start = place.start;
         self.window = table.file.read(&opened.contents, place.start, len)?.into_owned();
@@ -123,7 +123,7 @@ fn heap_block(table: &Table, bytes: &[u8], is_packed: bool, offset: u64) -> Resu
     Ok(BlockRef::Heap(HeapBlock::new(bytes, table.ledger())))
 }
 
-/// The index as stored in the file. Its layout was checked when the table was opened.
+/// Returns the index as stored in the file. Its layout was checked when the table was opened.
 fn read_index(table: &Table, opened: &OpenTable) -> Result<Vec<u8>> {
     let handle = opened.footer.index;
     let len = handle.len as usize + TRAILER_BYTES;

@@ -38,9 +38,9 @@ pub(crate) struct TableEnvironment {
     pub(crate) cache: BlockCache,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
-    /// The clock for the times of lookups.
+    /// The clock that gives the times of lookups.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Whether tables count lookups, which only some designs need.
+    /// True if tables count lookups, which only some designs need.
     pub(crate) counts_accesses: AtomicBool,
     /// Removes the files of obsolete tables.
     pub(crate) discard: fn(&TableEnvironment, &Path),
@@ -71,13 +71,13 @@ pub(crate) struct Table {
     info: Arc<TableInfo>,
     opened: OnceLock<OpenTable>,
     is_obsolete: AtomicBool,
-    /// Lookups and the time of the last one, while they are counted.
+    /// The number of lookups and the time of the last one, if lookups are counted.
     reads: AtomicU64,
     last_read_micros: AtomicU64,
 }
 
 impl Table {
-    /// A table in the directory `dir`; its file is opened on first use.
+    /// Creates a table in the directory `dir`. Its file is opened on first use.
     pub(crate) fn new(
         id: TableFileId,
         info: Arc<TableInfo>,
@@ -87,7 +87,7 @@ impl Table {
         Self::at(id, info, dir.join(id.file_name()), environment)
     }
 
-    /// A table in a file of any name.
+    /// Creates a table whose file may have any name.
     pub(crate) fn at(
         id: TableFileId,
         info: Arc<TableInfo>,
@@ -126,12 +126,13 @@ impl Table {
 
     /// Marks the file for removal when the last user drops the table.
     pub(crate) fn make_obsolete(&self) {
-        // `drop` reads the flag without a load. The reference count of the `Arc` orders this store
-        // before it, because the caller holds a reference.
+        // `drop` reads the flag through its exclusive access, not with an atomic load. The
+        // reference count of the `Arc` orders this store before that read, because the caller holds
+        // a reference.
         self.is_obsolete.store(true, Ordering::Release);
     }
 
-    /// The lookups counted so far.
+    /// Returns the lookups counted so far.
     pub(crate) fn access(&self) -> terrane_policy::TableAccess {
         terrane_policy::TableAccess {
             reads: self.reads.load(Ordering::Relaxed),
@@ -139,11 +140,12 @@ impl Table {
         }
     }
 
-    /// Counts a lookup if some design needs that; if none does, threads need not contend for the
-    /// cache line of the count.
+    /// Counts a lookup if some design needs the count. If no design does, threads need not contend
+    /// for the cache line of the count.
     #[inline]
     pub(super) fn record_read(&self) {
-        // Relaxed: a count read late affects the choice of a compaction, never a result.
+        // Relaxed: a count that is read late affects which compaction is picked, but never a
+        // result.
         if self.file.environment.counts_accesses.load(Ordering::Relaxed) {
             self.count_read();
         }
@@ -156,7 +158,7 @@ impl Table {
         self.last_read_micros.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// The open table. Opens the file on first use.
+    /// Returns the open table. Opens the file on first use.
     pub(super) fn opened(&self) -> Result<&OpenTable> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
@@ -165,29 +167,29 @@ impl Table {
         Ok(self.opened.get_or_init(|| opened))
     }
 
-    /// The properties of the table.
+    /// Returns the properties of the table.
     pub(crate) fn properties(&self) -> Result<&Properties> {
         Ok(&self.opened()?.properties)
     }
 
-    /// The range tombstones of the table.
+    /// Returns the range tombstones of the table.
     pub(crate) fn fragments(&self) -> Result<&Arc<[Fragment]>> {
         Ok(&self.opened()?.fragments)
     }
 
-    /// The number of data blocks.
+    /// Returns the number of data blocks.
     pub(crate) fn block_count(&self) -> Result<usize> {
         Ok(self.opened()?.index.len())
     }
 
-    /// The lengths of the filter, 0 without one, and of the index.
+    /// Returns the length of the filter (0 if there is no filter) and the length of the index.
     pub(crate) fn filter_and_index_bytes(&self) -> Result<(u64, u64)> {
         let footer = &self.opened()?.footer;
         Ok((u64::from(footer.filter.len), u64::from(footer.index.len)))
     }
 
     /// Reads the table without the cache and checks it: all checksums, the order and number of
-    /// entries, and that they are within the range in the manifest.
+    /// entries, and that all entries are within the range that the manifest states.
     pub(crate) fn verify(&self) -> Result<()> {
         super::verify::verify(self)
     }

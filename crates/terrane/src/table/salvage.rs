@@ -16,7 +16,7 @@ pub(crate) struct SalvageCursor {
 }
 
 impl SalvageCursor {
-    /// A cursor before the first entry.
+    /// Creates a cursor before the first entry.
     pub(crate) fn new(table: Arc<Table>) -> Self {
         Self { table, next_block: 0, entries: BlockCursor::default() }
     }
@@ -45,7 +45,7 @@ impl SalvageCursor {
         self.entries.value()
     }
 
-    /// Moves to the next readable entry. Passes errors of skipped blocks to `skipped`.
+    /// Moves to the next readable entry. Passes the error of each skipped block to `skipped`.
     pub(crate) fn step(&mut self, mut skipped: impl FnMut(Error)) {
         if let Err(error) = self.entries.next() {
             skipped(self.corrupt(error));

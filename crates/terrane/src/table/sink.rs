@@ -13,9 +13,9 @@ pub(super) struct Sink {
     file: Box<dyn Appender>,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes written, including buffered ones.
+    /// The number of bytes written, including buffered bytes.
     offset: u64,
-    /// The bytes between two syncs; 0 to sync only at the end.
+    /// The number of bytes between two syncs; 0 to sync only at the end.
     sync_bytes: u64,
     unsynced_bytes: u64,
     sum: RunningChecksum,
@@ -82,7 +82,7 @@ impl Sink {
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }
 
-    /// Makes all bytes durable. Returns the checksum of the whole file, and whether writes bypassed
+    /// Makes all bytes durable. Returns the checksum of the whole file, and true if writes bypassed
     /// the page cache.
     pub(super) fn finish(mut self) -> Result<(u64, bool)> {
         self.write_buffer()?;

@@ -23,8 +23,8 @@ pub(crate) const TRAILER_BYTES: usize = 9;
 const NONE: u8 = 0;
 const LZ4: u8 = 1;
 
-/// The identity of a table file: table numbers are unique within a database, writer numbers among
-/// all openings of all databases.
+/// The identity of a table file. Table numbers are unique within a database; writer numbers are
+/// unique among all openings of all databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableFileId {
     pub(crate) number: u64,
@@ -36,7 +36,7 @@ impl TableFileId {
         place_seed(self.number ^ self.writer.rotate_left(32), offset)
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub(crate) fn file_name(self) -> String {
         format!("{:08}-{:016x}.sst", self.number, self.writer)
     }
@@ -50,7 +50,7 @@ impl TableFileId {
     }
 }
 
-/// The trailer of a block that consists of `parts`.
+/// Returns the trailer of a block that consists of `parts`.
 pub(super) fn trailer(
     parts: &[&[u8]],
     compressed: bool,
@@ -79,7 +79,8 @@ pub(super) fn compress(block: &[u8], compression: Compression) -> Option<Vec<u8>
         Compression::None => None,
         Compression::Lz4 => {
             let packed = lz4_flex::block::compress_prepend_size(block);
-            // Below an eighth, decompression costs more than the smaller read saves.
+            // If compression saves less than an eighth, decompression costs more than the smaller
+            // read saves.
             (packed.len() <= block.len() - block.len() / 8).then_some(packed)
         }
     }

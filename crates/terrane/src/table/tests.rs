@@ -1,4 +1,5 @@
-//! Whole tables: written, read in both directions through all read paths, damaged.
+//! Tests whole tables: writes them, reads them in both directions through all read paths, and
+//! damages them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -179,8 +180,8 @@ fn range_tombstones_are_part_of_the_table_and_its_range() {
     table.verify().unwrap();
 }
 
-/// A prefetched seek that did not happen, because that of another source failed, led a later seek
-/// to the block of another key.
+/// A prefetched seek did not happen, because the seek of another source failed. It then led a later
+/// seek to the block of another key.
 #[test]
 fn a_key_that_is_approached_and_not_sought_leads_no_other_seek_astray() {
     let storage = MemoryStorage::new(1);

@@ -23,7 +23,7 @@ use crate::stats::Counter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheWarming {
-    /// None.
+    /// No blocks.
     None,
     /// Indexes and filters.
     Meta,
@@ -47,7 +47,7 @@ enum Data {
     As(Arc<Heat>),
 }
 
-/// The share of the data blocks read by a compaction that are cached.
+/// Counts how many of the data blocks that a compaction reads are cached.
 #[derive(Debug, Default)]
 pub(crate) struct Heat {
     /// The number of blocks read since the last decision.
@@ -66,7 +66,7 @@ impl Heat {
         self.cached.fetch_add(u32::from(is_cached), Ordering::Relaxed);
     }
 
-    /// Whether at least half of the blocks read since the last decision were cached.
+    /// Returns true if at least half of the blocks read since the last decision were cached.
     fn is_hot(&self) -> bool {
         let (read, cached) =
             (self.read.swap(0, Ordering::Relaxed), self.cached.swap(0, Ordering::Relaxed));
@@ -115,7 +115,7 @@ impl Warmer {
         Ok(Some(Self { environment: Arc::clone(environment), index, filter, data }))
     }
 
-    /// The counter that the job reports its data block reads to.
+    /// Returns the counter to which the job reports its reads of data blocks.
     pub(crate) fn heat(&self) -> Option<&Arc<Heat>> {
         match &self.data {
             Data::As(heat) => Some(heat),
@@ -123,7 +123,7 @@ impl Warmer {
         }
     }
 
-    /// Whether to insert the data block that is written now.
+    /// Returns true if the data block that is being written should be inserted.
     pub(super) fn wants_data(&self) -> bool {
         match &self.data {
             Data::None => false,
@@ -150,7 +150,7 @@ impl Warmer {
 }
 
 impl TableEnvironment {
-    /// Whether tables are read through the cache.
+    /// Returns true if tables are read through the cache.
     fn is_cached(&self) -> bool {
         matches!(self.read_path, ReadPath::Cached(_))
     }

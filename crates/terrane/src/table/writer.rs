@@ -32,7 +32,7 @@ pub(crate) struct TableConfig {
     /// The number of the keyspace, stored in the table so that repair can use it without a
     /// manifest.
     pub(crate) keyspace: u32,
-    /// The bytes between two syncs; 0 to sync only at the end.
+    /// The number of bytes between two syncs; 0 to sync only at the end.
     pub(crate) sync_bytes: u64,
     /// Whether writes go through the page cache.
     pub(crate) access: Access,
@@ -45,7 +45,7 @@ pub(crate) struct FinishedTable {
     pub(crate) info: Arc<TableInfo>,
     /// XXH3-64 of the whole file.
     pub(crate) checksum: u64,
-    /// Whether writes should have bypassed the page cache but did not.
+    /// True if writes should have bypassed the page cache but did not.
     pub(crate) direct_refused: bool,
 }
 
@@ -101,17 +101,18 @@ impl TableWriter {
         self
     }
 
-    /// The approximate length of the file so far.
+    /// Returns the approximate length of the file so far.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.sink.offset() + self.block.size() as u64
     }
 
-    /// The last added key.
+    /// Returns the key added last.
     pub(crate) fn last_key(&self) -> &[u8] {
         self.block.last_key().unwrap_or(&self.last_key)
     }
 
-    /// Adds an entry after all others: keys ascend, and the versions of a key come newest first.
+    /// Adds an entry after all others. Keys must ascend, and the versions of a key must come newest
+    /// first.
     pub(crate) fn add(
         &mut self,
         key: &[u8],

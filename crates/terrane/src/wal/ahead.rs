@@ -48,18 +48,18 @@ impl WantedClean {
 /// The segments freed by a release.
 #[derive(Debug, Default)]
 pub(crate) struct FreedSegments {
-    /// To be synced and returned with [`super::LogWriter::give_cleaned`].
+    /// Segments to be synced and then returned with [`super::LogWriter::give_cleaned`].
     pub(crate) reused: Vec<WantedClean>,
-    /// To be removed.
+    /// Files to be removed.
     pub(crate) removed: Vec<PathBuf>,
 }
 
 /// Requests for the current segment.
 #[derive(Debug)]
 pub(crate) struct SegmentRequests {
-    /// Pages to be prepared.
+    /// A request to prepare pages.
     pub(crate) pages: Option<WantedPages>,
-    /// The header to be synced, unless a thread has that request already.
+    /// The header to be synced, unless another thread already has the request to sync it.
     pub(crate) header: Option<Arc<HeaderSync>>,
 }
 

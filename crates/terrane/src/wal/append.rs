@@ -42,12 +42,14 @@ impl LogWriter {
         Ok(end)
     }
 
-    /// Whether the segment has room for `bytes` of records and the `Continued` record.
+    /// Returns true if the segment has room for `bytes` bytes of records and for the `Continued`
+    /// record.
     fn has_room(&self, bytes: usize) -> bool {
         self.current.offset + (bytes + record_bytes(0)) as u64 <= self.current.len
     }
 
-    /// Encodes a record to be written together with the next one. The segment has room for both.
+    /// Encodes a record to be written together with the next one. The segment must have room for
+    /// both.
     fn put_before(&mut self, kind: RecordKind, seq: SeqNo, payload: &[u8]) {
         let CurrentSegment { header, offset, .. } = &self.current;
         let head = record_header(header.nonce, *offset, kind, seq, &[payload]);
@@ -56,7 +58,7 @@ impl LogWriter {
         self.before.resize(record_bytes(payload.len()), 0);
     }
 
-    /// Appends a write of one operation, which it encodes.
+    /// Encodes and appends a write that has only one operation.
     pub(crate) fn append_one(
         &mut self,
         seq: SeqNo,
@@ -90,7 +92,8 @@ impl LogWriter {
     ) -> Result<Lsn> {
         let payload_bytes: usize = payload.iter().map(|part| part.len()).sum();
         let total = record_bytes(payload_bytes);
-        // Every other kind leaves room for the `Continued` record that ends the segment.
+        // For every other kind of record, space for the `Continued` record that ends the segment is
+        // reserved.
         let reserved = if kind == RecordKind::Continued { 0 } else { record_bytes(0) };
         if self.current.offset + (total + reserved) as u64 > self.current.len {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
@@ -109,8 +112,9 @@ impl LogWriter {
             };
             written.map_err(|error| Error::io("write", path, error))
         };
-        // A large payload is written from where it is. Payload and tail precede the header, because
-        // the header carries the checksum: a crash in between leaves no valid record.
+        // A large payload is written directly, without a copy into a buffer. Payload and tail are
+        // written before the header, because the header carries the checksum: a crash between these
+        // writes leaves no valid record.
         if payload_bytes <= COPIED_BYTES {
             payload.iter().for_each(|part| self.scratch.extend_from_slice(part));
         } else {

@@ -52,11 +52,12 @@ pub(crate) struct SegmentHeader {
     pub(crate) nonce: u64,
     /// The position of the first record in the log.
     pub(crate) base: Lsn,
-    /// The number of the previous segment; 0 for none.
+    /// The number of the previous segment; 0 if there is no previous segment.
     pub(crate) previous: u64,
     /// The end of the previous segment: `base`, or less if a crash lost its tail.
     pub(crate) previous_end: Lsn,
-    /// [`Storage::boot_id`](crate::storage::Storage::boot_id) when the segment began; 0 if unknown.
+    /// The value of [`Storage::boot_id`](crate::storage::Storage::boot_id) when the segment began;
+    /// 0 if it was unknown.
     pub(crate) boot: u128,
     /// When the segment began, in microseconds since the Unix epoch.
     pub(crate) created_micros: u64,
@@ -131,7 +132,8 @@ pub(super) fn encode_note(nonce: u64, version: u64) -> [u8; NOTE_BYTES] {
     note
 }
 
-/// Reads the version of the note in the first bytes of a segment; 0 without a valid note.
+/// Returns the manifest version that the note states; 0 if there is no valid note. The note is in
+/// the first bytes of a segment.
 pub(super) fn decode_note(nonce: u64, header: &[u8]) -> u64 {
     let start = NOTE_OFFSET as usize;
     let version = header.get(start..).and_then(|note| note.first_chunk::<8>());
@@ -154,7 +156,7 @@ pub(crate) fn clear_note(header: &mut [u8]) {
 pub(crate) enum RecordKind {
     /// Operations of a write; the sequence number is that of the first operation.
     Batch = 1,
-    /// All records before the position in the payload are durable.
+    /// States that all records before the position in the payload are durable.
     Synced = 2,
     /// The log was closed cleanly; nothing follows.
     Closed = 3,
@@ -177,13 +179,13 @@ pub(super) enum Parsed<'a> {
     Record(Record<'a>, usize),
     /// Zeros: nothing was written here, or the write was lost.
     Zeros,
-    /// The bytes end before the record; it needs this many.
+    /// The bytes end before the record does. The record needs this many bytes.
     NeedsBytes(usize),
-    /// Anything else.
+    /// Bytes that are neither a record nor zeros.
     Garbage,
 }
 
-/// The length of a record with a payload of this length.
+/// Returns the length of a record whose payload has this length.
 pub(super) fn record_bytes(payload: usize) -> usize {
     (RECORD_HEADER_BYTES + payload).next_multiple_of(ALIGN)
 }

@@ -24,7 +24,7 @@ impl LogWriter {
     /// the header of the next segment, which must be durable before the file is freed.
     pub(crate) fn end_segment(&mut self) -> Result<Option<Arc<HeaderSync>>> {
         if self.current.offset == HEADER_BYTES {
-            // The announced record was never appended.
+            // The record that was announced has not been appended.
             self.current.since_micros = None;
             return Ok(None);
         }
@@ -33,7 +33,7 @@ impl LogWriter {
         Ok(Some(Arc::clone(&self.current.header_sync)))
     }
 
-    /// The length of the next segment, if it needs a new file.
+    /// Returns the length of the next segment if a new file must be created for it.
     pub(super) fn next_len(&self, ending: Ending) -> u64 {
         let CurrentSegment { len, offset, .. } = self.current;
         let len = match ending {
@@ -81,9 +81,9 @@ impl LogWriter {
         let mut next = match begun {
             Ok(next) => next,
             Err(error) => {
-                // The failed segment's header may be on disk and state that this segment ends at
-                // `end`. Setting the length makes that true: the next record begins another segment
-                // after both.
+                // The header of the failed segment may be on disk and state that this segment ends
+                // at `end`. Setting the length makes that statement true: the next record does not
+                // fit anymore, so another segment begins after both.
                 self.current.len = end;
                 return Err(error);
             }
@@ -95,8 +95,8 @@ impl LogWriter {
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
-        // Pushed before any further step can fail, because a segment missing from `full` would never
-        // be freed.
+        // The segment is pushed before any further step can fail, because a segment missing from
+        // `full` would never be freed.
         let CurrentSegment { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
         self.note_manifest(self.manifest_version)
@@ -113,7 +113,7 @@ impl LogWriter {
     }
 
     pub(super) fn is_header_durable(&self) -> bool {
-        // A sync of any record of the segment also synced its header.
+        // A sync of any record of the segment has also synced the segment's header.
         let CurrentSegment { header, header_sync, .. } = &self.current;
         header_sync.is_durable() || self.sync.synced() > header.base
     }

@@ -29,7 +29,7 @@ pub(crate) struct Recovery {
     segments: Vec<SegmentReader>,
     /// Log files that are not part of the chain.
     pub(crate) unused: Vec<PathBuf>,
-    /// The largest segment number, in the chain or not.
+    /// The largest segment number of all log files, whether they are part of the chain or not.
     pub(crate) newest_segment: u64,
 }
 
@@ -38,19 +38,19 @@ pub(crate) struct Recovery {
 pub(crate) struct Replayed {
     /// The position after the last record.
     pub(crate) end: Lsn,
-    /// The number of the last segment read; 0 for none.
+    /// The number of the last segment read; 0 if no segment was read.
     pub(crate) last_segment: u64,
-    /// The end of that segment.
+    /// The end of the last segment read.
     pub(crate) last_end: Lsn,
-    /// Batches replayed.
+    /// The number of batches replayed.
     pub(crate) batches: u64,
-    /// Valid records beyond the end that were not replayed because an earlier one is missing.
+    /// The number of valid records that were not replayed because an earlier record is missing.
     pub(crate) dropped_records: u64,
-    /// Whether the log was closed cleanly.
+    /// True if the log was closed cleanly.
     pub(crate) was_closed: bool,
     /// Files of the chain that were read.
     pub(crate) files: Vec<ReplayedFile>,
-    /// Files of the chain that were skipped because tables have all their records.
+    /// Files of the chain that were skipped because all their records are in tables.
     pub(crate) passed: Vec<PathBuf>,
 }
 
@@ -91,13 +91,13 @@ impl Recovery {
         Ok(Self { segments: chain, unused, newest_segment })
     }
 
-    /// The newest manifest version noted in the log.
+    /// Returns the newest manifest version noted in the log.
     pub(crate) fn manifest_version(&self) -> u64 {
         self.segments.iter().map(SegmentReader::manifest_version).max().unwrap_or(0)
     }
 
-    /// The start of each segment, and its creation time in microseconds since the Unix epoch. No
-    /// record in it is older.
+    /// Returns the start of each segment, and its creation time in microseconds since the Unix
+    /// epoch. No record in a segment is older than the segment.
     pub(crate) fn times(&self) -> Vec<(Lsn, u64)> {
         let header = |segment: &SegmentReader| *segment.header();
         let headers = self.segments.iter().map(header);
@@ -158,7 +158,8 @@ impl Recovery {
             let kept_power = boot.is_some_and(|boot| boot == segment.header().boot);
             let is_whole = match next {
                 Some(next) => read_to == SegmentEnd::Clean && segment.lsn() == next.previous_end,
-                // After a power failure zeros may be a hole: a lost write before one that survived.
+                // After a power failure, zeros may be a hole: a write was lost although a later
+                // write survived.
                 None => read_to == SegmentEnd::Clean && (kept_power || replayed.was_closed),
             };
             if kept_power && next.is_none() && last_kind == Some(RecordKind::Continued) {
@@ -192,7 +193,8 @@ impl Recovery {
                 oldest.header().base
             ));
         }
-        // Segments before the required one may have been freed, but not the required one.
+        // Segments before the required segment may have been freed, but the required segment itself
+        // must exist.
         if self.newest_segment < required {
             return missing(format!("segment {required} is missing"));
         }
@@ -228,13 +230,13 @@ impl Recovery {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SegmentEnd {
-    /// At its known end, or at zeros.
+    /// At the known end of the segment, or at zeros.
     Clean,
     /// At bytes that are not a record.
     Broken,
 }
 
-/// Reads records up to `ends_at`, or to the last valid one.
+/// Reads records up to `ends_at`, or up to the last valid record.
 fn read_segment(
     segment: &mut SegmentReader,
     ends_at: Option<Lsn>,

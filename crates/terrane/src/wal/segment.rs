@@ -22,13 +22,14 @@ const READY_FROM: u64 = 256 << 10;
 pub(super) struct CurrentSegment {
     pub(super) header: SegmentHeader,
     pub(super) header_sync: Arc<HeaderSync>,
-    /// Whether a thread has the request to sync the header.
+    /// True if a thread has the request to sync the header.
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
     pub(super) segment: Box<dyn Segment>,
     pub(super) offset: u64,
     pub(super) len: u64,
-    /// When its first record arrived, in microseconds since the Unix epoch, if its age is recorded.
+    /// When the first record of the segment arrived, in microseconds since the Unix epoch; `None`
+    /// if that time is not recorded.
     pub(super) since_micros: Option<u64>,
     /// The offset at which the next pages are requested.
     pub(super) ready_at: u64,
@@ -37,7 +38,8 @@ pub(super) struct CurrentSegment {
 }
 
 impl CurrentSegment {
-    /// Work to be done for the segment before the writer reaches it, if any is due.
+    /// Returns the work to do for the segment before the writer reaches that part of it, if any
+    /// work is due.
     #[inline]
     pub(super) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
         if self.offset < self.ready_at { None } else { Some(self.requests()) }

@@ -11,17 +11,18 @@ use crate::error::{Error, Result};
 use crate::storage::{Access, RandomReader, Storage};
 use crate::types::{Lsn, SeqNo};
 
-/// The length of a window, unless a record is longer.
+/// The length of a window, unless a record is longer than the window.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The length of the first window: a cleanly closed log has few records to replay.
+/// The length of the first window. It is short because a cleanly closed log has few records to
+/// replay.
 const FIRST_WINDOW_BYTES: u64 = 64 << 10;
 
 /// A segment that is being read.
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     header: SegmentHeader,
-    /// The manifest version of the segment's note; 0 without one.
+    /// The manifest version in the segment's note; 0 if there is no note.
     manifest_version: u64,
     path: PathBuf,
     file: Arc<dyn RandomReader>,
@@ -70,7 +71,7 @@ impl SegmentReader {
         &self.header
     }
 
-    /// The manifest version of the segment's note; 0 without one.
+    /// Returns the manifest version in the segment's note; 0 if there is no note.
     pub(super) fn manifest_version(&self) -> u64 {
         self.manifest_version
     }
@@ -79,17 +80,17 @@ impl SegmentReader {
         &self.path
     }
 
-    /// The file offset of the next record.
+    /// Returns the file offset of the next record.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The log position of the next record.
+    /// Returns the log position of the next record.
     pub(crate) fn lsn(&self) -> Lsn {
         Lsn(self.header.base.0 + (self.offset - HEADER_BYTES))
     }
 
-    /// Moves to `lsn` if a record begins there; otherwise stays. Returns whether it moved.
+    /// Moves to `lsn` if a record begins there; otherwise does not move. Returns true if it moved.
     ///
     /// A checksum is valid only at the record's own offset, so a valid record was written there.
     pub(super) fn skip_to(&mut self, lsn: Lsn) -> Result<bool> {
@@ -102,10 +103,10 @@ impl SegmentReader {
         Ok(found)
     }
 
-    /// Reads the next record. The reader does not move if there is none.
+    /// Reads the next record. If there is none, the reader does not move.
     pub(crate) fn next(&mut self) -> Result<Next<'_>> {
         let mut wanted = RECORD_HEADER_BYTES as u64;
-        // Repeats until the window holds the whole record.
+        // The loop repeats until the window holds the whole record.
         loop {
             self.fill(wanted)?;
             let len_max = self.file_bytes.saturating_sub(self.offset);
@@ -125,7 +126,7 @@ impl SegmentReader {
         }
     }
 
-    /// The bytes of the window from the current offset on.
+    /// Returns the bytes of the window from the current offset on.
     fn rest(&self) -> &[u8] {
         let start = self.offset.saturating_sub(self.window_start) as usize;
         self.window.get(start..).unwrap_or_default()
@@ -151,8 +152,8 @@ impl SegmentReader {
     /// Searches for valid records after an invalid one. Counts batches newer than `after` and all
     /// other records, and finds the largest position that any record states as durable.
     ///
-    /// Records begin at multiples of eight bytes, so every such offset is tried. A record copied into
-    /// a user value is not valid there, because the user cannot know the nonce.
+    /// Records begin at multiples of eight bytes, so every such offset is tried. If a user value
+    /// contains a copy of a record, the copy is not valid, because the user cannot know the nonce.
     pub(super) fn search_beyond(&mut self, after: SeqNo) -> Result<LaterRecords> {
         let mut beyond = LaterRecords::default();
         let start = self.offset;
@@ -205,7 +206,7 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// Skips a stretch of zeros; returns whether there was one.
+    /// Skips a stretch of zeros. Returns true if there was one.
     fn skip_zeros(&mut self) -> Result<bool> {
         self.fill(RECORD_HEADER_BYTES as u64)?;
         let zeros = self.rest().chunks_exact(8).take_while(|word| **word == [0; 8]).count();
@@ -219,11 +220,11 @@ impl SegmentReader {
 pub(super) struct LaterRecords {
     /// The number of records.
     pub(super) records: u64,
-    /// The largest position that any of them states as durable.
+    /// The largest position that any of these records states as durable.
     pub(super) synced: Option<Lsn>,
 }
 
-/// The position that a record states as durable.
+/// Returns the position that a record states as durable.
 pub(super) fn synced_position(record: &Record<'_>) -> Option<Lsn> {
     match record.kind {
         RecordKind::Batch | RecordKind::Continued => None,

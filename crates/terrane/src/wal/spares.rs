@@ -1,4 +1,4 @@
-//! Spare files of the log: preallocated, freed, and reused.
+//! Spare files of the log: files that are preallocated, or freed and reused.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::writer::{GROWTH, LogWriter};
 use crate::storage::Segment;
 use crate::types::Lsn;
 
-/// The number of freed segments kept for reuse.
+/// The maximum number of freed segments that are kept for reuse.
 const SPARES_MAX: usize = 2;
 
 impl LogWriter {
@@ -18,15 +18,16 @@ impl LogWriter {
             let segment = self.environment.storage.open_segment(&path);
             match segment {
                 Ok(segment) if segment.len() >= needed => return Some((path, segment)),
-                // Too short or missing: the caller creates a new file.
+                // The spare file is too short or missing, so the next spare is tried. If there is
+                // none, the caller creates a new file.
                 _ => drop(self.environment.storage.remove(&path)),
             }
         }
         None
     }
 
-    /// A request for a spare segment, if one is due: the writer that ends the current segment then
-    /// does not wait for the disk.
+    /// Returns a request for a spare segment, if one is due. With a spare, the writer that ends the
+    /// current segment does not wait for the disk.
     pub(crate) fn wanted_spare(&mut self) -> Option<WantedSpare> {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
@@ -37,8 +38,8 @@ impl LogWriter {
         Some(self.want(self.config.segment_bytes))
     }
 
-    /// A request for the file of the next segment if the current one ends early, unless a spare
-    /// exists or is on its way.
+    /// Returns a request for a file that becomes the next segment if the current segment ends
+    /// early. Returns none if a spare exists or is being created.
     pub(crate) fn wanted_to_end(&mut self) -> Option<WantedSpare> {
         let is_there = !self.spares.is_empty() || self.spare_is_wanted || self.being_cleaned > 0;
         (!is_there).then(|| self.want(self.next_len(Ending::Aged)))
@@ -57,7 +58,7 @@ impl LogWriter {
         self.spares.extend(made);
     }
 
-    /// Takes a freed file that was synced; `None` if that failed.
+    /// Takes a freed file that was synced; `None` if the sync failed.
     pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) {
         self.being_cleaned = self.being_cleaned.saturating_sub(1);
         self.spares.extend(cleaned);
@@ -68,8 +69,8 @@ impl LogWriter {
     pub(crate) fn release(&mut self, lsn: Lsn) -> FreedSegments {
         let mut released = FreedSegments::default();
         let mut count = self.full.iter().take_while(|segment| segment.end <= lsn).count();
-        // The last ended segment stays until the current header is durable: a crash that loses the
-        // header would leave no log at all.
+        // The segment that ended last stays until the current header is durable. Otherwise a crash
+        // that loses the header would leave no log at all.
         if count == self.full.len() && !self.is_header_durable() {
             count = count.saturating_sub(1);
         }

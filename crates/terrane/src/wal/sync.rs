@@ -1,8 +1,10 @@
 //! Group commit: one sync makes the records of many writers durable.
 //!
 //! A writer that needs durability waits until the log is durable up to its position. The first
-//! waiter syncs all records written so far. Writers that arrive during that sync wait for the next
-//! one, which one of them performs. So writers share syncs, and each waits for at most two.
+//! A writer that needs durability waits until the log is durable up to the writer's position. The
+//! first waiter syncs all records written so far. Writers that arrive during that sync wait for the
+//! next sync, which one of them performs. Writers thus share syncs, and each writer waits for at
+//! most two syncs.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -30,9 +32,10 @@ struct State {
     /// All records before this position are durable, in the log or in tables.
     synced: Lsn,
     is_syncing: bool,
-    /// The number of writers waiting for a sync; without any, notifying would waste a system call.
+    /// The number of writers that wait for a sync. If there are none, notifying would waste a
+    /// system call.
     waiting: usize,
-    /// Oldest first; the last one is the current segment.
+    /// The segments with unsynced records, oldest first; the last one is the current segment.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
 }
@@ -51,7 +54,7 @@ struct Unsynced {
     end: Option<Lsn>,
 }
 
-/// Guards a sync in progress: a panic in it counts as a failed sync, so that waiters get an error
+/// Guards a sync in progress. If the sync panics, it counts as failed, so that waiters get an error
 /// instead of waiting forever.
 struct SyncGuard<'a> {
     of: &'a LogSync,
@@ -104,7 +107,8 @@ impl LogSync {
         }
     }
 
-    /// The error that all calls get since the first failed sync, if there was one.
+    /// Returns the error of the first failed sync, if a sync has failed. All later calls get this
+    /// error.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.lock().poisoned()
     }
@@ -159,14 +163,14 @@ impl LogSync {
         self.written.store(lsn.0, Ordering::Release);
     }
 
-    /// The position before which all records are written.
+    /// Returns the position before which all records are written.
     #[inline]
     pub(crate) fn written(&self) -> Lsn {
         // Acquire: pairs with the store in `set_written`.
         Lsn(self.written.load(Ordering::Acquire))
     }
 
-    /// The position before which all records are durable, in the log or in tables.
+    /// Returns the position before which all records are durable, in the log or in tables.
     pub(crate) fn synced(&self) -> Lsn {
         self.lock().synced
     }
@@ -217,7 +221,8 @@ impl LogSync {
         }
     }
 
-    /// Syncs the oldest segment first, so that a crash in between leaves a durable prefix.
+    /// Syncs the oldest segment first. If the machine crashes between two syncs, a prefix of the
+    /// log is durable.
     fn sync_segments(&self, segments: &[Unsynced]) -> Result<()> {
         for segment in segments {
             let synced = segment.syncer.sync();

@@ -1,4 +1,4 @@
-//! Whole logs: written, crashed, damaged, recovered.
+//! Tests whole logs: they are written, damaged or left by a crash, and recovered.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
     for round in 0..150 {
         let mut rng = Rng::new(seed + round);
         let mut storage = MemoryStorage::new(round);
-        // Several openings in a row: each recovers from the previous crash.
+        // The log is opened several times; each opening recovers from the previous crash.
         for _ in 0..3 {
             let Ok(mut log) = Log::open(&storage, 70_000) else { panic!("seed {}", seed + round) };
             let mut promised = log.written.len();
@@ -156,12 +156,12 @@ fn released_segments_are_used_again_and_never_resurrect_records() {
                 log.end_segment(&mut rng);
             }
         }
-        // Tables have all records before some position.
+        // All records before some position are in tables.
         let released = rng.index(ends.len());
         let freed = log.writer.release(ends[released]);
         freed.removed.iter().for_each(|path| storage.remove(path).unwrap());
         for wanted in freed.reused {
-            // Some files are synced late, or syncing them fails.
+            // Some files are synced late, and some syncs fail.
             let cleaned = rng.percent(80).then(|| wanted.make(&storage).unwrap());
             log.writer.give_cleaned(cleaned);
         }
@@ -200,7 +200,7 @@ fn a_segment_that_ends_early_can_go_and_an_empty_one_does_not_end() {
     log.writer.note_record(|| 9);
     log.writer.note_record(|| 10);
     assert_eq!(log.writer.holds_since(), Some(9));
-    // Created before it is needed, by a background thread.
+    // A background thread creates this file before it is needed.
     let wanted = log.writer.wanted_to_end().unwrap();
     assert!(log.writer.wanted_to_end().is_none());
     log.writer.give_spare(Some(wanted.make(&storage, Path::new(DIR)).unwrap()));
@@ -228,7 +228,7 @@ fn a_segment_stays_until_the_header_of_the_next_one_is_durable() {
     while log.writer.segment() == first {
         log.append(&mut rng);
     }
-    // Tables have all records, but after a power failure there must still be a log.
+    // All records are in tables, but after a power failure there must still be a log.
     let end = log.writer.end();
     let freed = log.writer.release(end);
     assert!(freed.reused.is_empty() && freed.removed.is_empty());
@@ -256,7 +256,8 @@ fn a_value_that_holds_a_whole_log_is_not_replayed() {
     let seq = log.written.len() as u64 + 1;
     log.writer.append(seq, &[&stolen[..50_000]], false).unwrap();
     log.written.push((seq, stolen[..50_000].to_vec()));
-    // The record with the copied log is cut: replay must stop there, and not continue inside it.
+    // The record that contains the copied log is cut. Replay must stop there, and must not continue
+    // inside the copy.
     let path = Path::new("db/000001.log");
     let mut bytes = storage.read(path).unwrap();
     let at = bytes.windows(8).rposition(|word| word == &stolen[512..520]).unwrap();
@@ -371,7 +372,7 @@ fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() 
         assert_eq!(fault.fired(), 1);
         let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
         assert_prefix(&batches, &log.written, log.written.len());
-        // Every file with records is tracked, to be freed or reused.
+        // Every file with records is tracked, so that it is freed or reused later.
         let known = log.writer.files();
         for name in storage.list(Path::new(DIR)).unwrap() {
             let path = Path::new(DIR).join(name);
@@ -409,7 +410,7 @@ fn writers_share_syncs() {
     assert_eq!(batches.len(), 200);
 }
 
-/// A sync panicked, and all later ones waited for it forever.
+/// A sync panicked, and all later syncs waited forever for it to end.
 #[test]
 fn a_sync_that_panics_fails_the_others() {
     #[derive(Debug)]

@@ -19,13 +19,13 @@ use crate::types::Lsn;
 pub(crate) struct LogConfig {
     /// The length of a segment, unless a record needs more.
     pub(crate) segment_bytes: u64,
-    /// Whether freed files are reused, which avoids allocations in the file system. A reused file
+    /// True if freed files are reused, which avoids allocations in the file system. A reused file
     /// keeps its old records until they are overwritten.
     pub(crate) reuses_files: bool,
 }
 
-/// The length of a log's first segment, short so that a small database takes little space. Each
-/// further segment is [`GROWTH`] times as long, up to the configured length.
+/// The length of a log's first segment. It is short so that a small database takes little space.
+/// Each further segment is [`GROWTH`] times as long as the one before, up to the configured length.
 pub(super) const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 pub(super) const GROWTH: u64 = 4;
 
@@ -51,19 +51,19 @@ pub(crate) struct LogWriter {
     pub(super) config: LogConfig,
     pub(super) sync: Arc<LogSync>,
     pub(super) current: CurrentSegment,
-    /// Ended segments, oldest first.
+    /// The segments that have ended, oldest first.
     pub(super) full: Vec<FullSegment>,
     pub(super) spares: Vec<PathBuf>,
-    /// Segments that become spares once they are synced.
+    /// The number of segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
-    /// The manifest version of the last note.
+    /// The manifest version in the last note.
     pub(super) manifest_version: u64,
     /// The number of users, such as a checkpoint, that need all files of the log.
     pub(super) pins: usize,
-    /// Whether a thread is creating a spare.
+    /// True if a thread is creating a spare.
     pub(super) spare_is_wanted: bool,
     pub(super) next_file: u64,
-    /// The largest segment number used so far, including by segments that failed to begin.
+    /// The largest segment number used so far, even if that segment failed to begin.
     pub(super) newest_segment: u64,
     pub(super) scratch: Vec<u8>,
     pub(super) encoded: Vec<u8>,
@@ -73,7 +73,7 @@ pub(crate) struct LogWriter {
     pub(super) said_synced: Lsn,
 }
 
-/// An ended segment.
+/// A segment that has ended.
 pub(super) struct FullSegment {
     pub(super) path: PathBuf,
     pub(super) end: Lsn,
@@ -139,24 +139,25 @@ impl LogWriter {
         })
     }
 
-    /// The number of the current segment.
+    /// Returns the number of the current segment.
     pub(crate) fn segment(&self) -> u64 {
         self.current.header.segment
     }
 
-    /// The position after the last record.
+    /// Returns the position after the last record.
     #[inline]
     pub(crate) fn end(&self) -> Lsn {
         Lsn(self.current.header.base.0 + (self.current.offset - HEADER_BYTES))
     }
 
-    /// The files that hold records, oldest first.
+    /// Returns the files that hold records, oldest first.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let full = self.full.iter().map(|segment| segment.path.clone());
         full.chain([self.current.path.clone()]).collect()
     }
 
-    /// The files that hold records, oldest first, with the length of the part to copy.
+    /// Returns the files that hold records, oldest first, and the length of the part of each file
+    /// to copy.
     pub(crate) fn copies(&self) -> Vec<LogCopy> {
         let full =
             self.full.iter().map(|full| LogCopy { path: full.path.clone(), bytes: full.bytes });
@@ -171,13 +172,13 @@ impl LogWriter {
         self.current.since_micros.get_or_insert_with(now_micros);
     }
 
-    /// When the current segment received its first record, in microseconds since the Unix epoch, if
-    /// its age is recorded.
+    /// Returns when the current segment received its first record, in microseconds since the Unix
+    /// epoch, if that time is recorded.
     pub(crate) fn holds_since(&self) -> Option<u64> {
         self.current.since_micros
     }
 
-    /// The end of the oldest ended segment.
+    /// Returns the end of the oldest segment that has ended.
     pub(crate) fn oldest_end(&self) -> Option<Lsn> {
         self.full.first().map(|segment| segment.end)
     }
@@ -187,7 +188,8 @@ impl LogWriter {
         self.pins = if is_pinned { self.pins + 1 } else { self.pins.saturating_sub(1) };
     }
 
-    /// Work to be done for the segment before the writer reaches it, if any is due.
+    /// Returns the work to do for the segment before the writer reaches that part of it, if any
+    /// work is due.
     #[inline]
     pub(crate) fn wanted_ahead(&mut self) -> Option<SegmentRequests> {
         self.current.wanted_ahead()

@@ -1,4 +1,4 @@
-//! Write rates and I/O budgets: what they bound, and the events of writers that they stall.
+//! Tests what write rates and I/O budgets limit, and the events of writers that they stall.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ fn writes_stay_within_the_maximum_rate_of_a_design() {
     let start = Instant::now();
     fill(&db, 500, 1);
     let took = start.elapsed();
-    // A lower bound: load on the machine only adds to it.
+    // This is a lower bound: load on the machine only adds to the time.
     assert!(took >= Duration::from_millis(95), "500 writes at 5000 a second took {took:?}");
     assert!(db.stats().stalls.delay_micros > 0);
     db.set_design(design("leveling")).unwrap();

@@ -1,4 +1,4 @@
-//! Batches: together or not at all, across keyspaces and through a crash.
+//! Tests that a batch is applied completely or not at all, across keyspaces and through a crash.
 
 use terrane::storage::{Crash, MemoryStorage, Survival};
 use terrane::{Db, Durability, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
@@ -78,7 +78,7 @@ fn readers_never_see_a_batch_in_part() {
 }
 
 /// Whichever part of the unsynced bytes a power failure takes, a batch is in both keyspaces or in
-/// neither, even if only one of them was flushed.
+/// neither of them, even if only one keyspace was flushed.
 #[test]
 fn a_power_failure_keeps_batches_whole_across_keyspaces() {
     let (options, storage) = in_memory();

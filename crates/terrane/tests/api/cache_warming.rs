@@ -74,8 +74,8 @@ fn blocks_that_nobody_had_cached_are_not_warmed() {
     assert_eq!(stats.compactions, 1);
     let written = stats.compaction_bytes_written;
     let warmed = stats.cache.warmed_bytes;
-    // About a tenth: one of several tables was read, and half of its new blocks come from a run
-    // that was not.
+    // About a tenth of the blocks: one of several tables was read, and half of the blocks that make
+    // up its replacement come from a run that was not read.
     assert!(warmed > 0 && warmed < written / 5, "{warmed} of {written}");
 }
 

@@ -83,8 +83,8 @@ fn a_directory_with_files_in_it_is_refused_and_left_alone() {
     db.checkpoint(&target).unwrap();
 }
 
-/// Threads write numbers in order to two keyspaces while checkpoints are made. Each checkpoint
-/// opens and holds a prefix, the same in both keyspaces.
+/// Threads write numbers in order to two keyspaces while checkpoints are made. Each checkpoint can
+/// be opened and holds a prefix of the numbers, which is the same in both keyspaces.
 #[test]
 fn checkpoints_while_writing_open_and_hold_a_prefix() {
     let storage = MemoryStorage::new(3);

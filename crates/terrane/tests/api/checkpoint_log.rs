@@ -1,4 +1,4 @@
-//! While a checkpoint copies its part of the log, that part does not change.
+//! Tests that the part of the log that a checkpoint copies does not change meanwhile.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use terrane::{Background, Options};
 
 use crate::support::{DIR, small_design};
 
-/// Runs once.
+/// A function that runs once.
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// Files in memory. The hook runs before a file is linked.

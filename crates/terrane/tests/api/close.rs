@@ -1,4 +1,4 @@
-//! Closing: at once for all handles, or with the last of them.
+//! Tests closing a database, either explicitly for all handles or by dropping the last handle.
 
 use terrane::{Durability, Error, KeyspaceOptions, WriteBatch, WriteOptions};
 

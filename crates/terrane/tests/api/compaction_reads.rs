@@ -43,7 +43,8 @@ fn a_compaction_bypasses_the_cache_and_counts_its_reads() {
         assert_eq!(after.memory.cache_bytes, before.memory.cache_bytes, "{what}");
         assert_eq!(after.cache, before.cache, "{what}");
         let read = after.compaction_bytes_read;
-        // All of four runs except filters and properties. The hot keyspace is not compacted.
+        // Compactions read all parts of four runs except filters and properties. The hot keyspace
+        // is not compacted.
         assert!(read > inputs * 7 / 10 && read < inputs, "{what}: {read} of {inputs}");
         read_hot();
         let last = db.stats().cache;

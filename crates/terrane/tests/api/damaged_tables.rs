@@ -40,7 +40,7 @@ fn assert_names_table(error: &Error) {
     assert!(text.contains(".sst") && text.contains("repair"), "{text}");
 }
 
-/// Writers hung, waiting for a compaction that would never be picked again.
+/// Writers used to hang, because they waited for a compaction that would never be picked again.
 #[test]
 fn writers_stopped_by_a_damaged_table_get_the_error() {
     for background in [Background::Threads, Background::Inline] {
@@ -61,13 +61,13 @@ fn writers_stopped_by_a_damaged_table_get_the_error() {
     }
 }
 
-/// The first call returned the damage. The next ones hung, because they waited for the conflicting
-/// table that the first call had found.
+/// The first call returned the damage. The calls after it used to hang, because they waited for the
+/// conflicting table that the first call had found.
 #[test]
 fn a_range_with_a_damaged_table_is_refused_each_time_it_is_compacted() {
     for background in [Background::Threads, Background::Inline] {
         let db = damaged(background);
-        // Without this key the table would be moved unread.
+        // Without this key, the compaction would move the table without reading it.
         db.put("b", "1").unwrap();
         for _ in 0..3 {
             let refused = guarded(&db, |db| db.compact_range::<&str>(..));
@@ -76,7 +76,7 @@ fn a_range_with_a_damaged_table_is_refused_each_time_it_is_compacted() {
         db.put("c", "1").unwrap();
         guarded(&db, |db| db.flush().unwrap());
         assert_eq!(db.get("c").unwrap().unwrap(), "1");
-        // Later work has not repaired the table.
+        // The work done since has not repaired the table.
         assert_names_table(&db.stats().error.unwrap());
     }
 }

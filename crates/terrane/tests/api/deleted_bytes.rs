@@ -1,4 +1,5 @@
-//! The bytes of deleted values are gone from all files in time: tables and log.
+//! Tests that the bytes of deleted values disappear from all files in time, tables as well as the
+//! log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::support::{DIR, tiny};
 const THRESHOLD: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_secs(2);
 
-/// The memtables that store entries differently.
+/// Memtables that differ in how they store entries.
 const MEMTABLES: [&str; 6] = [
     "btree",
     "skiplist",
@@ -80,12 +81,12 @@ impl Case {
         }
     }
 
-    /// The files that contain these bytes.
+    /// Returns the files that contain these bytes.
     fn holders(&self, bytes: &str) -> Vec<String> {
         let dir = Path::new(DIR);
         let names = self.storage.list(dir).unwrap();
         let holds = |name: &String| {
-            // A thread may remove a file meanwhile, which then counts as empty.
+            // A thread may remove a file meanwhile. The file then counts as empty.
             let contents = self.storage.read(&dir.join(name)).unwrap_or_default();
             contents.windows(bytes.len()).any(|window| window == bytes.as_bytes())
         };
@@ -107,7 +108,7 @@ impl Case {
         }
     }
 
-    /// Puts the values to be deleted, into tables and memory.
+    /// Puts the values that will be deleted, into tables and into memory.
     fn put_doomed(&self) {
         for number in [1, 70, 71, 140, 250] {
             self.db().put(key(number), format!("doomed {number}")).unwrap();
@@ -148,7 +149,7 @@ fn an_idle_database_erases_deleted_values() {
         case.put_doomed();
         case.work();
         case.pass(Duration::from_secs(6));
-        // The same keys again, in the log and the memtable only.
+        // Puts the same keys again, this time only into the log and the memtable.
         case.put_doomed();
         case.delete_doomed();
         assert!(!case.holders("doomed").is_empty());
@@ -300,7 +301,7 @@ fn a_file_that_could_not_be_removed_is_removed_later() {
         case.put_doomed();
         case.db().flush().unwrap();
         case.pass(STEP);
-        // The same keys again, in the log only.
+        // Puts the same keys again, this time only into the log.
         case.put_doomed();
         case.delete_doomed();
         fault.set(Some(Fault {

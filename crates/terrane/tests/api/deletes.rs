@@ -135,8 +135,8 @@ fn deleting_an_absent_key_succeeds() {
     assert_eq!(db.stats().table_bytes, 0);
 }
 
-/// Each range of a batch was stored with the sequence numbers of all ranges around it: 275 MiB for
-/// these.
+/// Each range of a batch used to be stored with the sequence numbers of all ranges around it, which
+/// took 275 MiB for the ranges of this test.
 #[test]
 fn nested_range_deletes_of_one_batch_take_little_memory_and_delete_their_keys() {
     const COUNT: u32 = 6000;

@@ -155,7 +155,7 @@ fn a_new_memtable_kind_applies_from_the_next_rotation() {
         db.put("key", format!("before {round}")).unwrap();
         let held = db.snapshot();
         db.set_design(with_memtable(memtable)).unwrap();
-        // The old memtable is used until it is full or flushed.
+        // The old memtable stays in use until it is full or flushed.
         db.put("key", format!("in between {round}")).unwrap();
         db.flush().unwrap();
         assert_eq!(db.get("key").unwrap().unwrap(), format!("in between {round}").as_bytes());
@@ -266,7 +266,7 @@ fn an_automatic_memtable_choice_follows_the_operations() {
     // The event log has dropped old events.
     assert!(kinds.last().is_some_and(|kind| kind == "vector") && kinds.len() < 8, "{kinds:?}");
     assert!(reasons.iter().all(|reason| reason.contains("expected cost per operation")));
-    // A design that names a memtable ends the choice.
+    // A design that names a memtable ends the automatic choice.
     db.set_design("leveling; buffer=512KiB".parse().unwrap()).unwrap();
     db.flush().unwrap();
     assert_eq!(db.tree().memtable_choice, None);
@@ -316,7 +316,7 @@ fn the_example_of_dents_report_ends_like_its_figure() {
             level.runs.iter().map(entries).collect()
         })
         .collect();
-    // The newer one of the two entries of key 4 is left.
+    // Of the two entries of key 4, the newer one is left.
     assert_eq!(levels, [vec![3], vec![5]]);
     assert_eq!(db.get("4").unwrap().unwrap(), "7");
     assert_eq!(db.iter().unwrap().count(), 8);

@@ -1,5 +1,5 @@
-//! A full disk: the error, the survival of acknowledged writes, and the recovery once there is
-//! space.
+//! Tests a full disk: calls return the right error, acknowledged writes survive, and writes resume
+//! once there is space.
 
 use terrane::{Error, ErrorKind};
 

@@ -10,7 +10,7 @@ use terrane_testkit::wait_until;
 
 use crate::support::{DIR, in_memory, keys, small, small_design};
 
-/// 2000 keys in many tables of the last level.
+/// Puts 2000 keys, which end up in many tables of the last level.
 fn fill_and_settle(db: &Db) {
     for number in 0..2000u32 {
         db.put(format!("{number:05}"), [7; 100]).unwrap();
@@ -85,7 +85,7 @@ fn an_older_snapshot_keeps_covered_tables_until_it_is_released() {
         assert_eq!(older.get("01000").unwrap().unwrap().len(), 100);
         assert_eq!(keys(newer.iter().unwrap()), left());
         drop(older);
-        // The snapshot taken after the delete keeps nothing.
+        // The snapshot was taken after the delete, so it keeps no deleted entry.
         db.wait_for_compactions().unwrap();
         assert!(db.stats().table_bytes < 20_000, "{background:?} {}", db.stats());
         assert!(db.stats().tables_dropped > 40);

@@ -30,7 +30,8 @@ fn each_durability_survives_the_promised_crashes() {
         (Durability::Sync, true, true),
     ] {
         let (options, storage) = in_memory();
-        // With inline background work no thread could sync after the interval, so each write syncs.
+        // With inline background work there is no thread that could sync after the interval, so
+        // each write syncs.
         let options = options.background(Background::Threads).durability(durability);
         let db = options.open(DIR).unwrap();
         db.put("k", "v").unwrap();
@@ -71,12 +72,12 @@ fn an_interval_syncs_by_itself_and_shares_its_syncs() {
     let survivors = || after(&options, &storage, NOTHING).len();
     wait_until(|| survivors() == 500, || format!("{} of 500 writes are synced", survivors()));
     let syncs = db.stats().log_syncs - before;
-    // At most one sync an interval, however long the writes took.
+    // There is at most one sync per interval, however long the writes took.
     let intervals = start.elapsed().as_millis() as u64 / 20;
     assert!((1..=intervals + 2).contains(&syncs), "{syncs} syncs in {intervals} intervals");
 }
 
-/// Afterwards no thread is left to sync within the promised interval.
+/// After closing, no thread is left that could sync within the promised interval.
 #[test]
 fn dropping_the_last_handle_syncs_pending_interval_writes() {
     let (options, storage) = in_memory();

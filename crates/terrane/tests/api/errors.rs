@@ -1,4 +1,4 @@
-//! The text of errors: file, offset, remedy.
+//! Tests the text of errors, which names a file, an offset and a remedy.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn a_damaged_block_names_file_offset_and_remedy() {
     assert_eq!((&place.path, place.offset), (&path, Some(0)));
     let text = error.to_string();
     assert!(text.contains(".sst at byte 0") && text.contains("terrane repair"), "{text}");
-    // The error is an item of the iterator and its last one, so a scan that was cut short does not
+    // The iterator returns the error as its last item, so that a scan that was cut short does not
     // look complete.
     let mut iter = db.iter().unwrap();
     assert_eq!(iter.next().unwrap().unwrap_err().kind(), ErrorKind::Corruption);

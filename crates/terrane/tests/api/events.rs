@@ -1,4 +1,4 @@
-//! Events: the calls of the listener, and the list that `events` returns.
+//! Tests events: the calls of the listener, and the list that `events` returns.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

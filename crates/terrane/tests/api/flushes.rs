@@ -87,7 +87,7 @@ fn merging_flushes_keep_only_versions_that_snapshots_see() {
     db.put("000", "again").unwrap();
     db.delete_range::<&str>(..).unwrap();
     db.flush().unwrap();
-    // Everything is deleted, and nothing older is left for the tombstones to hide.
+    // Everything is deleted, and no older entries are left that the tombstones must hide.
     assert_eq!((db.stats().tables, db.iter().unwrap().count()), (0, 0));
     assert!(db.stats().tables_dropped > 0, "tables that are deleted whole are not read");
 }
@@ -123,7 +123,8 @@ fn a_damaged_table_is_skipped_and_the_memtable_becomes_a_new_run() {
         db.flush().unwrap();
         assert_eq!(db.get("005").unwrap().unwrap(), value(5, round));
     }
-    // The first flush meets the damage; the others merge with each other.
+    // The first flush reads the damaged table and fails to merge; later flushes merge with each
+    // other.
     assert_eq!((level0_runs(&db), db.stats().flushes_apart), (2, 1));
     let reported = db.events().iter().map(|event| event.event.to_string()).collect::<Vec<_>>();
     let apart = reported.iter().find(|text| text.contains("a new run because")).unwrap();

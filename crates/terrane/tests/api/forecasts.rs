@@ -1,5 +1,5 @@
-//! Forecasts of a design change against the work that the change then takes, for random pairs of
-//! designs of the catalogue.
+//! Compares forecasts of a design change with the work that the change then takes, for random pairs
+//! of designs of the catalogue.
 //!
 //! Bounds: if every key is written once, compactions read what the forecast says, less the filters
 //! and indexes, which take a large share of tables of a few kilobytes. Runs and compactions differ
@@ -12,12 +12,12 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use crate::support::{DIR, in_memory, tiny};
 
-/// Design changes per test.
+/// The number of design changes per test.
 const CHANGES: usize = 60;
 /// The largest share of a table of 4 KiB that is filter, index and footer.
 const NOT_READ: f64 = 0.16;
 
-/// Two tables.
+/// The size of two tables.
 const SLACK: u64 = 8 << 10;
 
 /// The measured work of a design change.
@@ -58,7 +58,7 @@ fn change(
     (forecast, measured)
 }
 
-/// Random pairs of names of designs.
+/// Returns random pairs of names of designs.
 fn pairs(rng: &mut Rng) -> Vec<(&'static str, &'static str)> {
     (0..CHANGES).map(|_| (rng.pick(catalogue::ALL).name, rng.pick(catalogue::ALL).name)).collect()
 }

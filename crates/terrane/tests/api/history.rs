@@ -1,4 +1,5 @@
-//! The reasons of past compactions, the state of deletes, and the places of the versions of a key.
+//! Tests the reported reasons of past compactions, the state of deletes, and where the versions of
+//! a key are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,7 @@ fn jobs_record_their_reason_and_cost() {
     assert!(job.what.ends_with("into L1 a new run"), "{}", job.what);
     assert!(job.predicted_bytes >= job.read_bytes && job.read_bytes > job.written_bytes);
     assert_eq!((job.keyspace.as_str(), job.persisted_micros), ("default", None));
-    // Jobs survive reopening, which begins a new manifest.
+    // Job records survive reopening, although it begins a new manifest.
     drop(db);
     drop(Options::new().open(dir.path()).unwrap());
     assert_eq!(inspect::jobs(dir.path()).unwrap().len(), before.len());
@@ -110,7 +111,7 @@ fn operation_history_survives_openings_and_decays() {
     assert_eq!((asked(&db.operations()), asked(&db.remembered_operations())), ([0; 6], half));
     clock.advance(HOUR * 24);
     assert_eq!(asked(&db.remembered_operations()), [4, 1, 8, 1, 1, 1]);
-    // A flush saves the counts so far; a crash loses later ones.
+    // A flush saves the counts so far. A crash loses operations that were counted later.
     db.put("b", "2").unwrap();
     db.flush().unwrap();
     db.put("c", "2").unwrap();
@@ -147,7 +148,7 @@ fn a_log_file_kept_too_long_is_a_violation() {
     let report = inspect::deletes(dir.path()).unwrap();
     assert!(report.log.len() > 1 && report.log[0].ended_micros == Some(2_000_000));
     assert_eq!((report.threshold_micros, at(&report, 1000)), (None, 0), "nothing was promised");
-    // Simulates a database with that option that nobody has opened since.
+    // Simulates a database that stores this option and that nobody has opened since.
     drop(options().delete_persistence(Duration::from_secs(100)).open(dir.path()).unwrap());
     let report = inspect::deletes(dir.path()).unwrap();
     let full = report.log.iter().filter(|file| file.ended_micros.is_some()).count();

@@ -8,7 +8,8 @@ use terrane_testkit::{Rng, seed_from_env};
 
 use crate::support::{fill, keys, small};
 
-/// `a` to `i`, some in tables of several levels, some in memory, with deleted keys between.
+/// Puts the keys `a` to `i`, some into tables of several levels and some into memory, and deletes
+/// keys between them.
 fn letters() -> Db {
     let db = small();
     for key in ["a", "c", "e", "g", "gone", "i"] {
@@ -119,7 +120,8 @@ fn seek_goes_forwards_and_backwards_within_the_range() {
     assert_eq!(next(&mut iter).unwrap(), "c");
     iter.seek("cc").unwrap();
     assert_eq!(next(&mut iter).unwrap(), "d");
-    // A seek before the range goes to its start, one after the range to its end.
+    // A seek to a key before the range moves to the start of the range; a seek to a key after the
+    // range moves to its end.
     iter.seek("").unwrap();
     assert_eq!(next(&mut iter).unwrap(), "b");
     iter.seek("h").unwrap();
@@ -151,8 +153,8 @@ fn seek_leaves_the_other_end_where_it_is() {
     assert_eq!((next(&mut iter), next_back(&mut iter)), (None, None));
 }
 
-/// To find out that the ends have met, the back moves on; the entry that it reaches must not get
-/// lost.
+/// To find out that the two ends have met, the back end moves on. The entry that it reaches must
+/// not get lost.
 #[test]
 fn ends_that_have_met_part_again_after_a_seek_backwards() {
     let db = letters();
@@ -228,7 +230,7 @@ fn an_iterator_keeps_its_initial_view() {
     assert_eq!(keys(backwards.rev()).concat(), "ihgfedcba");
 }
 
-/// Random walks from both ends with seeks, against positions in a sorted list.
+/// Random walks from both ends with seeks are compared with positions in a sorted list.
 #[test]
 fn random_walks_agree_with_a_list() {
     let seed = seed_from_env(11);
@@ -267,7 +269,8 @@ fn random_walks_agree_with_a_list() {
     }
 }
 
-/// After a failed read the back has no position, and continuing could skip entries.
+/// After a failed read the back end has no position, and an iterator that continued could skip
+/// entries.
 #[test]
 fn an_error_at_the_back_ends_the_iterator_for_good() {
     use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation};

@@ -1,4 +1,4 @@
-//! Keyspaces: created, dropped, created again, each with a design of its own.
+//! Tests keyspaces that are created, dropped and created again, each with a design of its own.
 
 use terrane::storage::Storage;
 use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, WriteBatch};
@@ -50,7 +50,7 @@ fn another_design_than_the_stored_one_is_explained() {
     assert_eq!(db.keyspaces().len(), 2);
 }
 
-/// Holds with background threads, which drop replaced states, and with an open handle.
+/// This also holds with background threads, which drop replaced states, and with an open handle.
 #[test]
 fn a_dropped_keyspace_leaves_no_files_with_background_threads() {
     let (options, storage) = in_memory();
@@ -167,8 +167,8 @@ fn batches_reach_several_keyspaces_and_survive_reopening() {
     check(&open());
 }
 
-/// Batches name keyspaces by number. The number of a keyspace in one database was taken for that of
-/// another in another database.
+/// Batches name keyspaces by number. A keyspace of another database used to be accepted, and its
+/// number was taken for the number of a keyspace of this database.
 #[test]
 fn keyspaces_of_another_database_are_refused() {
     let (db, other) = (small(), small());

@@ -46,7 +46,7 @@ fn a_longest_key_is_kept_and_a_longer_one_is_refused() {
     drop(db);
     let db = options.open(DIR).unwrap();
     check(&db);
-    // A range that ends right after the longest key contains that key, and no other.
+    // A range that ends right after the longest key contains that key and no other key.
     db.delete_range(&longest[..]..=&longest[..]).unwrap();
     db.flush().unwrap();
     assert_eq!(keys(db.iter().unwrap()), ["zz"]);
@@ -137,7 +137,7 @@ fn a_value_of_64_mib_is_kept() {
     large_value(64 << 20);
 }
 
-/// Takes 5 GiB of memory and disk; `TERRANE_LARGE=1` runs it.
+/// This test takes 5 GiB of memory and disk; `TERRANE_LARGE=1` runs it.
 #[test]
 fn a_value_of_1_gib_is_kept_and_a_longer_one_is_refused() {
     if std::env::var_os("TERRANE_LARGE").is_none() {

@@ -1,4 +1,4 @@
-//! Compactions cut by key into subcompactions, each with a thread.
+//! Tests compactions that are divided by key into subcompactions, each with a thread.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn options(storage: Arc<dyn Storage>, threads: usize) -> Options {
     Options::new().storage(storage).design(design.parse().unwrap()).merge_threads(threads)
 }
 
-/// Updates, deletes by key and by range, and a snapshot from the middle.
+/// Writes updates, deletes by key and by range, and takes a snapshot in between.
 fn write(db: &Db) -> terrane::Snapshot {
     let mut snapshot = None;
     for number in 0..6000u32 {
@@ -35,7 +35,8 @@ fn write(db: &Db) -> terrane::Snapshot {
     snapshot.unwrap()
 }
 
-/// Tables of the last level below the target size: the last one of each subcompaction.
+/// Returns the number of tables of the last level that are below the target size. Only the last
+/// table of each subcompaction may be.
 fn small_tables(db: &Db) -> usize {
     let tree = db.tree();
     let last = tree.shape.levels.last().unwrap();

@@ -1,4 +1,4 @@
-//! Opening: locks, modes, and reading while another process writes.
+//! Tests opening: locks, modes, and reading while another process writes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design
 
 const HOLD_VARIABLE: &str = "TERRANE_HOLD_DIR";
 
-/// Not a test of its own: another test runs it as a process that holds a database.
+/// This is not a test of its own: another test runs it as a process that holds a database.
 #[test]
 fn child_holds_a_database() {
     let Some(dir) = std::env::var_os(HOLD_VARIABLE) else { return };
@@ -18,7 +18,7 @@ fn child_holds_a_database() {
     db.put("held", "yes").unwrap();
     println!("\nholding");
     std::io::stdout().flush().unwrap();
-    // Returns when the parent closes the pipe.
+    // This call returns when the parent closes the pipe.
     let _ = std::io::stdin().lines().next();
 }
 
@@ -47,10 +47,10 @@ fn a_database_open_in_another_process_names_that_process() {
     assert!(text.contains("read-only"), "the remedy is named: {text}");
     let Error::Locked { path, .. } = error else { panic!("{text}") };
     assert_eq!(&*path, dir.path());
-    // Reading is possible meanwhile.
+    // Reading is possible while the other process holds the lock.
     let reader = Db::open_read_only(dir.path()).unwrap();
     assert_eq!(reader.get("held").unwrap().unwrap(), "yes");
-    // The lock ends with the process, even with a killed one.
+    // The lock ends with the process, even if the process is killed.
     child.kill().unwrap();
     child.wait().unwrap();
     let db = Db::open(dir.path()).unwrap();
@@ -167,7 +167,7 @@ fn a_reader_of_a_database_being_written_sees_a_prefix() {
         scope.spawn(|| {
             let mut number = 0u64;
             while !is_done.load(order) {
-                // Scattered keys, so compactions replace tables that readers have open.
+                // Keys are scattered, so that compactions replace tables that readers have open.
                 let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
                 db.put(key, [&number.to_be_bytes()[..], &[7; 40]].concat()).unwrap();
                 number += 1;
@@ -194,7 +194,7 @@ fn a_reader_of_a_database_being_written_sees_a_prefix() {
     });
 }
 
-/// The lock file stayed in the directory, which was not empty any more.
+/// The lock file used to stay in the directory, which was then not empty anymore.
 #[test]
 fn a_failed_opening_with_must_exist_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -202,7 +202,7 @@ fn a_failed_opening_with_must_exist_leaves_no_files() {
     assert_eq!(options.open(dir.path()).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     Options::new().open(dir.path()).unwrap().put("key", "value").unwrap();
-    // As after copying the directory without its lock file.
+    // This simulates a directory that was copied without its lock file.
     std::fs::remove_file(dir.path().join("LOCK")).unwrap();
     assert_eq!(options.open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
 }

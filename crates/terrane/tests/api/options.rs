@@ -31,7 +31,7 @@ fn the_design_is_stored_and_another_one_is_refused_with_an_explanation() {
     let (options, _) = in_memory();
     let stored = small_design();
     drop(options.clone().design(stored.clone()).open(DIR).unwrap());
-    // Without a design, and with the same design.
+    // Opens the database without a design, and with the same design.
     assert_eq!(options.open(DIR).unwrap().design(), stored);
     assert_eq!(options.clone().design(stored.clone()).open(DIR).unwrap().design(), stored);
     let asked: Design = "tiering T=4".parse().unwrap();
@@ -41,7 +41,7 @@ fn the_design_is_stored_and_another_one_is_refused_with_an_explanation() {
     for part in [asked.to_string(), stored.to_string(), "default".into(), "set_design".into()] {
         assert!(text.contains(&part), "{part} in: {text}");
     }
-    // The refused opening changed nothing.
+    // The opening that was refused changed nothing.
     assert_eq!(options.open(DIR).unwrap().design(), stored);
 }
 

@@ -1,5 +1,5 @@
-//! Reads with helper threads: the answers stay the same, also with damaged tables and while
-//! closing.
+//! Tests reads with helper threads: the answers stay the same, even if tables are damaged or the
+//! database is being closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ fn options(read_threads: usize) -> Options {
         .log_segment_bytes(64 << 10)
 }
 
-/// Ten runs of the same keys, the seventh with a deleted range.
+/// Writes ten runs of the same keys; the seventh has a deleted range.
 fn ten_runs(options: &Options) -> Db {
     let db = options.clone().design(RUNS.parse().unwrap()).open(DIR).unwrap();
     for round in 0..10 {
@@ -42,7 +42,7 @@ fn parallel_reads_respect_the_order_of_runs() {
         for threads in [0, 1, 2, 5] {
             let db = ten_runs(&options(threads).read_mode(read_mode));
             for number in 0..100 {
-                // The newest round that wrote the key, unless a later one deleted it.
+                // The newest round that wrote the key, unless a later round deleted it.
                 let round = ((99 - number) / 5).min(9);
                 let is_deleted = (20..90).contains(&number) && round <= 6;
                 let expected = (!is_deleted).then(|| value(number, round));

@@ -1,4 +1,4 @@
-//! Repeated opening: no write is replayed twice, and no file is left behind.
+//! Tests repeated opening: no write is replayed twice, and no file is left behind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +60,8 @@ fn a_flushed_log_is_not_needed_after_a_crash_while_opening() {
     }
     db.close().unwrap();
     storage.record_crash_points();
-    // Two openings, the second with a write that is synced and not flushed.
+    // The database is opened twice. The second opening makes a write that is synced and not
+    // flushed.
     options.open(DIR).unwrap().close().unwrap();
     let db = options.open(DIR).unwrap();
     db.put("050", "later").unwrap();
@@ -88,8 +89,8 @@ fn check(options: &Options, is_later: bool, when: &str) {
     }
 }
 
-/// Bytes that compactions write for the same writes if the database is reopened after every
-/// `rounds_open` rounds.
+/// Returns the bytes that compactions write for the same writes if the database is reopened after
+/// every `rounds_open` rounds.
 fn compacted(rounds_open: u32) -> u64 {
     let (options, _) = in_memory();
     let design = "leveling T=4; granularity=file; movement=round-robin; buffer=4KiB; table=4KiB";

@@ -1,4 +1,4 @@
-//! Counters and sizes are consistent.
+//! Tests that counters and sizes are consistent.
 
 use std::path::Path;
 
@@ -108,7 +108,7 @@ fn a_get_that_finds_its_key_looks_into_one_block_of_the_run_that_has_it() {
 fn compactions_are_timed_and_moves_are_counted_separately() {
     let (options, _) = in_memory();
     let db = options.design(small_design()).open(DIR).unwrap();
-    // Keys in order do not overlap, so tables only move.
+    // Tables with ascending keys do not overlap, so compactions only move them.
     for number in 0..2_000u32 {
         db.put(number.to_be_bytes(), [1; 50]).unwrap();
     }

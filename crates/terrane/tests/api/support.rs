@@ -8,12 +8,12 @@ use terrane::{Background, Db, Design, Iter, Options};
 
 pub(crate) const DIR: &str = "db";
 
-/// A design that flushes and compacts after a few kilobytes.
+/// Returns a design that flushes and compacts after a few kilobytes.
 pub(crate) fn small_design() -> Design {
     "1-leveling T=4 L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=512B".parse().unwrap()
 }
 
-/// A design of the catalogue, with sizes that a few kilobytes fill.
+/// Returns a design of the catalogue, with sizes that a few kilobytes fill.
 pub(crate) fn tiny(name: &str) -> Design {
     let mut design: Design = name.parse().unwrap();
     (design.buffer_bytes, design.table_bytes, design.block_bytes) = (4 << 10, 4 << 10, 512);
@@ -23,7 +23,7 @@ pub(crate) fn tiny(name: &str) -> Design {
     design
 }
 
-/// Options for files in memory, and the files.
+/// Returns options for files in memory, and the files.
 pub(crate) fn in_memory() -> (Options, MemoryStorage) {
     let storage = MemoryStorage::new(1);
     let options = Options::new()
@@ -34,18 +34,18 @@ pub(crate) fn in_memory() -> (Options, MemoryStorage) {
     (options, storage)
 }
 
-/// A small database in memory with inline background work.
+/// Opens a small database in memory with inline background work.
 pub(crate) fn small() -> Db {
     in_memory().0.design(small_design()).open(DIR).unwrap()
 }
 
-/// Keys and values of an iterator as text; panics at an error.
+/// Returns the keys and values of an iterator as text. Panics at an error.
 pub(crate) fn pairs(iter: Iter) -> Vec<(String, String)> {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     iter.map(|entry| entry.map(|(key, value)| (text(&key), text(&value))).unwrap()).collect()
 }
 
-/// The keys of an iterator as text.
+/// Returns the keys of an iterator as text.
 pub(crate) fn keys(
     iter: impl Iterator<Item = terrane::Result<(terrane::Key, terrane::Value)>>,
 ) -> Vec<String> {
@@ -65,7 +65,7 @@ pub(crate) fn value(number: u32, round: u32) -> String {
     )
 }
 
-/// Stops another thread, also when the test panics.
+/// Stops another thread when it is dropped, even if the test panics.
 pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

@@ -1,5 +1,5 @@
-//! `write_path=queue`, in which one writer writes for all waiting ones, gives the same results as
-//! concurrent writers.
+//! Tests that `write_path=queue`, in which one writer writes for all waiting writers, gives the
+//! same results as concurrent writers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -20,8 +20,8 @@ fn key(thread: u32, number: u32) -> Vec<u8> {
     format!("{thread} {number:05}").into_bytes()
 }
 
-/// The writes of one thread: single puts, batches over two keyspaces and deletes, with changing
-/// durability.
+/// Makes the writes of one thread: single puts, batches over two keyspaces and deletes, with
+/// changing durability.
 fn write(db: &Db, other: &Keyspace, thread: u32) {
     for number in 0..EACH {
         let durability = match number % 50 {
@@ -77,8 +77,8 @@ fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
     });
     check(&db, &other);
     assert_eq!(db.operations().writes, u64::from(THREADS * (EACH + EACH.div_ceil(3) + EACH / 5)));
-    // The flush saves unlogged writes; the later one is replayed, because nothing closes the
-    // database.
+    // The flush makes the earlier unlogged writes durable. The later write is replayed, because
+    // nothing closes the database.
     db.flush().unwrap();
     db.put("last", "of all").unwrap();
     drop((db, other));
@@ -88,7 +88,7 @@ fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
     assert_eq!(db.get("last").unwrap().unwrap(), "of all");
 }
 
-/// An invalid write of a group does not fail the others.
+/// An invalid write of a group does not make the other writes fail.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "writers are threads of the caller")]
 fn each_writer_of_a_queue_has_its_own_answer() {
@@ -128,7 +128,8 @@ fn a_listener_that_writes_does_not_deadlock() {
     let (listener, count) = (Arc::clone(&handle), Arc::clone(&heard));
     let db = Options::new()
         .write_path(WritePath::Queue)
-        // A stalled writer does the work itself, so the listener runs within its write.
+        // A stalled writer does the background work itself, so the listener runs within that
+        // writer's call.
         .background(Background::Inline)
         .design("leveling; buffer=4KiB; table=4KiB; buffers=1".parse().unwrap())
         .on_event(move |event| {

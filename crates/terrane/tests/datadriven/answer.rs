@@ -202,7 +202,7 @@ fn files(session: &mut Session, case: &Case) -> String {
     }
 }
 
-/// The counters that the case names, by the names of the fields.
+/// Returns the counters that the case names. Their names are those of the fields.
 fn stats(stats: &Stats, case: &Case) -> String {
     let all = [
         ("writes", stats.writes),

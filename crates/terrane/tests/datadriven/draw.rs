@@ -96,12 +96,14 @@ pub(crate) fn tree(tree: &TreeView, is_brief: bool) -> String {
     out
 }
 
-/// Whether an event begins something whose end is another event, or repeats the input of a case.
+/// Returns true if an event begins something whose end is another event, or repeats the input of a
+/// case.
 fn is_short_of_news(event: &Event) -> bool {
     matches!(event, Event::FlushBegun { .. } | Event::JobBegun { .. } | Event::DesignChanged { .. })
 }
 
-/// The events that no answer has shown; unless `is_whole`, without those that begin a job.
+/// Returns the events that no answer has shown. Leaves out those that begin a job, unless
+/// `is_whole` is set.
 pub(crate) fn new_events(session: &mut Session, is_whole: bool) -> String {
     let mut out = String::new();
     for logged in take_events(session) {
@@ -120,7 +122,7 @@ fn take_events(session: &mut Session) -> Vec<Event> {
     new.into_iter().map(|logged| logged.event).collect()
 }
 
-/// How many of each kind of event no answer has shown.
+/// Returns how many events of each kind no answer has shown.
 pub(crate) fn event_counts(session: &mut Session) -> String {
     let events = take_events(session);
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count() as u64;
@@ -140,7 +142,7 @@ fn short_design(change: &str) -> &str {
     &change[..end.unwrap_or(change.len())]
 }
 
-/// The edits of the manifest that no answer has shown, without options and random numbers.
+/// Returns the edits of the manifest that no answer has shown, without options and random numbers.
 pub(crate) fn manifest(session: &mut Session) -> String {
     let dir = session.on_disk();
     let mut out = String::new();

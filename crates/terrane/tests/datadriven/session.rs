@@ -44,8 +44,8 @@ impl Session {
         }
     }
 
-    /// Opens the database with the options of the case; those that it leaves out are the defaults
-    /// or, for an existing database, the stored ones.
+    /// Opens the database with the options of the case. Options that the case leaves out have their
+    /// defaults or, for an existing database, their stored values.
     pub(crate) fn open(&mut self, case: &Case) -> Result<(), Error> {
         let mut options = Options::new();
         options.set("memory_budget", "16MiB")?;
@@ -78,7 +78,7 @@ impl Session {
         self.db.take().expect("the database is open").close()
     }
 
-    /// Replaces all files by those of the image, as after a crash.
+    /// Replaces all files by the files of the image, as after a crash.
     pub(crate) fn replace_files(&mut self, image: MemoryStorage) {
         self.snapshots.clear();
         self.memory = image;
@@ -97,12 +97,12 @@ impl Session {
         Some(self.snapshots.get(name).unwrap_or_else(|| panic!("no snapshot {name}")))
     }
 
-    /// The names of the files of a directory.
+    /// Returns the names of the files of a directory.
     pub(crate) fn names(&self) -> Vec<String> {
         self.memory.list(Path::new(&self.dir)).unwrap()
     }
 
-    /// The files as a directory on disk, where `inspect` finds them.
+    /// Copies the files to a directory on disk, where `inspect` finds them.
     pub(crate) fn on_disk(&self) -> tempfile::TempDir {
         let target = tempfile::tempdir().unwrap();
         for name in self.names() {

@@ -68,7 +68,7 @@ fn add(batch: &mut WriteBatch, operation: &Operation) {
     };
 }
 
-/// Carries out all lines, in one batch or each operation as a write of its own.
+/// Carries out all lines, either in one batch or with a separate write for each operation.
 pub(crate) fn write(session: &Session, case: &Case, is_batch: bool) -> Result<String, Error> {
     let mut options = WriteOptions::new();
     if let Some(durability) = case.argument("durability") {

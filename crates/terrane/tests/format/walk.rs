@@ -1,4 +1,4 @@
-//! Consumes bytes in order and describes each.
+//! Consumes the bytes of a file in order and describes each of them.
 
 use std::fmt::Write;
 
@@ -105,7 +105,7 @@ pub(crate) fn leb128(bytes: &[u8]) -> (u64, usize) {
     (value, len)
 }
 
-/// The seed of the checksum at an offset of a file.
+/// Returns the seed of the checksum at an offset of a file.
 pub(crate) fn place(file: u64, offset: u64) -> u64 {
     file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }

@@ -38,7 +38,7 @@ impl Weights {
         keyspaces: 2,
     };
 
-    /// Range deletes everywhere.
+    /// Weights with which ranges are deleted often.
     pub const RANGES: Weights = Weights { writes: 40, range_deletes: 20, ..Self::BALANCED };
 }
 
@@ -276,7 +276,7 @@ impl Script {
         let expected = range(&self.state[&name], &start, &end);
         let iter = self.keyspace(&name).range((start, end)).unwrap();
         if self.rng.percent(20) {
-            // Keeps the iterator, to walk it when the tree has changed.
+            // The iterator is kept, so that it can be walked after the tree has changed.
             self.iterators.push((iter, expected));
             if self.iterators.len() > 5 {
                 let (iter, expected) = self.iterators.remove(0);
@@ -382,8 +382,8 @@ impl Script {
             );
         }
         let name = self.any_keyspace();
-        // The snapshot's model has no keyspace that was created later; one that was dropped and
-        // created again is a different keyspace.
+        // The snapshot's model has no keyspace that was created later. A keyspace that was dropped
+        // and created again is a different keyspace.
         let Some(map) = state.get(&name) else { return };
         if name != DEFAULT {
             return;

@@ -1,4 +1,4 @@
-//! Crash images.
+//! Makes the files that a crash leaves.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::node::{FrozenNode, Node, NodeId, Pending};
 use super::{MemoryStorage, NameChange, State};
 
-/// A crash never splits a sector.
+/// The size of a sector. A crash never splits a sector.
 const SECTOR_BYTES: usize = 512;
 
 /// The kind of a crash.
@@ -22,9 +22,9 @@ pub enum Crash {
 /// The probability with which each unsynced write and name survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survival {
-    /// The probability of each sector and each change of names, in percent.
+    /// The probability, in percent, that a sector or a change of names survives.
     pub percent: u64,
-    /// The seed of the choice.
+    /// The seed that decides which of them survive.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ impl CrashPoint {
         &self.operation
     }
 
-    /// Returns the mark set last with [`MemoryStorage::mark`].
+    /// Returns the mark that [`MemoryStorage::mark`] set last.
     pub fn mark(&self) -> u64 {
         self.mark
     }

@@ -21,7 +21,7 @@ pub(super) struct PendingWrite {
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// Held by each open handle of a file; counts them.
+/// Each open handle of a file holds one of these. They count the handles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Open {
     holders: Arc<()>,

@@ -35,18 +35,19 @@ impl BlockBuilder {
         self.entries.is_empty()
     }
 
-    /// An upper bound of the size of the block, in bytes.
+    /// Returns an upper bound of the size of the block, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// The most bytes that an entry adds.
+    /// Returns the maximum number of bytes that an entry adds.
     pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> usize {
-        // The sequence number less the base, with the kind, has at most 57 bits: a varint of 9 bytes.
+        // The difference between the sequence number and the base, together with the kind, has at
+        // most 57 bits. As a varint it takes at most 9 bytes.
         ARRAY_BYTES + 9 + varint_len(key.len() as u64) + key.len() + value.len()
     }
 
-    /// The last added key.
+    /// Returns the key added last.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.entries.last().map(|entry| self.key(entry))
     }
@@ -81,7 +82,7 @@ impl BlockBuilder {
         &self.bytes[start..start + entry.value_len]
     }
 
-    /// Appends the block to `out` and starts over. There must be an entry.
+    /// Appends the block to `out` and starts over. At least one entry must have been added.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         // Offsets are below the size, which counts every byte of the entries.
         let wide = self.size > usize::from(u16::MAX);
@@ -117,8 +118,8 @@ impl BlockBuilder {
         self.size = 0;
     }
 
-    /// Appends a block with one entry, without its value, which follows: a large value need not be
-    /// copied into a block first.
+    /// Appends a block with one entry, except for the value of the entry, which the caller writes
+    /// after it. A large value then need not be copied into a block first.
     pub(crate) fn single(key: &[u8], seq: SeqNo, kind: EntryKind, out: &mut Vec<u8>) {
         out.extend_from_slice(&1u32.to_le_bytes());
         out.extend_from_slice(&(key.len() as u32 | WIDE_OFFSETS).to_le_bytes());

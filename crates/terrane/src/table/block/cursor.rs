@@ -1,4 +1,4 @@
-//! A cursor over a data block, which it pins.
+//! A cursor over a data block. It pins the block.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ use crate::value::Value;
 pub(crate) struct BlockCursor {
     block: Option<BlockRef>,
     layout: Layout,
-    /// [`Layout::count`] if the cursor is not on an entry.
+    /// The index of the current entry; [`Layout::count`] if the cursor is not on an entry.
     index: usize,
-    /// Always begins with the prefix of the block.
+    /// The key of the current entry. It always begins with the prefix of the block.
     key: Vec<u8>,
     seq: SeqNo,
     kind: Option<EntryKind>,
@@ -94,7 +94,7 @@ impl BlockCursor {
         self.go_to(self.index + 1)
     }
 
-    /// Moves to the first entry of the block with another key than the current one.
+    /// Moves forward to the first entry of the block that does not have the current key.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
         let Some(bytes) = &self.block else { return Ok(()) };
