@@ -1,5 +1,5 @@
-//! Advice: ranks designs for a workload, explains what the best gain and cost and which to avoid,
-//! and decides whether switching to the best one pays for itself.
+//! Advice: ranks designs for a workload, explains what the best designs gain and cost and which
+//! designs to avoid, and decides whether switching to the best design pays for itself.
 //!
 //! The compaction paper ends with three questions (§1, §6): how to avoid the worst choices, how to
 //! adapt when the workload changes, and how to find strategies that no system has. The simulator,

@@ -2,8 +2,8 @@
 //!
 //! Workloads that load start from an empty database. Keys that a workload reads are loaded before
 //! it, without a row. After a workload that writes, the database settles: memtables are flushed and
-//! every compaction that is due runs. Settling counts in the amplifications and counters of the
-//! row, not in its rate.
+//! every compaction that is due runs. The amplifications and counters of the row include settling;
+//! its rate does not.
 
 mod compare;
 mod contents;

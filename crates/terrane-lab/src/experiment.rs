@@ -18,7 +18,7 @@ pub struct ExperimentOptions {
     pub threads: Vec<u32>,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The program of Dent's report, to run in turns with ours.
+    /// The path of the program of Dent's report, which runs in turns with ours.
     pub dent_program: Option<PathBuf>,
     /// The length of a simulated phase in hours of virtual time.
     pub phase_hours: f64,
@@ -53,15 +53,15 @@ pub struct ExperimentCost {
 pub struct Experiment {
     /// The name on the command line.
     pub name: &'static str,
-    /// The paper whose claims it checks.
+    /// The paper whose claims the experiment checks.
     pub paper: &'static str,
     /// A line for lists.
     pub about: &'static str,
-    /// The time and the disk space that it needs.
+    /// The time and the disk space that the experiment needs.
     pub cost: ExperimentCost,
-    /// The figures and tables of the paper that it reproduces.
+    /// The figures and tables of the paper that the experiment reproduces.
     pub figures: &'static [&'static str],
-    /// The metrics that it records.
+    /// The metrics that the experiment records.
     pub metrics: &'static [&'static [Metric]],
     pub(crate) claims: &'static str,
     pub(crate) run: fn(&ExperimentOptions, &mut Results) -> Result<()>,
@@ -78,7 +78,7 @@ impl Experiment {
         Ok(results)
     }
 
-    /// The claims that it checks.
+    /// Returns the claims that the experiment checks.
     ///
     /// # Errors
     /// If the file of claims is malformed.

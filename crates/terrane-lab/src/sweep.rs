@@ -30,10 +30,10 @@ use anyhow::Result;
 
 use crate::{human, interrupt, progress};
 
-/// Operations per second, assumed until an experiment of the sweep is done.
+/// Operations per second that are assumed until an experiment of the sweep has completed.
 const OPERATIONS_PER_SECOND: f64 = 200_000.0;
 
-/// Seconds of a simulated experiment, assumed until one is done.
+/// Seconds that a simulated experiment is assumed to take until one has completed.
 const SIMULATED_SECONDS: f64 = 1.0;
 
 /// An experiment in one round.

@@ -36,7 +36,7 @@ pub struct AdviceCase {
 }
 
 impl AdviceCase {
-    /// Returns the question that designs are ranked by.
+    /// Returns the question by which designs are ranked.
     pub fn question(&self) -> AdviceQuestion {
         AdviceQuestion {
             shares: self.operations.shares,

@@ -1,4 +1,4 @@
-//! Whether a change of design pays for itself.
+//! Decides whether changing the design pays for itself.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::case::AdviceCase;
 use super::search::SearchResult;
 use crate::human;
 
-/// The conditions of a change.
+/// The conditions under which a change is worthwhile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeTerms {
-    /// The required gain as a share of the mean time per operation.
+    /// The minimum gain, as a share of the mean time per operation.
     pub gain: f64,
-    /// The time in which it must pay for itself.
+    /// The time within which the change must pay for itself.
     pub within: Duration,
 }
 
@@ -25,13 +25,14 @@ pub struct ChangeTerms {
 pub struct ChangeDecision {
     /// The new design.
     pub design: Design,
-    /// What the change would rewrite.
+    /// The data that the change would rewrite.
     pub forecast: Forecast,
     /// The gain as a share of the mean time per operation.
     pub gain: f64,
-    /// Seconds of rewriting.
+    /// The seconds that rewriting takes.
     pub seconds: f64,
-    /// Operations after which it has paid for itself; `None` if it never does.
+    /// The number of operations after which the change has paid for itself; `None` if it never
+    /// does.
     pub payback: Option<f64>,
     /// The seconds that these operations take, if known.
     pub payback_seconds: Option<f64>,

@@ -11,7 +11,7 @@ use super::question::{OPERATIONS_MIN, OperationProfile, RecordProfile};
 use super::report::{AdviceReport, WorkloadSource};
 use super::search::SearchResult;
 
-/// The most designs to simulate, because a user is waiting.
+/// The maximum number of designs to simulate; it is low because a user is waiting.
 const EFFORT: usize = 80;
 
 /// The number of designs to report.

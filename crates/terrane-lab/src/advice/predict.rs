@@ -10,23 +10,25 @@ use terrane_sim::{
     SimulationOutcome, SimulationSetup, SimulationWindow, Skew, WriteLoad, initial_tree,
 };
 
-/// The buffers to simulate, in a load and in updates: every record is written twice, within these
-/// bounds. Designs that gather runs or move whole levels have merges that occur once in a thousand
-/// buffers. Partial compaction reaches a steady state sooner, and takes longer to simulate.
+/// Bounds on the number of buffers to simulate. Within these bounds, the updates write each record
+/// twice on average. Designs that gather runs or move whole levels have merges that occur once in a
+/// thousand buffers. Partial compaction reaches a steady state sooner, and takes longer to
+/// simulate.
 const BUFFERS_MIN: f64 = 60.0;
 const BUFFERS_MAX: f64 = 1200.0;
 const BUFFERS_MAX_OF_RARE_MERGES: f64 = 20_000.0;
 
-/// The flushes of a simulation of stalls.
+/// The number of flushes in a simulation of stalls.
 const STALL_BUFFERS: f64 = 120.0;
 
-/// Writes per second of a simulation without time; few decisions depend on time alone.
+/// Writes per second in a simulation without time; few decisions depend on time alone.
 const CALM: f64 = 1000.0;
 
-/// The most tables to simulate; more lead to the same decisions, later.
+/// The maximum number of tables to simulate; more tables take longer and lead to the same
+/// decisions.
 const TABLES_MAX: usize = 800;
 
-/// The windows of a simulation.
+/// The number of time windows in a simulation.
 const WINDOWS: f64 = 96.0;
 
 /// A workload and a machine.
@@ -40,7 +42,7 @@ pub struct Scenario {
     pub skew: Skew,
     /// The share of writes that insert a new key.
     pub inserts: f64,
-    /// Whether there are writes; without them the tree is settled.
+    /// True if the workload writes; without writes the tree is settled.
     pub writes: bool,
     /// The costs of operations.
     pub machine: MachineModel,

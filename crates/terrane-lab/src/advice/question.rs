@@ -11,19 +11,21 @@ use terrane_workload::{Distribution, OperationKind, OperationMix};
 
 use crate::human;
 
-/// The assumed entries of a scan.
+/// The number of entries that a scan is assumed to read.
 const SCAN_ENTRIES: f64 = 16.0;
 
-/// The cost of a run to a lookup: a comparison with its range, and a cache line of its filter.
+/// The time that a lookup spends on each run: a comparison with the run's key range, and a cache
+/// line of the run's filter.
 const RUN_SECONDS: f64 = 0.1e-6;
 
-/// The cost of a cached data block: the index, the block, the key in it.
+/// The time to read from a cached data block: to search the index, find the block and find the key
+/// in it.
 const BLOCK_SECONDS: f64 = 1e-6;
 
-/// The cost of an entry of a scan.
+/// The time that a scan spends on each entry.
 const SCAN_ENTRY_SECONDS: f64 = 0.1e-6;
 
-/// The fewest operations that advice can be based on.
+/// The minimum number of operations on which advice can be based.
 pub const OPERATIONS_MIN: u64 = 1000;
 
 /// The operations of a workload.
@@ -138,7 +140,8 @@ fn skew_of(chosen: Distribution) -> Skew {
 }
 
 impl RecordProfile {
-    /// Estimates the records of a tree from its tables: one per entry, minus those that tombstones hide.
+    /// Estimates the records of a tree from its tables: one record per entry, minus the records
+    /// that tombstones hide.
     pub fn of_tree(shape: &TreeShape, machine: &MachineModel) -> Option<Self> {
         let entries: u64 = shape.tables().map(|table| table.entries).sum();
         let hidden: u64 = shape.tables().map(|table| 2 * table.tombstones).sum();

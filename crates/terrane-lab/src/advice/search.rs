@@ -1,4 +1,5 @@
-//! Searches the catalogue, then designs near the best ones while they improve.
+//! Searches the catalogue, then the designs near the best designs for as long as the results
+//! improve.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +15,13 @@ const BEAM: usize = 3;
 /// The number of designs whose stalls are simulated.
 const SHORTLIST: usize = 8;
 
-/// The most reported designs of the same layout, because more would be redundant.
+/// The maximum number of reported designs with the same layout; more would be redundant.
 const ALIKE_MAX: usize = 2;
 
 /// The number of worst designs to report.
 const WORST: usize = 3;
 
-/// Without a rate, stalls are simulated at this share of the present design's maximum.
+/// If no rate is given, stalls are simulated at this share of the present design's maximum rate.
 const PART_OF_GREATEST: f64 = 0.8;
 
 /// The designs found.
@@ -34,7 +35,7 @@ pub struct SearchResult {
     pub worst: Vec<RankedDesign>,
     /// The number of simulated designs.
     pub tried: usize,
-    /// Writes per second of the simulation of stalls; `None` without writes.
+    /// Writes per second at which stalls were simulated; `None` without writes.
     pub rate: Option<f64>,
 }
 
@@ -47,9 +48,9 @@ pub struct DesignSearch<'a> {
     pub world: &'a Scenario,
     /// Filter bits per key, on average.
     pub filter_bits: f64,
-    /// Writes per second; `None` for a share of the present design's maximum.
+    /// Writes per second; `None` for a share of the present design's maximum rate.
     pub rate: Option<f64>,
-    /// The most designs to simulate.
+    /// The maximum number of designs to simulate.
     pub effort: usize,
 }
 
@@ -137,7 +138,7 @@ impl DesignSearch<'_> {
         advice::rank(self.question, tried.iter().map(|one| one.candidate.clone()).collect())
     }
 
-    /// Selects the best designs and simulates their stalls.
+    /// Selects the best designs and simulates the stalls of each.
     fn finish(&self, now: &Design, tried: &[PlayedCandidate], count: usize) -> SearchResult {
         let order = self.order(tried);
         let mut short: Vec<RankedDesign> = Vec::new();

@@ -29,7 +29,7 @@ const fn metric(name: &'static str, better: Better, of: fn(&WorkloadRow) -> Opti
     Metric { name, better, of }
 }
 
-/// A value of compactions, which only writes can cause.
+/// Returns `value`, a metric of compactions, or `None` if the workload wrote nothing.
 fn if_written(row: &WorkloadRow, value: f64) -> Option<f64> {
     row.write_amplification.map(|_| value)
 }
@@ -113,7 +113,7 @@ pub struct MetricValue {
     pub of_best: Option<f64>,
 }
 
-/// All metrics of a workload; `designs` holds the repetitions of each.
+/// Compares all metrics of a workload; `designs` holds the repetitions of each design.
 fn compared(designs: &[Vec<DesignRun>], workload: usize) -> Vec<ComparedMetric> {
     let metric = |metric: &Metric| {
         let values: Vec<Option<f64>> = designs
@@ -152,7 +152,7 @@ fn of_best(better: Better, value: f64, best: f64) -> f64 {
         Better::Higher => (value, best),
         Better::Lower => (best, value),
     };
-    // The best value is zero or less: every design equals it.
+    // The best value is zero or less, and every design has that value.
     if whole <= 0.0 { 1.0 } else { rounded(part / whole).clamp(0.0, 1.0) }
 }
 
@@ -179,7 +179,7 @@ pub struct BenchComparison {
 }
 
 impl BenchComparison {
-    /// Compares all workloads; `designs` holds the repetitions of each design.
+    /// Compares the designs on all workloads; `designs` holds the repetitions of each design.
     pub fn of(designs: &[Vec<DesignRun>]) -> Vec<Self> {
         let first = designs.first().and_then(|repetitions| repetitions.first());
         let workloads = first.map(|first| &first.rows[..]).unwrap_or_default();

@@ -14,7 +14,7 @@ const SCAN_BYTES_MAX: u64 = 2 << 30;
 pub(super) struct Contents {
     /// The order of the loaded keys; `None` if some are missing.
     pub loaded: Option<KeyOrder>,
-    /// Whether keys were deleted, so that lookups may find nothing.
+    /// True if keys were deleted; lookups may then find nothing.
     pub has_deletes: bool,
     live: Option<LiveBytes>,
 }
@@ -75,8 +75,8 @@ impl Contents {
         after
     }
 
-    /// Returns the live bytes: from the workloads if exact, else by a scan, unless that would take
-    /// long.
+    /// Returns the live bytes: those computed from the workloads if they are exact, else the result
+    /// of a scan; `None` if the scan would take too long.
     pub(super) fn live(&mut self, db: &Db) -> Result<Option<LiveBytes>> {
         if self.live.is_none() && db.stats().table_bytes <= SCAN_BYTES_MAX {
             let mut bytes = 0;

@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 /// The directory of the databases of a benchmark.
 #[derive(Debug)]
 pub enum BenchHome {
-    /// A directory that is removed when this is dropped.
+    /// A directory that is removed when this value is dropped.
     Scratch(Scratch),
     /// A directory that is kept.
     Kept(PathBuf),
@@ -57,7 +57,7 @@ impl BenchHome {
         Ok(Self::Existing(dir.to_owned()))
     }
 
-    /// The path of the directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         match self {
             Self::Scratch(scratch) => scratch.path(),
@@ -65,12 +65,13 @@ impl BenchHome {
         }
     }
 
-    /// Whether the database exists already.
+    /// Returns true if the database exists already.
     pub(super) fn is_existing(&self) -> bool {
         matches!(self, Self::Existing(_))
     }
 
-    /// The directory of a design: the whole directory for a single design, else a subdirectory.
+    /// Returns the directory of a design: the whole directory for a single design, else a
+    /// subdirectory.
     pub(super) fn dir_of(&self, design: &NamedDesign, plan: &BenchPlan) -> PathBuf {
         let path = self.path();
         if plan.designs.len() > 1 { path.join(&design.slug) } else { path.to_owned() }

@@ -14,7 +14,7 @@ const WORKLOADS_DEFAULT: [&str; 5] =
 /// A seek reads ten entries and costs as much as ten lookups.
 const SEEK_SHARE: u64 = 10;
 
-/// The buffers that the data should fill, so that the tree has several levels.
+/// The number of buffers that the data should fill, so that the tree has several levels.
 const BUFFERS_WANTED: u64 = 24;
 
 /// The unchecked options of a benchmark.
@@ -55,7 +55,7 @@ pub struct BenchPlan {
     pub engine: Options,
 }
 
-/// Whether a workload fills a database from empty.
+/// Returns true if the workload fills an empty database.
 pub(super) fn loads(workload: Workload) -> bool {
     matches!(
         workload,
@@ -153,9 +153,9 @@ fn workloads(options: &BenchOptions) -> Result<Vec<Workload>> {
 
 /// Returns the default design with its sizes scaled to the data.
 ///
-/// A million small entries fill only two buffers of the default size. All sizes are therefore divided
-/// by the same power of two until the tree has the levels of a larger database. Large data gets the
-/// default design itself.
+/// A million small entries fill only two buffers of the default size. All sizes are therefore
+/// divided by the same power of two until the tree has the levels of a larger database. A large
+/// data set gets the default design unchanged.
 fn fitted(run: &RunOptions) -> Result<NamedDesign> {
     const SMALLEST_BUFFER: u64 = 256 << 10;
     let name = terrane_policy::catalogue::DEFAULT;

@@ -1,7 +1,7 @@
 //! The results of one workload on one design.
 //!
-//! Counters are differences over the row, settling included. The rate and the latencies cover the
-//! timed part only.
+//! Each counter is the increase during the workload, settling included. The rate and the latencies
+//! cover the timed part only.
 
 use std::time::Duration;
 

@@ -160,7 +160,8 @@ impl<'a> WorkloadRunner<'a> {
         let stats = self.db().stats();
         let seconds = process::processor_seconds();
         let peak_memory_bytes = process::peak_memory_bytes();
-        // Counted before `contents` includes this workload, because a mix accounts for its own deletes.
+        // Count wrong answers before `contents` includes this workload, because a mix accounts for
+        // its own deletes.
         let wrong_answers = self.wrong_answers(&report);
         self.contents = self.contents.after(workload, &options);
         let live = self.contents.live(&self.store.db)?;

@@ -1,4 +1,4 @@
-//! One experiment of a sweep: workloads on one design, with their rows as JSON.
+//! One experiment of a sweep: runs workloads on one design and returns their rows as JSON.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl BenchRun {
         Ok(Self { plan })
     }
 
-    /// Returns the operations of all workloads plus the loaded keys.
+    /// Returns the number of operations of all workloads plus the number of loaded keys.
     pub fn operations(&self) -> u64 {
         let run = |workload: &Workload| workload.operations(&self.plan.run_of(*workload));
         let loads = self.plan.workloads.first().and_then(|first| first.loaded_by()).is_some();

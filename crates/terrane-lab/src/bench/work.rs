@@ -51,7 +51,8 @@ pub struct MissCounts {
 }
 
 impl TreeWork {
-    /// Returns the difference of two snapshots of the statistics, and the shape of the second.
+    /// Returns the work between two snapshots of the statistics, and the shape of the tree in the
+    /// second snapshot.
     pub fn between(before: &Stats, now: &Stats) -> Self {
         let done = now.since(before);
         let written = done.compaction_bytes_written;

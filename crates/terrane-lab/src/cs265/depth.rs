@@ -1,10 +1,11 @@
 //! The capacity of a tree whose depth is fixed (Dent §2.1, §2.3).
 //!
-//! Dent's buffer holds a number of distinct keys. A put that finds it full first turns it into a run.
-//! A level holds at most `fanout` runs; one more merges them into one run of the next level, and the
-//! tree is full when its last level is. The number of runs made so far therefore determines whether
-//! the tree is full: a tree of depth d holds f + f² + … + f^d runs. [`FixedDepth`] counts them as his
-//! tree does; our own tree stores the data differently.
+//! Dent's buffer holds a number of distinct keys. A put that finds the buffer full first turns the
+//! buffer into a run. A level holds at most `fanout` runs; when one more arrives, they are merged
+//! into one run of the next level. The tree is full when its last level is full. The number of runs
+//! made so far therefore determines whether the tree is full: a tree of depth d holds f + f² + … +
+//! f^d runs. [`FixedDepth`] counts the runs as his tree does; our own tree stores the data
+//! differently.
 
 use std::collections::HashSet;
 
@@ -59,7 +60,7 @@ impl FixedDepth {
         Ok(())
     }
 
-    /// Whether a reservation failed.
+    /// Returns true if a reservation failed.
     pub fn is_full(&self) -> bool {
         self.is_full
     }

@@ -8,7 +8,7 @@ use terrane::{Db, Error, WriteBatch};
 
 use crate::entries::pairs::encode;
 
-/// Enough to amortise the fixed costs of a write.
+/// The maximum number of pending changes: enough to amortise the fixed costs of a write.
 const CHANGES_MAX: u64 = 256;
 /// A memtable is replaced when a batch does not fit, so a batch must be a small part of the buffer.
 const SHARE_OF_BUFFER: u64 = 64;
@@ -17,7 +17,7 @@ const SHARE_OF_BUFFER: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Pending {
     batch: WriteBatch,
-    /// The line, the key, and the value unless it is a delete.
+    /// For each change, the line, the key, and the value; a delete has no value.
     changes: Vec<(u64, i32, Option<i32>)>,
     changes_max: usize,
 }
@@ -38,7 +38,7 @@ impl Pending {
         self.changes.push((line, key, value));
     }
 
-    /// Whether the changes should be written.
+    /// Returns true if the changes should be written.
     pub(super) fn is_full(&self) -> bool {
         self.changes.len() >= self.changes_max
     }

@@ -110,7 +110,7 @@ impl<'a, W: Write> Cs265Session<'a, W> {
         }
         self.write_pending()?;
         match command {
-            // Added to the pending changes above.
+            // The code above added the change to the pending changes.
             Command::Put { .. } | Command::Delete { .. } => Ok(()),
             Command::Get { key } => {
                 if let Some(value) = self.db.get(encode(key))? {
@@ -145,7 +145,7 @@ impl<'a, W: Write> Cs265Session<'a, W> {
         Ok(writeln!(self.out)?)
     }
 
-    /// Sets the pairs of a file. Pairs before a bad one are kept.
+    /// Puts the pairs of a file. Pairs before an invalid pair are kept.
     fn load(&mut self, path: &str) -> Result<()> {
         let file = File::open(path).with_context(|| format!("cannot open '{path}'"))?;
         let mut pairs = PairReader::new(file);

@@ -8,10 +8,10 @@
 //! 7:32:L3 19:73:L3 32:91:L3
 //! ```
 //!
-//! First the number of live pairs; then the number of entries of each level that is not empty, old
-//! versions and tombstones included; then these entries, a line per level with an empty line between,
-//! newer runs of a level first, in the order of keys. The buffer is flushed before, because only
-//! levels are listed.
+//! The first line has the number of live pairs. The second has the number of entries of each level
+//! that is not empty, old versions and tombstones included. Then these entries follow: a line per
+//! level, separated by empty lines; in a level, newer runs come first, and each run is in key
+//! order. The buffer is flushed first, because only levels are listed.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -20,7 +20,7 @@ pub struct JsonEntry<'a> {
     value: JsonBytes<'a>,
 }
 
-/// Parses a line, which is not empty.
+/// Parses a line, which must not be empty.
 ///
 /// # Errors
 ///

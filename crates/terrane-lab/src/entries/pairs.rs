@@ -19,7 +19,7 @@ pub fn encode(number: i32) -> [u8; 4] {
     (number.cast_unsigned() ^ (1 << 31)).to_be_bytes()
 }
 
-/// Decodes a number of a database; `None` if the bytes are not one.
+/// Decodes a number of a database; `None` if the bytes are not a number.
 pub fn decode(bytes: &[u8]) -> Option<i32> {
     let bytes = u32::from_be_bytes(bytes.try_into().ok()?);
     Some((bytes ^ (1 << 31)).cast_signed())
@@ -79,7 +79,7 @@ pub fn entry((key, value): (i32, i32)) -> Entry {
     (encode(key).into(), encode(value).into())
 }
 
-/// Writes an entry as a pair; returns false if it is not one.
+/// Writes an entry as a pair; returns false if the entry is not a pair of numbers.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use super::Entry;
 use crate::json::hex;
 
-/// Parses a line, which is not empty.
+/// Parses a line, which must not be empty.
 ///
 /// # Errors
 ///
@@ -74,7 +74,8 @@ fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Parses an escape after its backslash, and returns the byte and the length.
+/// Parses the text after the backslash of an escape, and returns the byte and the length of the
+/// escape.
 fn escaped(text: &[u8]) -> Result<(u8, usize), String> {
     let byte = match text {
         [b't', ..] => b'\t',

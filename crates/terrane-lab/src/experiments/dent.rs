@@ -1,7 +1,7 @@
 //! Compares Dent's tree with ours: Table 1, Fig. 2 and Fig. 3 of his report (CS 265).
 //!
-//! Ours is `terrane cs265`, run as a user runs it. The program of the report takes part if the
-//! option `--beside` names its binary. Both receive the same commands through the same kind of
+//! Our program is `terrane cs265`, run as a user runs it. The program of the report takes part if
+//! the option `--beside` names its binary. Both receive the same commands through the same kind of
 //! pipe, in alternation, and every answer is compared with a map. The tables include the published
 //! numbers, read off the plots to within one percent.
 //!
@@ -68,11 +68,11 @@ const METRICS: &[Metric] = &[
 /// "A minimum workload size of 10,000,000 queries" (§4).
 const PUTS: f64 = 10_000_000.0;
 const GETS: f64 = 500_000.0;
-/// For figures with many points.
+/// The number of puts for each point of figures with many points.
 const POINT_PUTS: f64 = 2_500_000.0;
 const POINT_GETS: f64 = 300_000.0;
 
-/// Table 1: fanout and distribution, puts and gets a second.
+/// Table 1: for each key distribution, puts and gets per second.
 const TABLE1: [(KeyDistribution, f64, f64); 2] =
     [(KeyDistribution::Uniform, 305e3, 28e3), (KeyDistribution::Gaussian, 314e3, 43e3)];
 
@@ -133,8 +133,8 @@ impl TreeParameters {
         flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
 
-    /// The default depth, or the smallest depth that holds all puts: Dent's tree has a fixed
-    /// capacity.
+    /// Returns the default depth, or the smallest depth that holds all puts: Dent's tree has a
+    /// fixed capacity.
     fn depth(self, puts: u64) -> u32 {
         let room = |depth| {
             let fanout = f64::from(self.fanout);
@@ -152,24 +152,25 @@ struct ProgramPair {
     ours: ProgramRun,
     /// `None` without Dent's program.
     dent: Option<ProgramRun>,
-    /// Our rate over Dent's: medians of the rounds, because other load on the machine affects both
-    /// programs of a round.
+    /// The ratio of our rate to Dent's: the median over the rounds, because other load on the
+    /// machine affects both programs in a round.
     puts_over_dent: Option<f64>,
     gets_over_dent: Option<f64>,
 }
 
 /// The measurements of the table and the figures.
 struct DentMeasurements {
-    /// As [`TABLE1`].
+    /// The measurements for each row of [`TABLE1`].
     table1: Vec<ProgramPair>,
-    /// As [`FIG2`], with buffers of one page and of a thousand.
+    /// The measurements for each point of [`FIG2`], with buffers of one page and of a thousand
+    /// pages.
     fig2: Vec<[ProgramPair; 2]>,
-    /// As [`FIG3`].
+    /// The measurements for each point of [`FIG3`].
     fig3: Vec<ProgramPair>,
 }
 
-/// Our program repeats the gets this often, because processor time has a resolution of a hundredth
-/// of a second.
+/// Our program repeats the gets this many times, because processor time has a resolution of a
+/// hundredth of a second.
 const GETS_AGAIN: usize = 20;
 
 /// The sizes of a run, and the program of the report.
@@ -185,7 +186,7 @@ impl DentSizes {
         ((whole * self.scale) as u64).max(1)
     }
 
-    /// Runs both programs on a workload in turns; each counts at its best of the rounds.
+    /// Runs both programs on a workload in turns; for each program, the best of the rounds counts.
     fn point(
         &self,
         parameters: TreeParameters,
@@ -250,7 +251,7 @@ impl DentSizes {
     }
 }
 
-/// Returns the median, the upper one of an even number of values.
+/// Returns the median; for an even number of values, the upper of the two middle values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
@@ -262,8 +263,8 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     let sizes = DentSizes { scale, rounds, seed, program: dent_program.clone() };
     let measured = sizes.measure(scratch.path())?;
     let mut machine = Machine::here(scratch.path()).to_string();
-    // Other load slows our program, which has several threads, more than Dent's; the load average
-    // shows it.
+    // Other load slows our program, which has several threads, more than Dent's program; the load
+    // average shows such load.
     if let Some(load) = process::load_average() {
         let _ = write!(machine, " · load average {load:.1}");
     }

@@ -1,8 +1,9 @@
 //! FloDB: the figures of *FloDB: Unlocking Memory in Persistent Key-Value Stores* (`EuroSys` 2017).
 //!
-//! Every figure is measured with the paper's two levels, whose lower one is a skip-list, and with ours,
-//! whose lower one is the B-link tree. The skip-list alone, a multi-version one as in LevelDB and
-//! `RocksDB`, stands for other systems: it runs on the same engine, so that only the memtable differs.
+//! Every figure is measured with the paper's two levels, whose lower level is a skip-list, and with
+//! ours, whose lower level is the B-link tree. The skip-list alone, which keeps several versions as
+//! in LevelDB and `RocksDB`, stands for other systems: it runs on the same engine, so that only the
+//! memtable differs.
 //!
 //! | module | one line |
 //! |---|---|

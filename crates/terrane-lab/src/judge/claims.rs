@@ -110,11 +110,11 @@ pub(super) struct Explanation {
 pub struct Claim {
     /// The items of the papers' checklist.
     pub number: String,
-    /// Where the paper says it.
+    /// The place in the paper that states the claim.
     pub figure: String,
     /// The sentence of the paper.
     pub says: String,
-    /// The modes in which it is measured.
+    /// The modes in which the claim is measured.
     pub modes: Vec<String>,
     /// The value that the paper states for the metric.
     pub paper: Option<PaperValue>,

@@ -13,8 +13,8 @@ use crate::results::{Results, Table};
 const TABLE_LINE: &str = "[table: ";
 
 impl ClaimFile {
-    /// The document of an experiment: an introduction, sections, the claims with their verdicts, and
-    /// the tables.
+    /// Returns the document of an experiment: an introduction, sections, the claims with their
+    /// verdicts, and the tables.
     #[must_use]
     pub fn document(&self, results: &Results) -> String {
         let verdicts = self.judge(results);
@@ -44,7 +44,7 @@ impl ClaimFile {
     }
 }
 
-/// Replaces the lines that name tables by the tables.
+/// Replaces each line that names a table with that table.
 fn with_tables(text: &str, results: &Results) -> String {
     let mut filled = String::new();
     for line in text.lines() {

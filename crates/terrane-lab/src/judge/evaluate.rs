@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) results: &'a Results,
-    /// The definitions of the claim and of the file; the claim's take precedence.
+    /// The definitions of the claim and of the file; those of the claim take precedence.
     pub(super) definitions: [&'a BTreeMap<String, Expression>; 2],
     /// Lists of keys.
     pub(super) sets: &'a BTreeMap<String, Vec<String>>,
@@ -149,7 +149,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The rounds of one measurement.
+    /// Returns the rounds of one measurement.
     fn rounds(&self, argument: &Expression) -> Value {
         let Expression::Name(name, selectors) = argument else { return NOT_MEASURED };
         let all = self.scope.results.measurements(name);
@@ -194,7 +194,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The keys that a selector selects after those `before` it.
+    /// Returns the keys that a selector selects after the keys `before` it.
     fn keys(&self, all: &[Measurement], selector: &Selector, before: &[String]) -> Vec<String> {
         match selector {
             Selector::Keys(keys) => keys.clone(),
@@ -216,7 +216,7 @@ impl Evaluation<'_> {
 enum Selected {
     /// The keys of one measurement.
     One(Vec<String>),
-    /// Labels and keys of several.
+    /// The label and the keys of each of several measurements.
     Many(Vec<(String, Vec<String>)>),
 }
 
@@ -270,7 +270,8 @@ fn call(function: Function, list: Vec<Labelled>, is_single: bool) -> Value {
     }
 }
 
-/// Each number and the one before it, with the label of the later one.
+/// Applies `operation` to each number and the number before it; the result has the label of the
+/// later number.
 fn neighbours(list: &[Labelled], operation: fn(f64, f64) -> f64) -> Value {
     let pairs = list.windows(2).map(|pair| Labelled {
         label: pair[1].label.clone(),
@@ -284,7 +285,7 @@ fn sorted(mut list: Vec<Labelled>) -> Vec<Labelled> {
     list
 }
 
-/// The labels from the least number to the greatest.
+/// Returns the labels, ordered from the least number to the greatest.
 fn ordered(list: Vec<Labelled>) -> Vec<String> {
     sorted(list).into_iter().map(|one| one.label).collect()
 }

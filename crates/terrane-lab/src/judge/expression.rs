@@ -93,25 +93,25 @@ functions! {
     Max "max",
     /// The mean of all arguments.
     Mean "mean",
-    /// The median of all arguments: the upper one of two in the middle.
+    /// The median of all arguments; of two in the middle, the upper one.
     Median "median",
     /// The sum of all arguments.
     Sum "sum",
-    /// How many numbers there are.
+    /// The number of arguments.
     Count "count",
-    /// The greatest over the least.
+    /// The greatest argument divided by the least.
     Spread "spread",
-    /// Of a list: each number over the one before it.
+    /// For a list: each number divided by the number before it.
     Steps "steps",
-    /// Of a list: each number minus the one before it.
+    /// For a list: each number minus the number before it.
     Differences "differences",
     /// The absolute value of each number.
     Abs "abs",
     /// The square root of each number.
     Sqrt "sqrt",
-    /// Whether no number is 0.
+    /// True if no number is 0.
     All "all",
-    /// Whether a number is not 0.
+    /// True if at least one number is not 0.
     Any "any",
     /// The labels from the least number to the greatest, with ` < ` between them.
     Order "order",
@@ -121,7 +121,7 @@ functions! {
     Highest "highest",
     /// The numbers in ascending order.
     Sorted "sorted",
-    /// Every round of a measurement, in place of the one value that stands for all.
+    /// Every round of a measurement, instead of the one value that represents all rounds.
     Rounds "rounds",
 }
 
@@ -134,7 +134,7 @@ enum Token {
     Symbol(&'static str),
 }
 
-/// Longer symbols before their prefixes.
+/// The symbols of the grammar; a longer symbol comes before its prefixes.
 const SYMBOLS: [&str; 16] =
     ["<=", ">=", "==", "!=", "..", "<", ">", "+", "-", "*", "/", "(", ")", ",", "[", "]"];
 
@@ -204,7 +204,7 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
 }
 
 struct Parser {
-    /// In reverse order.
+    /// The remaining tokens, in reverse order.
     tokens: Vec<Token>,
 }
 
@@ -226,7 +226,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Operands of one level of precedence, joined from the left.
+    /// Parses operands of one level of precedence, joined from the left.
     fn joined(
         &mut self,
         operators: &[(&str, Operator)],
@@ -256,7 +256,7 @@ impl Parser {
         self.compared(left)
     }
 
-    /// The rest of a comparison of `left`, or `left` alone.
+    /// Parses the rest of a comparison of `left`; returns `left` alone if there is none.
     fn compared(&mut self, left: Expression) -> Result<Expression> {
         const COMPARISONS: [(&str, Operator); 6] = [
             ("<=", Operator::AtMost),

@@ -30,7 +30,7 @@ pub(super) fn truth(is_true: bool) -> f64 {
 }
 
 impl Value {
-    /// The numbers; a text has none.
+    /// Returns the numbers; a text has none.
     pub(super) fn numbers(&self) -> Vec<f64> {
         match self {
             Self::Number(number) => vec![*number],
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// The numbers with their labels.
+    /// Returns the numbers with their labels.
     pub(super) fn labelled(self) -> Vec<Labelled> {
         match self {
             Self::Number(value) => vec![Labelled { label: String::new(), value }],
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Whether all numbers are other than 0; `None` if none is 0 and some were not measured.
+    /// Returns true if no number is 0; `None` if no number is 0 but some were not measured.
     pub(super) fn is_true(&self) -> Option<bool> {
         let numbers = self.numbers();
         match all(&numbers) {
@@ -71,8 +71,8 @@ impl Value {
         }
     }
 
-    /// Applies `operation` to pairs of numbers: a single number pairs with each of a list, and two
-    /// lists must have the same length.
+    /// Applies `operation` to pairs of numbers: a single number pairs with each number of a list,
+    /// and two lists must have the same length.
     pub(super) fn zip(self, other: Self, operation: impl Fn(f64, f64) -> f64) -> Self {
         match (self, other) {
             (one, Self::Number(other)) => one.map(|one| operation(one, other)),
@@ -93,7 +93,7 @@ impl Value {
     }
 }
 
-/// 0 if a number is 0, else NaN if one is NaN, else 1.
+/// Returns 0 if a number is 0, else NaN if a number is NaN, else 1.
 pub(super) fn all(numbers: &[f64]) -> f64 {
     if numbers.contains(&0.0) {
         0.0
@@ -104,7 +104,7 @@ pub(super) fn all(numbers: &[f64]) -> f64 {
     }
 }
 
-/// 1 if a number is neither 0 nor NaN, else NaN if one is NaN, else 0.
+/// Returns 1 if a number is neither 0 nor NaN, else NaN if a number is NaN, else 0.
 pub(super) fn any(numbers: &[f64]) -> f64 {
     if numbers.iter().any(|number| !number.is_nan() && *number != 0.0) {
         1.0

@@ -27,11 +27,11 @@ pub struct ClaimVerdict {
     pub source: String,
     /// The sentence of the paper.
     pub says: String,
-    /// The mode in which it was measured, if there are several.
+    /// The mode in which the claim was measured, if there are several modes.
     pub mode: Option<String>,
     /// The measured values, as text.
     pub measured: String,
-    /// Whether it holds.
+    /// Whether the claim holds.
     pub outcome: ClaimOutcome,
     /// Explanations of a failure that the same results confirm.
     pub explanations: Vec<String>,

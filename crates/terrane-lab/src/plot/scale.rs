@@ -1,4 +1,4 @@
-//! Axes: positions of values, and ticks.
+//! Axes: where values and ticks are placed.
 
 /// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use crate::human;
 /// running phase to the last, it may still be growing.
 const GROWTH_FACTOR: f64 = 1.25;
 const GROWTH_RUNS: f64 = 1.0;
-/// If the rate fell by more than a tenth within the testing phase, it had not reached its lasting
-/// value yet.
+/// If the rate fell by more than a tenth within the testing phase, the rate had not yet reached its
+/// lasting value.
 const FALL_SHARE: f64 = 0.9;
 /// The share of the p99 write latency above which the driver's own delay is reported.
 const DRIVER_SHARE: f64 = 0.25;

@@ -15,7 +15,7 @@ use super::plan::StabilityPlan;
 use crate::named_design::NamedDesign;
 use crate::progress;
 
-/// The store of the records: a database alone, or with secondary indexes.
+/// The store that holds the records: a database alone, or a database with secondary indexes.
 enum RecordStore {
     Plain(TerraneStore),
     Indexed { store: IndexedStore, record_bytes: usize, key_bytes: usize },

@@ -1,4 +1,5 @@
-//! One metric of the results of a sweep over one parameter, with a line for each value of another.
+//! Shows how one metric of a sweep depends on one parameter, with a line for each value of another
+//! parameter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -16,11 +17,11 @@ use crate::quantity;
 /// The options of a pivot.
 #[derive(Debug, Clone)]
 pub struct PivotOptions {
-    /// The parameter of the columns.
+    /// The parameter whose values become the columns.
     pub x: String,
     /// The metric.
     pub y: String,
-    /// The parameter of the rows.
+    /// The parameter whose values become the rows.
     pub by: Option<String>,
     /// `NAME=VALUE` conditions on parameters.
     pub only: Vec<String>,
@@ -30,9 +31,9 @@ pub struct PivotOptions {
 #[derive(Debug, Clone)]
 pub struct Pivot {
     options: PivotOptions,
-    /// The values of the parameter of the columns, in order.
+    /// The values of the column parameter, in order.
     pub columns: Vec<String>,
-    /// For each value of the parameter of the rows, the medians by column.
+    /// For each value of the row parameter, the medians by column.
     pub rows: BTreeMap<String, BTreeMap<String, f64>>,
     /// Parameters in which experiments of one cell differ.
     pub mixed: Vec<String>,
@@ -95,7 +96,7 @@ impl Pivot {
         Ok(Self { options, columns, rows, mixed })
     }
 
-    /// Returns the options that it was computed with.
+    /// Returns the options from which the pivot was computed.
     pub fn options(&self) -> &PivotOptions {
         &self.options
     }

@@ -21,7 +21,8 @@ const FILE: &str = "results.jsonl";
 pub struct ResultLine {
     /// The version of the schema.
     pub schema: u32,
-    /// The key of the experiment, unique for parameters, round and version.
+    /// The key of the experiment; experiments that differ in parameters, round or version have
+    /// different keys.
     pub key: String,
     /// The version of the engine.
     pub engine: String,

@@ -17,7 +17,8 @@ use super::tree::{LoadPlan, LoadedTree};
 use crate::results::Results;
 
 /// Name, strategy, capacity of level 1 in buffers, and tables per buffer of each candidate; the
-/// first is the default. Filters are the default's unless the strategy sets them.
+/// first candidate is the default design. A candidate has the filters of the default design unless
+/// its strategy sets them.
 const CANDIDATES: &[(&str, &str, Option<u64>, u64)] = &[
     ("balanced, the default", "1-leveling", Some(4), 2),
     ("L0=2", "1-leveling L0=2", Some(4), 2),
@@ -39,12 +40,12 @@ const CANDIDATES: &[(&str, &str, Option<u64>, u64)] = &[
     ("tiering, T=4", "tiering T=4", None, 2),
 ];
 
-/// Costs up to this ratio apart count as equal.
+/// Costs whose ratio is at most this count as equal.
 const ALIKE: f64 = 1.05;
-/// Costs below this ratio count as better.
+/// A cost counts as better if its ratio to the other cost is below this.
 const BETTER: f64 = 0.9;
 
-/// The costs of a candidate; less is better in each.
+/// The costs of a candidate; for each cost, less is better.
 struct DesignCosts {
     name: &'static str,
     costs: [f64; COSTS.len()],
@@ -95,7 +96,7 @@ pub(super) fn measure(sizes: &CompactionSizes, dir: &Path, results: &mut Results
     Ok(())
 }
 
-/// The two largest gains of a candidate over the default.
+/// Describes the two largest gains of a candidate over the default design.
 fn described(one: &DesignCosts, default: &DesignCosts) -> String {
     let mut gains = gains(one, default);
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -115,7 +116,7 @@ fn costs(
     design.buffer_bytes = sizes.buffer_bytes();
     design.table_bytes = design.buffer_bytes / tables;
     design.strategy.base_bytes = base.map(|buffers| buffers * design.buffer_bytes);
-    // Levels that gather runs hold more of them, so writers must stall later.
+    // Levels that gather runs hold more runs, so writers must stall at a larger number of runs.
     (design.constraint.delay_runs, design.constraint.stop_runs) = (20, 36);
     design.validate()?;
     let loaded = LoadedTree::load(sizes, keys, &LoadPlan::inserts(design.clone()), dir)?;
@@ -144,12 +145,13 @@ fn costs(
     ])
 }
 
-/// Returns the share by which each cost of `one` is below that of `other`.
+/// Returns the share by which each cost of `one` is below the same cost of `other`.
 fn gains(one: &DesignCosts, other: &DesignCosts) -> [(f64, &'static str); COSTS.len()] {
     std::array::from_fn(|at| (1.0 - one.costs[at] / other.costs[at], COSTS[at]))
 }
 
-/// Returns true if `one` is at most as costly as `other` in every cost, and better in one.
+/// Returns true if each cost of `one` equals or beats the same cost of `other`, and at least one
+/// cost is better.
 fn beats(one: &DesignCosts, other: &DesignCosts) -> bool {
     let pairs = || one.costs.iter().zip(&other.costs);
     pairs().all(|(one, other)| *one <= other * ALIKE)

@@ -20,9 +20,9 @@ const RANGES: [(&str, f64); 2] = [("0.1", 0.001), ("10", 0.1)];
 struct StrategyRun {
     name: &'static str,
     stats: LoadStats,
-    /// By [`EMPTY_PERCENTS`].
+    /// The cost of lookups for each of [`EMPTY_PERCENTS`].
     lookups: Vec<LookupCost>,
-    /// Microseconds, by [`RANGES`].
+    /// Microseconds per range for each of [`RANGES`].
     ranges: Vec<f64>,
     interleaved: LoadStats,
 }
@@ -94,7 +94,7 @@ fn record_reads(one: &StrategyRun, results: &mut Results) {
     results.record("interleaved_micros", &[one.name], interleaved);
 }
 
-/// Pages per lookup of existing keys after the inserts of a strategy.
+/// Returns the pages per lookup of existing keys after the inserts of a strategy.
 pub(super) fn pages_after(results: &Results, strategy: &str) -> f64 {
     recorded(results, "lookup_pages", &["0", strategy])
 }

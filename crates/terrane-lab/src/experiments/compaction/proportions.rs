@@ -3,10 +3,10 @@
 //!
 //! The paper's costs of a lookup follow from these proportions: a filter takes five pages, an index
 //! one, and the cache holds a 160th of the data, which is about half of all filters and indexes
-//! (§5; appendix, o2). Trees of many small tables lose them: a filter takes less than a page, and a
-//! cache of a few pages holds all filters. These trees have tables of 512 pages like the paper's, a
-//! quarter as many of them, and pages a quarter as large. An index takes 20 to 24 bytes per page,
-//! hence three of the smaller pages.
+//! (§5; appendix, o2). Trees of many small tables lose these proportions: a filter takes less than
+//! a page, and a cache of a few pages holds all filters. These trees have tables of 512 pages like
+//! the paper's, but a quarter as many tables, and pages a quarter as large. An index takes 20 to 24
+//! bytes per page, hence three of the smaller pages.
 
 use std::path::Path;
 
@@ -30,21 +30,21 @@ const FULL_SIZE_SCALE: f64 = 0.1;
 const ENTRY_BYTES: u64 = 128;
 /// The paper's cache of 8 MiB is this part of its data.
 const CACHE_PART: u64 = 160;
-/// Half of the least memory that a database can be opened with.
+/// Half of the minimum memory with which a database can be opened.
 const CACHE_BYTES_MIN: u64 = 512 << 10;
 /// The paper's ranges of 0.1 % and of 1 % of its entries, in pages.
 const RANGE_PAGES: [usize; 2] = [80, 800];
 /// Percentages of lookups that request missing keys.
 const EMPTY_PERCENTS: [usize; 6] = [0, 20, 40, 60, 80, 100];
-/// For lookups after Zipf inserts.
+/// The percentage of lookups after Zipf inserts that request missing keys.
 const ZIPF_EMPTY_PERCENT: usize = 80;
 
 /// Pages read from the tree of a strategy.
 struct TreeCosts {
     name: &'static str,
-    /// By [`EMPTY_PERCENTS`].
+    /// Pages per lookup for each of [`EMPTY_PERCENTS`].
     lookups: Vec<PageCounts>,
-    /// By [`RANGE_PAGES`].
+    /// Pages per range for each of [`RANGE_PAGES`].
     ranges: Vec<f64>,
     after_zipf: f64,
     levels: usize,

@@ -82,7 +82,7 @@ fn micros(latency: &Latency) -> String {
         .join(" / ")
 }
 
-/// KiB, without digits after the point.
+/// Formats bytes in KiB, without digits after the point.
 pub(super) fn kib(bytes: f64) -> String {
     format!("{:.0}", bytes / 1024.0)
 }
@@ -92,7 +92,7 @@ pub(super) fn headers<'a>(first: &'a str, rest: &'a [String]) -> Vec<&'a str> {
     std::iter::once(first).chain(rest.iter().map(String::as_str)).collect()
 }
 
-/// A measurement that was recorded before; NaN if it was not.
+/// Returns a recorded measurement; NaN if it was not recorded.
 pub(super) fn recorded(results: &Results, metric: &str, keys: &[&str]) -> f64 {
     let found = results.measurements(metric).iter().find(|one| one.keys == keys);
     found.map_or(f64::NAN, |one| one.value)

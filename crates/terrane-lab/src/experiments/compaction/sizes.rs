@@ -7,19 +7,20 @@ use terrane::Design;
 use terrane_workload::Distribution;
 use terrane_workload::distribution::IndexChooser;
 
-/// The paper has 10M entries of 128 bytes with keys of 4 (§5), and a buffer of 8 MiB. A 64th of both
-/// keeps the paper's number of levels.
+/// The paper has 10M entries of 128 bytes with keys of 4 bytes (§5), and a buffer of 8 MiB. A 64th
+/// of both keeps the paper's number of levels.
 const ENTRIES: f64 = 160_000.0;
 const BUFFER_BYTES: f64 = (128 << 10) as f64;
 pub(super) const VALUE_BYTES: usize = 124;
 
-/// A table of the paper has 512 pages, ours has 32: smaller pages would be mostly header.
+/// A table of the paper has 512 pages and ours has 32, because smaller pages would be mostly
+/// header.
 const PAGE_BYTES: u32 = 4 << 10;
 
 /// All strategies except those for deletes, which behave as `lo+1` when nothing is deleted (§5).
 pub(super) const WITHOUT_DELETES: [&str; 8] =
     ["full", "lo+1", "lo+2", "rr", "cold", "old", "tier", "1-lvl"];
-/// One strategy of each kind, for experiments in which all would take too long.
+/// One strategy of each kind, for experiments in which all strategies would take too long.
 pub(super) const OF_EACH_KIND: [&str; 4] = ["full", "lo+1", "old", "tier"];
 
 /// The sizes of a run.
@@ -43,7 +44,7 @@ impl CompactionSizes {
         ((BUFFER_BYTES * self.scale) as u64).max(4 << 10)
     }
 
-    /// A strategy of the catalogue with the sizes of the run.
+    /// Returns a strategy of the catalogue with the sizes of the run.
     pub(super) fn design(&self, name: &str) -> Result<Design> {
         let mut design: Design = name.parse()?;
         design.buffer_bytes = self.buffer_bytes();
@@ -91,7 +92,7 @@ impl KeySet {
         Self { inserted, sorted }
     }
 
-    /// A key outside the set.
+    /// Returns a key outside the set.
     pub(super) fn missing(&self, random: &mut Xoshiro256PlusPlus) -> u32 {
         loop {
             let key = (random.next_u64() >> 32) as u32;
@@ -102,7 +103,7 @@ impl KeySet {
     }
 }
 
-/// A number below `count`.
+/// Returns a random number below `count`.
 pub(super) fn below(random: &mut Xoshiro256PlusPlus, count: usize) -> usize {
     ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
 }

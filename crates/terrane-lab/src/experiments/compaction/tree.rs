@@ -1,5 +1,5 @@
 //! A tree that is loaded and read serially: the writer also runs every job that is due before its
-//! next write (§4.1: compactions come before writes), and the clock advances by a millisecond an
+//! next write (§4.1: compactions come before writes), and the clock advances by a millisecond per
 //! operation. Every count is therefore the same in every run; only times differ.
 //!
 //! | module | one line |
@@ -32,7 +32,7 @@ const STEP: Duration = Duration::from_millis(1);
 /// The writes of a load, and the database that receives them.
 pub(super) struct LoadPlan {
     pub(super) design: Design,
-    /// Updates for each insert.
+    /// The number of updates for each insert.
     pub(super) updates: usize,
     /// Whether most updates hit a tenth of the key space.
     pub(super) is_skewed: bool,
@@ -43,8 +43,8 @@ pub(super) struct LoadPlan {
     pub(super) value_bytes: usize,
     /// The memory budget of the database.
     pub(super) budget: u64,
-    /// Whether its files are on disk, without syncs. In-memory storage keeps removed files until
-    /// the next sync, which takes too much memory for a large tree.
+    /// True if the files of the database are on disk, without syncs. In-memory storage keeps
+    /// removed files until the next sync, which takes too much memory for a large tree.
     pub(super) is_on_disk: bool,
     pub(super) cache_warming: CacheWarming,
 }

@@ -13,7 +13,7 @@ use super::tree::{LoadPlan, LoadedTree};
 use crate::results::Results;
 
 /// A change of the base design: the key of its measurements, the title of its table, the bytes of a
-/// value, and what it sets.
+/// value, and the function that changes the settings.
 type Variation = (&'static str, &'static str, usize, fn(&mut Design));
 
 const VARIATIONS: [Variation; 8] = [

@@ -17,10 +17,10 @@ use crate::results::Results;
 const NORMAL: Distribution = Distribution::Normal { deviation: 0.34 };
 const ZIPF: Distribution = Distribution::Zipf { theta: 1.0 };
 /// TSD with a density that tables reach when one operation of ten is a delete; the paper does not
-/// state its own.
+/// state the density that it uses.
 const DENSE: &str = "tsd12";
 const DENSE_PERCENT: u32 = 12;
-/// The clock advances by a millisecond an operation.
+/// The clock advances by a millisecond per operation.
 const OPERATION_MICROS: u64 = 1000;
 
 fn record_all(results: &mut Results, workload: &str, title: &str, loads: &StatsByStrategy) {
@@ -81,7 +81,7 @@ pub(super) fn updates(
     Ok(())
 }
 
-/// A strategy of the catalogue, or one of those for deletes with a threshold of its own.
+/// Returns a strategy of the catalogue, or a strategy for deletes with its own threshold.
 fn design_for_deletes(sizes: &CompactionSizes, name: &str) -> Result<Design> {
     let catalogued = ["tsa", "tsd"].into_iter().find(|one| name.starts_with(one)).unwrap_or(name);
     let mut design = sizes.design(catalogued)?;
@@ -90,7 +90,7 @@ fn design_for_deletes(sizes: &CompactionSizes, name: &str) -> Result<Design> {
         design.strategy.triggers = PerLevel::all(triggers);
     }
     let time = sizes.entries() as u64 * OPERATION_MICROS;
-    // §5.2.4: a quarter of the time of the experiment, and half of it.
+    // The thresholds are a quarter and half of the duration of the experiment (§5.2.4).
     let ttl = match name {
         "tsa33" => Some(time / 4),
         "tsa50" => Some(time / 2),

@@ -18,7 +18,7 @@ use crate::process::processor_seconds_of_process;
 pub(super) struct Program<'a> {
     pub(super) path: &'a Path,
     pub(super) arguments: Vec<String>,
-    /// Where it runs.
+    /// The directory in which the program runs.
     pub(super) dir: &'a Path,
 }
 
@@ -30,13 +30,14 @@ pub(super) struct ProgramRun {
     pub(super) gets_per_second: Option<f64>,
     /// Processor time of all threads for a put, in microseconds; `None` if it is unknown.
     pub(super) put_cpu_micros: Option<f64>,
-    /// As above, for a get.
+    /// Processor time of all threads for a get, in microseconds; `None` if it is unknown.
     pub(super) get_cpu_micros: Option<f64>,
     pub(super) wrong_answers: u64,
 }
 
 impl ProgramRun {
-    /// The better of two, each operation at its best; wrong answers are those of the worse.
+    /// Combines two runs: the better value of each operation, and the larger number of wrong
+    /// answers.
     pub(super) fn best(self, other: Self) -> Self {
         let least = |one: Option<f64>, two| [one, two].into_iter().flatten().reduce(f64::min);
         let gets = [self.gets_per_second, other.gets_per_second];

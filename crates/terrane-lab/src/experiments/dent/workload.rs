@@ -15,7 +15,7 @@ impl SplitMixStream {
         bits ^ (bits >> 31)
     }
 
-    /// From 0 to 1, exclusive.
+    /// Returns a number from 0 to 1, exclusive.
     fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
@@ -26,7 +26,8 @@ impl SplitMixStream {
 pub(super) enum KeyDistribution {
     /// All numbers of 32 bits with the same probability.
     Uniform,
-    /// About 0, with the deviation of the course's generator: a third of the largest number.
+    /// Normally distributed around 0, with the standard deviation of the course's generator: a
+    /// third of the largest number.
     Gaussian,
 }
 
@@ -43,7 +44,7 @@ impl KeyDistribution {
 pub(super) struct CommandWorkload {
     /// The puts, a line each.
     pub(super) puts: String,
-    /// The gets, a line each; half of them of keys that were put.
+    /// The gets, a line each; half of them request keys that were put.
     pub(super) gets: String,
     /// The answer to each get.
     pub(super) answers: Vec<Option<i32>>,

@@ -16,7 +16,8 @@ const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 /// Operations between two checks of the clock.
 const STEPS: u64 = 256;
 
-/// A version may be reclaimed after this many newer ones: the lag allowed to a reader.
+/// A version may be reclaimed once there are this many newer versions, so a reader may lag by this
+/// many versions.
 const BEHIND: u64 = 64;
 
 /// State that the threads of a run share.
@@ -74,7 +75,8 @@ impl SharedRun<'_> {
     }
 }
 
-/// Million writes a second of new keys, and the share of them that completed in the Membuffer.
+/// Returns the rate of writes of new keys in millions per second, and the share of these writes
+/// that completed in the Membuffer.
 pub(super) fn write(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64, threads: u32) -> [f64; 2] {
     const KEYS: u64 = 1 << 40;
     let run = SharedRun {
@@ -105,7 +107,8 @@ pub(super) fn write(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64, threads:
     [mops, run.in_membuffer.into_inner() as f64 / operations.max(1.0)]
 }
 
-/// Million operations a second, half updates and half lookups, on a structure of `entries` entries.
+/// Returns the rate of operations in millions per second, half updates and half lookups, on a
+/// structure of `entries` entries.
 pub(super) fn mix(sizes: &FloDbSizes, kind: MemtableKind, entries: u64, threads: u32) -> f64 {
     const SMALL: [u8; 8] = [7; 8];
     let memtable = memtable::new(kind, entries * 300, &sizes.pool);

@@ -13,14 +13,14 @@ use super::sizes::{FloDbSizes, SplitMix, VALUE_BYTES, spread};
 
 const VALUE: [u8; VALUE_BYTES] = [7; VALUE_BYTES];
 
-/// Keys of a scan (§5.2).
+/// The number of keys that a scan reads (§5.2).
 pub(super) const SCAN_KEYS: u64 = 100;
 
 /// Skewed: 98 of 100 operations are on 2 of 100 keys (§5.4).
 const HOT_OPERATIONS: u64 = 98;
 const HOT_KEYS: u64 = 2;
 
-/// Operations of 100; the rest are lookups.
+/// The number of each kind of operation in 100 operations; the rest are lookups.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OperationMix {
     pub(super) puts: u64,
@@ -28,28 +28,29 @@ pub(super) struct OperationMix {
     pub(super) scans: u64,
     /// Whether some keys are hot.
     pub(super) is_skewed: bool,
-    /// Whether the first thread writes, and the others read.
+    /// True if the first thread writes and the other threads read.
     pub(super) one_writer: bool,
 }
 
 /// Rates and shares of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadedRun {
-    /// Thousands a second.
+    /// Operations in thousands per second.
     pub(super) operations: f64,
-    /// Keys of scans, lookups and writes, in thousands a second.
+    /// Keys that scans, lookups and writes access, in thousands per second.
     pub(super) keys: f64,
-    /// Of 1000 scans, those that restarted, those that stopped writers, and those that shared the
-    /// snapshot of another.
+    /// Of 1000 scans, the number that restarted, the number that stopped writers, and the number
+    /// that shared another scan's snapshot.
     pub(super) restarts: f64,
     pub(super) fallbacks: f64,
     pub(super) shared: f64,
-    /// Of 100 writes, those that completed in a Membuffer.
+    /// Of 100 writes, the number that completed in a Membuffer.
     pub(super) in_membuffer: f64,
-    /// In percent of the time of one processor: flushes and merges, and draining threads.
+    /// The processor time of flushes and merges, and of draining threads, in percent of one
+    /// processor.
     pub(super) background: f64,
     pub(super) draining: f64,
-    /// In percent of the time of all threads: stalls of writers.
+    /// The time for which writers stalled, in percent of the time of all threads.
     pub(super) stalled: f64,
 }
 
@@ -65,7 +66,7 @@ pub(super) fn open(dir: &Path, memtable: MemtableKind, buffer_bytes: u64) -> Res
     Ok(options.open(dir)?)
 }
 
-/// Returns the key of a number. Hot keys are neighbours, as in the published implementation, so
+/// Returns the key for a number. Hot keys are neighbours, as in the published implementation, so
 /// that they fall into few partitions by their first bits.
 fn key_of(mix: OperationMix, number: u64, keys: u64) -> [u8; 8] {
     if mix.is_skewed { (number * (u64::MAX / keys)).to_be_bytes() } else { spread(number) }
@@ -81,7 +82,7 @@ pub(super) fn load(db: &Db, mix: OperationMix, keys: u64) -> Result<()> {
     Ok(())
 }
 
-/// Counts of one thread.
+/// The counts that one thread collects.
 #[derive(Default)]
 struct ThreadCounts {
     operations: u64,

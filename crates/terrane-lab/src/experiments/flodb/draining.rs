@@ -12,15 +12,16 @@ use crate::experiments::memtables::BufferMode;
 use crate::human::{nanos, ratio};
 use crate::results::Results;
 
-/// Keys of the lower level, and of a drain; the paper has 100 million, and 5.
+/// The number of keys in the lower level, and the number that each drain moves; the paper has 100
+/// million and 5.
 const INITIAL: u64 = 500_000;
 const BATCH: u64 = 5000;
 const DRAINS: u64 = 10;
 
-/// Keys of the lower level per drained key, in the range of the drained keys.
+/// The number of keys of the lower level per drained key, within the range of the drained keys.
 const NEIGHBOURS: [u64; 3] = [1, 10, 100];
 
-/// Nanoseconds a key.
+/// Returns the nanoseconds that draining a key takes.
 fn drain(sizes: &FloDbSizes, kind: MemtableKind, neighbours: u64) -> f64 {
     const VALUE: [u8; 8] = [7; 8];
     let initial = sizes.scaled(INITIAL);

@@ -1,4 +1,5 @@
-//! By the size of memory: a burst of writes (Fig. 15), skewed keys (Fig. 16), the ablation (Fig. 17).
+//! Measures how results depend on the size of memory: a burst of writes (Fig. 15), skewed keys
+//! (Fig. 16), the ablation (Fig. 17).
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::results::Results;
 /// Half puts, half deletes.
 const BURST: OperationMix =
     OperationMix { puts: 50, deletes: 50, scans: 0, is_skewed: false, one_writer: false };
-/// Half lookups, of which most are of hot keys.
+/// Half lookups, most of which request hot keys.
 const SKEWED: OperationMix = OperationMix { puts: 25, deletes: 25, is_skewed: true, ..BURST };
 
 /// Metrics of a burst, and of skewed keys.
@@ -41,7 +42,7 @@ fn headers(kinds: &[NamedMemtable]) -> Vec<&'static str> {
     std::iter::once("memory").chain(kinds.iter().map(|kind| kind.name)).collect()
 }
 
-/// Fig. 15 and 16: a mix on trees with memtables of each size.
+/// Fig. 15 and 16: runs a mix on trees with memtables of each size.
 fn by_memory(
     sizes: &FloDbSizes,
     dir: &Path,
@@ -82,7 +83,7 @@ fn by_memory(
     Ok(())
 }
 
-/// Fig. 17.
+/// Measures the ablation of Fig. 17.
 fn ablation(sizes: &FloDbSizes, results: &mut Results) {
     for mode in BufferMode::ALL {
         let kinds = ablations(mode);

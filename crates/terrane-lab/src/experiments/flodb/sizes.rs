@@ -13,7 +13,7 @@ pub(super) use crate::experiments::memtables::NamedMemtable;
 /// Bytes of a value (§5.1).
 pub(super) const VALUE_BYTES: usize = 256;
 
-/// Sizes of memory; the paper's are 128 MiB to 192 GiB.
+/// Sizes of memory; the paper uses 128 MiB to 192 GiB.
 const MEMORY_BYTES: [f64; 3] = [(16 << 20) as f64, (64 << 20) as f64, (256 << 20) as f64];
 
 /// The key space of a tree; every second key exists. The paper has 300 GB.
@@ -65,7 +65,7 @@ impl FloDbSizes {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    /// The best measurement of several rounds, in which the kinds take turns.
+    /// Returns the best measurement of several rounds, in which the kinds take turns.
     pub(super) fn best<const N: usize, E>(
         &self,
         kinds: &[NamedMemtable],
@@ -87,7 +87,7 @@ impl FloDbSizes {
 /// The name of the memtable that stands for other systems.
 pub(super) const LIST: &str = "skip-list";
 
-/// The two levels of a mode.
+/// Returns the memtable with the two levels of a mode.
 pub(super) fn two_levels(mode: BufferMode) -> FloDb {
     let lower = match mode {
         BufferMode::Published => LowerLevel::SkipList,
@@ -103,7 +103,8 @@ pub(super) struct KeyedMemtable {
     pub(super) memtable: NamedMemtable,
 }
 
-/// Returns the memtables of one level, and those of two, which have the mode as their key.
+/// Returns the memtables of one level and the memtables of two levels; the latter have the mode as
+/// their key.
 pub(super) fn kinds() -> [KeyedMemtable; 4] {
     let keyed = |key, name, kind| KeyedMemtable { key, memtable: NamedMemtable { name, kind } };
     let two = |mode: BufferMode| MemtableKind::FloDb(two_levels(mode));
@@ -116,7 +117,7 @@ pub(super) fn kinds() -> [KeyedMemtable; 4] {
     ]
 }
 
-/// The ablations of a mode (§5.5): one level, single inserts, multi-insert.
+/// Returns the ablations of a mode (§5.5): one level, single inserts, multi-insert.
 pub(super) fn ablations(mode: BufferMode) -> [NamedMemtable; 3] {
     let levels = two_levels(mode);
     let kind = |name, flodb| NamedMemtable { name, kind: MemtableKind::FloDb(flodb) };
@@ -127,18 +128,18 @@ pub(super) fn ablations(mode: BufferMode) -> [NamedMemtable; 3] {
     ]
 }
 
-/// A hash table alone, as large as its memory.
+/// Returns a hash table alone, as large as its memory.
 pub(super) fn hash_table() -> MemtableKind {
     let alone = FloDb { membuffer_percent: 90, partition_bits: 0, ..FloDb::DEFAULT };
     MemtableKind::FloDb(alone)
 }
 
-/// The paper's scans, and ours.
+/// Returns a memtable of two levels with the paper's scans or with ours.
 pub(super) fn scanning(mode: BufferMode, scan: ScanMode) -> MemtableKind {
     MemtableKind::FloDb(FloDb { scan, ..two_levels(mode) })
 }
 
-/// Processors that threads can run on.
+/// Returns the number of processors on which threads can run.
 pub(super) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -147,10 +148,11 @@ pub(super) fn mib(bytes: u64) -> String {
     (bytes >> 20).to_string()
 }
 
-/// Keys of the sizes of memory.
+/// The measurement keys of the sizes of memory.
 pub(super) const MEMORY_KEYS: [&str; 3] = ["small", "medium", "large"];
 
-/// The bytes of a key: the most significant first, spread over all.
+/// Returns the bytes of a key, the most significant first; keys are spread over the whole key
+/// space.
 pub(super) fn spread(number: u64) -> [u8; 8] {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }

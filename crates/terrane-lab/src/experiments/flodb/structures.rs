@@ -16,7 +16,7 @@ use crate::human::nanos;
 use crate::memtable::percentile;
 use crate::results::Results;
 
-/// Timed inserts and lookups in a nearly full memtable.
+/// The number of timed inserts and lookups in a nearly full memtable.
 const TIMED: u64 = 2000;
 
 pub(super) fn measure(sizes: &FloDbSizes, results: &mut Results) {
@@ -24,11 +24,11 @@ pub(super) fn measure(sizes: &FloDbSizes, results: &mut Results) {
     by_entries(sizes, results);
 }
 
-/// Nanoseconds.
+/// The times of operations, in nanoseconds.
 struct OperationTimes {
     insert: f64,
     lookup: f64,
-    /// Time per entry of a walk over all entries, as in a flush.
+    /// The time per entry of a walk over all entries, as in a flush.
     walk: f64,
 }
 
@@ -66,7 +66,7 @@ fn latency(sizes: &FloDbSizes, kind: MemtableKind, bytes: u64) -> OperationTimes
     OperationTimes { insert, lookup, walk }
 }
 
-/// Fig. 3 and 4.
+/// Measures Fig. 3 and 4.
 fn by_memory(sizes: &FloDbSizes, results: &mut Results) {
     for mode in BufferMode::ALL {
         let mut rows = Vec::new();
@@ -100,7 +100,7 @@ fn by_memory(sizes: &FloDbSizes, results: &mut Results) {
     }
 }
 
-/// Fig. 5 and 7.
+/// Measures Fig. 5 and 7.
 fn by_entries(sizes: &FloDbSizes, results: &mut Results) {
     let kinds = [
         NamedMemtable { name: "hash table", kind: hash_table() },

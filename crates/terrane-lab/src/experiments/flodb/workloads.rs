@@ -1,4 +1,4 @@
-//! Operations by the number of threads, on a tree: Fig. 9 to 12.
+//! Measures operations on a tree with several numbers of threads: Fig. 9 to 12.
 
 use std::path::Path;
 

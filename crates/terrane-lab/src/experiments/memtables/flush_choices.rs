@@ -1,8 +1,8 @@
 //! The two choices of a flush: a new run of level 0, or a merge with the runs of level 0 (§3.5).
 //!
-//! The paper names both and measures the first. Here the writer runs all background work, so that the
-//! counts are the same in every run. Level 0 is compacted at the same number of bytes in both trees,
-//! so that they differ only in what flushes do.
+//! The paper names both choices and measures the first. Here the writer runs all background work;
+//! the counts are therefore the same in every run. Level 0 is compacted at the same number of bytes
+//! in both trees, which therefore differ only in what flushes do.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::results::Results;
 const BUFFER_BYTES: f64 = (1 << 20) as f64;
 const BUCKETS_PART: u32 = 16;
 
-/// Inserts between two samples of the shape of the tree, each with a lookup.
+/// The number of inserts between two samples of the tree's shape; each sample also does a lookup.
 const LOOK_EVERY: usize = 64;
 
 /// Amplification and mean shape of a tree.
@@ -90,7 +90,7 @@ fn run(
     flush: FlushMode,
     dir: &Path,
 ) -> Result<FlushModeCosts> {
-    // No filters, because they hide the runs that lookups save.
+    // The trees have no filters, because filters would hide the runs that lookups save.
     let mut design: Design =
         "1-leveling T=4 L0=4; trigger=level-saturation; block=4KiB; filter=0".parse()?;
     design.memtable = kind.kind;
@@ -114,7 +114,7 @@ fn run(
         looks += 1;
         runs += level0.runs.len();
         tables += level0.table_count();
-        // Any of the inserted keys.
+        // Look up any of the inserted keys.
         let sought = looks.wrapping_mul(0x9e37_79b9) % number;
         db.get(&load.keys()[sought]).map(drop)
     })?;

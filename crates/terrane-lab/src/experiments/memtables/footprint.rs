@@ -1,4 +1,4 @@
-//! Memory of many entries by X and H: Fig. 3.
+//! Measures the memory of many entries for values of X and H: Fig. 3.
 
 use terrane_policy::MemtableKind;
 
@@ -11,7 +11,7 @@ use crate::results::Results;
 const PREFIXES: [u8; 5] = [2, 4, 6, 8, 10];
 const BUCKETS: [u32; 6] = [1, 10, 100, 1000, 10_000, 100_000];
 
-/// A hashed memtable by mode, prefix and buckets.
+/// A function that returns a hashed memtable for a mode, a prefix and a number of buckets.
 type Hashed = (&'static str, fn(BufferMode, u8, u32) -> MemtableKind);
 
 const HASHED: [Hashed; 2] =

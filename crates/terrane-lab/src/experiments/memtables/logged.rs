@@ -13,17 +13,18 @@ use crate::human::nanos;
 use crate::memtable::Load;
 use crate::results::Results;
 
-/// The fewest rounds that show how much rounds vary.
+/// The minimum number of rounds, enough to show how much rounds vary.
 const ROUNDS_MIN: usize = 3;
 
 /// The rounds of one memtable, without the log or with it.
 #[derive(Clone, Default)]
 struct InsertRounds {
-    /// Nanoseconds of an insert in each round.
+    /// The nanoseconds per insert in each round.
     each: Vec<f64>,
     /// The share of the time that writers stalled, in each round.
     stalled: Vec<f64>,
-    /// Of the last round: flushes, and bytes written by flushes and compactions per user byte.
+    /// In the last round: the number of flushes, and the bytes that flushes and compactions wrote
+    /// per user byte.
     flushes: u64,
     written: f64,
 }
@@ -41,7 +42,7 @@ impl InsertRounds {
         self.stalled.iter().sum::<f64>() / self.stalled.len().max(1) as f64
     }
 
-    /// Whether every round of this one took less time than every round of the other.
+    /// Returns true if every round of this memtable took less time than every round of `other`.
     fn is_faster(&self, other: &Self) -> bool {
         self.most() < other.least()
     }
@@ -117,15 +118,18 @@ fn show(kinds: &[NamedMemtable], all: &[WithoutAndWith], mode: BufferMode, resul
 /// How the log changes the order of memtables.
 #[derive(Default)]
 struct OrderChange {
-    /// Pairs of which one is faster in every round without the log.
+    /// The number of pairs in which one memtable is faster in every round without the log.
     apart: usize,
-    /// Of these, pairs of which the same one is with the log.
+    /// Of these, the number of pairs in which the same memtable is also faster with the log.
     kept: usize,
-    /// Pairs of which neither is.
+    /// Of these, the number of pairs in which neither memtable is faster in every round with the
+    /// log.
     closer: usize,
-    /// Pairs of which the other one is, and how long each stalls without the log.
+    /// The pairs in which the other memtable is faster with the log, and how long each stalls
+    /// without the log.
     turned: Vec<String>,
-    /// Of those, pairs of which the overtaking memtable stalls more of the time.
+    /// The number of pairs in `turned` in which the overtaking memtable stalls for a larger share
+    /// of the time.
     turned_by_stalls: usize,
 }
 

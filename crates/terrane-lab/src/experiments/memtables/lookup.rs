@@ -16,7 +16,7 @@ const AFTER: f64 = 0.75;
 /// The shares of lookups of Fig. 1a.
 const SHARES: [f64; 4] = [0.0, 0.0001, 0.0005, 0.001];
 
-/// Lookups where only their cost is measured.
+/// The number of lookups in experiments that measure only the cost of lookups.
 const MANY_LOOKUPS: usize = 5000;
 
 /// Prefixes of the grid of Fig. 2b.
@@ -33,7 +33,7 @@ pub(super) fn measure(sizes: &BufferSizes, inserts: &LongestInserts, results: &m
     }
 }
 
-/// Fig. 1a.
+/// Measures Fig. 1a.
 fn share_of_lookups(sizes: &BufferSizes, results: &mut Results) {
     for mode in BufferMode::ALL {
         let prealloc_bytes = sizes.prealloc_bytes();
@@ -57,7 +57,7 @@ fn share_of_lookups(sizes: &BufferSizes, results: &mut Results) {
     }
 }
 
-/// Fig. 4a to 4c.
+/// Measures Fig. 4a to 4c.
 fn between_inserts(
     sizes: &BufferSizes,
     mode: BufferMode,
@@ -96,7 +96,7 @@ fn between_inserts(
     }
 }
 
-/// Fig. 2b and 4d to 4f.
+/// Measures Fig. 2b and 4d to 4f.
 fn by_prefix_and_buckets(sizes: &BufferSizes, mode: BufferMode, results: &mut Results) {
     let most = sizes.buckets();
     let buckets = [(1, "H=1"), (100, "H=100"), (10_000, "H=10000"), (most, "H=most")];
@@ -122,7 +122,7 @@ fn by_prefix_and_buckets(sizes: &BufferSizes, mode: BufferMode, results: &mut Re
     results.table(title, &headers, rows);
 }
 
-/// §3.4: the cost of a search in a bucket.
+/// Measures the cost of a search in a bucket (§3.4).
 fn by_buckets(sizes: &BufferSizes, mode: BufferMode, results: &mut Results) {
     let buckets = [100, 1000, 10_000];
     let queries = Queries { points: sizes.lookups(), after: AFTER, ..Queries::default() };

@@ -13,9 +13,9 @@ use crate::human::nanos;
 use crate::memtable::{Load, mean, percentile};
 use crate::results::Results;
 
-/// Lookups and ranges after all inserts.
+/// The number of lookups, and of ranges, after all inserts.
 const READS: usize = 500;
-/// Entries of a range.
+/// The number of entries that a range reads.
 const STEPS: usize = 10;
 
 /// Few entries, because every insert into a sorted array moves half of it.
@@ -32,7 +32,7 @@ struct BufferCosts {
     lookup: f64,
     longest: f64,
     range: f64,
-    /// An insert and a lookup in turns.
+    /// The time of an insert and a lookup, done in turns.
     in_turn: f64,
 }
 
@@ -54,7 +54,7 @@ impl BufferCosts {
     }
 }
 
-/// A memtable of ours behind the interface of the others.
+/// One of our memtables, with the interface of the other buffers.
 struct OurMemtable {
     memtable: std::sync::Arc<terrane::memtable::Memtable>,
     seq: u64,

@@ -7,9 +7,9 @@ use std::hint::black_box;
 pub(super) trait PlainBuffer {
     /// Adds an entry.
     fn insert(&mut self, key: &[u8], value: &[u8]);
-    /// The value of a key.
+    /// Returns the value of a key.
     fn get(&self, key: &[u8]) -> Option<&[u8]>;
-    /// Reads `count` entries from a key on.
+    /// Reads `count` entries, starting at a key.
     fn scan(&self, from: &[u8], count: usize);
 }
 
@@ -21,7 +21,7 @@ pub(super) struct SortedVector {
     entries: Vec<SortedEntry>,
 }
 
-/// The head of a key, with key and value.
+/// The head of a key, then the key and the value.
 struct SortedEntry(u64, Box<(Bytes, Bytes)>);
 
 impl SortedEntry {
@@ -30,7 +30,7 @@ impl SortedEntry {
     }
 }
 
-/// The first eight bytes of a key as a number: most comparisons follow no pointer.
+/// Returns the first eight bytes of a key as a number, so that most comparisons follow no pointer.
 fn head(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     let len = key.len().min(8);
@@ -41,7 +41,7 @@ fn head(key: &[u8]) -> u64 {
 impl SortedVector {
     fn position(&self, key: &[u8]) -> usize {
         let wanted = head(key);
-        // A key above all others needs no search.
+        // A key above all other keys needs no search.
         if self.entries.last().is_some_and(|last| last.order() < (wanted, key)) {
             return self.entries.len();
         }
@@ -87,7 +87,7 @@ impl Default for PlainSkipList {
 }
 
 impl PlainSkipList {
-    /// The last node before a key at each height.
+    /// Returns the last node before a key at each height.
     fn before(&self, key: &[u8]) -> [u32; HEIGHT] {
         let mut before = [0; HEIGHT];
         let mut node = 0;
@@ -113,7 +113,7 @@ impl PlainBuffer for PlainSkipList {
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         let before = self.before(key);
         let node = self.keys.len() as u32;
-        // A quarter of the nodes of a height reaches the next one.
+        // A quarter of the nodes at each height reach the next height.
         let mixed = u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         let height = 1 + (mixed.trailing_zeros() as usize / 2).min(HEIGHT - 1);
         self.keys.push(key.into());

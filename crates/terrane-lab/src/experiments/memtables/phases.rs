@@ -11,15 +11,15 @@ use super::sizes::BufferSizes;
 use crate::human::nanos;
 use crate::results::Results;
 
-/// Operations of a phase; a memtable takes some 50 thousand of them.
+/// The number of operations in a phase; a memtable takes about 50 thousand operations.
 const OPERATIONS: f64 = 400_000.0;
 const BUFFER: &str = "8MiB";
 const VALUE_BYTES: usize = 100;
 
-/// Lookups and ranges request one of this many most recent keys.
+/// Lookups and ranges start at one of the last keys inserted; this is the number of those keys.
 const RECENT: u64 = 20_000;
 
-/// Entries of a range.
+/// The number of entries that a range reads.
 const RANGE: usize = 10;
 
 /// The operation after each write of a phase.
@@ -43,9 +43,9 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Times of a kind, and the choices of `auto`.
+/// The times of one kind, and the choices that `auto` made.
 struct AutoRun {
-    /// Nanoseconds of a step, by phase.
+    /// The nanoseconds per step in each phase.
     each: [f64; PHASES.len()],
     /// The kind chosen last in each phase, and then the number of changes; empty for fixed kinds.
     chosen: Vec<String>,

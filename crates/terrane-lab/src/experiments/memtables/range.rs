@@ -5,10 +5,10 @@ use crate::human::nanos;
 use crate::memtable::{Queries, mean, percentile};
 use crate::results::Results;
 
-/// Selectivities with their keys.
+/// Selectivities, each with its measurement key.
 const SELECTIVITIES: [(&str, f64); 3] = [("0.0001", 0.0001), ("0.02", 0.02), ("0.4", 0.4)];
 
-/// A few ranges suffice, because they are slow where they copy.
+/// The number of ranges: a few suffice, because ranges are slow in memtables that copy.
 const RANGES: usize = 50;
 
 /// Queries begin after this share of the inserts.
@@ -22,7 +22,7 @@ pub(super) fn measure(sizes: &BufferSizes, results: &mut Results) {
     }
 }
 
-/// Fig. 5.
+/// Measures Fig. 5.
 fn ranges(sizes: &BufferSizes, mode: BufferMode, kinds: &[NamedMemtable], results: &mut Results) {
     let mut rows: Vec<Vec<String>> = kinds.iter().map(|kind| vec![kind.name.to_owned()]).collect();
     for (key, selectivity) in SELECTIVITIES {
@@ -39,7 +39,7 @@ fn ranges(sizes: &BufferSizes, mode: BufferMode, kinds: &[NamedMemtable], result
     results.table(title, &["memtable", "0.0001", "0.02", "0.4"], rows);
 }
 
-/// Fig. 2a.
+/// Measures Fig. 2a.
 fn mixes(sizes: &BufferSizes, mode: BufferMode, kinds: &[NamedMemtable], results: &mut Results) {
     let ranges = |(_, selectivity): (&str, f64)| Queries {
         ranges: RANGES,

@@ -21,9 +21,9 @@ const HEIGHT_PUBLISHED: u8 = 4;
 /// The implementations of memtables that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BufferMode {
-    /// The paper's: queries copy and sort.
+    /// The paper's implementations: queries copy and sort.
     Published,
-    /// Ours.
+    /// Our implementations.
     Ours,
 }
 
@@ -59,7 +59,7 @@ impl BufferSizes {
         Self { scale, rounds, seed, load }
     }
 
-    /// Lookups between inserts.
+    /// Returns the number of lookups between inserts.
     pub(super) fn lookups(&self) -> usize {
         LOOKUPS.min(self.load.len() / 10)
     }
@@ -72,19 +72,19 @@ impl BufferSizes {
         (ENTRIES_FLUSHED * self.scale) as u64
     }
 
-    /// The paper's number of buckets.
+    /// Returns the paper's number of buckets.
     pub(super) fn buckets(&self) -> u32 {
         ((BUCKETS * self.scale) as u32).max(1)
     }
 
-    /// Space for all entries: 16 bytes of header, 8 of pointer, and the slack of the split between the
-    /// two.
+    /// Returns the space for all entries: 16 bytes for each header, 8 for each pointer, and slack,
+    /// because the space is split between headers and pointers.
     pub(super) fn prealloc_bytes(&self) -> u64 {
         (self.load.len() * (ENTRY_BYTES + 28)) as u64
     }
 
-    /// The memtables of a mode: vectors, skip-list, hash skip-list, hash linked-list, and in ours the
-    /// kinds that the paper does not have.
+    /// Returns the memtables of a mode: vectors, skip-list, hash skip-list, hash linked-list, and
+    /// in our mode also the kinds that the paper does not have.
     pub(super) fn kinds(&self, mode: BufferMode) -> Vec<NamedMemtable> {
         let query = query(mode);
         let vector = |prealloc_bytes| MemtableKind::Vector { prealloc_bytes, query };
@@ -111,7 +111,7 @@ impl BufferSizes {
     }
 }
 
-/// How a vector answers queries in a mode.
+/// Returns how a vector answers queries in a mode.
 pub(super) fn query(mode: BufferMode) -> VectorQuery {
     match mode {
         BufferMode::Published => VectorQuery::Copy,
@@ -144,12 +144,12 @@ pub(crate) fn hash_linked_list(mode: BufferMode, prefix: u8, buckets: u32) -> Me
     MemtableKind::HashLinkedList { prefix, buckets, threshold: 0, view: view(mode) }
 }
 
-/// The plain kinds, without settings.
+/// Returns the kinds without their names.
 pub(super) fn plain(kinds: &[NamedMemtable]) -> Vec<MemtableKind> {
     kinds.iter().map(|kind| kind.kind).collect()
 }
 
-/// The measurement of the memtable with this name.
+/// Returns the measurement of the memtable with this name.
 pub(super) fn of<T: Copy>(kinds: &[NamedMemtable], values: &[T], name: &str) -> Option<T> {
     let at = kinds.iter().position(|kind| kind.name == name)?;
     values.get(at).copied()

@@ -24,7 +24,7 @@ fn hash_linked_list(buckets: u32) -> MemtableKind {
     MemtableKind::HashLinkedList { prefix: PREFIX, buckets, threshold: 256, view }
 }
 
-/// All our kinds except the preallocated vector.
+/// Returns all our kinds except the preallocated vector.
 fn kinds(buckets: u32) -> Vec<NamedMemtable> {
     let vector = |query| MemtableKind::Vector { prealloc_bytes: 0, query };
     vec![
@@ -49,7 +49,7 @@ pub(super) fn measure(sizes: &BufferSizes, threads: &[u32], results: &mut Result
     by_selectivity(sizes, results);
 }
 
-/// A table with a row for each kind and a column for each value.
+/// Adds a table with a row for each kind and a column for each value.
 fn table(
     results: &mut Results,
     title: String,

@@ -18,8 +18,8 @@ const SCHEDULERS: [&str; 3] = ["single", "fair", "greedy"];
 const CONCURRENT: [&str; 2] = ["fair", "greedy"];
 const KEYS: [&str; 2] = ["uniform", "zipf"];
 
-/// Size ratios, and the authors' arrival rates in running phases (95 % of the maximum) for tiering
-/// and leveling, in writes per second (Fig. 10a).
+/// The size ratios, and for each ratio the authors' arrival rates in running phases (95 % of the
+/// maximum) for tiering and leveling, in writes per second (Fig. 10a).
 const RATIOS: [u32; 5] = [2, 4, 6, 8, 10];
 const AUTHORS_RATIOS: [[f64; 5]; 2] =
     [[8250.0, 13764.0, 17604.0, 18815.0, 20112.0], [8233.0, 6364.0, 5135.0, 4739.0, 3600.0]];
@@ -27,7 +27,7 @@ const AUTHORS_RATIOS: [[f64; 5]; 2] =
 /// The authors' maximum rate for leveling with a ratio of 10.
 const AUTHORS_LEVELING_RATE: f64 = 3600.0 / UTILIZATION;
 
-/// Movements by the paper's names and ours.
+/// Movements: the paper's name of each, then ours.
 const MOVEMENTS: [(&str, &str); 2] =
     [("round-robin", "round-robin"), ("choose-best", "least-overlap")];
 
@@ -56,7 +56,8 @@ fn with(design: &str, scheduler: &str) -> String {
     format!("{design}; scheduler={scheduler}")
 }
 
-/// The designs of [`POLICIES`]: tiering with a ratio of 3, leveling with one of 10 (§5.2.1).
+/// Returns the designs of [`POLICIES`]: tiering with a ratio of 3, leveling with a ratio of 10
+/// (§5.2.1).
 pub(super) fn full_merges(scale: &dyn StabilityScale) -> [String; 2] {
     [scale.tiering(3), scale.leveling(10)]
 }
@@ -65,7 +66,7 @@ fn ratio_designs(scale: &dyn StabilityScale, ratio: u32) -> [String; 2] {
     [scale.tiering(ratio), scale.filled_leveling(ratio)]
 }
 
-/// The phases of all figures.
+/// Returns the phases of all figures.
 pub(super) fn plan(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let mut plan = blsm(scale);
     plan.extend(full(scale));
@@ -74,7 +75,7 @@ pub(super) fn plan(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     plan
 }
 
-/// Fig. 6: eight writers (§4.2).
+/// Returns the phases of Fig. 6, with eight writers (§4.2).
 fn blsm(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let phases = KEYS.iter().flat_map(|keys| {
         let subject = format!("blsm {keys}");
@@ -87,7 +88,8 @@ fn blsm(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     phases.collect()
 }
 
-/// Fig. 7 to 9, 11 and 12. All schedulers run at the rate of the fair one (§5.2.2).
+/// Returns the phases of Fig. 7 to 9, 11 and 12. All schedulers run at the rate of the fair
+/// scheduler (§5.2.2).
 fn full(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let mut plan = Vec::new();
     let designs = full_merges(scale);
@@ -104,7 +106,8 @@ fn full(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
             }
         }
     }
-    // The bursts are the same share of our maximum rate as the paper's are of the authors'.
+    // The bursts are the same share of our maximum rate as the paper's bursts are of the authors'
+    // maximum rate.
     let share = |paper: f64| paper / AUTHORS_LEVELING_RATE;
     let of = "leveling fair".to_owned();
     let arrival = PlannedArrival::Burst {
@@ -124,7 +127,7 @@ fn full(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     plan
 }
 
-/// Fig. 10.
+/// Returns the phases of Fig. 10.
 fn ratios(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let mut plan = Vec::new();
     for ratio in RATIOS {
@@ -140,8 +143,8 @@ fn ratios(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     plan
 }
 
-/// Fig. 1 and 15 to 18. Merges of running phases are elastic; `exact` names the testing phase that a
-/// running phase takes its rate from.
+/// Returns the phases of Fig. 1 and 15 to 18. Merges of running phases are elastic; `exact` names
+/// the testing phase that a running phase takes its rate from.
 fn partitioned(scale: &dyn StabilityScale) -> Vec<PhasePlan> {
     let mut plan = vec![scale.production("rocksdb")];
     for (name, movement) in MOVEMENTS {

@@ -4,7 +4,7 @@ use crate::human;
 use crate::results::{Metric, Results};
 use crate::sparkline::{sparkline, squeezed};
 
-/// Characters of a curve.
+/// The number of characters in a curve.
 const COLUMNS: usize = 40;
 
 /// The measurements of a phase; times are in seconds.
@@ -20,12 +20,12 @@ pub(super) struct PhaseMeasurement {
     pub(super) processing_p99: f64,
     /// The time for which the engine stopped or delayed a writer.
     pub(super) stopped: f64,
-    /// The same, without delays.
+    /// The time for which the engine stopped a writer, without delays.
     pub(super) stopped_by_runs: f64,
     pub(super) longest_stall: f64,
     /// The start of the first stall of more than a second.
     pub(super) first_stall: Option<f64>,
-    /// Runs on average, and at most.
+    /// The mean and the maximum number of runs.
     pub(super) runs: f64,
     pub(super) most_runs: u64,
     /// Writes per second in windows of equal length.
@@ -37,7 +37,7 @@ pub(super) struct PhaseMeasurement {
     pub(super) level_bytes: Vec<f64>,
     /// Mean bytes of the tree.
     pub(super) tree_bytes: f64,
-    /// Writes in the slowest second over those in the mean second.
+    /// The number of writes in the slowest second, divided by the mean number of writes per second.
     pub(super) slowest_second: f64,
     pub(super) write_amplification: f64,
     pub(super) flushes: u64,
@@ -45,7 +45,7 @@ pub(super) struct PhaseMeasurement {
     pub(super) merges: Vec<u64>,
     /// The longest stall cause, for a subject whose claims name it.
     pub(super) main_cause: String,
-    /// Queries a second, and their median latency.
+    /// Queries per second, and the median latency of queries.
     pub(super) query_rate: Option<f64>,
     pub(super) query_p50: Option<f64>,
 }
@@ -82,7 +82,8 @@ pub(super) const HEADERS: [&str; 8] =
     ["", "writes/s", "over time", "stopped", "longest stall", "runs", "p50", "p99"];
 
 impl PhaseMeasurement {
-    /// The standard deviation over the mean of the rates of windows from `from` seconds on.
+    /// Returns the standard deviation of the rates of windows after `from` seconds, divided by
+    /// their mean.
     pub(super) fn variation_of(curve: &[f64], window_seconds: f64, from: f64) -> f64 {
         let is_measured = |at: usize| at as f64 * window_seconds >= from;
         let rates = curve.iter().enumerate().filter(|(at, _)| is_measured(*at));
@@ -99,13 +100,13 @@ impl PhaseMeasurement {
         levels.iter().sum::<f64>() / last - 1.0
     }
 
-    /// Mean bytes of a level in the second half.
+    /// Returns the mean bytes of a level in the second half.
     pub(super) fn level(&self, level: usize) -> f64 {
         self.level_bytes.get(level).copied().unwrap_or(0.0)
     }
 
-    /// The mean rate until `until` seconds, and the share of the windows after it with less than half
-    /// of that rate.
+    /// Returns the mean rate until `until` seconds, and the share of the windows after it with less
+    /// than half of that rate.
     pub(super) fn collapse(&self, until: f64) -> (f64, f64) {
         let is_early = |at: usize| (at as f64) * self.window_seconds < until;
         let count = (0..self.curve.len()).take_while(|at| is_early(*at)).count();
@@ -141,7 +142,7 @@ impl PhaseMeasurement {
         }
     }
 
-    /// The phase as a row of a table with [`HEADERS`].
+    /// Returns the phase as a row of a table with [`HEADERS`].
     pub(super) fn row(&self, name: impl Into<String>) -> Vec<String> {
         let highest = self.curve.iter().copied().fold(0.0, f64::max);
         vec![

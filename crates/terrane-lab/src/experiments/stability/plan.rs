@@ -1,4 +1,4 @@
-//! Phases, and how the arrivals of one depend on the rates of others.
+//! Phases, and how the arrivals of a phase depend on the rates of other phases.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,8 @@ pub(super) enum Stage {
     Round(usize),
 }
 
-/// How writes arrive; shares are of the rate of a testing phase, by its subject.
+/// How writes arrive; each share is relative to the rate of a testing phase, which is named by its
+/// subject.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlannedArrival {
     /// A closed loop.
@@ -56,12 +57,12 @@ pub(super) struct PhasePlan {
     pub(super) indexes: Option<Indexes>,
     /// The length as a share of a full phase.
     pub(super) length: f64,
-    /// Whether the first sixth is left out of the rate.
+    /// True if the first sixth of the phase is left out of the rate.
     pub(super) has_warm_up: bool,
 }
 
 impl PhasePlan {
-    /// The testing phase of a design.
+    /// Returns the testing phase of a design.
     pub(super) fn testing(subject: impl Into<String>, design: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),
@@ -79,7 +80,7 @@ impl PhasePlan {
         }
     }
 
-    /// A running phase at 95 % of the rate of the testing phase of `of`.
+    /// Returns a running phase at 95 % of the rate of the testing phase of `of`.
     pub(super) fn running(
         subject: impl Into<String>,
         design: impl Into<String>,
@@ -136,18 +137,18 @@ pub(super) struct PlayedPhases {
 }
 
 impl PlayedPhases {
-    /// The measurement of a phase.
+    /// Returns the measurement of a phase.
     pub(super) fn get(&self, subject: &str, phase: &str) -> Result<&PhaseMeasurement> {
         let found = self.by_name.get(&(subject.to_owned(), phase.to_owned()));
         found.with_context(|| format!("the phase '{subject}, {phase}' did not run"))
     }
 
-    /// Writes a second in the testing phase of a subject.
+    /// Returns the writes per second in the testing phase of a subject.
     pub(super) fn greatest_rate(&self, subject: &str) -> Result<f64> {
         Ok(self.get(subject, "testing")?.rate)
     }
 
-    /// All measurements with subject and phase, in the order of the plan.
+    /// Returns all measurements with subject and phase, in the order of the plan.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str, &PhaseMeasurement)> {
         self.names.iter().filter_map(|name| {
             let measurement = self.by_name.get(name)?;
@@ -255,7 +256,8 @@ pub(super) fn play(plan: &[PhasePlan], player: &mut dyn PhasePlayer) -> Result<P
 mod tests {
     use super::*;
 
-    /// Closed phases have a rate of 1000, others that of their arrivals.
+    /// A player for tests: phases in a closed loop have a rate of 1000, and other phases have the
+    /// rate at which writes arrive.
     struct Echo(Vec<usize>);
 
     impl PhasePlayer for Echo {

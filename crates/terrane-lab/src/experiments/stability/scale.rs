@@ -31,9 +31,9 @@ pub(super) const TABLE_SIZES: [TableSize; 5] = [
 
 /// The paper's designs and numbers at some scale.
 pub(super) trait StabilityScale {
-    /// Full tiering with a ratio.
+    /// Returns the design of full tiering with a ratio.
     fn tiering(&self, ratio: u32) -> String;
-    /// Full leveling with a ratio.
+    /// Returns the design of full leveling with a ratio.
     fn leveling(&self, ratio: u32) -> String;
     /// Full leveling whose last level is nearly full, because the ratio of level 1 to level 0
     /// differs (§5.2.3).
@@ -44,18 +44,18 @@ pub(super) trait StabilityScale {
     fn production(&self, subject: &str) -> PhasePlan;
     /// bLSM (§4.2).
     fn blsm(&self) -> String;
-    /// The sizes of tables of Fig. 18.
+    /// Returns the table sizes of Fig. 18.
     fn table_sizes(&self) -> &'static [TableSize];
-    /// Bytes here for MiB of the paper.
+    /// Converts MiB of the paper to bytes at this scale.
     fn mebibytes(&self, paper: f64) -> u64;
-    /// A rate here for one of the paper.
+    /// Converts a rate of the paper to this scale.
     fn rate(&self, paper: f64) -> f64;
-    /// A latency here for one of the paper, in seconds.
+    /// Converts a latency of the paper to this scale, in seconds.
     fn latency(&self, paper_seconds: f64) -> f64;
     /// The maximum rate of a design in the simulator; `None` in the simulated experiment.
     fn simulated_rate(&self, design: &str) -> Result<Option<f64>>;
-    /// The length of a phase in seconds.
+    /// Returns the length of a phase in seconds.
     fn seconds(&self) -> f64;
-    /// The percentile that Fig. 11 compares.
+    /// Returns the percentile that Fig. 11 compares.
     fn tail(&self) -> (&'static str, fn(&PhaseMeasurement) -> f64);
 }

@@ -49,7 +49,8 @@ fn run(options: &ExperimentOptions, results: &mut Results) -> Result<()> {
     queries_table(&played, results)
 }
 
-/// The paper's limit of twice the number of levels, not counting flushed runs as a level (§5.1.1).
+/// Returns phases with the paper's limit of twice the number of levels, not counting flushed runs
+/// as a level (§5.1.1).
 fn six_runs(sizes: &SimulatedSizes) -> Vec<PhasePlan> {
     let [_, leveling] = figures::full_merges(sizes);
     let design = |scheduler| format!("{leveling}; limit=global(6); scheduler={scheduler}");
@@ -60,8 +61,9 @@ fn six_runs(sizes: &SimulatedSizes) -> Vec<PhasePlan> {
     plan
 }
 
-/// Fig. 13 and 14: what queries read by the mean shape of the tree. A point lookup reads a block and
-/// those that filters pass, a short scan one for each run, a long scan all tables.
+/// Adds the table of Fig. 13 and 14: what queries read, computed from the mean shape of the tree. A
+/// point lookup reads one block, plus the blocks that filters fail to exclude; a short scan reads
+/// one block for each run; a long scan reads all tables.
 fn queries_table(played: &PlayedPhases, results: &mut Results) -> Result<()> {
     let mut rows = Vec::new();
     for policy in POLICIES {

@@ -11,7 +11,7 @@ use terrane_workload::{Distribution, Latency};
 use super::super::sizes::below;
 use super::{LoadedTree, LookupCost, PageCounts};
 
-/// Lookups and ranges whose pages are counted: enough for three digits.
+/// The maximum number of lookups whose pages are counted: enough for three digits.
 const PAGED_LOOKUPS_MAX: usize = 20_000;
 const PAGED_RANGES: usize = 40;
 
@@ -121,7 +121,7 @@ impl LoadedTree<'_> {
         })
     }
 
-    /// The median time of ranges over a share of all keys, in microseconds.
+    /// Returns the median time of ranges over a share of all keys, in microseconds.
     pub(in super::super) fn scan(&self, selectivity: f64) -> Result<f64> {
         let mut random = self.sizes.random(5);
         let sorted = &self.keys.sorted;

@@ -20,7 +20,7 @@ pub(in super::super) struct LoadStats {
     pub(in super::super) lookups: Latency,
     /// Pages read per interleaved lookup.
     pub(in super::super) lookup_pages: f64,
-    /// Cache misses of those lookups: data blocks, index blocks, filters.
+    /// Cache misses of the interleaved lookups: data blocks, index blocks, filters.
     pub(in super::super) misses: (u64, u64, u64),
     /// Bytes that flushes and compactions inserted into the cache.
     pub(in super::super) warmed_bytes: u64,
@@ -32,7 +32,7 @@ pub(in super::super) struct LoadStats {
     pub(in super::super) oldest_tombstone: Duration,
     pub(in super::super) levels: usize,
     pub(in super::super) files: usize,
-    /// Samples in the means below.
+    /// The number of samples in the means below.
     pub(super) samples: u32,
     /// Sorted runs, on average over the second half.
     pub(in super::super) mean_runs: f64,
@@ -45,28 +45,28 @@ pub(in super::super) struct LoadStats {
     pub(in super::super) tables_made: u64,
     /// Bytes moved by each compaction that rewrote tables, and the time it took.
     pub(in super::super) moved_by_jobs: Vec<(u64, Duration)>,
-    /// The most bytes that compactions moved before one write continued.
+    /// The maximum number of bytes that compactions moved before one write continued.
     pub(in super::super) most_before_a_write: u64,
 }
 
 impl LoadStats {
-    /// Bytes that compactions read and wrote per byte that the user wrote.
+    /// Returns the bytes that compactions read and wrote per byte that the user wrote.
     pub(in super::super) fn moved(&self) -> f64 {
         (self.bytes_read + self.bytes_written) as f64 / self.user_bytes as f64
     }
 
-    /// Bytes that a compaction moved on average.
+    /// Returns the bytes that a compaction moved on average.
     pub(in super::super) fn mean_job(&self) -> f64 {
         let bytes: u64 = self.moved_by_jobs.iter().map(|(bytes, _)| bytes).sum();
         bytes as f64 / self.moved_by_jobs.len().max(1) as f64
     }
 
-    /// Bytes that the largest compaction moved.
+    /// Returns the bytes that the largest compaction moved.
     pub(in super::super) fn largest_job(&self) -> f64 {
         self.moved_by_jobs.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0) as f64
     }
 
-    /// The median time of compactions per byte, in nanoseconds.
+    /// Returns the median time of compactions per byte, in nanoseconds.
     pub(in super::super) fn nanos_per_byte(&self) -> f64 {
         let each = |(bytes, took): &(u64, Duration)| took.as_nanos() as f64 / *bytes as f64;
         let mut times: Vec<f64> = self.moved_by_jobs.iter().map(each).collect();
@@ -74,7 +74,7 @@ impl LoadStats {
         times.get(times.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// Bytes that compactions wrote per byte that the user wrote.
+    /// Returns the bytes that compactions wrote per byte that the user wrote.
     pub(in super::super) fn write_amplification(&self) -> f64 {
         self.bytes_written as f64 / self.user_bytes as f64
     }

@@ -47,7 +47,7 @@ impl LoadedTree<'_> {
             if number >= operations / 2 && number % (operations / 200).max(1) == 0 {
                 self.sample(load);
             }
-            // A tenth as many lookups as writes, once the upper levels are full (§5.1.3).
+            // Once the upper levels are full, there is one lookup for every ten writes (§5.1.3).
             if load.is_interleaved && number >= operations / 2 && number % 5 == 0 {
                 let key = self.live[below(&mut random, self.live.len())];
                 let started = Instant::now();

@@ -20,7 +20,7 @@ use crate::experiments::stability::plan::{Arrivals, ResolvedPhase};
 use crate::experiments::stability::scale::StabilityScale;
 use crate::passing_storage::PassingStorage;
 
-/// Concurrent merges: as many as there are levels.
+/// The maximum number of concurrent merges: as many as there are levels.
 const MERGE_SLOTS: usize = 10;
 /// Short log files, because the logs of many databases exist at once.
 const LOG_SEGMENT_BYTES: u64 = 1 << 20;
@@ -28,7 +28,7 @@ const LOG_SEGMENT_BYTES: u64 = 1 << 20;
 const MEMORY_BUDGET: u64 = 32 << 20;
 /// All records are loaded in this many memtables.
 const LOADED_IN: u64 = 16;
-/// Windows of a curve.
+/// The number of windows in a curve.
 const WINDOWS: f64 = 60.0;
 
 fn parsed(phase: &ResolvedPhase) -> Result<Design> {
@@ -66,7 +66,7 @@ pub(super) fn options() -> Options {
     options.log_segment_bytes(LOG_SEGMENT_BYTES).storage(Arc::new(PassingStorage))
 }
 
-/// The records of a database, with secondary indexes if there are any.
+/// Returns the records of a database, with secondary indexes if there are any.
 pub(super) fn store_of(
     db: &Db,
     indexes: Option<Indexes>,
@@ -169,7 +169,7 @@ impl Watch for LevelSizes<'_> {
     }
 }
 
-/// The stall cause that cost writers the most time.
+/// Returns the stall cause that cost writers the most time.
 fn main_cause(report: &PhaseReport) -> &str {
     let stalled = report.counters.stalls.iter().filter(|stall| stall.micros > 0);
     stalled.max_by_key(|stall| stall.micros).map_or("nothing", |stall| &stall.cause)

@@ -17,7 +17,8 @@ use crate::results::Results;
 
 /// The length of a round as a share of a full phase.
 const LENGTH: f64 = 0.3;
-/// The paper's bursts (§5.2.3): shares of the greatest rate, and of a round; four cycles.
+/// The paper's bursts (§5.2.3), in four cycles: each pair is a share of the maximum rate and a
+/// share of a round.
 const BURST: [(f64, f64); 2] = [(0.43, 5.0 / 24.0), (1.7, 1.0 / 24.0)];
 
 const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
@@ -33,7 +34,8 @@ const ARRIVALS: [&str; 2] = ["constant", "bursts"];
 const NOISE_SHARE: f64 = 0.1;
 const NOISE_SECONDS: f64 = 0.02;
 
-/// The default design with the sizes of the others: a table is half a memtable, level 1 four.
+/// Returns the default design with the sizes of the other designs: a table is half a memtable, and
+/// level 1 holds four memtables.
 fn design(sizes: &StabilitySizes) -> String {
     let buffer = sizes.buffer_bytes();
     format!("balanced; base={}; buffer={buffer}; table={}", buffer * 4, buffer / 2)
@@ -68,7 +70,7 @@ fn phase_name(arrivals: &str, round: usize) -> String {
     format!("{arrivals} {round}")
 }
 
-/// The testing phase of the default design, and the rounds of all candidates.
+/// Returns the testing phase of the default design, and the rounds of all candidates.
 pub(super) fn plan(sizes: &StabilitySizes) -> Result<Vec<PhasePlan>> {
     let testing = format!("{}; scheduler=fair; intake=exact", design(sizes));
     let mut plan = vec![PhasePlan::testing(SUBJECT, testing)];

@@ -9,7 +9,7 @@ use terrane_sim::{
 use super::sizes::{RECORD_BYTES, StabilitySizes};
 use crate::experiments::stability::scale::StabilityScale;
 
-/// Writes a second in the testing phase of a design.
+/// Returns the writes per second in the testing phase of a design.
 pub(super) fn greatest_rate(sizes: &StabilitySizes, design: &str) -> Result<f64> {
     let design: Design = design.parse()?;
     let mut machine =

@@ -15,12 +15,13 @@ const PAPER_BUFFER_BYTES: f64 = 134_217_728.0;
 const PAPER_BUDGET: f64 = 100e6;
 const PAPER_SECONDS: f64 = 7200.0;
 
-/// Bytes a second that flushes and merges of a database may write, at every scale.
+/// The bytes per second that the flushes and merges of a database may write, at every scale.
 const BUDGET: u64 = 2_000_000;
-/// At a scale of 1; a memtable.
+/// The size of a memtable at a scale of 1.
 const BUFFER_BYTES: f64 = 196_608.0;
 const SECONDS: f64 = 240.0;
-/// Records over those of a memtable. The paper's 780 give the same number of levels.
+/// The number of memtables that all records would fill. The paper's 780 memtables give the same
+/// number of levels.
 const MEMTABLES: f64 = 600.0;
 /// Sizes stop shrinking at this scale: smaller tables would be mostly headers.
 const SIZES_LEAST: f64 = 1.0 / 32.0;
@@ -28,7 +29,7 @@ const SIZES_LEAST: f64 = 1.0 / 32.0;
 pub(super) const KEY_BYTES: usize = 16;
 pub(super) const RECORD_BYTES: usize = 1024;
 
-/// Latencies below this are short in the paper's figures, in its seconds.
+/// Latencies below this are short in the paper's figures; in seconds of the paper.
 const SHORT_SECONDS: f64 = 5.0;
 
 /// The scale and the seed of a run.
@@ -70,12 +71,12 @@ impl StabilitySizes {
         PAPER_BUFFER_BYTES / PAPER_BUDGET / here
     }
 
-    /// Latencies above this come from stalls, in seconds.
+    /// Returns the latency in seconds above which latencies come from stalls.
     pub(super) fn short(&self) -> f64 {
         SHORT_SECONDS / self.speed_up()
     }
 
-    /// The records that are loaded and updated.
+    /// Returns the options of the records that are loaded and updated.
     pub(super) fn run(&self, is_skewed: bool) -> RunOptions {
         let skewed = Distribution::Zipf { theta: 0.99 };
         RunOptions {
@@ -88,12 +89,12 @@ impl StabilitySizes {
         }
     }
 
-    /// Two memtables, and writers that continue until they must stop.
+    /// Returns the settings for two memtables, and for writers that continue until they must stop.
     fn buffers(&self) -> String {
         format!("buffer={}; buffers=1; violation=stop", self.buffer_bytes())
     }
 
-    /// Levels of full leveling or tiering with a ratio.
+    /// Returns the number of levels of full leveling or tiering with a ratio.
     fn levels(ratio: u32) -> u32 {
         (MEMTABLES.ln() / f64::from(ratio).ln()).ceil() as u32
     }
@@ -166,7 +167,7 @@ impl StabilityScale for StabilitySizes {
         bytes as u64
     }
 
-    /// Scales by the ratio of the I/O budgets.
+    /// Scales a rate of the paper by the ratio of the I/O budgets.
     fn rate(&self, paper: f64) -> f64 {
         paper * self.budget() as f64 / PAPER_BUDGET
     }
@@ -188,10 +189,10 @@ impl StabilityScale for StabilitySizes {
     }
 }
 
-/// Memtables that the budget can write in a phase of the paper.
+/// The number of memtables that the budget can write in a phase of the paper.
 pub(super) const PAPER_MEMTABLES: f64 = PAPER_SECONDS * PAPER_BUDGET / PAPER_BUFFER_BYTES;
 
-/// Seconds as a time, at least a millisecond.
+/// Converts seconds to a time of at least a millisecond.
 pub(super) fn time(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.max(1e-3))
 }
