@@ -9,8 +9,8 @@
 //! cache: it is not persistent, and dropping any range is always correct.
 //!
 //! Invariant: if a visible sequence number is at or above the number of a range, a reader at that
-//! number finds no live key in the range. This holds because of the order of operations on both sides,
-//! which are sequentially consistent. A writer first stores the last sequence number of the tree,
+//! number finds no live key in the range. This holds because of the order of operations on both
+//! sides, all sequentially consistent. A writer first stores the last sequence number of the tree,
 //! then removes the ranges that contain its key, then makes the write visible. A scan first adds a
 //! range, then checks whether the tree has been written since the scan's snapshot, and removes the
 //! range if so. At least one of the two sees what the other has stored.
