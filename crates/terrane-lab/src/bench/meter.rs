@@ -1,4 +1,4 @@
-//! Progress of a workload, with the state of the engine.
+//! Shows the progress of a workload and the state of the engine.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub struct WorkloadRow {
     pub threads: u32,
     /// Operations.
     pub operations: u64,
-    /// Operations that each latency covers.
+    /// The number of operations that each latency sample covers.
     pub operations_per_sample: u32,
     /// Seconds of the timed part.
     pub seconds: f64,
@@ -217,7 +217,7 @@ pub struct JsonRow<'a> {
     durability: &'a str,
     design_text: &'a str,
     threads: u32,
-    /// Operations that each latency covers.
+    /// The number of operations that each latency sample covers.
     operations_per_sample: u32,
     settle_seconds: Option<f64>,
     table_bytes: u64,

@@ -69,7 +69,7 @@ impl Validation {
     ///
     /// # Errors
     ///
-    /// If they are not.
+    /// If a difference exceeds its limit.
     pub fn check(&self) -> Result<()> {
         if self.worst > AMPLIFICATION_WITHIN || !self.stalls.agrees() {
             anyhow::bail!(

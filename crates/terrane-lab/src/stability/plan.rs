@@ -29,7 +29,7 @@ pub struct StabilityOptions {
     pub p99: Duration,
     /// The write rate limit of flushes and compactions in both phases.
     pub budget: Option<IoBudget>,
-    /// Whether to evaluate an in-memory map too.
+    /// True if an in-memory map is also evaluated.
     pub calibrates: bool,
     /// Options of the engine, except the design.
     pub engine: Options,
@@ -50,7 +50,7 @@ pub struct StabilityPlan {
     pub engine: Options,
     /// The write rate limit of flushes and compactions in both phases.
     pub budget: Option<IoBudget>,
-    /// Whether to evaluate an in-memory map too.
+    /// True if an in-memory map is also evaluated.
     pub calibrates: bool,
 }
 

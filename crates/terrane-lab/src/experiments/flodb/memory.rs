@@ -12,7 +12,7 @@ use super::sizes::{FloDbSizes, KeyedMemtable, MEMORY_KEYS, NamedMemtable, ablati
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
-/// Half puts, half deletes.
+/// A mix of half puts and half deletes.
 const BURST: OperationMix =
     OperationMix { puts: 50, deletes: 50, scans: 0, is_skewed: false, one_writer: false };
 /// Half lookups, most of which request hot keys.

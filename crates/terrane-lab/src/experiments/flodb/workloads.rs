@@ -8,11 +8,11 @@ use super::database::{OperationMix, ThreadedRun, load, open, run};
 use super::sizes::{FloDbSizes, KeyedMemtable, NamedMemtable, kinds};
 use crate::results::Results;
 
-/// Half inserts, half deletes (§5.2).
+/// A mix of half inserts and half deletes (§5.2).
 const WRITES: OperationMix =
     OperationMix { puts: 50, deletes: 50, scans: 0, is_skewed: false, one_writer: false };
 
-/// Key, title and mix of each figure.
+/// The key, the title and the mix of a figure.
 type Figure = (&'static str, &'static str, OperationMix);
 
 const FIGURES: [Figure; 4] = [

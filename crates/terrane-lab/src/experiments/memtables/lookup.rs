@@ -1,4 +1,4 @@
-//! Lookups between inserts: Fig. 1a, 2b, 4, and their dependence on X and H.
+//! Measures lookups between inserts, and how they depend on X and H: Fig. 1a, 2b, 4.
 
 use terrane_policy::MemtableKind;
 

@@ -7,7 +7,7 @@ use terrane_sim::Skew;
 use super::ValidationPlan;
 use crate::simulation::calibrate::{KEY_BYTES, key, open, scattered};
 
-/// Writes between two samples of the shape of the tree.
+/// The number of writes between two samples of the tree's shape.
 const LOOK_EVERY: u64 = 512;
 
 /// Enough memory that the budget never limits the engine.

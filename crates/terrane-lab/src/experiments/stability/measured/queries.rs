@@ -1,6 +1,6 @@
 //! Queries next to the writers: Fig. 13 and 14.
 //!
-//! All pairs run concurrently with a reader each, in a closed loop. The readers have equal shares
+//! All pairs run concurrently, each with a reader in a closed loop. The readers have equal shares
 //! of the processors, so the ratio within a pair is the ratio of the costs of a query.
 
 use anyhow::{Context, Result};

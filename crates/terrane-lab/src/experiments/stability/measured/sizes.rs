@@ -29,7 +29,7 @@ const SIZES_LEAST: f64 = 1.0 / 32.0;
 pub(super) const KEY_BYTES: usize = 16;
 pub(super) const RECORD_BYTES: usize = 1024;
 
-/// Latencies below this are short in the paper's figures; in seconds of the paper.
+/// Latencies below this many seconds of the paper are short in the paper's figures.
 const SHORT_SECONDS: f64 = 5.0;
 
 /// The scale and the seed of a run.
