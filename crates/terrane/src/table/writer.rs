@@ -34,7 +34,7 @@ pub(crate) struct TableConfig {
     pub(crate) keyspace: u32,
     /// The number of bytes between two syncs; 0 to sync only at the end.
     pub(crate) sync_bytes: u64,
-    /// Whether writes go through the page cache.
+    /// How the file is written: through the page cache, or bypassing it.
     pub(crate) access: Access,
 }
 

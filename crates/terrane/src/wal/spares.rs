@@ -39,7 +39,7 @@ impl LogWriter {
     }
 
     /// Returns a request for a file that becomes the next segment if the current segment ends
-    /// early. Returns none if a spare exists or is being created.
+    /// early. Returns `None` if a spare exists or is being created.
     pub(crate) fn wanted_to_end(&mut self) -> Option<WantedSpare> {
         let is_there = !self.spares.is_empty() || self.spare_is_wanted || self.being_cleaned > 0;
         (!is_there).then(|| self.want(self.next_len(Ending::Aged)))
