@@ -1,4 +1,4 @@
-//! The answer of a strategy: a compaction with its inputs, its output and its reason.
+//! The compaction that a strategy picks, with its inputs, its output and its reason.
 
 mod reason;
 

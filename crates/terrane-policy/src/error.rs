@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A text that could not be parsed, and why.
+/// A text that could not be parsed, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {

@@ -2,8 +2,8 @@
 //!
 //! [`forecast`] simulates compactions until the tree satisfies a design, and adds up their I/O. It
 //! assumes that merged tables keep all input bytes; a real merge drops overwritten and deleted
-//! entries and writes less. The positions of cuts between tables are estimates, and so is the choice
-//! of tables that move. `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
+//! entries and writes less. It only estimates where tables are cut, and which tables move.
+//! `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Forecast {
 }
 
 impl Amplification {
-    /// Returns the costs of a shape whose tables have the filters of `design`.
+    /// Returns the costs of a shape if its tables have the filters of `design`.
     pub fn of(shape: &TreeShape, design: &Design) -> Self {
         let last = shape.last_level();
         let rates = shape.levels.iter().enumerate().map(|(level, content)| {
@@ -125,7 +125,7 @@ pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Foreca
 pub struct CompactionCost {
     /// Tables that are merged into others.
     pub tables_rewritten: u64,
-    /// Tables that only change place.
+    /// Tables that move without being rewritten.
     pub tables_moved: u64,
     /// Bytes read, which is also the maximum that is written again.
     pub bytes_rewritten: u64,
@@ -211,7 +211,8 @@ impl SimulatedTree {
         Ok(cost)
     }
 
-    /// Splits the hull of `tables` at their bounds. Drops tombstones with no older data below.
+    /// Splits the hull of `tables` at their bounds. Drops tombstones that have no older data below
+    /// them.
     fn merged(&mut self, job: &Compaction, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
         let Some(hull) = KeyRange::hull_of(tables.iter().map(|table| &table.range)) else {
             return Vec::new();
@@ -225,7 +226,7 @@ impl SimulatedTree {
         cuts.retain(|cut| *cut != hull.start);
         let wanted = usize::try_from(bytes / self.table_bytes).unwrap_or(usize::MAX);
         if wanted < cuts.len() {
-            // Spread the cuts evenly, or the last table would span most keys.
+            // The cuts are spread evenly; otherwise the last table would span most keys.
             cuts = (1..=wanted).map(|cut| cuts[cut * cuts.len() / (wanted + 1)].clone()).collect();
         }
         let pieces = cuts.len() as u64 + 1;

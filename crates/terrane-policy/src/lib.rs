@@ -4,9 +4,9 @@
 //! choice of the LSM design space: memtable, compaction [`Strategy`], filters. From these two,
 //! [`pick()`] decides which compaction to run next, and [`admit`] whether writers may proceed.
 //!
-//! Everything here is pure: plain data in, a decision out. There is no I/O, no thread, no clock and
-//! no randomness, so the same code decides in the engine, in the simulator and in tests that state a
-//! tree as text and expect a decision as text.
+//! Every function here is pure: it takes plain data and returns a decision. There is no I/O, no
+//! thread, no clock and no randomness, so the same code decides in the engine, in the simulator and
+//! in tests that state a tree as text and expect a decision as text.
 //!
 //! | module | one line |
 //! |---|---|

@@ -32,7 +32,7 @@ use costs::KindCosts;
 pub struct MemtableOperations {
     /// Puts and deletes.
     pub writes: u64,
-    /// Writes of a key greater than the previous one.
+    /// Writes whose key is greater than the previous key.
     pub ascending: u64,
     /// Bytes of the written keys and values.
     pub written_bytes: u64,
@@ -46,7 +46,7 @@ pub struct MemtableOperations {
     pub scanned: u64,
 }
 
-/// A chosen kind with the reason.
+/// A chosen kind with the reason for the choice.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MemtableSelection {
@@ -126,7 +126,7 @@ impl fmt::Display for MemtableOperations {
 /// The cost of all operations of a mix in a memtable, in nanoseconds.
 struct CostModel<'a> {
     mix: &'a MemtableOperations,
-    /// Entries of a full memtable.
+    /// The number of entries in a full memtable.
     entries: f64,
 }
 
@@ -178,8 +178,8 @@ impl CostModel<'_> {
 
     fn scanned_vector(&self) -> f64 {
         let costs = &costs::VECTOR_SCANNED;
-        // Entries added since the last scan are compared one by one, the others searched as in a
-        // vector.
+        // Entries that were added since the last scan are compared one by one; the other entries
+        // are searched as in a vector.
         let unsorted = self.half().min(share(self.mix.writes, self.mix.scans));
         let mut lookups = self.lookups(costs, unsorted);
         if self.mix.scans > 0 {
@@ -195,7 +195,7 @@ impl CostModel<'_> {
     }
 }
 
-/// Returns the candidate kinds with the cost of a mix.
+/// Returns the candidate kinds, each with the cost of a mix.
 fn candidates(mix: &MemtableOperations, buffer_bytes: u64) -> Vec<(MemtableKind, f64)> {
     let entries = mix.entries_of(buffer_bytes);
     let expected = CostModel { mix, entries };

@@ -12,16 +12,18 @@
 //!   ([`Strategy::fills_runs`](crate::Strategy::fills_runs)), and as a new run otherwise. Below level
 //!   0, with a granularity of files, it merges a table with the tables that overlap it instead;
 //! - a level of one run moves all or some of its tables, by granularity, into the next level;
-//! - a level that should be one run and is not merges its runs in place.
+//! - a level that should be one run, but has several, merges its runs in place.
 //!
-//! Triggers on single tables move tables likewise, chosen among the marked ones. A table whose
-//! tombstones have nothing left to delete is rewritten in place, unless a snapshot needs them; in the
-//! last level a marked table is merged with the tables that it overlaps. Space amplification merges
-//! all runs into the oldest, and size-tiered policies merge adjacent runs into their oldest.
+//! Triggers on single tables move tables in the same way, but choose among the marked tables. A
+//! table whose tombstones have nothing left to delete is rewritten in place, unless a snapshot
+//! needs them; in the last level a marked table is merged with the tables that it overlaps. Space
+//! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
+//! their oldest.
 //!
 //! Two properties hold, and property tests check them. Every compaction passes
 //! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
-//! because each moves data down or leaves fewer runs, fewer tombstones or younger tables.
+//! because each compaction moves data down or leaves fewer runs, fewer tombstones or younger
+//! tables.
 
 mod assemble;
 mod candidate;
@@ -76,9 +78,9 @@ pub fn due_by_shape(input: &PickContext<'_>) -> Option<usize> {
     open.find(|one| act(input, one).is_some()).map(|one| one.level)
 }
 
-/// Compacts everything in `range` one level down; the caller walks level by level. The tables of
-/// `level` that share keys with the range move into the next level, or are rewritten in place if
-/// `level` is the last one.
+/// Compacts everything in `range` one level down; the caller repeats this for each level. The
+/// tables of `level` that share keys with the range move into the next level, or are rewritten in
+/// place if `level` is the last one.
 ///
 /// Returns `None` if the level holds nothing in the range or is busy.
 pub fn manual(input: &PickContext<'_>, level: usize, range: &KeyRange) -> Option<Compaction> {

@@ -14,8 +14,9 @@ pub(crate) fn recency(level: usize, run: RunId) -> Recency {
     (level, Reverse(run.0))
 }
 
-/// The position of a compaction's result. A joined run keeps its position even if its last table has
-/// left it meanwhile, because the position is the number of the run.
+/// Returns the position of a compaction's result. A run that the result joins keeps its position
+/// even if its last table has left it in the meantime, because the position is the number of the
+/// run.
 pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     let level = compaction.output.level;
     match compaction.output.placement {
@@ -24,8 +25,8 @@ pub(crate) fn output_recency(compaction: &Compaction) -> Recency {
     }
 }
 
-/// Returns true if all inputs and the output of `newer` are newer than those of `older`. Then
-/// neither can end up between the positions of the other, whichever finishes first.
+/// Returns true if all inputs and the output of `newer` are newer than all inputs and the output of
+/// `older`. Then neither can end up between the positions of the other, whichever finishes first.
 pub(crate) fn is_newer_throughout(newer: &Compaction, older: &Compaction) -> bool {
     let oldest = places(newer).max();
     let newest = places(older).min();

@@ -35,16 +35,16 @@ use merge::MergeDemand;
 pub struct ScheduledMerge {
     /// Ids rise in the order in which merges are created.
     pub id: u64,
-    /// The tree that it belongs to.
+    /// The tree to which the merge belongs.
     pub tree: u32,
     /// The scheduler of its tree.
     pub scheduler: Scheduler,
     /// Input left, in bytes. The output left is not known before the merge ends (§5.1.5).
     pub remaining_bytes: u64,
-    /// How far the level that it takes from is full again, as a fraction of what makes it act; see
-    /// [`refilled`](crate::pick::refilled).
+    /// How far the level from which the merge takes data is full again, as a fraction of the
+    /// fullness at which the level acts; see [`refilled`](crate::pick::refilled).
     pub refilled: f64,
-    /// Whether it had a share when shares were last allocated.
+    /// Whether the merge had a share when shares were last allocated.
     pub is_running: bool,
 }
 

@@ -1,10 +1,10 @@
 //! The space of valid strategies.
 //!
 //! It combines every eagerness with every set of triggers, every granularity and every list of
-//! movement rules that can have an effect: one rule that ranks all tables, after any of the others in
-//! any order. Strategies that [`Strategy::validate`] rejects are not counted. The compaction paper
-//! estimates the space at more than 10^4 (§3.2). Numeric settings would multiply it without end, so
-//! each has one value here.
+//! movement rules that can have an effect: one rule that ranks all tables, after any of the others
+//! in any order. Strategies that [`Strategy::validate`] rejects are not counted. The compaction
+//! paper estimates the space at more than 10^4 (§3.2). Numeric settings would multiply the number
+//! of strategies without end, so each setting has one value here.
 
 use crate::design::Design;
 use crate::strategy::{Eagerness, Granularity, Movement, Scope, Strategy, Trigger, TriggerKind};

@@ -21,7 +21,7 @@ pub(crate) fn split_outside(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// A word and what stands in parentheses after it: `name` or `name(arguments)`.
+/// Returns a word and the text in parentheses after it: `name` or `name(arguments)`.
 ///
 /// # Errors
 /// A parenthesis is not closed, or something follows it.

@@ -33,8 +33,8 @@ pub fn bits_for_rate(rate: f64) -> f64 {
 /// Returns the bits per key for each level; weighted by keys, they average `average_bits`.
 pub fn filter_bits(average_bits: f64, levels: &[LevelLoad]) -> Vec<f64> {
     let mut bits = vec![0.0; levels.len()];
-    // Levels that get a filter; levels whose rate would exceed one are removed, the worst level
-    // first.
+    // Levels that get a filter. A level whose rate would exceed one is removed; the worst level
+    // goes first.
     let mut with: Vec<usize> =
         (0..levels.len()).filter(|&at| levels.get(at).is_some_and(|l| l.keys > 0.0)).collect();
     let total: f64 = levels.iter().map(|level| level.keys.max(0.0)).sum();

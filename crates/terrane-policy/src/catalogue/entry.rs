@@ -1,4 +1,4 @@
-//! What the catalogue knows about a design.
+//! The entry of a design in the catalogue.
 
 use crate::design::Design;
 use crate::strategy::Eagerness;

@@ -1,5 +1,5 @@
-//! The structure that buffers writes, and its text form: a name, and in parentheses the settings that
-//! differ from their defaults.
+//! The structure that buffers writes, and its text form: a name, followed in parentheses by the
+//! settings that differ from their defaults.
 //!
 //! ```text
 //! auto
@@ -116,12 +116,14 @@ const PREFIX_USUAL: u8 = u8::MAX;
 impl MemtableKind {
     /// The skip-list with default settings.
     ///
-    /// Branching 4 costs 1.33 links per node. Because each link stores the head of the next key, a
-    /// search visits few nodes that it does not pass.
+    /// Branching 4 costs 1.33 links per node. Because each link stores the head of the next key
+    /// (its first bytes), a search rarely visits a node only to find that the node's key is too
+    /// large.
     pub const SKIP_LIST: MemtableKind =
         MemtableKind::SkipList { branching: BRANCHING_USUAL, height: HEIGHT_USUAL };
 
-    /// Examples of every kind, small enough for a buffer of a kilobyte, from which tests draw.
+    /// Examples of every kind, from which tests draw. They are small enough for a buffer of a
+    /// kilobyte.
     pub const EXAMPLES: &[&str] = &[
         "auto",
         "btree",

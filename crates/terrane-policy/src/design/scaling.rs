@@ -16,11 +16,12 @@ use crate::strategy::{Eagerness, Growth, RunLimit, Runs, Strategy};
 #[derive(Debug, Clone, Copy)]
 struct ScalingWord {
     fanout: u32,
-    /// Runs at which a level is merged.
+    /// The number of runs at which a level is merged.
     threshold: u32,
 }
 
-/// Sets runs, growth and level 0 of a strategy by `text`, a word for level 0, 1 and so on.
+/// Sets the runs, the growth and level 0 of a strategy from `text`, which has a word for each
+/// level, beginning with level 0.
 pub(super) fn apply(strategy: &mut Strategy, text: &str) -> Result<(), ParseError> {
     let words = text.split(',').map(|word| parse(word.trim()));
     let words = words.collect::<Result<Vec<ScalingWord>, ParseError>>()?;

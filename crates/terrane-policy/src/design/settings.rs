@@ -152,7 +152,8 @@ impl Design {
     }
 }
 
-/// The design that settings modify: one of the catalogue, or the default of an eagerness.
+/// Returns the design that settings modify: a design of the catalogue, or the default design of an
+/// eagerness.
 fn named(name: &str) -> Result<Design, ParseError> {
     if let Some(entry) = catalogue::find(name) {
         return Ok((entry.design)());
@@ -163,7 +164,7 @@ fn named(name: &str) -> Result<Design, ParseError> {
     })
 }
 
-/// The default design of an eagerness.
+/// Returns the default design of an eagerness.
 fn eager(name: &str) -> Result<Design, ParseError> {
     if name == "hybrid" {
         return Ok(Design::new(Eagerness::Hybrid(Runs::all(RunLimit::Tiered))));
@@ -175,7 +176,8 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
     let strategy = &mut design.strategy;
     match key {
         "T" => {
-            // A level 0 that gathers T runs follows the ratio unless set explicitly.
+            // If level 0 gathers T runs, their number follows the ratio unless it is set
+            // explicitly.
             let follows = strategy.level0_runs == strategy.size_ratio;
             strategy.size_ratio = number(key, value)?;
             if follows {
@@ -232,7 +234,7 @@ fn per_level<T>(
     Ok(PerLevel::new(first, rest))
 }
 
-/// Parses a list with `+`. `none` is an empty list, unless it is a value.
+/// Parses a list with `+`. `none` is an empty list, unless `none` is itself a value.
 fn list<T: FromStr<Err = ParseError>>(text: &str, alone: &str) -> Result<Vec<T>, ParseError> {
     if alone == "none" && text == "none" {
         return Ok(Vec::new());

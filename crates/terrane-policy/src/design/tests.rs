@@ -159,7 +159,7 @@ fn memtables_print_and_parse_back() {
         assert_eq!(design.to_string().parse(), Ok(design));
     }
 }
-/// Texts that earlier versions wrote into databases.
+/// These are texts that earlier versions wrote into databases.
 #[test]
 fn texts_of_earlier_versions_parse() {
     for text in [

@@ -15,13 +15,13 @@ pub(super) const SIZES: [f64; 4] = [1024.0, 8192.0, 65_536.0, 524_288.0];
 pub(super) struct KindCosts {
     /// An insert of a random key, averaged while a memtable fills to that size.
     pub(super) insert: [f64; 4],
-    /// An insert of a key greater than the previous one.
+    /// An insert of a key that is greater than the previous key.
     pub(super) insert_ascending: [f64; 4],
     pub(super) lookup: [f64; 4],
     pub(super) lookup_missing: [f64; 4],
     /// Sorting, per entry.
     pub(super) order: [f64; 4],
-    /// A seek, if nothing was inserted since the previous one.
+    /// A seek, if nothing was inserted since the previous seek.
     pub(super) seek: [f64; 4],
     /// A seek after an insert.
     pub(super) seek_fresh: [f64; 4],

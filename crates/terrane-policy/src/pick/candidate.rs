@@ -17,9 +17,9 @@ pub(super) enum Extent {
     Marked(Vec<Arc<TableInfo>>),
     /// These tables are rewritten in place, worst first.
     InPlace(Vec<Arc<TableInfo>>),
-    /// All runs become one.
+    /// All runs become one run.
     Tree,
-    /// These runs of the whole tree, in an order with the newest first, become one.
+    /// These runs of the whole tree, listed newest first, become one run.
     Runs(Range<usize>),
 }
 

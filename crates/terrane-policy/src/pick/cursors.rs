@@ -6,7 +6,7 @@ use crate::compaction::{Compaction, Reason};
 use crate::shape::{Level, TreeShape};
 
 /// For each level, the end of the tables that moved last: round-robin movement continues there, and
-/// all other rules prefer the tables after it among equals.
+/// all other rules use it to break ties: they prefer the tables after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursors {
     next: Vec<Option<Arc<[u8]>>>,
@@ -24,7 +24,7 @@ impl Cursors {
             let tables = level.runs.iter().flat_map(|run| &run.tables);
             tables.max_by_key(|table| table.id).and_then(|table| table.range.end.clone())
         };
-        // Level 0 gives up all of its runs.
+        // Level 0 gives up all of its runs, so it needs no cursor.
         let next = (1..shape.levels.len()).map(|level| newest(shape.level(level + 1)));
         Self { next: std::iter::once(None).chain(next).collect() }
     }

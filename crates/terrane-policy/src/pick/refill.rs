@@ -1,4 +1,4 @@
-//! How full a level is again while a compaction takes from it.
+//! How far a level has filled up again while a compaction takes data from it.
 
 use super::context::PickContext;
 use crate::compaction::{Compaction, Reason};

@@ -32,7 +32,8 @@ pub(super) fn candidate(input: &PickContext<'_>) -> Option<CompactionCandidate> 
 }
 
 /// Writers must not stall because of runs that the policy would never merge. Then all runs that the
-/// policy still merges become one, or all runs of the tree if there are not two of them.
+/// policy still merges become one run. If the policy still merges fewer than two runs, all runs of
+/// the tree become one run.
 pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let policy = input.design.strategy.size_tiered()?;
     let pressure = run_pressure(input.shape, input.design);

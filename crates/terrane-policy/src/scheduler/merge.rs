@@ -5,13 +5,14 @@
 pub(crate) struct MergeDemand {
     /// Ids rise in the order in which merges are created.
     pub(crate) id: u64,
-    /// The tree that it belongs to.
+    /// The tree to which the merge belongs.
     pub(crate) tree: u32,
     /// Input left, in bytes.
     pub(crate) remaining_bytes: u64,
-    /// How far the level that it takes from is full again, as a fraction of what makes it act.
+    /// How far the level from which the merge takes data is full again, as a fraction of the
+    /// fullness at which the level acts.
     pub(crate) refilled: f64,
-    /// Whether it had a share when shares were last allocated.
+    /// Whether the merge had a share when shares were last allocated.
     pub(crate) is_running: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Changes of a shape: the effect of a flush or a compaction, and the record of it in a manifest.
+//! Changes of a shape: what a flush or a compaction does to it, and what a manifest records.
 
 use std::collections::BTreeSet;
 use std::fmt;

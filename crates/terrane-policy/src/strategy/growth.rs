@@ -24,7 +24,7 @@ const RATIO_MAX: u64 = 1 << 16;
 pub enum Growth {
     /// By the size ratio T at every level.
     Fixed,
-    /// By a ratio for each level from level 1 on, of which the last holds for all deeper levels.
+    /// By a ratio for each level from level 1 on; the last ratio holds for all deeper levels.
     Ratios(Vec<u32>),
     /// Doubly exponentially toward small levels: T^(exponent^(L − i)) at level i of L.
     Bush {

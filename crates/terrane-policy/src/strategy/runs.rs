@@ -1,9 +1,9 @@
 //! How many sorted runs levels may hold: one mechanism that covers every eagerness.
 //!
-//! The text form is a list for levels 1, 2, …, whose last value holds for all deeper levels, and
-//! after `last:` the value for the deepest level in use: `T-1,last:1` is Dostoevsky's lazy
-//! leveling, `4,last:2` its fluid tree of K = 4 and Z = 2 (Dostoevsky §4). `T-1` stands for the
-//! size ratio of the level less one, which is tiering.
+//! The text form is a list of values for levels 1, 2, …, whose last value holds for all deeper
+//! levels. The value for the deepest level in use follows `last:`. For example, `T-1,last:1` is
+//! Dostoevsky's lazy leveling, `4,last:2` its fluid tree of K = 4 and Z = 2 (Dostoevsky §4). `T-1`
+//! stands for the size ratio of the level less one, which is tiering.
 //!
 //! Level 0, where flushes land, has a setting of its own.
 
@@ -18,7 +18,7 @@ use crate::error::ParseError;
 pub enum RunLimit {
     /// This many runs; at least 1.
     Fixed(u32),
-    /// As many runs of the level above as fit, less one: the level is tiered.
+    /// One run less than the number of runs of the level above that fit: the level is tiered.
     Tiered,
 }
 

@@ -26,7 +26,8 @@ fn shares(merges: &[MergeDemand], most: u32, slots: usize) -> Vec<f64> {
     merges.iter().map(of).collect()
 }
 
-/// The trees that have a slot: first those that run already, then those with the most merges.
+/// Returns the trees that have a slot: first the trees that already run merges, then the trees with
+/// the most merges.
 fn running_trees(merges: &[MergeDemand], slots: usize) -> Vec<u32> {
     let mut trees: Vec<(bool, usize, u64, u32)> = Vec::new();
     for merge in merges {

@@ -5,11 +5,13 @@ use super::rule::{Measure, Scope, TableContext, TriggerInfo, TriggerRule, wrong}
 use crate::error::ParseError;
 use crate::units::{format_bytes, parse_bytes};
 
-/// A table was read once per this many bytes of its size, and older data lie below it.
+/// The number of lookups that read a table has reached the size of the table divided by this many
+/// bytes, and older data lies below the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadTriggered(pub u64);
 
-/// The least number of reads that fires: LevelDB's least number of seeks before a compaction.
+/// The minimum number of reads that fires the trigger; it is LevelDB's minimum number of seeks
+/// before a compaction.
 const READS_MIN: u64 = 100;
 
 static INFO: TriggerInfo = TriggerInfo {
