@@ -1,4 +1,4 @@
-//! Distributions of the choice of indexes.
+//! How clients choose indexes: uniformly, skewed or in order.
 //!
 //! [`Distribution`] is a value with a text form; [`IndexChooser`] draws from it for one client
 //! thread.
@@ -15,10 +15,11 @@ pub use chooser::IndexChooser;
 /// The default exponent, which is YCSB's.
 pub const THETA_DEFAULT: f64 = 0.99;
 
-/// The standard deviation of the compaction paper (§5), as a fraction of the number of indexes.
+/// The standard deviation that the compaction paper uses (§5), as a fraction of the number of
+/// indexes.
 pub const DEVIATION_DEFAULT: f64 = 0.34;
 
-/// The distribution of the choice of indexes.
+/// How a client chooses indexes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
     /// Uniform: `uniform`.
@@ -28,7 +29,7 @@ pub enum Distribution {
         /// The exponent, above 0.
         theta: f64,
     },
-    /// YCSB's choice, bit for bit: `ycsb-zipf:THETA`.
+    /// YCSB's distribution, reproduced bit for bit: `ycsb-zipf:THETA`.
     YcsbZipf {
         /// The exponent, between 0 and 1.
         theta: f64,
@@ -43,7 +44,7 @@ pub enum Distribution {
         /// The standard deviation, as a fraction of the number of indexes, above 0.
         deviation: f64,
     },
-    /// In order, from a different start for each thread: `sequential`.
+    /// In order, starting at a different index for each thread: `sequential`.
     Sequential,
 }
 
@@ -95,7 +96,7 @@ impl FromStr for Distribution {
         if name == "ycsb-zipf" && !(theta > 0.0 && theta < 1.0) {
             return Err(bad("an exponent between 0 and 1, as YCSB's formula requires"));
         }
-        // Beyond 100 every draw is rank 0, and powers overflow.
+        // With an exponent above 100, every draw would be rank 0 and powers would overflow.
         if !(theta > 0.0 && theta <= 100.0) {
             return Err(bad("an exponent above 0, at most 100"));
         }

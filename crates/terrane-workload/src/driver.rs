@@ -114,7 +114,7 @@ fn work(client: &mut Client<'_>, workload: Workload) -> Result<(), StoreError> {
         Workload::SeekRandom { entries } => scans::seek_random(client, count, entries),
         Workload::Ycsb(mix) => ycsb::run_mix(client, mix, count),
         Workload::Mix => mixed::run(client, count),
-        // The total is one, so only one client settles the store.
+        // Settling counts as one operation, so only one client settles the store.
         Workload::Settle => client.repeat(count, |client| client.store.settle()),
     }
 }
@@ -189,7 +189,7 @@ fn report(
     }
 }
 
-/// The kinds of a mix, merged over all clients.
+/// Merges the results of each kind of operation over all clients.
 fn kinds(workload: Workload, options: &RunOptions, clients: &[ClientResult]) -> Vec<KindReport> {
     if workload != Workload::Mix {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Errors: unknown names, invalid options, failures of the engine.
+//! Errors: unknown names, invalid options and failures of the engine.
 
 use std::error::Error;
 use std::fmt;
@@ -50,7 +50,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// Returns an error about `found`, where one of `expected` was required.
+    /// Returns an error that says that `found` is not one of the `expected` texts.
     pub fn new(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { what, found: found.into(), expected: expected.into() }
     }
@@ -64,7 +64,7 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
-/// An option whose value is invalid by itself or in combination with others.
+/// An option whose value is invalid, by itself or in combination with other options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionsError {
     /// The option, for example `key_size_bytes`.

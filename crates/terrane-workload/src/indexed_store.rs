@@ -27,8 +27,8 @@ use crate::terrane_store::TerraneStore;
 use entry::{entry_key, primary_of, secondary_of};
 pub use maintenance::{Indexes, Maintenance};
 
-/// The number of locks, chosen by a hash of the key: eager maintenance reads the old record before it
-/// writes, and must exclude other writers of the same record meanwhile.
+/// The number of locks. A hash of the key chooses the lock. Eager maintenance reads the old record
+/// before it writes, and must exclude other writers of the same record meanwhile.
 const STRIPES: usize = 64;
 /// The minimum memtable size of an index.
 const BUFFER_BYTES_MIN: u64 = 4 << 10;
@@ -43,8 +43,8 @@ pub struct IndexedStore {
 }
 
 impl IndexedStore {
-    /// Opens the indexes of a database, and creates missing ones empty. Records have `record_bytes`, of
-    /// which `key_bytes` are the key.
+    /// Opens the indexes of a database, and creates each missing index empty. A record has
+    /// `record_bytes`, of which `key_bytes` are the key.
     ///
     /// # Errors
     /// The engine failed.
@@ -98,14 +98,14 @@ impl IndexedStore {
         is_eager.then(|| stripe.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Locks every stripe, in ascending order so that two callers cannot deadlock.
+    /// Locks every stripe, in ascending order, so that two callers cannot deadlock.
     fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
         let is_eager = self.maintenance == Maintenance::Eager;
         let stripes = self.stripes.iter().filter(|_| is_eager);
         stripes.map(|stripe| stripe.lock().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// Adds the operations to a batch that replace the record `old` of `key` by `new`.
+    /// Adds operations to a batch that replace the record `old` of `key` with `new`.
     fn add(&self, batch: &mut WriteBatch, key: &[u8], new: Option<&[u8]>, old: Option<&[u8]>) {
         for (number, index) in (1..).zip(&self.indexes) {
             let of = |value: &[u8]| secondary_of(value, number);
@@ -156,8 +156,8 @@ impl IndexedStore {
         self.db().write(&batch)
     }
 
-    /// Reads records in index order from a secondary key on, in one snapshot. An entry of a lazy index
-    /// may be stale, so each record is checked.
+    /// Reads records in index order, starting at a secondary key, in one snapshot. An entry of a
+    /// lazy index may be stale, so each record is checked.
     fn look_up(
         &self,
         from: u64,
@@ -183,7 +183,8 @@ impl IndexedStore {
     }
 }
 
-/// The design of an index for records of a design; its memtable size makes both flush equally often.
+/// Returns the design of an index, given the design of the records. Its memtable size makes the
+/// index and the records flush equally often.
 fn index_design(design: &Design, record_bytes: usize, key_bytes: usize) -> Design {
     let mut design = design.clone();
     let entry_bytes = entry::SECONDARY_BYTES + key_bytes;

@@ -1,4 +1,4 @@
-//! Keys from indexes.
+//! Computes keys from indexes.
 //!
 //! All keys of a run have the same size. Index `i` owns two slots, `2i` for its key and `2i + 1` for
 //! a key that is never written. A slot determines the first eight bytes of a key, or all bytes of a
@@ -27,7 +27,7 @@ const SLOT_BYTES: usize = 8;
 /// The first of these bytes, which hold the position of a [skewed](KeyOrder::Skewed) key.
 const PLACE_BYTES: usize = 2;
 
-/// The relation between index order and key order.
+/// How key order relates to index order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum KeyOrder {
     /// Keys are a uniform hash of the index.
@@ -89,7 +89,8 @@ impl KeySpace {
         self.count
     }
 
-    /// Returns the number of indexes with distinct keys; those from `count` on are for inserts.
+    /// Returns the number of indexes that have distinct keys; the indexes from `count` on are for
+    /// inserts.
     pub fn capacity(&self) -> u64 {
         self.mix.mask() / 2 + 1
     }
@@ -99,7 +100,7 @@ impl KeySpace {
         self.key_size_bytes
     }
 
-    /// Writes the key of `index` to `key`, which has the size of the keys.
+    /// Writes the key of `index` to `key`, whose length must be the size of the keys.
     #[inline]
     pub fn write_key(&self, index: u64, key: &mut [u8]) {
         debug_assert!(index < self.capacity());
@@ -153,10 +154,11 @@ impl KeySpace {
     }
 }
 
-/// Fills the bytes after the slot with pseudo-random bytes, at one multiplication per eight.
+/// Fills the bytes after the slot with pseudo-random bytes, using one multiplication per eight
+/// bytes.
 #[inline]
 fn write_tail(head: u64, rest: &mut [u8]) {
-    // Knuth's multiplier for 64-bit linear congruential generators.
+    // Knuth's multiplier for a 64-bit linear congruential generator.
     const STEP: u64 = 6_364_136_223_846_793_005;
     let mut word = head;
     for piece in rest.chunks_mut(8) {
@@ -231,7 +233,7 @@ mod tests {
                 ascents += u32::from(previous < key);
                 previous = key;
             }
-            // 400 expected in each of 256 cells: chi-square has mean 255 and deviation 22.6.
+            // Each of 256 cells has 400 expected keys: chi-square has mean 255 and deviation 22.6.
             let chi_square: f64 =
                 first_bytes.iter().map(|n| (f64::from(*n) - 400.0).powi(2) / 400.0).sum();
             assert!((120.0..390.0).contains(&chi_square), "{size} bytes: {chi_square}");

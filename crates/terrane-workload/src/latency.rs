@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 const LOWEST_NANOS: u64 = 1;
-/// A day, because waits in a growing queue may last hours; longer latencies are recorded as a day.
+/// A day, because a write may wait for hours in a growing queue; a longer latency is recorded as a
+/// day.
 const HIGHEST_NANOS: u64 = 86_400_000_000_000;
 /// Percentiles are accurate to one part in a thousand.
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -21,7 +22,7 @@ impl Latency {
     /// Returns an empty histogram.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(LOWEST_NANOS, HIGHEST_NANOS, SIGNIFICANT_DIGITS)
-            // Not reached, because the constant bounds are valid.
+            // This is never reached, because the constant bounds are valid.
             .unwrap_or_else(|_| unreachable!());
         Self { histogram }
     }
@@ -44,7 +45,7 @@ impl Latency {
 
     /// Adds all latencies of `other`.
     pub fn add(&mut self, other: &Self) {
-        // Cannot fail, because both histograms have the same bounds.
+        // This cannot fail, because both histograms have the same bounds.
         let fitted = self.histogram.add(&other.histogram);
         debug_assert!(fitted.is_ok());
     }

@@ -33,12 +33,12 @@ impl MemStore {
         self.read().len()
     }
 
-    /// Returns whether the store has no keys.
+    /// Returns true if the store has no keys.
     pub fn is_empty(&self) -> bool {
         self.read().is_empty()
     }
 
-    // A panicking visitor cannot have changed the map, so a poisoned lock is still usable.
+    // A visitor that panics cannot have changed the map, so a poisoned lock is still usable.
     fn read(&self) -> RwLockReadGuard<'_, Map> {
         self.map.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl MemStore {
     }
 
     fn count_written(&self, bytes: usize) {
-        // Relaxed: a sum that orders no other memory access.
+        // Relaxed: the sum orders no other memory access.
         self.user_bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

@@ -40,8 +40,8 @@ impl Mix {
 
 /// A bijection on the integers below any count.
 ///
-/// Successive ranks are a golden-section step apart, which spreads any number of them almost
-/// evenly. Used to scatter the popular ranks of a skewed distribution over all indexes.
+/// Successive ranks are mapped a golden-section step apart, so that any number of them is spread
+/// almost evenly. It scatters the popular ranks of a skewed distribution over all indexes.
 #[derive(Debug, Clone, Copy)]
 pub struct Scatter {
     step: u64,
@@ -49,7 +49,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Returns a bijection on the integers below `count`, which is not zero.
+    /// Returns a bijection on the integers below `count`, which must not be zero.
     pub fn new(count: u64) -> Self {
         // The constant is 2^64 divided by the golden ratio.
         let golden = (u128::from(count) * 0x9e37_79b9_7f4a_7c15) >> 64;
@@ -66,7 +66,7 @@ impl Scatter {
         debug_assert!(rank < self.count);
         match (rank + 1).checked_mul(self.step) {
             Some(place) => place % self.count,
-            // The 128-bit division costs 20 ns more, and is needed only for counts above 2^32.
+            // A 128-bit division costs 20 ns more, and is needed only if the count is above 2^32.
             None => ((rank + 1) as u128 * self.step as u128 % self.count as u128) as u64,
         }
     }

@@ -38,7 +38,7 @@ pub enum ScanLength {
 }
 
 impl ScanLength {
-    /// Returns the number of entries if `loaded` keys were loaded; at least one.
+    /// Returns the number of entries, which is at least one, if `loaded` keys were loaded.
     pub fn entries(self, loaded: u64) -> u64 {
         match self {
             Self::Entries(entries) => entries.into(),
@@ -54,7 +54,7 @@ pub struct MixPart {
     pub kind: OperationKind,
     /// The share relative to the other kinds, above 0.
     pub share: f64,
-    /// The distribution of key choices; `None` for that of the run.
+    /// The distribution of key choices; `None` means the distribution of the run.
     pub distribution: Option<Distribution>,
 }
 
@@ -109,19 +109,20 @@ impl OperationMix {
         self.placement
     }
 
-    /// Returns whether the mix has operations of a kind.
+    /// Returns true if the mix has operations of a kind.
     pub fn has(&self, kind: OperationKind) -> bool {
         self.parts.iter().any(|part| part.kind == kind)
     }
 
-    /// Returns whether the mix writes.
+    /// Returns true if the mix writes.
     pub fn writes(&self) -> bool {
         [OperationKind::Insert, OperationKind::Update, OperationKind::Delete]
             .into_iter()
             .any(|kind| self.has(kind))
     }
 
-    /// Divides `total` operations among the kinds, exact to one operation and without a remainder.
+    /// Divides `total` operations among the kinds. Each kind gets its share to within one
+    /// operation, and the counts add up to `total`.
     pub fn counts(&self, total: u64) -> Vec<u64> {
         let sum: f64 = self.parts.iter().map(|part| part.share).sum();
         let mut so_far = 0.0;

@@ -10,15 +10,15 @@ use crate::value::ValueSize;
 pub struct RunOptions {
     /// The number of loaded keys. Default 2,000,000.
     pub num: u64,
-    /// The operations of a workload that reads, over all threads; `None` means `num`.
+    /// The number of operations of a workload that reads, over all threads; `None` means `num`.
     pub reads: Option<u64>,
-    /// Bytes of every key. Default 16.
+    /// The size of every key, in bytes. Default 16.
     pub key_size_bytes: usize,
-    /// Bytes of values. Default 100.
+    /// The size of values, in bytes. Default 100.
     pub value_size: ValueSize,
-    /// The fraction of a value's bytes that repeat earlier ones, 0 to 1. Default 0.5.
+    /// The fraction of a value's bytes that repeat earlier bytes, from 0 to 1. Default 0.5.
     pub compressibility: f64,
-    /// The relation between index order and key order; `fillseq` always has ordered keys.
+    /// How key order relates to index order; `fillseq` always has ordered keys.
     pub key_order: KeyOrder,
     /// The distribution of key choices; `None` for the default of the workload.
     pub distribution: Option<Distribution>,

@@ -3,14 +3,14 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-/// A number in [0, 1) with 53 random bits.
+/// Returns a number in [0, 1) with 53 random bits.
 #[inline]
 pub(crate) fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// A number below `count`, which is not zero. D. Lemire's multiplication without the rejection step,
-/// so the bias is up to `count / 2^64`.
+/// Returns a number below `count`, which must not be zero. Uses D. Lemire's multiplication without
+/// the rejection step, so the bias is up to `count / 2^64`.
 #[inline]
 pub(crate) fn below(rng: &mut Xoshiro256PlusPlus, count: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(count)) >> 64) as u64

@@ -18,26 +18,26 @@ pub struct Report {
     pub workload: Workload,
     /// The distribution of key choices; `None` if the workload does not choose keys.
     pub distribution: Option<Distribution>,
-    /// Client threads, without the writer of `readwhilewriting`.
+    /// The number of client threads, without the writer of `readwhilewriting`.
     pub threads: u32,
     /// The operations of all clients, as defined by [`Workload::operations`].
     pub operations: u64,
-    /// The time from the first client's start to the last one's end, in seconds.
+    /// The time from the start of the first client to the end of the last client, in seconds.
     pub seconds: f64,
-    /// The latencies of samples.
+    /// The latencies of the samples.
     pub latency: Latency,
-    /// The number of operations per latency sample: 1 except for batches and full scans.
+    /// The number of operations per latency sample: 1, except for batches and full scans.
     pub operations_per_sample: u32,
-    /// Lookups that found their key, and entries of scans.
+    /// The number of lookups that found their key, and of entries that scans returned.
     pub found: u64,
-    /// Lookups of keys known to be absent that found nothing, as expected.
+    /// The number of lookups that, as expected, did not find a key known to be absent.
     pub missing: u64,
     /// Expected keys and entries that were missing: the engine is wrong, or the store was not fully
     /// loaded, or keys were deleted from it.
     pub not_found: u64,
-    /// Lookups of keys known to be absent that found a value.
+    /// The number of lookups that found a value for a key known to be absent.
     pub phantoms: u64,
-    /// Values with the tag of another key.
+    /// The number of values with the tag of another key.
     pub wrong_values: u64,
     /// Entries that scans returned out of key order.
     pub out_of_order: u64,
@@ -63,7 +63,7 @@ pub struct KindReport {
     pub kind: OperationKind,
     /// The number of operations.
     pub operations: u64,
-    /// Their latencies.
+    /// The latencies of these operations.
     pub latency: Latency,
 }
 
@@ -72,7 +72,7 @@ pub struct KindReport {
 pub struct WriterReport {
     /// The number of overwritten keys.
     pub operations: u64,
-    /// The time that it ran, in seconds.
+    /// The time for which the writer ran, in seconds.
     pub seconds: f64,
     /// The latencies of its writes.
     pub latency: Latency,
@@ -91,7 +91,7 @@ impl Report {
         per_second(self.operations as f64, self.seconds)
     }
 
-    /// Returns the mean time of an operation of one client, in microseconds.
+    /// Returns the mean time that one client takes for an operation, in microseconds.
     pub fn micros_per_operation(&self) -> f64 {
         let client_micros = self.seconds * MICROS_PER_SECOND * f64::from(self.threads);
         client_micros / self.operations.max(1) as f64
@@ -103,7 +103,8 @@ impl Report {
         per_second(bytes as f64 / BYTES_PER_MEBIBYTE, self.seconds)
     }
 
-    /// Returns the number of wrong answers, for a store that was fully loaded and without deletes.
+    /// Returns the number of wrong answers, assuming that the store was fully loaded and nothing
+    /// was deleted.
     pub fn failures(&self) -> u64 {
         self.not_found + self.phantoms + self.wrong_values + self.out_of_order
     }

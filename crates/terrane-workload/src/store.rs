@@ -38,7 +38,7 @@ pub trait Store: Send + Sync {
     /// The engine failed.
     fn put_synced(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Sets the values of several keys atomically, also if the process dies.
+    /// Sets the values of several keys atomically, even if the process dies.
     ///
     /// # Errors
     /// The engine failed.
@@ -75,8 +75,9 @@ pub trait Store: Send + Sync {
 
     /// Passes at most `limit` entries to `visit` in key order, and returns their number.
     ///
-    /// A forward scan begins at the first key >= `start`, a backward scan at the last key <= `start`;
-    /// without `start` they begin at the first and at the last key.
+    /// A forward scan begins at the first key >= `start`, a backward scan at the last key <=
+    /// `start`. Without `start`, a forward scan begins at the first key and a backward scan at the
+    /// last key.
     ///
     /// # Errors
     /// The engine failed. An interrupted scan is an error, never a short result.
@@ -98,8 +99,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Passes at most `limit` records to `visit` in the order of the first secondary index, from the
-    /// secondary key `from` on, and returns their number.
+    /// Passes at most `limit` records to `visit` in the order of the first secondary index,
+    /// starting at the secondary key `from`, and returns their number.
     ///
     /// # Errors
     /// The engine failed, or there is no index.
@@ -119,12 +120,14 @@ pub trait Store: Send + Sync {
     /// The engine failed.
     fn settle(&self) -> Result<(), StoreError>;
 
-    /// Returns the engine's counters since it was opened. May be slow; not called during a timed run.
+    /// Returns the engine's counters since it was opened. This may be slow, so it is not called
+    /// during a timed run.
     fn counters(&self) -> StoreCounters {
         StoreCounters::default()
     }
 
-    /// Returns cheap gauges of the engine. Called several times a second during a timed run.
+    /// Returns cheap gauges of the engine. This is called several times a second during a timed
+    /// run.
     fn glance(&self) -> Glance {
         Glance::default()
     }

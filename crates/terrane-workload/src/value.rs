@@ -15,12 +15,14 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub use size::ValueSize;
 
-/// Small relative to a second-level cache, so that values do not evict the engine's data from it.
+/// Small compared with a second-level cache, so that values do not evict the engine's data from the
+/// cache.
 const POOL_BYTES_MIN: usize = 256 << 10;
 const PIECE_BYTES: usize = 100;
 const TAG_BYTES: usize = 8;
 
-/// The first eight bytes of a key as an integer in key order; shorter keys end in zeros.
+/// Returns the first eight bytes of a key as an integer that sorts like the key; shorter keys are
+/// padded with zeros.
 #[inline]
 pub fn key_prefix(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk::<8>() {
@@ -31,8 +33,8 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// The first bytes of the value of `key`. Not the key's own prefix, so that an engine that returns keys
-/// as values fails the check.
+/// Returns the first bytes of the value of `key`. They differ from the first bytes of the key, so
+/// that an engine that returns keys as values fails the check.
 #[inline]
 pub fn tag_of(key: &[u8]) -> [u8; TAG_BYTES] {
     (key_prefix(key) ^ 0x5bf0_3635_b9a1_7c49).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
@@ -45,12 +47,12 @@ pub struct ValueCheck {
 }
 
 impl ValueCheck {
-    /// Returns a check for values of sizes in `size`.
+    /// Returns a checker for values whose sizes are in `size`.
     pub fn new(size: ValueSize) -> Self {
         Self { size }
     }
 
-    /// Returns whether `value` has a valid size and begins with the tag of `key`.
+    /// Returns true if `value` has a valid size and begins with the tag of `key`.
     #[inline]
     pub fn accepts(self, key: &[u8], value: &[u8]) -> bool {
         let tag = tag_of(key);
@@ -68,7 +70,7 @@ pub struct Values {
     pool: Vec<u8>,
     size: ValueSize,
     next: usize,
-    /// The bytes that the tag of the latest value overwrote, and their position.
+    /// The bytes that the tag of the latest value overwrote, and the position of these bytes.
     covered: (usize, [u8; TAG_BYTES]),
 }
 
@@ -105,7 +107,8 @@ fn first_tag_bytes(bytes: &[u8]) -> [u8; TAG_BYTES] {
     bytes.first_chunk().copied().unwrap_or_default()
 }
 
-/// A pool of `bytes` bytes; the fraction `compressibility` of each chunk repeats its other bytes.
+/// Returns a pool of `bytes` bytes. In each chunk, the fraction `compressibility` repeats the other
+/// bytes.
 fn pool(bytes: usize, compressibility: f64, seed: u64) -> Vec<u8> {
     let fresh = ((1.0 - compressibility.clamp(0.0, 1.0)) * PIECE_BYTES as f64).round() as usize;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

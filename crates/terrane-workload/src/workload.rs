@@ -27,7 +27,8 @@ const SEEK_ENTRIES_DEFAULT: u32 = 10;
 /// `fillsync` writes a hundredth of the keys, because a synced write is a thousand times slower.
 const SYNCED_SHARE: u64 = 100;
 
-/// A sequence of operations on a store. The text form is the name, with `:N` if it has a number.
+/// A sequence of operations on a store. Its text form is its name, followed by `:N` if it has a
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Workload {
     /// Writes every key once, in key order.
@@ -128,8 +129,8 @@ impl Workload {
         }
     }
 
-    /// Returns whether the workload writes, or for `mix` may write, so that the store has to settle
-    /// before the next measurement.
+    /// Returns true if the workload writes (or, for `mix`, may write), so that the store has to
+    /// settle before the next measurement.
     pub const fn writes(self) -> bool {
         match self {
             Self::Ycsb(mix) => mix.shares().read + mix.shares().scan < 100,
@@ -168,7 +169,8 @@ impl Workload {
         }
     }
 
-    /// The default distribution of key choices; `None` if the workload does not choose keys.
+    /// Returns the default distribution of key choices; `None` if the workload does not choose
+    /// keys.
     pub const fn distribution_default(self) -> Option<Distribution> {
         match self {
             Self::Overwrite

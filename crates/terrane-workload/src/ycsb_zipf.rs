@@ -1,4 +1,4 @@
-//! YCSB's skewed choice of records, bit for bit.
+//! YCSB's skewed choice of records, reproduced bit for bit.
 //!
 //! `ScrambledZipfianGenerator` of YCSB draws a rank out of 10,000,000,001 by the formula of J. Gray
 //! et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994, hashes the rank
@@ -43,13 +43,13 @@ impl YcsbZipf {
         Self { count: count.max(1), zeta, two_ranks, eta, alpha: 1.0 / (1.0 - theta) }
     }
 
-    /// Draws a record.
+    /// Draws a record number.
     #[inline]
     pub fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         self.record_at(unit(rng))
     }
 
-    /// The record that YCSB chooses for a number in [0, 1).
+    /// Returns the record that YCSB chooses for a number in [0, 1).
     #[inline]
     fn record_at(&self, uniform: f64) -> u64 {
         fnv_hash(self.rank_at(uniform)) % self.count
@@ -80,8 +80,8 @@ fn fnv_hash(value: u64) -> u64 {
     hash.cast_signed().unsigned_abs()
 }
 
-/// The sum of `1 / i^theta` for `i` from 1 to `count`: the first terms one by one, the rest by the
-/// Euler-Maclaurin formula, whose error is below 1e-12 from 10,000 terms on.
+/// Returns the sum of `1 / i^theta` for `i` from 1 to `count`. The first terms are added one by
+/// one; the Euler-Maclaurin formula gives the rest, with an error below 1e-12 from 10,000 terms on.
 fn zeta(count: f64, theta: f64) -> f64 {
     const FIRST: u32 = 10_000;
     let power = |x: f64| x.powf(-theta);
@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn the_sum_agrees_with_ycsbs_constant_and_with_direct_summation() {
-        // YCSB's constant is the sum over 10^10 terms, one fewer than the ranks it is used for.
+        // YCSB's constant is the sum of 10^10 terms, one less than the number of ranks for which
+        // YCSB uses it.
         assert!((zeta(1e10, 0.99) - YCSB_ZETA).abs() < 1e-6);
         let added: f64 = (1..=1_000_000).map(|i| f64::from(i).powf(-0.7)).sum();
         assert!((zeta(1e6, 0.7) - added).abs() < 1e-6);

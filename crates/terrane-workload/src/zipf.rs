@@ -1,4 +1,4 @@
-//! The Zipf distribution, exactly.
+//! The exact Zipf distribution.
 //!
 //! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates
 //! from monotone discrete distributions", ACM TOMACS 6(3), 1996. The method inverts a hat function of
@@ -20,13 +20,15 @@ const NEAR_ONE: f64 = 1e-7;
 pub struct Zipf {
     hat: Hat,
     count: u64,
-    /// The hat's integral up to the lower end of rank 1, and up to the upper end of the last rank.
+    /// The integral of the hat up to the lower end of rank 1, and up to the upper end of the last
+    /// rank.
     area: (f64, f64),
     squeeze: f64,
 }
 
 impl Zipf {
-    /// Returns a distribution over `count` ranks, at least one, with exponent `theta` above zero.
+    /// Returns a distribution over `count` ranks (at least one), with an exponent `theta` above
+    /// zero.
     pub fn new(count: u64, theta: f64) -> Self {
         let hat = Hat::new(theta);
         let squeeze = 2.0 - hat.inverse_integral(hat.integral(2.5) - hat.density(2.0));
@@ -35,7 +37,7 @@ impl Zipf {
         zipf
     }
 
-    /// Changes the number of ranks to `count`, at least one.
+    /// Changes the number of ranks to `count`, which is at least one.
     pub fn set_count(&mut self, count: u64) {
         self.count = count.max(1);
         self.area.1 = self.hat.integral(self.count as f64 + 0.5);
@@ -64,13 +66,13 @@ impl Zipf {
     }
 }
 
-/// The density `x^-theta`, its integral and the inverse of that.
+/// The density `x^-theta`, its integral, and the inverse of the integral.
 #[derive(Debug, Clone, Copy)]
 struct Hat {
     theta: f64,
     /// `1 - theta`; zero selects the logarithm.
     one_minus_theta: f64,
-    /// The reciprocal, because a division per draw costs 5 ns.
+    /// The reciprocal is stored, because a division per draw costs 5 ns.
     inverse: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The choice of indexes by one client thread.
+//! Chooses indexes for one client thread.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -25,8 +25,8 @@ enum ChooserKind {
 }
 
 impl IndexChooser {
-    /// Returns a chooser among the indexes below `count`, at least one; `start` is the first index of
-    /// a sequential one.
+    /// Returns a chooser that draws from the indexes below `count`, which is at least one. A
+    /// sequential chooser starts at the index `start`.
     pub fn new(distribution: Distribution, count: u64, start: u64) -> Self {
         let count = count.max(1);
         let kind = match distribution {
@@ -52,7 +52,8 @@ impl IndexChooser {
             ChooserKind::Latest(zipf) => zipf.count() - 1 - zipf.draw(rng),
             ChooserKind::Normal { deviation, count } => {
                 let place = 0.5 + *deviation * standard_normal(rng);
-                // A draw outside the range becomes uniform; the tails are small.
+                // If a draw is outside the range, draw uniformly instead; this is rare because the
+                // tails are small.
                 if (0.0..1.0).contains(&place) {
                     ((place * *count as f64) as u64).min(*count - 1)
                 } else {
@@ -67,8 +68,8 @@ impl IndexChooser {
         }
     }
 
-    /// Adds one index to the range. Zipf distributions keep their range, because a larger one would
-    /// make other indexes popular.
+    /// Adds one index to the range. Zipf distributions keep their range, because a larger range
+    /// would change which indexes are popular.
     pub fn grow(&mut self) {
         match &mut self.kind {
             ChooserKind::Uniform { count }
@@ -80,9 +81,10 @@ impl IndexChooser {
     }
 }
 
-/// Draws from the standard normal distribution: one of the two numbers of the Box-Muller method.
+/// Draws from the standard normal distribution by the Box-Muller method, and discards the second
+/// number that the method yields.
 fn standard_normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
-    // Above 0, because its logarithm is taken.
+    // The number must be above 0, because its logarithm is taken.
     let (first, second) = (1.0 - unit(rng), unit(rng));
     (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }

@@ -43,8 +43,8 @@ impl Tally {
         self.bytes_read += other.bytes_read;
     }
 
-    /// Counts an entry from the store: reads the first and last bytes of the value, and checks that it
-    /// belongs to the key.
+    /// Counts an entry that the store returned: reads the first and last bytes of the value, and
+    /// checks that the value belongs to the key.
     #[inline]
     pub(super) fn look_at(&mut self, check: ValueCheck, key: &[u8], value: &[u8]) {
         black_box(value.last());
@@ -92,7 +92,8 @@ impl<'a> Client<'a> {
         shared: &'a Shared,
     ) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
-        // Streams 2^128 numbers apart are independent; related seeds might not be.
+        // Streams that are 2^128 numbers apart are independent; streams from related seeds might
+        // not be.
         (0..thread).for_each(|_| rng.jump());
         let pool_seed = options.seed ^ (u64::from(thread) << 32);
         Self {
@@ -134,7 +135,7 @@ impl<'a> Client<'a> {
         self.shared.is_stopped()
     }
 
-    /// Returns a chooser among the loaded indexes, with the distribution of the run.
+    /// Returns a chooser that draws from the loaded indexes with the distribution of the run.
     pub(super) fn chooser(&self) -> IndexChooser {
         let distribution = self.workload.distribution(self.options);
         let clients = self.shared.done.len() as u32;

@@ -50,7 +50,7 @@ pub(super) fn run(client: &mut Client<'_>, count: u64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The kind of the `dice`-th remaining operation.
+/// Returns the kind of the remaining operation number `dice`.
 fn drawn(left: &[u64], mut dice: u64) -> Option<usize> {
     left.iter().position(|&left| {
         let is_it = dice < left;

@@ -1,8 +1,9 @@
-//! The share of one thread in a run.
+//! How a run is divided among threads.
 
 use std::ops::Range;
 
-/// The `thread`-th of `threads` parts of `0..total`, whose lengths differ by at most one.
+/// Returns part number `thread` when `0..total` is divided into `threads` parts, whose lengths
+/// differ by at most one.
 pub(super) fn part(total: u64, thread: u32, threads: u32) -> Range<u64> {
     let bound = |thread: u32| {
         // The product of two large counts needs 128 bits.

@@ -7,18 +7,19 @@ use quanta::{Clock, Instant};
 use crate::latency::Latency;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// The preallocated seconds of a run: 18 hours. Longer runs reallocate.
+/// Memory is preallocated for a run of this many seconds, which is 18 hours. Longer runs
+/// reallocate.
 const SECONDS_EXPECTED_MAX: usize = 1 << 16;
 
-/// The number of completed operations of a client. Aligned to two cache lines, because processors
-/// fetch lines in pairs.
+/// The number of operations that a client has completed. Aligned to two cache lines, because
+/// processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Done(AtomicU64);
 
 impl Done {
     pub(super) fn get(&self) -> u64 {
-        // Relaxed: a progress count that orders no other memory access.
+        // Relaxed: the progress count orders no other memory access.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -34,7 +35,8 @@ pub(super) struct Recording {
     pub(super) per_second: Vec<u64>,
 }
 
-/// Times operations with one clock reading each: the end of one is the start of the next.
+/// Times each operation with one reading of the clock: the end of an operation is the start of the
+/// next.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     clock: Clock,
@@ -46,7 +48,7 @@ pub(super) struct Recorder<'a> {
     second_end: u64,
     ticks_per_second: u64,
     latency: Latency,
-    /// The operations of each completed second.
+    /// The number of operations in each completed second.
     per_second: Vec<u64>,
     /// The number of operations completed before the current second.
     before_second: u64,
@@ -78,7 +80,8 @@ impl<'a> Recorder<'a> {
         self.second_end = self.begin + self.ticks_per_second;
     }
 
-    /// Records the end of `operations` as one sample, and returns its time in nanoseconds.
+    /// Records that `operations` have ended as one sample, and returns the sample's time in
+    /// nanoseconds.
     #[inline]
     pub(super) fn sample(&mut self, operations: u64) -> u64 {
         let now = self.clock.raw();
@@ -88,7 +91,7 @@ impl<'a> Recorder<'a> {
         nanos
     }
 
-    /// Counts operations that are too few for a sample.
+    /// Counts operations that are too few to make up a sample.
     pub(super) fn rest(&mut self, operations: u64) {
         self.count(operations, self.clock.raw());
     }
@@ -100,7 +103,7 @@ impl<'a> Recorder<'a> {
         }
         self.last = now;
         self.operations += operations;
-        // Relaxed, and a store instead of an addition, because only this thread writes it.
+        // Relaxed, and a store instead of an addition, because only this thread writes the count.
         self.done.0.store(self.operations, Ordering::Relaxed);
     }
 
@@ -131,8 +134,8 @@ fn ticks_per_second(clock: &Clock) -> u64 {
     (u128::from(TICKS) * u128::from(NANOS_PER_SECOND) / nanos) as u64
 }
 
-/// The throughput of all clients in the slowest full second relative to the mean of the run; `None`
-/// for a run of less than two seconds.
+/// Returns the throughput of all clients in the slowest full second, relative to the mean of the
+/// run; `None` for a run of less than two seconds.
 pub(super) fn slowest_second_share<'a>(
     clients: impl Iterator<Item = &'a [u64]>,
     seconds: f64,
@@ -193,7 +196,7 @@ mod tests {
         recorder.count(3, begin + second / 2);
         recorder.count(4, begin + second - 1);
         recorder.count(5, begin + second);
-        // A stall of three seconds leaves two without operations.
+        // A stall of three seconds leaves two full seconds without operations.
         recorder.count(6, begin + 4 * second + 1);
         assert_eq!(recorder.finish().per_second, [7, 5, 0, 0, 6]);
     }
@@ -218,7 +221,7 @@ mod tests {
         let share =
             |clients: &[&[u64]], seconds| slowest_second_share(clients.iter().copied(), seconds);
         assert_eq!(share(&[&[100, 50, 100, 10]], 3.2), Some(50.0 / (260.0 / 3.2)));
-        // A slow second of one client is a fast one of the other.
+        // When one client has a slow second, the other has a fast one.
         assert_eq!(share(&[&[10, 30], &[30, 10]], 2.0), Some(1.0));
         // A second in which a client completes no operation, or that follows its end, counts as
         // zero.

@@ -37,7 +37,7 @@ impl ScanCheck {
     }
 }
 
-/// Reads `count` entries from an end of the store.
+/// Reads `count` entries, starting at the first or the last key of the store.
 pub(super) fn read_all(
     client: &mut Client<'_>,
     direction: Direction,

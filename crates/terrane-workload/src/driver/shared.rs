@@ -9,11 +9,12 @@ use crate::workload::Workload;
 
 /// State shared by the threads of a run.
 pub(super) struct Shared {
-    /// Released when all clients, the writer and the caller have arrived.
+    /// Lets all threads continue once all clients, the writer and the caller have arrived.
     pub(super) start: Barrier,
-    /// Set by the first error, and to stop the writer when the clients have finished.
+    /// Set when the first error occurs; also set when the clients have finished, to stop the
+    /// writer.
     stopped: AtomicBool,
-    /// The completed operations of each client, then of the writer.
+    /// The number of operations that each client has completed, then the number for the writer.
     pub(super) done: Vec<Done>,
 }
 

@@ -1,4 +1,4 @@
-//! The driver on a correct engine, and on engines with one fault each.
+//! Tests the driver with a correct engine, and with engines that have one fault each.
 
 mod mixed;
 mod spy;
@@ -31,7 +31,7 @@ fn loaded(workload: Workload, options: &RunOptions) -> MemStore {
     store
 }
 
-/// Every key and value of a store.
+/// Returns all keys and values of a store.
 fn content(store: &MemStore) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = Vec::new();
     store

@@ -1,4 +1,4 @@
-//! The mixes of YCSB.
+//! The operation mixes of YCSB.
 //!
 //! A client numbers the records that it knows: first the loaded ones, then its own inserts. Clients
 //! insert into disjoint stripes, so the records that a client chooses exist, and its choices do not
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::random::below;
 use crate::workload::{Shares, YcsbMix};
 
-/// YCSB's `maxscanlength` in workload E; the mean is 50.5.
+/// YCSB's `maxscanlength` in workload E; scans have a mean length of 50.5.
 const SCAN_ENTRIES_MAX: u64 = 100;
 
 /// Executes `count` operations of `mix`.
@@ -23,7 +23,7 @@ pub(super) fn run_mix(client: &mut Client<'_>, mix: YcsbMix, count: u64) -> Resu
         if (read + update + scan..read + update + scan + insert).contains(&dice) {
             client.keys.write_key(records.insert(), &mut client.key);
             client.put()?;
-            // Only choose the record once it exists.
+            // Choose the record only once it exists.
             chooser.grow();
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Records {
         }
     }
 
-    /// The index of the client's `number`-th record.
+    /// Returns the index of the client's record with this `number`.
     #[inline]
     fn index(&self, number: u64) -> u64 {
         if number < self.loaded {
@@ -72,7 +72,7 @@ impl Records {
         self.loaded + (number - self.loaded) * self.threads + self.thread
     }
 
-    /// The index of a new record.
+    /// Returns the index for a new record.
     #[inline]
     fn insert(&mut self) -> u64 {
         let index = self.index(self.loaded + self.inserted);

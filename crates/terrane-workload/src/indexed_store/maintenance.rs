@@ -8,20 +8,20 @@ use crate::error::ParseError;
 /// The maximum number of indexes.
 const COUNT_MAX: u32 = 16;
 
-/// The treatment of entries that a write made stale.
+/// What happens to index entries that a write made stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maintenance {
-    /// A write reads the old record first, and deletes its entries.
+    /// A write reads the old record first, and deletes the index entries of that record.
     Eager,
-    /// A write only adds entries; queries check that the record still has the secondary key. Stale
-    /// entries remain.
+    /// A write only adds index entries, so stale entries remain; a query checks that the record
+    /// still has the secondary key.
     Lazy,
 }
 
-/// Secondary indexes of the records of a database.
+/// The secondary indexes of a database's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indexes {
-    /// The maintenance of the indexes.
+    /// How the indexes are maintained.
     pub maintenance: Maintenance,
     /// The number of indexes.
     pub count: u32,

@@ -19,7 +19,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("{number:04}").into_bytes()
 }
 
-/// Random writes on a store and on a map.
+/// Applies random writes to a store and to a map.
 fn play(store: &IndexedStore, steps: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     let mut model = BTreeMap::new();
@@ -32,7 +32,7 @@ fn play(store: &IndexedStore, steps: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
                 model.remove(&key(number));
             }
             1 => {
-                // The same record twice, and another one.
+                // Each batch writes one record twice, and another record.
                 let last = vec![step as u8; 9];
                 let puts =
                     [(key(number), value.clone()), (key(number + 1), value), (key(number), last)];

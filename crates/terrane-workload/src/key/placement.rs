@@ -1,4 +1,4 @@
-//! Non-uniform placement of keys in the key space.
+//! Places keys non-uniformly in the key space.
 //!
 //! A position is one of 65,536 equal parts of the key space, named by the first two bytes of a key.
 //! It depends only on the key's slot: a hash of the slot replaces the random numbers of a draw.
@@ -11,12 +11,12 @@ use crate::distribution::DEVIATION_DEFAULT;
 use crate::error::ParseError;
 
 const PLACES: f64 = 65_536.0;
-/// The number of draws outside the key space after which a uniform position is taken.
+/// After this many draws outside the key space, a uniform position is taken.
 const DRAWS_MAX: u64 = 16;
-/// The exponent of the compaction paper (§5).
+/// The exponent that the compaction paper uses (§5).
 const THETA_DEFAULT: f64 = 1.0;
 
-/// The distribution of keys over the key space.
+/// How keys are distributed over the key space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Placement {
     /// Uniform: `uniform`.
@@ -42,19 +42,19 @@ impl Placement {
         }
     }
 
-    /// The position of the key of a slot.
+    /// Returns the position of the key of a slot.
     pub(super) fn place_of(self, slot: u64) -> u16 {
         let share = match self {
             Self::Uniform => unit(slot, 0),
             Self::Normal { deviation } => normal(slot, deviation),
             Self::Zipf { theta } => zipf(unit(slot, 0), theta),
         };
-        // Saturating: a fraction of nearly 1 is the last position.
+        // The cast saturates: a fraction of nearly 1 becomes the last position.
         (share * PLACES) as u16
     }
 }
 
-/// The `draw`-th number in [0, 1) derived from a slot.
+/// Returns random number `draw` of a slot, in [0, 1).
 fn unit(slot: u64, draw: u64) -> f64 {
     // The finalizer of SplitMix64.
     let mut hash = slot.wrapping_add((draw + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -75,8 +75,8 @@ fn normal(slot: u64, deviation: f64) -> f64 {
     unit(slot, 2 * DRAWS_MAX)
 }
 
-/// The fraction of the key space below the position of a rank, by the inverse of the continuous form
-/// of the distribution.
+/// Returns the fraction of the key space below the position of a rank, using the inverse of the
+/// continuous form of the distribution.
 fn zipf(unit: f64, theta: f64) -> f64 {
     let last = PLACES + 1.0;
     let rank = if (theta - 1.0).abs() < 1e-9 {

@@ -1,4 +1,4 @@
-//! Arrivals of writes, as a value with a text form.
+//! When writes arrive, as a value with a text form.
 //!
 //! Rates of bursts are writes per second, or a percentage of the maximum measured by the testing phase.
 //! The paper's example is `burst(2000,25m,8000,5m)` (§5.2.3).
@@ -12,13 +12,13 @@ use crate::error::ParseError;
 /// The arrival process of the running phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrival {
-    /// Evenly spaced, at the utilization of the run: `constant`.
+    /// Evenly spaced arrivals, at the utilization of the run: `constant`.
     Constant,
-    /// In bursts: `burst(LOW,SECONDS,HIGH,SECONDS)`.
+    /// Arrivals in bursts: `burst(LOW,SECONDS,HIGH,SECONDS)`.
     Burst {
-        /// The rate between bursts, and its duration in seconds.
+        /// The rate between bursts, and how long it lasts in seconds.
         low: (Rate, f64),
-        /// The rate of a burst, and its duration in seconds.
+        /// The rate during a burst, and how long it lasts in seconds.
         high: (Rate, f64),
     },
 }
@@ -46,8 +46,8 @@ impl Arrival {
     pub const SYNTAX: &str = "constant, or burst(LOW,SECONDS,HIGH,SECONDS) with rates in writes a \
                               second or percent of the maximum, such as burst(50%,25,200%,5)";
 
-    /// Returns the schedule for an engine with a maximum of `maximum` writes per second; constant
-    /// arrivals use the fraction `utilization` of it.
+    /// Returns the schedule for an engine with a maximum of `maximum` writes per second. Constant
+    /// arrivals come at the fraction `utilization` of this maximum.
     pub fn schedule(&self, maximum: f64, utilization: f64) -> Schedule {
         match *self {
             Self::Constant => Schedule::constant(maximum * utilization),
@@ -115,7 +115,7 @@ fn parse_rate(text: &str) -> Option<Rate> {
     }
 }
 
-/// Seconds, or minutes with an `m`.
+/// Parses seconds, or minutes if the text ends in `m`.
 fn parse_seconds(text: &str) -> Option<f64> {
     let (number, factor) = match (text.strip_suffix('m'), text.strip_suffix('s')) {
         (Some(minutes), _) => (minutes, 60.0),

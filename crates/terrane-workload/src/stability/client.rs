@@ -25,7 +25,7 @@ pub(super) struct Shared<'a> {
     pub(super) clock: &'a dyn Clock,
     pub(super) options: &'a PhaseOptions,
     pub(super) keys: KeySpace,
-    /// The start and end of the phase, by the clock.
+    /// The start and the end of the phase, in the time of the clock.
     pub(super) begin: u64,
     pub(super) end: u64,
     /// The index of the next arrival to be taken.
@@ -63,11 +63,12 @@ pub(super) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// Returns the client `number`; writers come before readers.
+    /// Returns the client with this `number`; writers have smaller numbers than readers.
     pub(super) fn new(shared: &'a Shared<'a>, number: u32) -> Self {
         let options = shared.options;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.run.seed);
-        // Streams 2^128 numbers apart, distinct from those that loaded the keys.
+        // The random streams are 2^128 numbers apart, and differ from the streams that loaded the
+        // keys.
         rng.long_jump();
         (0..number).for_each(|_| rng.jump());
         let distribution = options.run.distribution.unwrap_or(Distribution::Uniform);
@@ -101,7 +102,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Closed system: the end of a write starts the next one (Fig. 5a).
+    /// Writes as a closed system: the end of a write starts the next write (Fig. 5a).
     fn write_closed(&mut self, values: &mut Values) -> Result<(), StoreError> {
         let shared = self.shared;
         let mut start = shared.clock.now();
@@ -115,7 +116,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Open system: a write starts at its arrival, or when a client becomes idle later (Fig. 5b).
+    /// Writes as an open system: a write starts at its arrival, or later when a client becomes idle
+    /// (Fig. 5b).
     fn write_open(
         &mut self,
         values: &mut Values,
@@ -184,7 +186,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Scans start at an existing key, so an empty answer is wrong.
+    /// A scan starts at an existing key, so an empty answer is wrong.
     fn scan(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
         let Self { shared, key: start, wrong_answers, .. } = self;
         let mut visit = |key: &[u8], value: &[u8]| {
@@ -197,7 +199,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Starts at a random secondary key, so an empty answer may be right.
+    /// The query starts at a random secondary key, so an empty answer may be right.
     fn scan_index(&mut self, check: ValueCheck, entries: u32) -> Result<(), StoreError> {
         let Self { shared, rng, wrong_answers, .. } = self;
         let mut visit = |key: &[u8], value: &[u8]| {

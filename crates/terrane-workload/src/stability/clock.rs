@@ -1,4 +1,4 @@
-//! The clock of the drivers, an interface so that tests run in virtual time.
+//! The clock of the drivers. It is an interface, so that tests can run in virtual time.
 //!
 //! [`SystemClock`] waits precisely, and sleeps where precision allows it: it sleeps until shortly
 //! before the deadline and then spins. The spin time is the oversleep of this machine, measured at
@@ -23,7 +23,7 @@ pub trait Clock: Send + Sync {
     fn leave(&self) {}
 }
 
-/// The number and the duration of the sleeps that measure the oversleep.
+/// How many sleeps measure the oversleep, and how long each sleep is.
 const SLEEPS_TRIED: usize = 20;
 const SLEEP_TRIED: Duration = Duration::from_micros(100);
 /// The maximum spin time, even on a machine that oversleeps by more.
@@ -40,7 +40,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Returns a clock that starts at zero, after measuring the oversleep.
+    /// Measures the oversleep, and returns a clock that starts at zero.
     pub fn new() -> Self {
         let clock = quanta::Clock::new();
         let base = clock.raw();
@@ -62,8 +62,8 @@ impl SystemClock {
 }
 
 impl SystemClock {
-    /// Returns a clock that never spins, for many concurrent phases: clients are late by the oversleep,
-    /// some tens of microseconds, and take no core.
+    /// Returns a clock that never spins, for many concurrent phases. Clients wake late by the
+    /// oversleep, some tens of microseconds, but do not occupy a core.
     pub fn sleeping() -> Self {
         let clock = quanta::Clock::new();
         let base = clock.raw();
@@ -98,8 +98,8 @@ impl Clock for SystemClock {
         }
     }
 
-    /// Sets the timer slack of this thread to the minimum; by default Linux groups wake-ups, up to 50 µs
-    /// late.
+    /// Sets the timer slack of this thread to the minimum. By default Linux groups wake-ups, which
+    /// delays them by up to 50 µs.
     fn enter(&self) {
         // The link resolves to PID/task/TID, which has the file for each thread.
         let Ok(link) = fs::read_link("/proc/thread-self") else { return };
@@ -107,7 +107,7 @@ impl Clock for SystemClock {
             let mut path = std::path::PathBuf::from("/proc");
             path.push(thread);
             path.push("timerslack_ns");
-            // On failure sleeps keep their slack, which is not an error.
+            // If this fails, sleeps keep their slack, which is not an error.
             let _ = fs::write(path, "1");
         }
     }

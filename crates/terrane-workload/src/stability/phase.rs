@@ -19,7 +19,7 @@ use crate::key::KeySpace;
 use crate::options::RunOptions;
 use crate::store::{Glance, Store};
 
-/// The delay between the start of the first thread and the start of the phase.
+/// The time between the start of the first thread and the start of the phase.
 const LEAD_NANOS: u64 = 20_000_000;
 /// The minimum interval between samples of the engine.
 const SAMPLE_NANOS_MIN: u64 = 250_000_000;
@@ -28,10 +28,10 @@ const SAMPLES_MAX: u64 = 2_000;
 /// A day.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 
-/// The trigger of the next write.
+/// What starts the next write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
-    /// Closed system: the end of a client's last write (Fig. 5a).
+    /// Closed system: the end of a client's previous write (Fig. 5a).
     Closed,
     /// Open system: a schedule that is independent of the engine (Fig. 5b).
     Open(Schedule),
@@ -40,9 +40,9 @@ pub enum Load {
 /// The parameters of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseOptions {
-    /// The trigger of the next write.
+    /// What starts the next write.
     pub load: Load,
-    /// The duration, warm-up included.
+    /// The duration of the phase, including its warm-up.
     pub duration: Duration,
     /// The initial part of the duration, which only the timelines include.
     pub warm_up: Duration,
@@ -223,7 +223,7 @@ fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> Ph
         offered = Some(due);
     }
     let measured = options.duration - options.warm_up;
-    // In a closed system, the phase waits for the writes in progress at its end.
+    // In a closed system, the phase waits for writes that are in progress at its end.
     let overtime = all.last_end.saturating_sub(options.duration_nanos());
     let seconds = match options.load {
         Load::Closed => (measured + Duration::from_nanos(overtime)).as_secs_f64(),
@@ -261,8 +261,8 @@ fn report(shared: &Shared<'_>, writers: &[Finished], readers: &[Finished]) -> Ph
     }
 }
 
-/// Counts arrivals that no client took, each with its waiting time. If there are many, one sample
-/// stands for its neighbours.
+/// Counts each arrival that no client took, with its waiting time. If there are many such arrivals,
+/// one sample stands for its neighbours.
 fn count_waiting(
     all: &mut Recorder,
     schedule: &Schedule,

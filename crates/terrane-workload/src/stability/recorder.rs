@@ -11,15 +11,16 @@ pub(super) struct Recorder {
     pub(super) timeline: Timeline,
     /// The number of operations that ended after the warm-up.
     pub(super) completed: u64,
-    /// The end of the last operation.
+    /// The time at which the last operation ended.
     pub(super) last_end: u64,
     /// Latencies from the due time of an operation to its end.
     pub(super) whole: Latency,
     /// Latencies from the start of an operation to its end.
     pub(super) processing: Latency,
-    /// Delays between due time and start of operations of idle clients: the driver's error.
+    /// The delays between the due time of an operation and its start by an idle client: the
+    /// driver's error.
     pub(super) late: Latency,
-    /// Arrivals that this client took but did not start before the end of the run.
+    /// The number of arrivals that this client took but did not start before the end of the run.
     pub(super) unfinished: u64,
     /// The longest waiting time of these arrivals.
     pub(super) longest_wait: u64,
@@ -64,7 +65,7 @@ impl Recorder {
         self.many_unfinished(waited_nanos, 1);
     }
 
-    /// Records `count` such operations with about the same waiting time.
+    /// Records `count` operations that were never started, with about the same waiting time.
     pub(super) fn many_unfinished(&mut self, waited_nanos: u64, count: u64) {
         self.unfinished += count;
         self.longest_wait = self.longest_wait.max(waited_nanos);

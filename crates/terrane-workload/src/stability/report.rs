@@ -21,28 +21,28 @@ pub struct Sample {
 /// An interval in which writes were waiting and none completed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
-    /// Its start, since the start of the phase.
+    /// When the interval started, relative to the start of the phase.
     pub begin_seconds: f64,
-    /// Its duration, to a tick of the timeline.
+    /// The length of the interval, accurate to one tick of the timeline.
     pub seconds: f64,
 }
 
 /// The results of a phase. Timelines and samples include the warm-up; everything else excludes it.
 #[derive(Debug, Clone)]
 pub struct PhaseReport {
-    /// The trigger of writes.
+    /// What started each write.
     pub load: Load,
     /// The number of writers.
     pub writers: u32,
     /// The measured time.
     pub seconds: f64,
-    /// The warm-up before it.
+    /// The length of the warm-up before the measured part.
     pub warm_up_seconds: f64,
     /// The number of arrivals; `None` in a closed system.
     pub offered: Option<u64>,
     /// The number of completed writes.
     pub completed: u64,
-    /// The number of arrivals not started at the end of the phase.
+    /// The number of arrivals that were not started by the end of the phase.
     pub unfinished: u64,
     /// The longest waiting time of these arrivals.
     pub longest_wait_left_seconds: f64,
@@ -51,7 +51,7 @@ pub struct PhaseReport {
     pub write: Latency,
     /// Processing latencies: from the call of the engine to its return.
     pub processing: Latency,
-    /// The driver's error: delays of idle clients, a part of the write latency.
+    /// The driver's error: the delays of idle clients, which are part of the write latency.
     pub late: Latency,
     /// Writes over time, with the longest write latency per tick.
     pub timeline: Timeline,
@@ -68,7 +68,7 @@ pub struct PhaseReport {
 /// The results of readers that ran concurrently with the writers.
 #[derive(Debug, Clone)]
 pub struct ReaderReport {
-    /// Their query.
+    /// The query of the readers.
     pub query: Query,
     /// The number of readers.
     pub threads: u32,
@@ -78,7 +78,7 @@ pub struct ReaderReport {
     pub seconds: f64,
     /// Latencies of queries.
     pub latency: Latency,
-    /// Answers over time.
+    /// The number of answers over time.
     pub timeline: Timeline,
     /// The number of wrong answers.
     pub wrong_answers: u64,
@@ -168,7 +168,8 @@ impl PhaseReport {
         (self.user_bytes_written > 0).then(|| written as f64 / self.user_bytes_written as f64)
     }
 
-    /// Returns the mean number of sorted runs between two fractions of the phase, such as 0.25 and 0.5.
+    /// Returns the mean number of sorted runs between two points of the phase, given as fractions
+    /// such as 0.25 and 0.5.
     pub fn mean_components(&self, from: f64, to: f64) -> Option<f64> {
         let total = self.seconds + self.warm_up_seconds;
         let within = |sample: &&Sample| (total * from..=total * to).contains(&sample.seconds);

@@ -33,7 +33,7 @@ impl Schedule {
     /// Returns a schedule of evenly spaced arrivals, `per_second` of them each second; `per_second`
     /// is above zero.
     pub fn constant(per_second: f64) -> Self {
-        // One segment, longer than any run.
+        // One segment that is longer than any run.
         Self {
             low: RateSegment::new(per_second, f64::MAX / 1e30),
             high: RateSegment::new(0.0, 0.0),
@@ -54,7 +54,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the time of the arrival `index`.
+    /// Returns the time of arrival number `index`.
     #[inline]
     pub fn time_of(&self, index: u64) -> u64 {
         let index = index as f64;
@@ -67,7 +67,7 @@ impl Schedule {
     fn time_in_cycle(&self, index: f64) -> u64 {
         let (low, high) = (self.low, self.high);
         let cycle = (index / (low.arrivals + high.arrivals)).floor();
-        // Rounding may leave the segment at either end.
+        // Rounding may carry the remainder slightly past either end of its segment.
         let rest = (index - cycle * (low.arrivals + high.arrivals)).max(0.0);
         let begin = cycle * (low.nanos + high.nanos);
         let within = if rest < low.arrivals || high.rate == 0.0 {
@@ -78,8 +78,8 @@ impl Schedule {
         (begin + within).round() as u64
     }
 
-    /// Returns the number of arrivals before `nanos`, which is the index of the first one at or after
-    /// it.
+    /// Returns the number of arrivals before `nanos`, which is also the index of the first arrival
+    /// at or after `nanos`.
     pub fn arrivals_before(&self, nanos: u64) -> u64 {
         let (low, high, time) = (self.low, self.high, nanos as f64);
         let cycle = (time / (low.nanos + high.nanos)).floor();

@@ -1,4 +1,4 @@
-//! The drivers in virtual time, against computed latencies.
+//! Tests the drivers in virtual time, and compares them with computed latencies.
 
 mod naive;
 mod queue;
@@ -30,12 +30,12 @@ fn phase(server: &Server<'_>, load: Load, writers: u32, seconds: u64) -> PhaseRe
     run_phase(server, &options, server.clock(), &Unwatched).unwrap()
 }
 
-/// A clock for `writers` and the observer.
+/// Returns a clock for `writers` and the observer.
 fn clock(writers: u32) -> VirtualClock {
     VirtualClock::new(writers as usize + 1)
 }
 
-/// Whether a measured time equals the exact one to the three digits of histograms.
+/// Returns true if a measured time equals the exact time to the three digits of a histogram.
 fn is_near(micros: f64, nanos: u64) -> bool {
     let exact = nanos as f64 / 1e3;
     (micros - exact).abs() <= exact / 400.0 + 0.001

@@ -1,7 +1,8 @@
-//! Operations over time: their number and maximum latency, in ticks of equal length.
+//! How many operations ended over time, and their maximum latency, in ticks of equal length.
 //!
-//! Ticks are allocated before the run, so recording allocates nothing; their number is bounded, and a
-//! long run has longer ticks. Operations that end after the last tick count in it.
+//! Ticks are allocated before the run, so recording allocates nothing. The number of ticks is
+//! bounded, so a long run has longer ticks. Operations that end after the last tick count in the
+//! last tick.
 
 /// The shortest tick: the length of a noticeable stall.
 const TICK_NANOS_MIN: u64 = 100_000_000;
@@ -11,9 +12,9 @@ const TICKS_MAX: u64 = 86_400;
 /// The operations that ended in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tick {
-    /// Their number.
+    /// The number of these operations.
     pub completed: u64,
-    /// The longest latency, from the due time.
+    /// The longest latency of these operations, measured from the due time.
     pub longest_nanos: u64,
 }
 
@@ -22,7 +23,7 @@ pub struct Tick {
 pub struct Timeline {
     tick_nanos: u64,
     ticks: Vec<Tick>,
-    /// The current tick, and its end.
+    /// The index of the current tick, and the end of this tick.
     current: usize,
     current_end: u64,
 }
@@ -30,7 +31,7 @@ pub struct Timeline {
 impl Timeline {
     /// Returns an empty timeline of `duration_nanos`.
     pub(super) fn new(duration_nanos: u64) -> Self {
-        // A multiple of a tenth of a second.
+        // The tick is a multiple of a tenth of a second.
         let least = duration_nanos.div_ceil(TICKS_MAX).max(TICK_NANOS_MIN);
         let tick_nanos = least.next_multiple_of(TICK_NANOS_MIN);
         let count = duration_nanos.div_ceil(tick_nanos).max(1) as usize;
@@ -75,7 +76,7 @@ impl Timeline {
         self.tick_nanos
     }
 
-    /// Returns the ticks in order; the end of the run may cut the last one.
+    /// Returns the ticks in order; the last tick may be shorter than the others.
     pub fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
@@ -98,13 +99,13 @@ impl Timeline {
 /// Several successive ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Its start, since the start of the run.
+    /// When the window starts, relative to the start of the run.
     pub begin_seconds: f64,
-    /// Its length.
+    /// The length of the window.
     pub seconds: f64,
-    /// The number of operations that ended in it.
+    /// The number of operations that ended in the window.
     pub completed: u64,
-    /// Their longest latency.
+    /// The longest latency of these operations.
     pub longest_nanos: u64,
 }
 

@@ -18,7 +18,8 @@ pub struct TwoPhaseOptions {
     pub testing: Duration,
     /// The duration of the running phase.
     pub running: Duration,
-    /// The warm-up of the testing phase, excluded because a freshly loaded tree has few runs.
+    /// The length of the warm-up of the testing phase. It is not measured, because a freshly loaded
+    /// tree has few runs.
     pub warm_up: Duration,
     /// The fraction of the maximum at which constant arrivals come in the running phase.
     pub utilization: f64,
@@ -26,17 +27,17 @@ pub struct TwoPhaseOptions {
     pub arrival: Arrival,
     /// The number of writers.
     pub writers: u32,
-    /// The number of readers in both phases; the maximum is measured concurrently with them.
+    /// The number of readers in both phases; the maximum is measured while they read.
     pub readers: u32,
-    /// Their query.
+    /// The query of the readers.
     pub query: Query,
     /// The loaded keys, sizes, distribution and seed.
     pub run: RunOptions,
 }
 
 impl Default for TwoPhaseOptions {
-    /// Returns the paper's proportions, a sixth of the testing phase as warm-up and a utilization of
-    /// 95 %, in two minutes instead of four hours.
+    /// Returns the paper's proportions (a sixth of the testing phase as warm-up, and a utilization
+    /// of 95 %) scaled from four hours to two minutes.
     fn default() -> Self {
         Self {
             testing: Duration::from_secs(60),

@@ -1,8 +1,8 @@
-//! Whether a rate is sustainable, by stated criteria (paper §3.2, S3-41).
+//! Decides whether a rate is sustainable, by stated criteria (paper §3.2, S3-41).
 //!
 //! The paper asks whether the write latencies of the running phase are large. Four bounds make this
-//! precise; a run meets each of them or not. A verdict covers only its run: a run too short to
-//! include the largest merges says nothing about them.
+//! question precise. A verdict covers only its own run: a run that is too short to include the
+//! largest merges says nothing about them.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use super::report::PhaseReport;
 pub struct Criteria {
     /// The maximum 99th percentile of write latencies.
     pub p99: Duration,
-    /// The maximum waiting time of a write that is not started at the end of the run.
+    /// The maximum time for which a write may still be waiting at the end of the run.
     pub backlog: Duration,
     /// The maximum duration of a stall.
     pub stall: Duration,
-    /// The minimum fraction of the arrivals of any second that complete in it.
+    /// The minimum fraction of the arrivals of any second that must complete in that second.
     pub slowest_second: f64,
 }
 
@@ -66,7 +66,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns whether the run meets the bound.
+    /// Returns true if the run meets the bound.
     pub fn is_met(&self) -> bool {
         match self.criterion {
             Criterion::SlowestSecond => self.measured >= self.bound,
@@ -147,7 +147,7 @@ impl Verdict {
         Self { findings }
     }
 
-    /// Returns whether the rate is sustainable.
+    /// Returns true if the rate is sustainable.
     pub fn is_sustainable(&self) -> bool {
         self.findings.iter().all(Finding::is_met)
     }

@@ -16,15 +16,15 @@ pub struct ValueSize {
 }
 
 impl ValueSize {
-    /// Returns the fixed size `bytes`.
+    /// Returns a fixed size of `bytes`.
     pub const fn fixed(bytes: usize) -> Self {
         Self { min_bytes: bytes, max_bytes: bytes }
     }
 
-    /// Returns uniform sizes from `min_bytes` to `max_bytes`, both included.
+    /// Returns sizes that are uniform between `min_bytes` and `max_bytes`, both included.
     ///
     /// # Errors
-    /// A range that ends before it starts.
+    /// The range ends before it starts.
     pub fn range(min_bytes: usize, max_bytes: usize) -> Result<Self, ParseError> {
         if min_bytes <= max_bytes {
             return Ok(Self { min_bytes, max_bytes });
@@ -43,7 +43,7 @@ impl ValueSize {
         self.max_bytes
     }
 
-    /// Returns whether a value can have `bytes` bytes.
+    /// Returns true if a value can have `bytes` bytes.
     #[inline]
     pub const fn contains(self, bytes: usize) -> bool {
         self.min_bytes <= bytes && bytes <= self.max_bytes

@@ -1,4 +1,4 @@
-//! The settings of a workload under given options, and checks of their combination.
+//! Derives a workload's settings from the options, and checks their combination.
 
 use super::Workload;
 use crate::distribution::Distribution;
@@ -11,7 +11,8 @@ use crate::options::RunOptions;
 const THREADS_MAX: u32 = 4096;
 
 impl Workload {
-    /// Returns the distribution of key choices under `options`; `None` if keys are not chosen.
+    /// Returns the distribution of key choices under `options`; `None` if the workload chooses no
+    /// keys.
     pub fn distribution(self, options: &RunOptions) -> Option<Distribution> {
         let default = self.distribution_default()?;
         Some(options.distribution.unwrap_or(default))
@@ -20,7 +21,7 @@ impl Workload {
     /// Returns the keys of the workload under `options`.
     ///
     /// # Errors
-    /// Keys too short for their number.
+    /// The keys are too short for their number.
     pub fn key_space(self, options: &RunOptions) -> Result<KeySpace, OptionsError> {
         let order = match self {
             Self::FillSeq => KeyOrder::Ordered,

@@ -1,7 +1,7 @@
 //! YCSB's core workloads: B. F. Cooper et al., "Benchmarking cloud serving systems with YCSB",
 //! SoCC 2010, and the property files of its repository.
 
-/// A core workload, by its letter.
+/// A core workload, named by its letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum YcsbMix {
     /// Update heavy: half reads, half updates.

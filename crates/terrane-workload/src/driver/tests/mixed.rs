@@ -1,4 +1,4 @@
-//! Mixes: exact proportions, and every answer checked.
+//! Mixes: the proportions are exact, and every answer is checked.
 
 use super::*;
 use crate::operation_mix::{MixOrder, OperationMix};
@@ -87,7 +87,7 @@ fn crowded_keys_are_loaded_found_and_added_to() {
             assert_eq!(report.failures(), 0, "{report}");
         }
     }
-    // Data that lies elsewhere would not be found.
+    // The driver would not find data that lies elsewhere.
     let crowded = mixed("insert=1@zipf,get=1", 1);
     assert!(run(&MemStore::new(), Workload::Mix, &crowded, &Silent).is_err());
 }

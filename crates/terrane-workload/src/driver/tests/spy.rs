@@ -19,7 +19,7 @@ pub(super) enum Fault {
     RepeatsEntries,
     ForgetsDeletes,
     FailsAfter(u64),
-    /// After this many calls, no call returns before the first progress update.
+    /// After this many calls, every call waits until the first progress update.
     WaitsForProgressAfter(u64),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Spy {
     inner: MemStore,
     fault: Fault,
     counts: [AtomicU64; 9],
-    /// Progress updates so far, counted by the test.
+    /// The number of progress updates so far, counted by the test.
     pub(super) updates: AtomicU64,
     /// The number of entries that were due so far, for faults that affect every n-th.
     asked: AtomicU64,

@@ -7,7 +7,7 @@ use super::*;
 use crate::latency::Latency;
 use crate::stability::{PERCENTILES, Schedule};
 
-/// The delay between the start of the clock and of the phase.
+/// The time between the start of the clock and the start of the phase.
 const LEAD: u64 = 20 * MILLI;
 
 /// A pseudo-random service time derived from the start time, so that the order of two writes that
@@ -15,7 +15,7 @@ const LEAD: u64 = 20 * MILLI;
 fn service(moment: u64, seed: u64, mean_nanos: u64) -> u64 {
     let mixed = (moment ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    // One write in sixty-four takes twenty times as long.
+    // One write in sixty-four takes twenty times as long as the others.
     let factor = if (mixed >> 40).is_multiple_of(64) { 20 } else { 1 };
     1 + (mixed >> 20) % (2 * mean_nanos) * factor
 }
@@ -36,7 +36,7 @@ fn latencies_equal_those_of_a_naive_queue() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let writers = 1 + (rng.next_u64() % 4) as u32;
         let schedule = schedule(&mut rng);
-        // From half idle to permanently overloaded.
+        // The load ranges from half idle to permanently overloaded.
         let utilization = 0.5 + (rng.next_u64() % 100) as f64 / 100.0;
         let mean = f64::from(writers) * 1e9 / schedule.mean_per_second() * utilization / 1.3;
         let mean = (mean as u64).max(1);

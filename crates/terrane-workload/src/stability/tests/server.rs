@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::stability::Clock;
 use crate::store::{Direction, Store};
 
-/// The service time of a write by its start time.
+/// Computes the service time of a write from its start time.
 type Service = Box<dyn Fn(u64) -> u64 + Send + Sync>;
 
 pub(super) struct Server<'a> {

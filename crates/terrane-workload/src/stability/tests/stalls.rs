@@ -6,7 +6,7 @@ use crate::stability::{Criteria, Criterion, Schedule, Stall, Verdict};
 /// Paper §3.2: five clients, a load of 1000 writes per second, and a stall of one second.
 const STALL_AT: u64 = 10 * SECOND;
 
-/// The delay between the start of the clock and of the phase.
+/// The time between the start of the clock and the start of the phase.
 const LEAD: u64 = 20 * MILLI;
 
 #[test]
@@ -43,7 +43,7 @@ fn the_paper_s_example_open_has_a_thousand_that_wait_for_half_a_second() {
     let mean = thousand.iter().sum::<f64>() / 1000.0;
     assert!(mean >= 0.5e6, "{mean}");
     assert!(is_near(report.write.max_micros(), SECOND + MILLI));
-    // Only five were in the engine; processing latencies do not show the others.
+    // Only five writes were in the engine; processing latencies do not show the waiting writes.
     let percent = 100.0 * (1.0 - 5.5 / 20_000.0);
     assert!(is_near(report.processing.percentile_micros(percent), MILLI));
     assert!(is_near(report.processing.max_micros(), SECOND + MILLI));
@@ -116,7 +116,7 @@ fn backlogs_of_bursts_drain_and_the_slowest_second_is_relative_to_its_arrivals()
 #[test]
 fn only_the_timeline_includes_the_warm_up() {
     let clock = clock(1);
-    // The first two seconds are ten times as fast.
+    // The first two seconds are ten times as fast as the rest.
     let server =
         Server::new(&clock, |start| if start < 2 * SECOND + LEAD { MILLI } else { 10 * MILLI });
     let options = PhaseOptions {
