@@ -8,7 +8,7 @@ use terrane::{Db, ErrorKind, Keyspace, KeyspaceOptions, OpenMode, Options, inspe
 /// The default keyspace, which every database has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
-/// Whether a directory holds a database, intact or damaged.
+/// Returns true if a directory holds a database, intact or damaged.
 pub(crate) fn is_database(dir: &Path) -> bool {
     match inspect::manifest(dir) {
         Ok(_) => true,
@@ -32,7 +32,7 @@ pub(crate) fn keyspace(db: &Db, name: &str) -> Result<Keyspace> {
     Ok(db.keyspace(name, KeyspaceOptions::new())?)
 }
 
-/// Returns the names of all keyspaces except one.
+/// Returns the names of all keyspaces except the given keyspace.
 pub(crate) fn other_keyspaces(db: &Db, name: &str) -> Vec<String> {
     db.keyspaces().into_iter().filter(|other| other != name).collect()
 }

@@ -1,4 +1,4 @@
-//! Documents, to a file or to standard output.
+//! Writes documents, to a file or to standard output.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -2,12 +2,12 @@
 
 use std::io::{self, IsTerminal};
 
-/// Whether a person reads standard output.
+/// Returns true if standard output is a terminal.
 pub(crate) fn is_output_for_people() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether a person types on standard input.
+/// Returns true if standard input is a terminal.
 pub(crate) fn is_input_from_person() -> bool {
     io::stdin().is_terminal()
 }
@@ -18,16 +18,17 @@ pub(crate) struct Paint {
     is_on: bool,
 }
 
-/// Colours that differ on dark and light backgrounds, also for most colour-blind people.
+/// Colours that can be told apart on dark and light backgrounds, and by most colour-blind people.
 const LEVEL_CODES: [&str; 6] = ["33", "36", "35", "34", "32", "31"];
 
 impl Paint {
-    /// For standard output: on if it is a terminal, unless the user disabled colours.
+    /// Returns the colours for standard output: on if it is a terminal, unless the user disabled
+    /// colours.
     pub(crate) fn stdout() -> Self {
         Self { is_on: io::stdout().is_terminal() && wants_colour() }
     }
 
-    /// For standard error.
+    /// Returns the colours for standard error.
     pub(crate) fn stderr() -> Self {
         Self { is_on: io::stderr().is_terminal() && wants_colour() }
     }

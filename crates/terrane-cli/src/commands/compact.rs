@@ -68,7 +68,7 @@ impl CompactArgs {
         };
         let keyspaces =
             names.iter().map(|name| open::keyspace(&db, name)).collect::<Result<Vec<_>>>()?;
-        // Flush first, so that the memtable counts in the sizes before.
+        // Flush first, so that the memtable's entries count in the sizes before the compaction.
         let flushed = keyspaces.iter().try_for_each(Keyspace::flush);
         let bytes = || keyspaces.iter().map(|one| one.tree().shape.size_bytes()).sum::<u64>();
         let before = bytes();

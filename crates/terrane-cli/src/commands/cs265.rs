@@ -19,14 +19,14 @@ use terrane_policy::catalogue;
 use crate::exit::{self, Exit};
 use crate::open;
 
-/// Pages of the buffer without `-b`.
+/// The number of pages in the buffer without `-b`.
 const PAGES_DEFAULT: u32 = 1000;
 
 /// The size ratio of Dent's tree.
 const DENT_FANOUT: u32 = 10;
 
-/// Bytes of an entry in a memtable of the default kind, measured. Our buffer is limited by bytes,
-/// Dent's by entries.
+/// The measured size of an entry in a memtable of the default kind, in bytes. Our buffer is limited
+/// by bytes, and Dent's by entries.
 const BUFFERED_ENTRY_BYTES: u64 = 49;
 
 /// The buffer of answers, which are flushed before a wait for input.
@@ -109,7 +109,7 @@ impl Cs265Args {
         let path = match (&self.db, scratch) {
             (Some(path), _) => path,
             (None, Some(scratch)) => {
-                // Dent's tree does not outlive the process either.
+                // Dent's tree does not outlive its process either.
                 options = options.durability(Durability::None).storage(Arc::new(PassingStorage));
                 &scratch.path().to_owned()
             }

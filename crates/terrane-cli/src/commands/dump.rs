@@ -17,7 +17,7 @@ use terrane_lab::{human, progress};
 
 const OUT_BYTES: usize = 256 << 10;
 
-/// Entries between updates of the progress.
+/// The number of entries between two updates of the progress.
 const PROGRESS_EVERY: u64 = 4096;
 
 const EXAMPLES: &str = "\
@@ -142,7 +142,7 @@ fn write(
         }
     };
     bar.finish_and_clear();
-    // Entries before an error are written too.
+    // The entries before an error are written as well.
     out.flush()?;
     done
 }

@@ -25,8 +25,8 @@ use terrane_lab::lines::Lines;
 use terrane_lab::progress;
 use terrane_lab::spec;
 
-/// Bytes of keys and values per batch: enough to amortise the cost of a write, and little compared
-/// with a memtable.
+/// The size of a batch in bytes of keys and values: large enough to amortise the cost of a write,
+/// and small compared with a memtable.
 const BATCH_BYTES: usize = 256 << 10;
 
 const EXAMPLES: &str = "\
@@ -101,7 +101,7 @@ impl LoadArgs {
             EntryFormat::Jsonl => loader.lines(input, jsonl::parse),
             EntryFormat::Pairs => loader.pairs(input),
         };
-        // Entries before a bad line are kept.
+        // The entries before a bad line are kept.
         let written = loader.write();
         loader.bar.finish_and_clear();
         let Loader { db, entries, user_bytes, .. } = loader;

@@ -28,7 +28,7 @@ impl StabilityArgs {
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }
-        // The map first, so that every design can be compared with it.
+        // The map in memory runs first, so that every design can be compared with it.
         let calibration = if plan.calibrates { Some(stability::calibrate(&plan)?) } else { None };
         let mut evaluations = Vec::new();
         for design in &plan.designs {

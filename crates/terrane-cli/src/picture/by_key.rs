@@ -32,7 +32,7 @@ pub(crate) fn by_key(view: &TreeView, paint: Paint) -> String {
     text
 }
 
-/// The range of keys of all tables.
+/// The range of keys that the tables cover together.
 struct Axis {
     first: Vec<u8>,
     last: Vec<u8>,

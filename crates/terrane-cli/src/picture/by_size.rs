@@ -48,7 +48,7 @@ struct Line {
     about: String,
 }
 
-/// Draws a tree, level by level, with the work that made it if known.
+/// Draws a tree, level by level, with the flushes and compactions that made it if they are known.
 pub(crate) fn by_size(view: &TreeView, work: Option<Work>, paint: Paint) -> String {
     let lines = lines(view);
     let name_width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
@@ -177,7 +177,7 @@ fn bar_width(capacity: u64, smallest: u64, largest: u64) -> usize {
     NARROWEST + (share.clamp(0.0, 1.0) * steps).round() as usize
 }
 
-/// Returns at least one cell for any bytes.
+/// Returns the number of filled cells, which is at least one if there are any bytes.
 fn filled_cells(part: u64, whole: u64, width: usize) -> usize {
     let share = if whole == 0 { 0.0 } else { (part as f64 / whole as f64).clamp(0.0, 1.0) };
     ((share * width as f64).round() as usize).max(usize::from(part > 0)).min(width)

@@ -6,7 +6,7 @@ use terrane_policy::{Admission, Level, Run, TableInfo};
 
 use terrane_lab::json::{JsonBytes, SCHEMA};
 
-/// A tree as JSON, its levels newest first.
+/// A tree as JSON, with its newest level first.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonTree<'a> {
     schema: u32,
@@ -21,7 +21,7 @@ pub(crate) struct JsonTree<'a> {
     tables: usize,
     runs: usize,
     compactions: &'a [String],
-    /// Why writers are delayed or stopped, if they are.
+    /// The reason why writers are delayed or stopped, if they are.
     pressure: Option<String>,
 }
 

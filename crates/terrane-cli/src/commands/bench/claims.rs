@@ -59,7 +59,7 @@ pub(super) struct ClaimsArgs {
 }
 
 impl ClaimsArgs {
-    /// Measures, and writes the document.
+    /// Measures the claims, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
         if self.dent_program.is_some() && self.paper != Paper::Dent {
             return Err(usage("Dent's program runs only for the claims of 'dent'"));

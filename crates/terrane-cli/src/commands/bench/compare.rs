@@ -1,6 +1,6 @@
 //! Designs side by side, with bars.
 //!
-//! The best design has a full bar, one that is half as good has half a bar.
+//! The best design has a full bar, and a design that is half as good has half a bar.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `terrane bench --memtable`: memtables alone, without log, files and threads.
+//! `terrane bench --memtable`: measures memtables alone, without a log, files or threads.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,11 +15,11 @@ use crate::table::{Align, lines, table};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 
-/// The lookups of the memory buffer paper (§3.3), during the last quarter of the inserts.
+/// The number of lookups in the memory buffer paper (§3.3), during the last quarter of the inserts.
 const LOOKUPS: u64 = 200;
 const LOOKUPS_AFTER: f64 = 0.75;
 
-/// Repetitions, of which each operation counts at its fastest.
+/// The number of repetitions; each operation counts at its fastest.
 const ROUNDS: usize = 3;
 
 /// The results of one kind.
@@ -35,7 +35,7 @@ struct Row {
     lookups: Latency,
 }
 
-/// Latencies in nanoseconds.
+/// The latencies in nanoseconds.
 #[derive(Serialize)]
 struct Latency {
     mean: f64,

@@ -7,7 +7,7 @@ use terrane_lab::bench::{BenchPlan, DesignRun, WorkloadRow};
 use crate::terminal::Paint;
 use terrane_lab::human;
 
-/// Prints the meaning of the columns, and caveats about the numbers.
+/// Prints what the columns mean, and caveats about the numbers.
 pub(super) fn notes(
     out: &mut impl Write,
     plan: &BenchPlan,

@@ -12,7 +12,7 @@ use crate::terminal::Paint;
 use terrane_lab::human;
 use terrane_lab::machine::Machine;
 
-/// The most runs to draw along the axis of keys; more would be unreadable.
+/// The maximum number of runs to draw along the axis of keys; more runs would be unreadable.
 const RUNS_DRAWN_MAX: usize = 24;
 
 /// Prints the benchmark and the machine.
@@ -128,7 +128,7 @@ fn measurements(out: &mut impl Write, finished: &[&DesignRun]) -> io::Result<()>
     Ok(())
 }
 
-/// Prints the kinds of operation of mixes, if any.
+/// Prints the kinds of operation in mixes, if there are any.
 fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(|row| !row.kinds.is_empty());
     if rows().next().is_none() {
@@ -158,7 +158,7 @@ fn kinds(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Res
     lines(&table).try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Prints the work of compactions, if any.
+/// Prints the work of compactions, if there were any.
 fn compactions(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> io::Result<()> {
     let has_some = |row: &&WorkloadRow| row.compactions + row.work.move_compactions > 0;
     let rows = || finished.iter().flat_map(|one| &one.rows).filter(has_some);

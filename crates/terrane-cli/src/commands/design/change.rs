@@ -21,7 +21,7 @@ use terrane_lab::quantity::rate;
 use terrane_lab::spec;
 use terrane_lab::{human, progress};
 
-/// The interval of checks for progress and cancellation.
+/// The interval at which progress and cancellation are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Change the design of a database
@@ -79,11 +79,11 @@ struct JsonForecast<'a> {
     is_complete: bool,
 }
 
-/// The assumed speed of compactions.
+/// The speed that compactions are assumed to have.
 #[derive(Debug, Clone, Copy)]
 enum Rate {
     Budget(f64),
-    /// The rate of this many recent compactions.
+    /// The rate is computed from this many recent compactions.
     Measured(f64, usize),
     Unknown,
 }
@@ -120,7 +120,7 @@ impl SetArgs {
         Ok(exit)
     }
 
-    /// Returns the requested design.
+    /// Returns the design that the user requested.
     fn wanted(&self, keyspace: &Keyspace) -> Result<Design> {
         match &self.design {
             Some(text) => spec::parse(text),
@@ -223,7 +223,7 @@ impl SetArgs {
     }
 }
 
-/// Formats the work and the time of a forecast.
+/// Formats the work and the time that a forecast predicts.
 fn cost(forecast: &Forecast, rate: Rate) -> String {
     if forecast.jobs == 0 {
         return "the tree satisfies the design already: nothing to rewrite\n".into();

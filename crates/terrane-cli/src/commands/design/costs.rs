@@ -1,4 +1,4 @@
-//! The costs of a design for a number of records, from the cost model.
+//! The costs of a design for a number of records, computed with the cost model.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::table::{Align, lines, table};
 use terrane_lab::human;
 use terrane_lab::quantity::{RECORD_BYTES_MAX, RECORDS_MAX, bytes_in, check_data, count_in};
 
-/// Entries of the scan whose cost is printed.
+/// The number of entries in the scan whose cost is printed.
 const SCAN_ENTRIES: f64 = 100.0;
 
 /// The data that costs are computed for.
@@ -109,7 +109,7 @@ fn write_levels(out: &mut impl Write, levels: &[LevelCosts]) -> io::Result<()> {
     lines(&table).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// The costs as JSON.
+/// The costs of a design as JSON.
 #[derive(Serialize)]
 pub(super) struct JsonCosts {
     write_amplification: f64,

@@ -1,4 +1,4 @@
-//! The memory and speed of a memtable, measured by filling one.
+//! The memory and speed of a memtable, measured by filling a memtable.
 
 use std::fmt;
 use std::hint::black_box;
@@ -20,17 +20,17 @@ const ENTRIES_MAX: usize = 100_000;
 /// A hash table takes up to half of a buffer, and preallocation up to twice as much.
 const BUFFER_BYTES_MAX: u64 = 256 << 20;
 
-/// The time limit of lookups, for kinds whose lookups are slow.
+/// The time limit for lookups, because some kinds of memtable have slow lookups.
 const LOOKUP_TIME: Duration = Duration::from_millis(20);
 
 /// The memory of a full memtable of a design, for entries of 16 + 100 bytes.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Overhead {
-    /// Bytes before the first entry.
+    /// Bytes that the memtable occupies before the first entry.
     fixed_bytes: u64,
-    /// Bytes per entry in addition to its key and value.
+    /// Bytes that each entry occupies in addition to its key and value.
     entry_bytes: f64,
-    /// Entries that fit in the buffer.
+    /// The number of entries that fit in the buffer.
     entries: u64,
     #[serde(skip)]
     speed: MeasuredSpeed,
@@ -62,7 +62,8 @@ impl Overhead {
         let pool = Pool::new(0);
         let memtable = memtable::new(design.memtable, design.buffer_bytes, &pool);
         let fixed_bytes = memtable.memory().used_bytes();
-        // Filled completely, because the share of a hash table depends on the number of entries.
+        // Fill the memtable completely, because the share of a hash table depends on the number of
+        // entries.
         let most = usize::try_from(design.buffer_bytes).unwrap_or(usize::MAX);
         let start = Instant::now();
         let mut count = 0;
@@ -94,7 +95,7 @@ impl Overhead {
     }
 }
 
-/// Bytes of an empty memtable without a hash table.
+/// Returns the size of an empty memtable without its hash table, in bytes.
 fn fixed_of_none() -> usize {
     let vector = terrane_policy::MemtableKind::VECTOR;
     memtable::new(vector, 1, &Pool::new(0)).memory().used_bytes()

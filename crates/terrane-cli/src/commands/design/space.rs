@@ -49,7 +49,7 @@ struct JsonCounts<'a> {
 }
 
 impl EnumerateArgs {
-    /// Counts or lists them.
+    /// Counts or lists the strategies.
     pub(super) fn run(&self, json: bool) -> Result<()> {
         let mut out = BufWriter::new(io::stdout().lock());
         let chosen = space::strategies().map(|strategy: Strategy| strategy.words());

@@ -1,4 +1,4 @@
-//! `terrane experiment run`: measures, and writes results and documents.
+//! `terrane experiment run`: measures, and writes the results and documents.
 
 use std::fs;
 use std::io::{self, Write};

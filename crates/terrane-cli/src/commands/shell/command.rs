@@ -32,9 +32,9 @@ pub(super) enum Command {
 /// The arguments of `advise`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advise {
-    /// Whether to make a worthwhile change.
+    /// True if the shell makes a worthwhile change.
     pub(super) applies: bool,
-    /// The required gain, in percent.
+    /// The minimum gain that a change must have, in percent.
     pub(super) gain: u64,
     /// The time in which the change must pay for itself.
     pub(super) within: Duration,
@@ -54,7 +54,7 @@ pub(super) struct About {
     pub(super) name: &'static str,
     /// The arguments.
     pub(super) arguments: &'static str,
-    /// What it does and answers, in a line.
+    /// What the command does and returns, in one line.
     pub(super) what: &'static str,
     /// An example.
     pub(super) example: &'static str,
@@ -154,7 +154,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     near::nearest(name, ALL.iter().map(|about| about.name))
 }
 
-/// Returns the text of `help`.
+/// Returns the command whose name is most similar to `name`, if a name is similar enough.
 pub(super) fn help() -> String {
     let usages: Vec<String> =
         ALL.iter().map(|about| format!("{} {}", about.name, about.arguments)).collect();

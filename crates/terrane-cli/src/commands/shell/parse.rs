@@ -9,7 +9,7 @@ use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range,
 ///
 /// # Errors
 ///
-/// A sentence, if the line is not a command.
+/// The line is not a command; the error is a sentence that says why.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Command>, String> {
     let line = std::str::from_utf8(line).map_err(|error| {
         format!("byte {} is not UTF-8; write bytes as \"\\xff\" or 0xff", error.valid_up_to() + 1)
@@ -88,7 +88,7 @@ impl<'a> Words<'a> {
         Ok(range)
     }
 
-    /// Parses a range, or returns all keys before one of these words or the end.
+    /// Parses a range. If one of these words or the end comes first, returns all keys.
     fn range_unless(&mut self, words: &[&str]) -> Result<KeyBounds, String> {
         let next = self.rest.split_whitespace().next();
         if next.is_none_or(|next| words.contains(&next)) { Ok(all_keys()) } else { self.range() }

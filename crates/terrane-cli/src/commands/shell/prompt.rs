@@ -23,7 +23,7 @@ use super::session::{Next, Session};
 use crate::terminal::Paint;
 use terrane_lab::literal;
 
-/// The most keys that a completion offers.
+/// The maximum number of keys that a completion offers.
 const KEYS_OFFERED_MAX: usize = 20;
 
 /// Runs typed commands until the user leaves.
@@ -32,7 +32,7 @@ pub(super) fn run(session: &mut Session, db: &Db) -> Result<()> {
     editor.set_helper(Some(Completion { db: db.clone(), keyspace: session.keyspace().clone() }));
     let history = history_file();
     if let Some(path) = &history {
-        // Without a readable history, a new one starts here.
+        // If the history cannot be read, start a new history.
         let _ = editor.load_history(path);
     }
     greet(db)?;
@@ -109,7 +109,7 @@ impl Completion {
     fn keys(&self, typed: &str) -> Vec<String> {
         let Ok(entries) = self.keyspace.prefix(typed) else { return Vec::new() };
         let keys = entries.map_while(Result::ok).take(KEYS_OFFERED_MAX);
-        // Completion can only append to the typed text.
+        // A completion can only append to the typed text.
         keys.map(|(key, _)| literal::print(&key)).filter(|key| key.starts_with(typed)).collect()
     }
 

@@ -26,18 +26,18 @@ pub(super) struct Session {
     answers: Answers,
     batch: Option<Batch>,
     failed: Option<Exit>,
-    /// The operations since the last advice.
+    /// The operations since the previous advice.
     since: OperationWindow,
 }
 
 /// An open batch.
 struct Batch {
     writes: WriteBatch,
-    /// Commands that failed; a batch with failures is not written.
+    /// The number of commands that failed; a batch with failures is not written.
     errors: u64,
 }
 
-/// Whether to read another line.
+/// Whether the shell reads another line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Continue,
@@ -59,12 +59,12 @@ impl Session {
         &self.keyspace
     }
 
-    /// Whether a batch is open.
+    /// Returns true if a batch is open.
     pub(super) fn is_in_batch(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// Returns the exit of the session if a command failed; corruption takes precedence.
+    /// Returns the exit status of the session if a command failed; corruption takes precedence.
     pub(super) fn failed(&self) -> Option<Exit> {
         self.failed
     }
@@ -84,7 +84,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// If answers cannot be written. Any other error is an answer.
+    /// The answers cannot be written. Any other error is reported as an answer.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> Result<Next> {
         let done = match parse(line) {
             Ok(None) => return Ok(Next::Continue),
@@ -155,7 +155,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a command inside a batch, which is answered only by its `end`.
+    /// Runs a command inside a batch. Only the batch's `end` answers.
     fn in_batch(&mut self, command: Command) -> Result<()> {
         let Some(batch) = &mut self.batch else { return Ok(()) };
         let keyspace = &self.keyspace;

@@ -32,7 +32,7 @@ pub(super) struct CalibrateArgs {
 }
 
 impl CalibrateArgs {
-    /// Measures, and writes the file.
+    /// Measures the constants, and writes the file.
     pub(super) fn run(&self) -> Result<Exit> {
         let count = (self.megabytes * 1_000_000 / self.record_size).max(1000);
         let machine = measure(count, self.record_size as usize, self.dir.as_deref())?;

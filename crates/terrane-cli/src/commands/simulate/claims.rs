@@ -27,7 +27,7 @@ pub(super) struct ClaimsArgs {
 }
 
 impl ClaimsArgs {
-    /// Simulates, and writes the document.
+    /// Simulates the experiments, and writes the document.
     pub(super) fn run(&self) -> Result<Exit> {
         let text = claims::simulated(self.hours, self.records)?;
         write_document(self.output.as_deref(), &text)?;

@@ -9,7 +9,7 @@ use terrane_lab::simulation::report::{JsonSimulation, QUANTILES, SimulatedDesign
 use terrane_lab::sparkline::{sparkline, squeezed};
 use terrane_sim::{RateVerdict, SimulationOutcome, SimulationSetup, TwoPhases};
 
-/// Columns of a curve.
+/// The width of a curve, in columns.
 const COLUMNS: usize = 60;
 
 /// The number of times at which levels are printed.

@@ -31,7 +31,8 @@ pub(super) struct ValidateArgs {
 }
 
 impl ValidateArgs {
-    /// Compares, and writes the document. Fails if the differences exceed its limits.
+    /// Compares the simulator with the engine, and writes the document. Fails if a difference
+    /// exceeds its limit.
     pub(super) fn run(&self) -> Result<Exit> {
         let options =
             ValidationOptions { records: self.records, rounds: self.rounds, seed: self.seed };

@@ -1,4 +1,4 @@
-//! Prints the results of a sweep: one metric over one parameter.
+//! Prints the results of a sweep: how one metric depends on one parameter.
 
 use std::fs;
 use std::io::{self, Write};
