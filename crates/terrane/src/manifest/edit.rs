@@ -32,7 +32,7 @@ pub(crate) struct TableRecord {
 pub(crate) enum Change {
     /// The number of the database; the first change in every snapshot.
     Database(u64),
-    /// All table numbers below this are allocated.
+    /// This and the two changes below give the next number of a kind; smaller ones are allocated.
     NextTable(u64),
     NextRun(u64),
     NextKeyspace(u32),
