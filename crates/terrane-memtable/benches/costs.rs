@@ -20,9 +20,9 @@ use terrane_testkit::Rng;
 const SIZES: [u64; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 const ROUNDS: usize = 20;
 
-/// Reads of each operation.
+/// The number of reads that most measurements make.
 const READS: u64 = 1000;
-/// Entries that a long walk visits.
+/// The number of entries that a long walk visits.
 const STEPS: u64 = 1000;
 
 const OPERATIONS: [&str; 8] = [
@@ -66,7 +66,7 @@ fn measure(config: Config, count: u64, pool: &Arc<Pool>) -> Costs {
     });
     let memtable = &many[0];
     let some = |number: u64| key(number.wrapping_mul(7919) % count);
-    // The first read of a vector sorts; `order` includes that.
+    // The first read of a vector sorts its entries; `order` includes the time for that.
     let sort = |memtable: &Arc<Memtable>| {
         let start = Instant::now();
         let mut cursor = memtable.cursor();

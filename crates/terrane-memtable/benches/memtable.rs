@@ -34,7 +34,8 @@ fn ordered(number: u64) -> [u8; 16] {
 
 const OPERATIONS: usize = 8;
 
-/// The number of lookups and ranges, which are slow in some structures.
+/// The number of lookups and range reads to measure. It is low, because some structures are slow
+/// at them.
 const SOME: u64 = 2000;
 
 fn measure(config: Config, pool: &Arc<Pool>) -> [(&'static str, f64); OPERATIONS] {

@@ -25,7 +25,7 @@ const FIRST_CHUNK_BYTES: usize = 64 << 10;
 
 struct ArenaChunk {
     memory: MemoryBlock,
-    /// Bytes requested; above the capacity once the chunk is full.
+    /// The bytes requested so far; they exceed the capacity once the chunk is full.
     requested: AtomicUsize,
     all: WrittenOnce,
 }
@@ -34,14 +34,14 @@ struct ArenaChunk {
 #[derive(Default)]
 struct ArenaChunks {
     all: Vec<NonNull<ArenaChunk>>,
-    /// Memory for the next chunks; counted in the capacity of the arena.
+    /// Memory for the next chunks. The capacity of the arena includes it.
     reserved: Vec<MemoryBlock>,
 }
 
 /// A growing region of memory that is freed as a whole.
 pub(crate) struct Arena {
     current: AtomicPtr<ArenaChunk>,
-    /// Capacity of all chunks.
+    /// The capacity of all chunks and of the reserved memory.
     capacity_bytes: AtomicUsize,
     /// Bytes handed out from chunks that are not current.
     sealed_bytes: AtomicUsize,

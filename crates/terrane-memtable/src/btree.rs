@@ -81,7 +81,7 @@ impl BTree {
     fn root(&self) -> TreeNodeRef<'_> {
         // Acquire pairs with the release in `grow`: the root is seen initialized.
         let root = self.root.load(Ordering::Acquire);
-        // SAFETY: `new` stores a node and `grow` another one; the root is never null.
+        // SAFETY: `new` and `grow` store only pointers to nodes, so the root is never null.
         let root = unsafe { NonNull::new_unchecked(root) };
         // SAFETY: `root` is a node of this tree's arena, which `self` keeps.
         unsafe { TreeNodeRef::new(root) }
@@ -132,7 +132,7 @@ impl BTree {
         self.insert_into(self.lock_from(leaf, &target), &target, entry);
     }
 
-    /// Inserts an entry into its leaf, which is locked.
+    /// Inserts an entry into the locked leaf to which it belongs.
     fn insert_into<'a>(
         &'a self,
         mut leaf: TreeNodeGuard<'a>,
@@ -150,7 +150,7 @@ impl BTree {
     }
 
     /// Splits a full leaf and inserts an entry that belongs at `at`. Returns the new right
-    /// neighbour, with its first entry.
+    /// neighbour, and the first entry of that neighbour.
     fn split_leaf<'a>(
         &'a self,
         leaf: &mut TreeNodeGuard<'a>,
@@ -211,7 +211,7 @@ impl BTree {
         self.add_to_parent(level + 1, up_head, up, right);
     }
 
-    /// Adds a root of `level`, unless another thread did.
+    /// Adds a root of `level`, unless another thread has added it.
     fn grow(&self, level: usize) {
         let _growing = lock(&self.growing);
         let old = self.root();
@@ -231,7 +231,7 @@ impl BTree {
         self.lock_from(self.descend(target, level), target)
     }
 
-    /// Locks the node in which the target belongs: this one, or one to its right.
+    /// Locks the node in which the target belongs: `node`, or a node to the right of `node`.
     fn lock_from<'a>(
         &'a self,
         mut node: TreeNodeRef<'a>,
@@ -247,12 +247,12 @@ impl BTree {
         }
     }
 
-    /// Finds the node of a level in which the target belongs, or one to its left.
+    /// Finds the node of a level in which the target belongs, or a node to the left of that node.
     #[inline]
     fn descend(&self, target: &SearchTarget<'_>, level: usize) -> TreeNodeRef<'_> {
         let mut node = self.root();
         while node.level() > level {
-            // Retries a node that changed during the step.
+            // If the node changed during the step, retry the step.
             if let Ok(next) = Self::step_down(node, target) {
                 node = next;
                 node.prefetch();

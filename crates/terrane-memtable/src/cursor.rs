@@ -34,7 +34,7 @@ impl Cursor {
         &self.memtable
     }
 
-    /// Promises that no key before `first` and none from `end` on will be read: the cursor may be
+    /// Promises that no key before `first` and no key from `end` on is read: the cursor may be
     /// off the end once no key within these bounds follows. It lets a hashed memtable answer from
     /// one bucket.
     pub fn limit_to(&mut self, first: Option<&[u8]>, end: Option<&[u8]>) {
@@ -91,14 +91,14 @@ impl Cursor {
         self.position.seek_before(&self.memtable.structure, key, MAX_SEQ, &self.bounds);
     }
 
-    /// Moves to the next entry; off the end after the last one.
+    /// Moves to the next entry, or off the end after the last entry.
     #[inline]
     pub fn next(&mut self) {
         // SAFETY: the position belongs to this structure (invariant 1).
         unsafe { self.position.next(&self.memtable.structure, &self.bounds) };
     }
 
-    /// Moves to the first entry of the next key; off the end after the last one.
+    /// Moves to the first entry of the next key, or off the end after the last key.
     #[inline]
     pub fn next_key(&mut self) {
         let Some(key) = self.entry().map(|entry| NonNull::from(entry.key)) else { return };
@@ -111,7 +111,7 @@ impl Cursor {
         }
     }
 
-    /// Moves to the previous entry; off the end before the first one.
+    /// Moves to the previous entry, or off the end before the first entry.
     pub fn previous(&mut self) {
         // SAFETY: the position belongs to this structure (invariant 1).
         unsafe { self.position.previous(&self.memtable.structure, &self.bounds) };

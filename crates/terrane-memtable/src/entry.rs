@@ -3,13 +3,14 @@
 /// A position in the total order of writes; higher is newer. At most [`MAX_SEQ`].
 pub type SeqNo = u64;
 
-/// The largest sequence number. It has 56 bits, so that it fits in 64 with a kind.
+/// The largest sequence number. It has 56 bits, so that a sequence number and a kind fit in 64 bits
+/// together.
 pub const MAX_SEQ: SeqNo = (1 << 56) - 1;
 
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 pub const MAX_KEY_LEN: usize = 64 << 10;
 
-/// The longest value, in bytes.
+/// The maximum length of a value, in bytes.
 pub const MAX_VALUE_LEN: usize = 1 << 30;
 
 /// The kind of a version.
@@ -47,7 +48,7 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Bytes of key and value.
+    /// Returns the number of bytes of key and value together.
     pub(crate) fn data_bytes(&self) -> usize {
         self.key.len() + self.value.len()
     }
@@ -58,13 +59,13 @@ pub(crate) const fn pack(seq: SeqNo, kind: EntryKind) -> u64 {
     (seq << 8) | kind as u64
 }
 
-/// The sequence number of a packed word.
+/// Returns the sequence number of a packed word.
 pub(crate) const fn seq_of(packed: u64) -> SeqNo {
     packed >> 8
 }
 
-/// The kind of a packed word. Only words made by [`pack`] are ever stored, so any odd byte is a
-/// value.
+/// Returns the kind of a packed word. Only words made by [`pack`] are ever stored, so any odd byte
+/// is a value.
 pub(crate) const fn kind_of(packed: u64) -> EntryKind {
     if packed & 0xff == EntryKind::Tombstone as u64 {
         EntryKind::Tombstone

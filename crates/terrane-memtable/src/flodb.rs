@@ -12,9 +12,9 @@
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
 //!   ([`membuffer`]). A reader that is not counted in the horizon gets an error if its version was
 //!   reclaimed, and retries with a newer sequence number;
-//! - partitions follow from the span of keys in the previous memtable. A memtable without
-//!   predecessor writes to the lower level only, until it has enough keys to learn the span from
-//!   ([`FrontLevel::enable`]);
+//! - the span of the keys in the previous memtable determines the partitions. If there is no
+//!   previous memtable, writes go only to the lower level, until the memtable has enough keys to
+//!   learn the span from ([`FrontLevel::enable`]);
 //! - cursors walk the lower level. Before a cursor enters a range of keys, it drains the
 //!   Membuffer's partition of that range ([`position`], [`drain`]); versions written later are
 //!   newer than the ones the scan looks for. So scans neither block writers nor restart, and short
@@ -50,13 +50,14 @@ use crate::sync::{AtomicUsize, Ordering};
 /// The settings of a FloDB memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FloDbConfig {
-    /// Buckets of the Membuffer, one cache line and six keys each; 0 for no Membuffer.
+    /// The number of buckets of the Membuffer. Each bucket takes one cache line and holds six keys;
+    /// 0 means no Membuffer.
     pub buckets: usize,
     /// The Membuffer has two to the power of this many partitions; at most 16.
     pub partition_bits: u8,
     /// The structure that the Membuffer is drained into.
     pub lower: LowerLevel,
-    /// How a drain inserts versions there.
+    /// How a drain inserts versions into the lower level.
     pub insert: DrainInsert,
     /// Whether versions that no reader needs are reclaimed.
     pub update: Update,
@@ -88,7 +89,7 @@ impl Settings for FloDbConfig {
     const SMALLEST: Self = Self::of(1, 0, LowerLevel::BTree, DrainInsert::Multi);
 
     fn usual(entries: usize) -> Self {
-        // A quarter of the entries, at six keys a bucket.
+        // Enough buckets for a quarter of the entries, at six keys a bucket.
         Self::of(entries / 24, 4, LowerLevel::BTree, DrainInsert::Multi)
     }
 
@@ -109,19 +110,19 @@ impl FloDbConfig {
     }
 }
 
-/// The treatment of versions that no reader needs.
+/// What happens to versions that no reader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
-    /// Its memory is refilled with the next version of a key.
+    /// The memory of such a version is refilled with the next version of a key.
     InPlace,
-    /// It stays.
+    /// Such a version stays in the memtable.
     Versions,
 }
 
 /// A Membuffer in front of a lower level.
 pub(crate) struct FloDb {
     lower: Lower,
-    /// Set on creation, by [`FrontLevel::enable`], or never.
+    /// Set when the memtable is created, or later by [`FrontLevel::enable`], or never.
     membuffer: OnceLock<Membuffer>,
     buckets: usize,
     partitions: usize,
@@ -157,7 +158,7 @@ impl FloDb {
         }
     }
 
-    /// The span of the keys in this memtable, for its successor.
+    /// Returns the span of the keys in this memtable; the next memtable is divided by it.
     fn span(&self) -> KeySpan {
         match (self.lower.first_key(), self.lower.last_key()) {
             (Some(first), Some(last)) if first < last => KeySpan::between(first, last),

@@ -54,7 +54,7 @@ pub enum HashView {
     Copy,
 }
 
-/// The form of the table of a hashed memtable.
+/// How the table of a hashed memtable is laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableShape {
     /// The length of the prefix that chooses a bucket, in bytes.
@@ -72,10 +72,10 @@ pub(crate) enum BucketForm {
     Chain,
 }
 
-/// Heights of the lists of a hashed memtable.
+/// How tall the heads and nodes of a hashed memtable's lists are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListHeights {
-    /// The links of an empty list's head.
+    /// The number of links in the head of an empty list.
     pub(crate) head: usize,
     /// The largest height of a node.
     pub(crate) max: usize,
@@ -94,7 +94,7 @@ const ORDERED: usize = 2;
 /// A list and its length.
 struct ListBucket {
     list: List,
-    /// Counted only if heights depend on it.
+    /// The number of entries; counted only if the heights of nodes depend on it.
     len: AtomicUsize,
     all: WrittenOnce,
 }
@@ -103,7 +103,7 @@ const _: () = assert!(align_of::<ListBucket>() <= ALIGN);
 
 /// The table of buckets.
 enum Buckets {
-    /// A list is created with its first entry.
+    /// Sorted lists; each is created when its first entry arrives.
     Lists(Box<[AtomicPtr<ListBucket>]>, ListHeights),
     Chains(Box<[Chain]>),
 }
@@ -162,7 +162,7 @@ impl Hashed {
         Some(bucket)
     }
 
-    /// Returns the list of a table entry; none before its first entry.
+    /// Returns the list of a table entry, or `None` while the list has no entries.
     fn list(&self, place: &AtomicPtr<ListBucket>) -> Option<&List> {
         // Acquire pairs with the release in `bucket_or_new`: the bucket is seen initialized.
         self.deref(place.load(Ordering::Acquire)).map(|bucket| &bucket.list)
@@ -245,7 +245,7 @@ impl Hashed {
         self.log.sorted(nodes.map(NodeRef::as_ptr))
     }
 
-    /// Returns a sorted view of all entries that were inserted before.
+    /// Returns a sorted view of all entries that were inserted before this call.
     fn ordered(&self) -> Arc<SortedView> {
         match self.view {
             HashView::Copy => self.log.sorted(self.nodes().into_iter()),
@@ -339,7 +339,7 @@ impl Structure for Hashed {
         (used + log_used + table, allocated + log_allocated + table)
     }
 
-    /// The table of buckets, so that a design that spends memory on it has less for entries.
+    /// Counts the table of buckets, so that a design with a larger table has less for entries.
     fn charged_bytes(&self) -> usize {
         match &self.places {
             Buckets::Lists(places, _) => size_of_val(&**places),

@@ -15,9 +15,9 @@ pub fn head_of(key: &[u8]) -> u64 {
     }
 }
 
-/// The head of fewer than eight bytes. Reads both ends as integers, which may overlap: copying the
-/// bytes one by one and loading them as a word takes several times as long, because the load must
-/// wait for the stores.
+/// Returns the head of fewer than eight bytes. Reads the start and the end of the bytes as integers
+/// that may overlap: copying the bytes one by one and loading them as a word takes several times as
+/// long, because the load must wait for the stores.
 #[inline]
 fn head_of_short(key: &[u8]) -> u64 {
     // Moves the last byte to its place.

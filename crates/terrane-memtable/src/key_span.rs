@@ -21,19 +21,19 @@ pub(crate) struct KeySpan {
     /// The heads of the smallest and the largest key, after the prefix.
     low: u64,
     high: u64,
-    /// The leading zeros of the distance between them.
+    /// The number of leading zeros in the difference between these two heads.
     shift: u32,
     /// 2^64 divided by the upper half of the shifted distance plus one, rounded down.
     scale: u64,
 }
 
 impl KeySpan {
-    /// The span of all keys.
+    /// Returns the span of all keys.
     pub(crate) fn all() -> Self {
         Self::new(Vec::new(), 0, u64::MAX)
     }
 
-    /// The span of the keys from `first` to `last`.
+    /// Returns the span of the keys from `first` to `last`.
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Self {
         let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let (low, high) = (head_of(&first[shared..]), head_of(&last[shared..]));

@@ -9,8 +9,9 @@
 //! Entries are ordered bytewise by key and, within a key, from new to old. Range tombstones are
 //! kept apart from the entries, whatever the kind.
 //!
-//! This crate is the one home of unsafe code in Terrane. SAFETY comments cite these rules as "crate
-//! rule N", and the numbered invariants of their module:
+//! The engine has unsafe code only in this crate, and in its module that maps files into memory. The
+//! SAFETY comments of this crate cite the following rules as "crate rule N", and the numbered
+//! invariants of their module:
 //! 1. Memory of an arena is freed only with the arena, and every pointer into an arena is kept with
 //!    an owner or a borrow that keeps the arena alive.
 //! 2. Header, key and value of a node are written only while no other thread can read them. Every
@@ -24,7 +25,7 @@
 //! |---|---|
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next memtable |
 //! | `head`, `key_span` | the first bytes of a key as an integer; the range of the expected keys |
-//! | `skiplist` | the concurrent skip-list, and lists in an arena of others |
+//! | `skiplist` | the concurrent skip-list, and sorted lists in an arena owned elsewhere |
 //! | `hash` | lists or chains in the buckets of a hash table |
 //! | `flodb` | a hash table in front of the B-link tree or the skip-list |
 //! | `vector` | an array in the order of arrival |

@@ -55,7 +55,7 @@ impl Memtable {
         Self::with_keys(config, pool, ExpectedKeys::Any)
     }
 
-    /// As [`Memtable::new`], for other expectations.
+    /// Like [`Memtable::new`], but the caller states which keys to expect.
     pub fn with_keys(config: Config, pool: &Arc<Pool>, keys: ExpectedKeys<'_>) -> Arc<Self> {
         let span = || match keys {
             ExpectedKeys::Any => Some(KeySpan::all()),
@@ -159,7 +159,7 @@ impl Memtable {
         Cursor::new(Arc::clone(self))
     }
 
-    /// As [`Memtable::get`], with a value that keeps the memtable alive.
+    /// Like [`Memtable::get`], but returns a value that keeps the memtable alive.
     pub fn get_pinned(
         self: &Arc<Self>,
         key: &[u8],
@@ -197,8 +197,8 @@ impl Memtable {
         self.len() == 0 && self.range_tombstones.is_empty()
     }
 
-    /// Sorts entries that are not in order yet, which the first range read would do otherwise. Call
-    /// it when no more entries are inserted.
+    /// Sorts entries that are not in order yet, which the first range read would otherwise do. Call
+    /// this method once no more entries are inserted.
     pub fn freeze(&self) {
         self.structure.freeze();
     }

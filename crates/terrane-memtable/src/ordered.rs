@@ -59,7 +59,7 @@ impl FreshNodes {
 /// A growing list of nodes, and the latest sorted view of them.
 pub(crate) struct EntryLog {
     fresh: Mutex<FreshNodes>,
-    /// The length of `fresh`. Like the next two, stored under the lock of `fresh`.
+    /// The length of `fresh`. Like the next two fields, stored under the lock of `fresh`.
     fresh_len: AtomicUsize,
     fresh_used: AtomicUsize,
     fresh_allocated: AtomicUsize,
@@ -70,7 +70,7 @@ pub(crate) struct EntryLog {
     run_bytes: Arc<AtomicUsize>,
     /// Whether the fresh part keeps its memory when it is emptied.
     is_reserved: bool,
-    /// Whether nodes have tags, except doubtful ones.
+    /// Whether nodes that are not doubtful have tags.
     is_searchable: bool,
 }
 
@@ -205,7 +205,7 @@ impl EntryLog {
         newest.into_iter().chain(sorted).max_by_key(|node: &NodeRef<'a>| node.seq())
     }
 
-    /// Returns everything appended before, copied and sorted for this call.
+    /// Returns a view of everything appended before this call, copied and sorted for it alone.
     pub(crate) fn copy(&self) -> Arc<SortedView> {
         // Held so that no node moves from the fresh part to the view in between.
         let _sorting = lock(&self.sorting);
@@ -221,7 +221,7 @@ impl EntryLog {
         Arc::new(SortedView::of(SortedRun::sorted(slots, &self.run_bytes)))
     }
 
-    /// Adds nodes to the view; none was appended before, except as doubtful.
+    /// Adds nodes to the view. They may have been appended before only as doubtful nodes.
     pub(crate) fn install(&self, nodes: impl Iterator<Item = NonNull<Node>>) {
         let _sorting = lock(&self.sorting);
         // SAFETY: callers pass nodes of the arena of this log (invariant 1).

@@ -14,8 +14,8 @@ use crate::skiplist::{Pin, Versions};
 /// Invariants:
 /// 1. The bytes lie at `base + offset` in the memory of `owner`, which is not moved or freed while
 ///    `owner` exists.
-/// 2. The bytes are not written while this exists: `base` points to the versions of a pinned node
-///    if `offset` is not 0, and otherwise the node is never refilled (crate rule 2).
+/// 2. The bytes are not written while this value exists: `base` points to the versions of a pinned
+///    node if `offset` is not 0, and otherwise the node is never refilled (crate rule 2).
 pub struct PinnedValue {
     /// The start of the bytes, or the versions of the pinned node, which lie before them.
     base: NonNull<u8>,

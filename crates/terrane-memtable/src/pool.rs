@@ -119,7 +119,7 @@ impl Pool {
         lock(&self.free).clear();
     }
 
-    /// Puts a block with touched pages into the pool if it is empty. Call it on a background
+    /// Puts a block with touched pages into the pool if the pool is empty. Call it on a background
     /// thread, so that writers do not wait for page faults.
     pub fn prepare(&self) {
         if self.blocks_max > 0 && lock(&self.free).is_empty() {

@@ -35,7 +35,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Whether `key` lies in the range.
+    /// Returns true if `key` lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }

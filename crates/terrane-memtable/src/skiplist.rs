@@ -9,7 +9,7 @@
 //! inserted once it is linked at height 0.
 //!
 //! Ascending keys, as in a bulk load, need no search: the list keeps the last node of every height
-//! as a hint, and appends a key beyond the last one there.
+//! as a hint, and appends a key beyond the last key there.
 //!
 //! Left out on purpose: removal, and with it every scheme to reclaim linked nodes.
 
@@ -154,8 +154,8 @@ impl SkipList {
         }
     }
 
-    /// As [`Structure::get`], for nodes with versions. Returns an error if the requested version may
-    /// have been reclaimed.
+    /// As [`Structure::get`], for nodes with versions. Returns an error if the requested version
+    /// may have been reclaimed.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
@@ -173,12 +173,12 @@ impl SkipList {
         Ok(next.filter(|node| node.key() == key))
     }
 
-    /// The smallest key.
+    /// Returns the smallest key.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         self.list.first().map(NodeRef::key)
     }
 
-    /// The largest key.
+    /// Returns the largest key.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.list.last().map(NodeRef::key)
     }

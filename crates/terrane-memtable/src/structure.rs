@@ -1,10 +1,11 @@
 //! The interface of a memtable's structure: what a new kind implements.
 //!
-//! A kind is a [`Settings`] type, which has examples and builds a [`Structure`], and the structure's
-//! [`StructurePosition`]. `kinds` registers the settings of all kinds. All structures follow the
-//! same rules, which the conformance tests check: entries are visited in key order, new before old
-//! within a key; a read finds every version that was inserted before it began; entries are neither
-//! changed nor removed, except that a structure with a [`FrontLevel`] reclaims versions.
+//! A kind is a [`Settings`] type, which has examples and builds a [`Structure`], and the
+//! structure's [`StructurePosition`]. `kinds` registers the settings of all kinds. All structures
+//! follow the same rules, which the conformance tests check: entries are visited in key order, new
+//! before old within a key; a read finds every version that was inserted before it began; entries
+//! are neither changed nor removed, except that a structure with a [`FrontLevel`] reclaims
+//! versions.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(crate) trait Settings: Copy + 'static {
     /// The settings with the fewest parts, for models that visit all interleavings.
     const SMALLEST: Self;
 
-    /// The usual settings for a memtable of this many entries.
+    /// Returns the usual settings for a memtable of this many entries.
     fn usual(entries: usize) -> Self;
 
     /// Creates an empty structure whose memory comes from `pool`. A structure that divides its keys
@@ -58,7 +59,7 @@ pub(crate) trait Structure: Send + Sync {
     const INSERTS_GROUPS: bool = false;
 
     /// Inserts a version. No two versions of a key may have the same sequence number. `horizon` is
-    /// that of [`crate::Memtable::update`].
+    /// as in [`crate::Memtable::update`].
     fn insert(&self, entry: &Entry<'_>, horizon: impl FnOnce() -> SeqNo) -> InsertOutcome;
 
     /// Inserts several versions.
@@ -78,7 +79,8 @@ pub(crate) trait Structure: Send + Sync {
         Ok(self.get(key, seq).map(|entry| (entry, Pin::NONE)))
     }
 
-    /// The number of entries and their bytes of keys and values, if the structure counts them.
+    /// Returns how many entries there are and their bytes of keys and values, if the structure
+    /// counts them.
     fn counts(&self) -> (usize, usize) {
         (0, 0)
     }
@@ -86,13 +88,13 @@ pub(crate) trait Structure: Send + Sync {
     /// Returns the bytes in use and the bytes allocated.
     fn usage(&self) -> (usize, usize);
 
-    /// Bytes in use by an empty structure that count against the size of the memtable.
+    /// Returns the bytes in use by an empty structure that count against the size of the memtable.
     fn charged_bytes(&self) -> usize {
         0
     }
 
-    /// Bytes that came into use after the creation and do not count against the size of the
-    /// memtable.
+    /// Returns the bytes that came into use after the creation and do not count against the size of
+    /// the memtable.
     fn exempt_bytes(&self) -> usize {
         0
     }
@@ -100,27 +102,27 @@ pub(crate) trait Structure: Send + Sync {
     /// Sorts what is not sorted yet, because no more entries are inserted.
     fn freeze(&self) {}
 
-    /// The span of the keys, for the successor of the memtable.
+    /// Returns the span of the keys, by which the next memtable divides its keys.
     fn key_span(&self) -> Option<KeySpan> {
         None
     }
 
-    /// The front level, if the structure has one.
+    /// Returns the front level, if the structure has one.
     #[inline]
     fn front_level(&self) -> Option<&dyn FrontLevel> {
         None
     }
 }
 
-/// A position in a structure, on an entry or on none. The default is on none.
+/// A position in a structure, on an entry or on no entry. The default is on no entry.
 ///
-/// A position does not borrow its structure. The methods that take the structure require the one
-/// that the position was sought in last, which keeps its entry alive.
+/// A position does not borrow its structure. The methods that take the structure require the
+/// structure in which the position was last sought, which keeps its entry alive.
 pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
     /// Whether the position uses the bounds it is passed.
     const USES_BOUNDS: bool = false;
 
-    /// Whether the position is on an entry.
+    /// Returns true if the position is on an entry.
     fn is_valid(&self) -> bool;
 
     /// Returns the entry at the position.
@@ -141,13 +143,13 @@ pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
     /// Moves to the last entry before `(key, seq)`.
     fn seek_before(&mut self, structure: &S, key: &[u8], seq: SeqNo, bounds: &ReadBounds);
 
-    /// Moves to the next entry; off the end after the last one.
+    /// Moves to the next entry, or off the end after the last entry.
     ///
     /// # Safety
     /// All calls on this position have passed this very structure.
     unsafe fn next(&mut self, structure: &S, bounds: &ReadBounds);
 
-    /// Moves to the previous entry; off the end before the first one.
+    /// Moves to the previous entry, or off the end before the first entry.
     ///
     /// # Safety
     /// All calls on this position have passed this very structure.
@@ -157,7 +159,7 @@ pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
     fn skip_front_level(&mut self, _structure: &S) {}
 }
 
-/// The keys that a reader promises to stay within; without bounds, all.
+/// The range of keys within which a reader promises to stay; without bounds, all keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadBounds {
     /// No key before this is read.
@@ -166,8 +168,8 @@ pub(crate) struct ReadBounds {
     pub(crate) end: Option<Box<[u8]>>,
 }
 
-/// A front level: a small structure that takes writes before the one that cursors walk, and is
-/// drained into it. FloDB's is the Membuffer.
+/// A front level: a small structure that takes writes before the structure that cursors walk, and
+/// is drained into it. FloDB's is the Membuffer.
 ///
 /// A memtable with a front level reclaims versions that its readers do not need. A reader that
 /// reads several times at one sequence number must therefore be counted in the horizon of
@@ -184,8 +186,8 @@ pub trait FrontLevel {
     /// Prefetches the memory that [`crate::Memtable::update`] of this key starts with.
     fn prefetch(&self, key: &[u8]);
 
-    /// Prefetches the memory that [`crate::Memtable::update`] reads next, once that of
-    /// [`FrontLevel::prefetch`] has arrived.
+    /// Prefetches the memory that [`crate::Memtable::update`] reads next, once the memory
+    /// that [`FrontLevel::prefetch`] requests has arrived.
     fn prefetch_version(&self, key: &[u8]);
 
     /// Drains the partitions that are filling up, for background threads. Returns the number of

@@ -5,7 +5,7 @@
 //! array doubles only once it exceeds its allocation.
 //!
 //! Reads need a sorted view. By default sorted entries stay sorted, and a read sorts the entries
-//! added since the last one; with [`VectorQuery::Copy`] every read copies and sorts everything, as
+//! added since the last read; with [`VectorQuery::Copy`] every read copies and sorts everything, as
 //! RocksDB's vector does until it is frozen, which is what the paper measured.
 //!
 //! With [`VectorQuery::Scan`], lookups sort nothing: they search the entries added since a range
@@ -26,7 +26,7 @@ use crate::sync::{AtomicUsize, Ordering};
 /// How reads of a vector order its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VectorQuery {
-    /// Sorted entries stay sorted; a read sorts the ones added since.
+    /// Sorted entries stay sorted; a read sorts the entries added since the last sort.
     #[default]
     Resort,
     /// Every read copies and sorts everything, until the memtable is frozen.

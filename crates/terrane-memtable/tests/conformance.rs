@@ -50,7 +50,7 @@ fn fill(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     oracle
 }
 
-/// As [`fill`], several entries at a time.
+/// Like [`fill`], but inserts several entries at a time.
 fn fill_in_groups(memtable: &Memtable, rng: &mut Rng, count: u64) -> Oracle {
     let mut oracle = Oracle::new();
     let mut seq = 0;
@@ -378,7 +378,7 @@ mod checks {
         }
     }
 
-    /// A cursor with bounds visits the same entries within them as one without.
+    /// A cursor with bounds visits the same entries within these bounds as a cursor without bounds.
     pub(super) fn cursors_of_a_range_have_all_of_it(config: Config) {
         let mut rng = Rng::new(seed_from_env(16));
         let memtable = Memtable::new(config, &Pool::new(0));

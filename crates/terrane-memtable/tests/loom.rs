@@ -19,7 +19,7 @@ const SKIP_LIST: Config = Config::SkipList(SkipListConfig { branching: 2, height
 const B_TREE: Config = Config::BTree(BTreeConfig);
 const VECTOR: Config =
     Config::Vector(VectorConfig { prealloc_bytes: 0, query: VectorQuery::Resort });
-/// Each prefix has its own bucket, so that every step of a scan leaves one.
+/// Each prefix has its own bucket, so that every step of a scan leaves a bucket.
 const HASH_SKIP_LIST: Config = Config::HashSkipList(HashSkipListConfig {
     prefix: 1,
     buckets: 2,
@@ -234,7 +234,7 @@ fn b_tree_inserts_that_split_a_leaf() {
 #[test]
 fn b_tree_inserts_that_split_an_inner_node() {
     const FULL: &[&str] = &["a", "c", "e", "g", "i", "k", "m", "o", "q", "s", "u"];
-    // Has too many steps for two preemptions.
+    // This model has too many steps for two preemptions.
     two_writers_with(Some(1), B_TREE, FULL, &["v"], &["w"]);
     two_writers_with(Some(1), B_TREE, FULL, &["w"], &["b"]);
 }

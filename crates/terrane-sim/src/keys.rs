@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use terrane_policy::ParseError;
 
-/// The ratio between the upper ranks of successive groups of a skewed distribution.
+/// In a skewed distribution, the upper rank of each group is this many times the upper rank of the
+/// previous group.
 const GROUP_GROWTH: f64 = 1.6;
 
-/// The distribution of writes over keys.
+/// How writes are distributed over keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Skew {
     /// Every key is equally likely.
@@ -63,7 +64,7 @@ pub struct Population {
     groups: Arc<[KeyGroup]>,
 }
 
-/// The expected shares of the keys of a range that a run contains.
+/// For each group, the share of the keys of a range that a run is expected to contain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
     /// The share written by the load, the same for all groups.
@@ -102,7 +103,7 @@ impl Population {
         Content { loaded, updated: self.groups.iter().map(|_| 0.0).collect() }
     }
 
-    /// Returns the expected entries of a run in a range of the key space of this relative width.
+    /// Returns how many entries a run is expected to have in a fraction `width` of the key space.
     pub fn entries(&self, content: &Content, width: f64) -> f64 {
         let groups = self.groups.iter().zip(&*content.updated);
         let present = |updated: f64| 1.0 - (1.0 - content.loaded) * (1.0 - updated);
@@ -125,7 +126,7 @@ impl Population {
         }
     }
 
-    /// Returns the content of adjacent ranges taken together; each has its content and width.
+    /// Returns the content of adjacent ranges taken together, from the content and width of each.
     pub fn average(&self, parts: &[(Content, f64)]) -> Content {
         let total: f64 = parts.iter().map(|(_, width)| width).sum();
         let weight =
@@ -204,7 +205,7 @@ mod tests {
         let keys = Population::new(100.0, Skew::Uniform);
         let expected = 100.0 * (1.0 - 0.99f64.powi(100));
         assert!((keys.entries(&keys.after_updates(100.0), 1.0) - expected).abs() < 1e-6);
-        // Skewed writes hit fewer.
+        // Skewed writes hit fewer distinct keys.
         let skewed = Population::new(100.0, Skew::Zipf(1.0));
         assert!(skewed.entries(&skewed.after_updates(100.0), 1.0) < expected);
     }

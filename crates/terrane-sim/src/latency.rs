@@ -1,8 +1,8 @@
 //! Latencies of writes.
 //!
-//! Writes are a fluid: between two events they arrive and complete at constant rates, so the latency
-//! of the n-th write is linear in n. Percentiles over all these lines are exact up to the last digit
-//! of a binary search, and cost the same for a billion writes as for one.
+//! Writes are a fluid: between two events they arrive and complete at constant rates, so the
+//! latency of the n-th write is linear in n. Percentiles over all these lines are exact up to the
+//! last digit of a binary search, and cost the same for a billion writes as for one.
 
 /// Latencies of writes, piecewise linear.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +41,8 @@ impl Latencies {
         self.count
     }
 
-    /// Returns the latency, in seconds, that this fraction of the writes does not exceed; 1 gives the
-    /// maximum.
+    /// Returns the latency, in seconds, that this fraction of the writes does not exceed; 1 gives
+    /// the maximum.
     pub fn quantile(&self, part: f64) -> f64 {
         let longest = self.lines.iter().map(|line| line.high).fold(0.0, f64::max);
         if part >= 1.0 || self.lines.is_empty() {
@@ -64,7 +64,7 @@ impl Latencies {
         if self.count > 0.0 { sum / self.count } else { 0.0 }
     }
 
-    /// The number of writes that took at most this long.
+    /// Returns the number of writes that took at most this long.
     fn up_to(&self, latency: f64) -> f64 {
         let part = |line: &LatencyLine| {
             if latency >= line.high {

@@ -5,7 +5,7 @@
 pub struct MachineModel {
     /// The limit on bytes per second that flushes and merges write together; `None` is unlimited.
     pub budget: Option<f64>,
-    /// The device with the tables.
+    /// The device that stores the tables.
     pub device: Device,
     /// Processor times and overheads per entry.
     pub costs: MachineCosts,
@@ -18,18 +18,18 @@ pub struct MachineModel {
 pub struct Device {
     /// The total bandwidth of reads and writes, in bytes per second.
     pub bytes_per_second: f64,
-    /// The latency of a request without its transfer, in seconds.
+    /// The latency of a request without the transfer of its bytes, in seconds.
     pub request_seconds: f64,
-    /// The bytes of a request.
+    /// The number of bytes that a request transfers.
     pub request_bytes: f64,
-    /// The number of concurrent requests that it serves, and of streams that saturate it.
+    /// How many requests the device serves concurrently; as many streams saturate it.
     pub concurrency: u32,
 }
 
 /// Processor times in seconds, and overheads in bytes, per entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MachineCosts {
-    /// The time of a write into log and memtable by one writer.
+    /// The time that one writer takes to write an entry into the log and the memtable.
     pub write_seconds: f64,
     /// The time per entry of a flush.
     pub flush_seconds: f64,
@@ -64,7 +64,7 @@ impl Default for MachineModel {
 }
 
 impl Device {
-    /// The bandwidth of one job that issues one request after another.
+    /// Returns the bandwidth of one job that issues one request after another.
     fn stream(&self) -> f64 {
         let alone = self.bytes_per_second / f64::from(self.concurrency.max(1));
         let full = self.request_bytes
@@ -86,8 +86,8 @@ impl JobCost {
         self.read_bytes + self.written_bytes
     }
 
-    /// The fraction of the job completed per second, with this share of a processor and these limits
-    /// on bytes written, and on bytes read and written, per second.
+    /// Returns the fraction of the job done per second, with this share of a processor and these
+    /// limits on bytes written, and on bytes read and written, per second.
     fn rate(&self, processor: f64, written: f64, moved: f64) -> f64 {
         let over =
             |limit: f64, amount: f64| if amount > 0.0 { limit / amount } else { f64::INFINITY };
@@ -98,8 +98,8 @@ impl JobCost {
 }
 
 impl MachineModel {
-    /// The fractions of a flush and of merges completed per second. The flush goes first; the merges
-    /// have shares of the remaining bandwidth.
+    /// Returns the fractions of a flush and of merges completed per second. The flush goes first;
+    /// the merges have shares of the remaining bandwidth.
     pub(crate) fn rates(
         &self,
         flush: Option<&JobCost>,

@@ -25,7 +25,7 @@ pub struct SimulationOutcome {
     pub departures: Vec<(f64, f64)>,
     /// Writes that had arrived and were not completed at the end.
     pub queued: f64,
-    /// The reason of an early end: a deadlock, or a failed check.
+    /// Why the simulation ended early: a deadlock, or a failed check.
     pub stuck: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct SimulationOutcome {
 pub struct Totals {
     /// Completed writes.
     pub writes: f64,
-    /// Bytes of their keys and values.
+    /// The bytes of keys and values in the completed writes.
     pub user_bytes: f64,
     /// Completed flushes.
     pub flushes: u64,
@@ -50,7 +50,7 @@ pub struct Totals {
     pub read_bytes: f64,
     /// Bytes written by merges.
     pub merge_bytes: f64,
-    /// Delays by admission, in seconds, summed over writers.
+    /// How long admission delayed writers, in seconds, summed over all writers.
     pub delayed_seconds: f64,
     /// The integral of the number of runs over time, in run-seconds.
     pub run_seconds: f64,
@@ -111,7 +111,7 @@ impl SimulationOutcome {
         self.totals.run_seconds / self.seconds.max(1e-9)
     }
 
-    /// Returns the duration of stalls by one cause, or by all, in seconds.
+    /// Returns how long writers were stalled for one cause, or for any cause, in seconds.
     pub fn stalled_seconds(&self, cause: Option<StallCause>) -> f64 {
         let of = self.stalls.iter().filter(|stall| cause.is_none_or(|cause| stall.cause == cause));
         of.map(|stall| stall.until - stall.from).fold(0.0, |sum, time| sum + time)

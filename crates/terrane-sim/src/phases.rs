@@ -8,8 +8,8 @@ use crate::simulation::{Simulation, SimulationSetup};
 use crate::tree::SimulatedTree;
 use crate::workload::Arrival;
 
-/// The maximum p99 of a sustainable rate, in seconds. Writes that wait for merges exceed it by far,
-/// and others stay far below it.
+/// The maximum p99 latency at a sustainable rate, in seconds. Writes that wait for merges exceed it
+/// by far, and others stay far below it.
 pub const P99_MAX_SECONDS: f64 = 1.0;
 
 /// The minimum fraction of arrived writes that a sustainable rate completes.
@@ -52,8 +52,8 @@ impl RateVerdict {
     }
 }
 
-/// Runs both phases on a tree, each for `seconds`, of which the first `warm_up` seconds of the testing
-/// phase do not count.
+/// Runs both phases on a tree, each for `seconds`, of which the first `warm_up` seconds of the
+/// testing phase do not count.
 pub fn two_phases(
     setup: &SimulationSetup,
     tree: &SimulatedTree,

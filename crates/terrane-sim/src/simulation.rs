@@ -1,8 +1,8 @@
 //! The event loop: rates are constant from one event to the next.
 //!
-//! Events are a memtable that reaches its size, the end of a flush or merge, a change of the arrival
-//! rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on the progress
-//! of merges, it decides again every few megabytes.
+//! Events are a memtable that reaches its size, the end of a flush or merge, a change of the
+//! arrival rate, a drained queue, and the engine's periodic decisions. If a scheduler depends on
+//! the progress of merges, it decides again every few megabytes.
 //!
 //! The order of actions is the engine's. A memtable at its size is replaced if admission allows it;
 //! one flush at a time writes the oldest immutable memtable; after every change of the tree, policy
@@ -37,7 +37,7 @@ struct RunningFlush {
     content: Content,
     work: JobCost,
     seqs: (u64, u64),
-    /// The merge that it carries out, unless it creates a run.
+    /// The merge that the flush carries out; `None` if the flush creates a run.
     merge: Option<PlannedCompaction>,
     done: f64,
 }
@@ -211,7 +211,7 @@ impl<'a> Simulation<'a> {
         self.window.most_runs = self.window.most_runs.max(runs);
     }
 
-    /// The number of writes that fill a memtable.
+    /// Returns the number of writes that fill a memtable.
     fn buffer_writes(&self) -> f64 {
         let SimulationSetup { design, workload, machine, .. } = self.setup;
         let entry = workload.record_bytes + machine.costs.memtable_entry_bytes;
@@ -247,7 +247,7 @@ impl<'a> Simulation<'a> {
         self.flushing = Some(RunningFlush { content, work, seqs, merge, done: 0.0 });
     }
 
-    /// The merge with level 0 that policy plans for a flush of `writes` writes, if any.
+    /// Returns the merge with level 0 that policy plans for a flush of `writes` writes, if any.
     fn flush_merge(&mut self, writes: f64) -> Option<Compaction> {
         // Like the engine, count all versions in the memtable, not distinct keys.
         let bytes = writes * self.setup.workload.record_bytes;
@@ -271,7 +271,7 @@ impl<'a> Simulation<'a> {
         self.setup.machine.rates(self.flushing.as_ref().map(|flush| &flush.work), &work)
     }
 
-    /// The time to the next event.
+    /// Returns the time to the next event.
     fn step(&self, pace: &WriterRates, flush: f64, merges: &[f64]) -> f64 {
         let mut step = self.window_from + self.setup.window_seconds - self.now;
         let mut consider = |time: f64| step = step.min(time);
@@ -309,7 +309,8 @@ impl<'a> Simulation<'a> {
             merge.done += part;
             self.outcome.totals.read_bytes += part * merge.begun.work.read_bytes;
             self.outcome.totals.merge_bytes += part * merge.begun.work.written_bytes;
-            // Complete a merge whose rest is rounding, which would yield steps of zero length.
+            // Complete a merge of which only a rounding error is left; it would yield steps of zero
+            // length.
             if (1.0 - merge.done) <= rate * SOON {
                 merge.done = 1.0;
             }

@@ -9,7 +9,7 @@ use crate::keys::{Content, Population};
 use crate::simulation::{Simulation, SimulationSetup};
 use crate::tree::SimulatedTree;
 
-/// [`InitialTree::Auto`] simulates the load of a tree up to this many flushes.
+/// [`InitialTree::Auto`] simulates the load of a tree if it takes at most this many flushes.
 const FLUSHES_MAX: f64 = 20_000.0;
 
 /// The deepest level of a settled tree.
@@ -22,8 +22,8 @@ pub enum InitialTree {
     Empty,
     /// All records were written once in random order, and all merges are complete.
     Loaded,
-    /// A tree after a long time: all records are in its last level, and the levels above have random
-    /// fill. For trees that would take long to load.
+    /// A tree after a long time: all records are in its last level, and the levels above have
+    /// random fill. For trees that would take long to load.
     Settled,
     /// Loaded, or settled if the load would take too many flushes.
     Auto,
@@ -103,8 +103,8 @@ fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> Simul
     for level in (1..last).rev() {
         let allowed = design.strategy.runs_allowed(level, last).max(1);
         let capacity = design.capacity_bytes(level, last) as f64;
-        // A level of one run is full if compactions take single tables from it, and anything between
-        // empty and full if they take the whole level.
+        // A level of one run is full if compactions take single tables from it, and anything
+        // between empty and full if they take the whole level.
         let (runs, each) = if allowed > 1 {
             ((chance() * f64::from(allowed + 1)) as u32, capacity / f64::from(allowed + 1))
         } else if whole_files {
@@ -120,7 +120,7 @@ fn settled(setup: &SimulationSetup, mut tree: SimulatedTree, seed: u64) -> Simul
     tree
 }
 
-/// The content of a run of updates with this many entries.
+/// Returns the content of a run of updates with this many entries.
 fn holding(keys: &Population, entries: f64) -> Content {
     let (mut low, mut high) = (0.0, entries.min(keys.records()) * 1e3);
     for _ in 0..80 {

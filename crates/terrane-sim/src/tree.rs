@@ -1,8 +1,8 @@
 //! A tree of expected contents, and the effects of flushes and compactions on it.
 //!
 //! The tree has the shape that policy sees, and an expected content for each table. Keys are
-//! positions in a key space of uniform density. If a design only takes whole runs, a run is one table,
-//! which changes no decision; otherwise tables are cut as in the engine.
+//! positions in a key space of uniform density. If a design only takes whole runs, a run is one
+//! table, which changes no decision; otherwise tables are cut as in the engine.
 
 mod cut;
 
@@ -48,7 +48,7 @@ pub(crate) struct PlannedCompaction {
     made: Vec<(ContentRange, [u64; 4])>,
 }
 
-/// The first and last positions of a table.
+/// Returns the first and last positions of a table.
 fn bounds(range: &KeyRange) -> (u64, u64) {
     let position = |key: &[u8]| key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     (position(&range.start), range.end.as_deref().map_or(END, position))
@@ -58,12 +58,13 @@ fn range(start: u64, end: u64) -> KeyRange {
     KeyRange::new(&start.to_be_bytes(), Some(&end.to_be_bytes()))
 }
 
-/// The width of a range relative to the key space.
+/// Returns the width of a range relative to the key space.
 fn width(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 / END as f64
 }
 
-/// Whether compactions of a design always take whole runs, so that table boundaries do not matter.
+/// Returns true if compactions of a design always take whole runs, so that the boundaries of tables
+/// do not matter.
 fn takes_whole_runs(design: &Design) -> bool {
     let strategy = &design.strategy;
     let counts_tables =
@@ -113,7 +114,7 @@ impl SimulatedTree {
         (self.table_bytes < u64::MAX).then_some(self.table_bytes)
     }
 
-    /// The bytes and entries of a run with this content.
+    /// Returns the bytes and entries of a run with this content.
     pub(crate) fn size_of(&self, content: &Content) -> (f64, f64) {
         let entries = self.keys.entries(content, 1.0);
         (entries * self.entry_bytes, entries)
@@ -255,7 +256,7 @@ impl SimulatedTree {
         }
     }
 
-    /// The range of all possible keys.
+    /// Returns the range of all possible keys.
     pub(crate) fn all_keys() -> KeyRange {
         range(0, END)
     }

@@ -12,9 +12,9 @@ use crate::keys::Skew;
 pub struct WriteLoad {
     /// The number of keys.
     pub records: f64,
-    /// The bytes of a key and its value.
+    /// The size of a key and its value together, in bytes.
     pub record_bytes: f64,
-    /// The distribution of updates over keys.
+    /// How updates are distributed over keys.
     pub skew: Skew,
     /// The arrival process.
     pub arrival: Arrival,
@@ -44,14 +44,15 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// The arrival rate at time `now`, `None` for a closed loop, and the time of its next change.
+    /// Returns the arrival rate at time `now`, `None` for a closed loop, and the time of its next
+    /// change.
     pub(crate) fn at(&self, now: f64) -> (Option<f64>, f64) {
         match *self {
             Self::Closed => (None, f64::INFINITY),
             Self::Constant(rate) => (Some(rate), f64::INFINITY),
             Self::Burst { low, low_seconds, high, high_seconds } => {
                 let period = low_seconds + high_seconds;
-                // A time just before a change is rounding: it counts as after the change.
+                // A time just before a change is due to rounding: it counts as after the change.
                 let round = ((now + 1e-6) / period).floor();
                 let within = now - round * period;
                 if within + 1e-6 < low_seconds {

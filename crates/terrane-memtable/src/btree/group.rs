@@ -8,7 +8,7 @@ use super::node::{SearchTarget, TreeNodeRef};
 use super::{BTree, NodeRef};
 use crate::entry::Entry;
 
-/// Searches that descend in parallel: about as many as the cache misses a core can have
+/// The number of searches that descend in parallel: about as many as a core can have cache misses
 /// outstanding.
 pub(crate) const GROUP: usize = 12;
 

@@ -11,7 +11,8 @@ use std::ptr::NonNull;
 use super::node::{NodeChanged, SearchTarget, TreeNodeRef};
 use super::{BTree, Node, NodeRef};
 
-/// Inserts entries in ascending order; `leaf` is the leaf of the last one, or one to its left.
+/// Inserts entries in ascending order; `leaf` is the leaf of the last entry inserted, or a leaf to
+/// the left of that leaf.
 pub(crate) struct TreeMultiInsert<'a> {
     tree: &'a BTree,
     leaf: Option<TreeNodeRef<'a>>,
@@ -47,8 +48,8 @@ impl<'a> TreeMultiInsert<'a> {
     }
 }
 
-/// Returns the leaf of a target that belongs to `leaf` or to its right, unless it is further than
-/// the right neighbour.
+/// Returns the leaf to which a target belongs if that is `leaf` or its right neighbour. The target
+/// must not belong to the left of `leaf`.
 fn near<'a>(leaf: TreeNodeRef<'a>, target: &SearchTarget<'_>) -> Option<TreeNodeRef<'a>> {
     let is_beyond = |leaf: TreeNodeRef<'a>| -> Result<bool, NodeChanged> {
         let version = leaf.read_version();

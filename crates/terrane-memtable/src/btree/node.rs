@@ -36,7 +36,7 @@ use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence, relax};
 pub(super) use guard::TreeNodeGuard;
 
-/// Entries in a node.
+/// The maximum number of entries in a node.
 #[cfg(not(any(loom, miri)))]
 pub(super) const SLOTS: usize = 64;
 /// Few, so that the small tests of loom and Miri split nodes.
@@ -204,7 +204,7 @@ impl<'a> TreeNodeRef<'a> {
     #[inline]
     pub(super) fn prefetch_entry(self, head: u64) {
         if cfg!(any(loom, miri)) {
-            // Prefetching has no effect there.
+            // Prefetching has no effect under loom and Miri.
             return;
         }
         let at = self.lower_bound(head);
@@ -295,7 +295,7 @@ impl<'a> TreeNodeRef<'a> {
         Some(unsafe { TreeNodeRef::new(right) })
     }
 
-    /// The child of an inner node after `index` entries.
+    /// Returns the child of an inner node that follows its first `index` entries.
     #[inline]
     pub(super) fn child(self, index: usize) -> Option<TreeNodeRef<'a>> {
         // Acquire pairs with the releases in `TreeNodeGuard` that stored the child: it is seen
@@ -305,7 +305,7 @@ impl<'a> TreeNodeRef<'a> {
         Some(unsafe { TreeNodeRef::new(child) })
     }
 
-    /// Whether the target is at or beyond the high entry and therefore belongs to the right.
+    /// Returns true if the target is at or beyond the high entry and so belongs to the right.
     #[inline]
     pub(super) fn is_beyond(self, target: &SearchTarget<'_>) -> bool {
         let node = self.node();
@@ -319,15 +319,15 @@ impl<'a> TreeNodeRef<'a> {
         })
     }
 
-    /// Whether the target is beyond the high entry, and not that entry itself.
+    /// Returns true if the target is beyond the high entry, and is not the high entry itself.
     #[inline]
     pub(super) fn is_after_high(self, target: &SearchTarget<'_>) -> bool {
         let high = self.record(&self.node().high);
         high.is_some_and(|high| high.compare(target.key, target.seq) == Less)
     }
 
-    /// Whether the entry at `index` is the target. Heads decide most cases, and are adjacent in
-    /// memory.
+    /// Returns true if the entry at `index` is the target. Heads decide most cases, and are
+    /// adjacent in memory.
     #[inline]
     pub(super) fn is_at(self, index: usize, target: &SearchTarget<'_>) -> bool {
         index < self.len()

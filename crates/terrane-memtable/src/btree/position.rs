@@ -13,8 +13,8 @@ use crate::structure::{ReadBounds, StructurePosition};
 /// parallel.
 const ENTRIES_AHEAD: usize = 8;
 
-/// An entry of a tree and where it was found, or none. All methods take the tree it was created
-/// with, which keeps the entry alive.
+/// An entry of a tree and the place where it was found, or no entry. All methods take the tree that
+/// the position was created with, which keeps the entry alive.
 ///
 /// Invariant 1: entry and leaf lie in the arena of that tree, and the entry is in the tree, so it
 /// is not refilled (invariant 2 of [`super::node`]).
@@ -113,8 +113,8 @@ impl StructurePosition<BTree> for BTreePosition {
     }
 }
 
-/// Returns the entry at `index` of a leaf whose counter was `version`, or the first one to its
-/// right.
+/// Returns the entry at `index` of a leaf whose counter was `version`; if the leaf has no such
+/// entry, the first entry to the right of the leaf.
 fn step(
     leaf: TreeNodeRef<'_>,
     version: u64,

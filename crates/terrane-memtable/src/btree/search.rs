@@ -1,4 +1,5 @@
-//! Searches of the leaves of a B-link tree: the first entry at or after a key, the last one before it.
+//! Searches of the leaves of a B-link tree for the first entry at or after a key, or the last entry
+//! before it.
 
 use super::BTree;
 use super::node::{LeafEntry, NodeChanged, SearchTarget, TreeNodeRef};
@@ -16,9 +17,10 @@ enum SearchStep<'a> {
 }
 
 impl BTree {
-    /// As [`crate::structure::Structure::get`], for entries with versions. Returns an error if the requested version may
-    /// have been reclaimed. The found version and the one that marks reclaimed versions below it
-    /// were linked before this call, so the two need not be read at one point in time.
+    /// As [`crate::structure::Structure::get`], for entries with versions. Returns an error if the
+    /// requested version may have been reclaimed. The found version and the one that marks
+    /// reclaimed versions below it were linked before this call, so the two need not be read at one
+    /// point in time.
     pub(crate) fn get_unless_reclaimed(
         &self,
         key: &[u8],
@@ -41,12 +43,12 @@ impl BTree {
         Ok(found.map(|slot| slot.record).filter(|record| record.key() == key))
     }
 
-    /// The smallest key.
+    /// Returns the smallest key.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         self.first().map(|slot| slot.record.key())
     }
 
-    /// The largest key.
+    /// Returns the largest key.
     pub(crate) fn last_key(&self) -> Option<&[u8]> {
         self.last().map(|slot| slot.record.key())
     }

@@ -18,7 +18,7 @@ use crate::prefetch::prefetch;
 use crate::skiplist::Node;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, relax};
 
-/// Slots of a bucket.
+/// The number of slots in a bucket.
 pub(super) const SLOTS: usize = 6;
 
 const DIRTY_SHIFT: usize = 8 * SLOTS;
@@ -39,7 +39,7 @@ pub(super) struct Bucket {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket>() == 64);
 
-/// The tag of a hash; never 0, which marks a slot that was never used.
+/// Returns the tag of a hash. A tag is never 0, because 0 marks a slot that was never used.
 #[inline]
 pub(super) fn tag_of(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
@@ -61,14 +61,14 @@ impl BucketMeta {
         self.0 >> DIRTY_SHIFT & ((1 << SLOTS) - 1) != 0
     }
 
-    /// The slots with this tag, and rarely one with another tag.
+    /// Returns the slots with this tag, and in rare cases also a slot with another tag.
     #[inline]
     pub(super) fn matches(self, tag: u8) -> impl Iterator<Item = usize> {
         const ONES: u64 = 0x0101_0101_0101;
         const HIGHS: u64 = 0x8080_8080_8080;
         let tags = self.0 & ((1 << DIRTY_SHIFT) - 1);
         let differs = tags ^ (ONES * u64::from(tag));
-        // The usual test for a zero byte. It may report a byte above a zero one falsely; callers
+        // The usual test for a zero byte. It may falsely report the byte above a zero byte; callers
         // compare keys.
         let mut found = differs.wrapping_sub(ONES) & !differs & HIGHS;
         std::iter::from_fn(move || {

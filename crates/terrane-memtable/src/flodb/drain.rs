@@ -117,7 +117,7 @@ impl Membuffer {
         }
     }
 
-    /// Marks each slot clean whose newest version is linked. The caller holds `draining` and has
+    /// Marks a slot as clean if its newest version is linked. The caller holds `draining` and has
     /// linked everything it marked (invariant 3 of `Membuffer`).
     fn clean(&self, partition: usize) {
         let mut cleaned = 0;

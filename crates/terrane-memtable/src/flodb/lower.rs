@@ -23,7 +23,7 @@ pub enum LowerLevel {
     SkipList,
 }
 
-/// Branching and height of the list.
+/// The branching factor of the skip-list, and below the maximum height of its nodes.
 const BRANCHING: u8 = 4;
 const HEIGHT: u8 = 12;
 
@@ -148,7 +148,7 @@ impl Lower {
         }
     }
 
-    /// Bytes handed out, and bytes taken from the allocator.
+    /// Returns the bytes handed out and the bytes taken from the allocator.
     pub(super) fn usage(&self) -> (usize, usize) {
         match self {
             Self::BTree(tree) => tree.usage(),
@@ -157,7 +157,7 @@ impl Lower {
     }
 }
 
-/// A position in the lower level: on an entry, or on none.
+/// A position in the lower level: on an entry, or on no entry.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum LowerPosition {
     #[default]

@@ -48,11 +48,12 @@ use crate::prefetch::prefetch;
 use crate::skiplist::{NodeRef, Older, Pin};
 use writer::BucketWriter;
 
-/// Versions that a lookup passes before it turns to the lower level, if the rest is linked there.
+/// The number of versions that a lookup passes before it turns to the lower level, if the rest of
+/// the chain is linked there.
 const STEPS_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// Versions that a lookup passes before it drains the partition: passing them takes as long as a
-/// drain.
+/// The number of versions that a lookup passes before it drains the partition. Passing so many
+/// versions takes as long as a drain.
 const STEPS_UNDRAINED_MAX: usize = if cfg!(miri) { 20 } else { 4096 };
 
 /// The front level.
@@ -102,7 +103,7 @@ impl Membuffer {
         }
     }
 
-    /// Bytes of the table, without the versions.
+    /// Returns the bytes that the table takes, without the versions.
     pub(super) fn bytes(&self) -> usize {
         let lists: usize = self.partitions.iter().map(Partition::list_bytes).sum();
         size_of_val(&*self.buckets) + size_of_val(&*self.partitions) + lists
@@ -117,7 +118,7 @@ impl Membuffer {
         self.span.partition(key, self.partitions.len())
     }
 
-    /// The buckets of a partition.
+    /// Returns the buckets of a partition.
     pub(super) fn buckets_of(&self, partition: usize) -> &[Bucket] {
         &self.buckets[partition * self.buckets_each..][..self.buckets_each]
     }
@@ -131,7 +132,7 @@ impl Membuffer {
         (&self.partitions[partition], bucket, tag_of(hash))
     }
 
-    /// The number of versions that were added and not reclaimed, and their bytes of keys and
+    /// Returns how many versions were added and not reclaimed, and their bytes of keys and
     /// values.
     pub(super) fn counts(&self) -> (usize, usize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();

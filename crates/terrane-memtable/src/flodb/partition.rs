@@ -11,11 +11,12 @@ use crate::entry::Entry;
 use crate::skiplist::{Node, versions_of};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// The maximum number of free nodes that are probed for one of a suitable size, from the last one
-/// freed.
+/// The maximum number of free nodes that a search for a node of suitable size probes. The search
+/// starts at the end of the list, where freed nodes are added.
 const FREE_PROBES_MAX: usize = 4;
 
-/// The longest free list; a node beyond it stays unused until the memtable is dropped.
+/// The maximum length of the free list. A node that does not fit into it stays unused until the
+/// memtable is dropped.
 const FREE_MAX: usize = 1024;
 
 #[repr(align(64))]
@@ -81,7 +82,7 @@ impl Partition {
         lower.allocate(version)
     }
 
-    /// Takes a node off the free list that has room for `version` and no pins.
+    /// Takes a node that has room for `version` and no pins off the free list.
     fn pop_free(&self, version: &Entry<'_>) -> Option<NonNull<Node>> {
         let mut free = lock(&self.free);
         // SAFETY: only nodes with versions get on the free list, and their arena outlives it.
@@ -110,12 +111,12 @@ impl Partition {
         }
     }
 
-    /// The number of versions that were added and not reclaimed.
+    /// Returns the number of versions that were added and not reclaimed.
     pub(super) fn entries(&self) -> usize {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Bytes of keys and values of those versions.
+    /// Returns the bytes of the keys and values of the versions that were added and not reclaimed.
     pub(super) fn data_bytes(&self) -> usize {
         self.data_bytes.load(Ordering::Relaxed)
     }
@@ -125,7 +126,7 @@ impl Partition {
         self.list_bytes.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// Bytes allocated by the lists of this partition.
+    /// Returns the bytes that the lists of this partition have allocated.
     pub(super) fn list_bytes(&self) -> usize {
         self.list_bytes.load(Ordering::Relaxed)
     }
@@ -144,12 +145,12 @@ impl Partition {
         }
     }
 
-    /// Bytes for keys and values in the nodes on the free list.
+    /// Returns the bytes that the nodes on the free list have for keys and values.
     pub(super) fn free_bytes(&self) -> usize {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// The number of dirty slots.
+    /// Returns the number of dirty slots.
     #[inline]
     pub(super) fn dirty(&self) -> usize {
         // Acquire pairs with the release in `remove_dirty`: a thread that sees no dirty slots sees
@@ -172,7 +173,7 @@ impl Partition {
         self.dirty.fetch_sub(count, Ordering::Release);
     }
 
-    /// Whether more than half of the slots are dirty.
+    /// Returns true if more than half of the slots are dirty.
     #[inline]
     pub(super) fn wants_drain(&self) -> bool {
         self.dirty.load(Ordering::Relaxed) * 2 > self.slots

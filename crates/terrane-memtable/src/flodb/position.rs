@@ -51,7 +51,7 @@ impl FloDbPosition {
     }
 
     /// # Safety
-    /// `memtable` is the one that the position was created with.
+    /// `memtable` is the memtable that the position was created with.
     #[inline]
     unsafe fn after(self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
@@ -62,7 +62,7 @@ impl FloDbPosition {
     }
 
     /// # Safety
-    /// `memtable` is the one that the position was created with.
+    /// `memtable` is the memtable that the position was created with.
     unsafe fn at_previous(self, memtable: &FloDb) -> Self {
         // SAFETY: the caller passes the memtable of the position.
         let Some(entry) = (unsafe { self.entry(memtable) }) else { return self };
@@ -108,7 +108,7 @@ impl FloDbPosition {
             if last < self.drained.1 as usize {
                 return Self { place, ..self };
             }
-            // Partitions up to that of the found entry are not all drained, and may have a nearer
+            // Partitions up to the found entry are not all drained, and may have a nearer
             // entry.
             self.extend_forward(memtable, membuffer, last);
         }
@@ -158,7 +158,7 @@ impl FloDbPosition {
     }
 
     /// Drains partitions up to `last`, but stops after the first that had versions, because one of
-    /// them may be nearer.
+    /// these versions may be nearer.
     fn extend_forward(&mut self, memtable: &FloDb, membuffer: &Membuffer, last: usize) {
         let mut moved = 0;
         while moved == 0 && self.drained.1 as usize <= last {
@@ -167,7 +167,7 @@ impl FloDbPosition {
         }
     }
 
-    /// As [`Self::extend_forward`], down to `first`.
+    /// Like [`Self::extend_forward`], but drains partitions down to `first`.
     fn extend_backward(&mut self, memtable: &FloDb, membuffer: &Membuffer, first: usize) {
         let mut moved = 0;
         while moved == 0 && self.drained.0 as usize > first {

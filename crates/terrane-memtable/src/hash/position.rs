@@ -75,18 +75,18 @@ impl HashPosition {
         })
     }
 
-    /// A position on `node`, if it has the prefix of `key`.
+    /// Returns a position on `node`, if it has the prefix of `key`.
     fn in_prefix(table: &Hashed, node: Option<NodeRef<'_>>, key: &[u8]) -> Option<Self> {
         let node = node.filter(|node| table.prefix(key).is_of(node.key()))?;
         Some(Self::ListBucket(node.as_ptr()))
     }
 
-    /// The position in a view of one prefix, if it is on an entry.
+    /// Returns the position in a view of one prefix, if it is on an entry.
     fn in_view(position: ViewPosition) -> Option<Self> {
         position.is_valid().then_some(Self::Prefix(position))
     }
 
-    /// The position after `node`, which is the last one of its prefix.
+    /// Returns the position after `node`, which is the last node of its prefix.
     #[cold]
     fn after_prefix(table: &Hashed, node: NodeRef<'_>, bounds: &ReadBounds) -> Self {
         if table.prefix(node.key()).is_last_before(bounds.end.as_deref()) {

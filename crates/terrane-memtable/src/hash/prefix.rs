@@ -19,7 +19,7 @@ impl<'k> Prefix<'k> {
         Self { bytes: &key[..key.len().min(len_full)], len_full }
     }
 
-    /// Whether `key` has this prefix.
+    /// Returns true if `key` has this prefix.
     #[inline]
     pub(super) fn is_of(self, key: &[u8]) -> bool {
         Prefix::of(key, self.len_full) == self
@@ -36,7 +36,7 @@ impl<'k> Prefix<'k> {
         ((u128::from(hash) * buckets as u128) >> 64) as usize
     }
 
-    /// Whether every key before `end` that is not smaller than this prefix has this prefix.
+    /// Returns true if every key before `end` that is not smaller than this prefix has this prefix.
     pub(super) fn is_last_before(self, end: Option<&[u8]>) -> bool {
         if self.len_full == 0 {
             return true;
@@ -49,7 +49,8 @@ impl<'k> Prefix<'k> {
         Prefix::of(end, self.len_full).bytes <= self.bytes || self.is_followed_by(end)
     }
 
-    /// Whether `end` is the smallest key after all keys of this prefix, which is of full length.
+    /// Returns true if `end` is the smallest key after all keys of this prefix, which is of full
+    /// length.
     fn is_followed_by(self, end: &[u8]) -> bool {
         let raised = self.bytes.iter().rposition(|&byte| byte != u8::MAX);
         raised.is_some_and(|last| {
@@ -59,7 +60,8 @@ impl<'k> Prefix<'k> {
         })
     }
 
-    /// Whether every key from `first` on, up to the last key of this prefix, has this prefix.
+    /// Returns true if every key from `first` on, up to the last key of this prefix, has this
+    /// prefix.
     pub(super) fn is_first_from(self, first: Option<&[u8]>) -> bool {
         self.bytes.is_empty() || first.is_some_and(|first| first >= self.bytes)
     }

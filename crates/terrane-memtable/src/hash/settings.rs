@@ -32,7 +32,7 @@ pub struct HashLinkedListConfig {
     pub prefix: usize,
     /// The number of buckets; at least 1.
     pub buckets: usize,
-    /// The length from which on a list becomes a skip-list; 0 for never.
+    /// The number of entries from which a list becomes a skip-list; 0 means never.
     pub threshold: usize,
     /// How a range that leaves a prefix is served.
     pub view: HashView,
@@ -63,7 +63,7 @@ impl Settings for HashSkipListConfig {
         ("that copies", Self { prefix: 1, buckets: 3, height: 12, view: COPY }),
     ];
 
-    /// With a bucket for each prefix, so that every step of a scan leaves one.
+    /// Each prefix has its own bucket, so that every step of a scan leaves a bucket.
     const SMALLEST: Self = Self { prefix: 1, buckets: 2, height: 2, view: KEPT };
 
     fn usual(entries: usize) -> Self {

@@ -7,7 +7,7 @@ use super::view::{RunSlot, SortedView};
 use crate::entry::{Entry, SeqNo};
 use crate::head::head_of;
 
-/// A position on an entry of a view, or on none.
+/// A position on an entry of a view, or on no entry.
 pub(crate) struct ViewPosition {
     view: Arc<SortedView>,
     /// For each run, the number of its entries before the position.
@@ -67,7 +67,7 @@ impl ViewPosition {
         self.run.is_some()
     }
 
-    /// The slot at the position.
+    /// Returns the slot at the position.
     pub(crate) fn slot(&self) -> Option<RunSlot> {
         let run = self.run?;
         self.view.runs[run].slot(self.before[run]).copied()

@@ -1,6 +1,6 @@
 //! Two bytes of a hash of each key, in the order of arrival, for lookups that search all of them.
 //!
-//! A lookup compares tags, eight or more in an instruction, and follows a pointer only if they are
+//! A lookup compares tags, eight or more per instruction, and follows a pointer only if they are
 //! equal, which happens for one in 65,536 other keys. It goes from the newest entry to the oldest,
 //! one block at a time. Each block stores the newest sequence number of all entries before it; a
 //! lookup that has found a version at least as new stops there, so a key that was written recently
@@ -9,11 +9,11 @@
 use crate::entry::SeqNo;
 use crate::head::head_of;
 
-/// Entries of a block. A lookup holds the lock while it compares this many tags, which takes a
-/// tenth of a microsecond.
+/// The number of entries in a block. A lookup holds the lock while it compares this many tags,
+/// which takes a tenth of a microsecond.
 pub(super) const BLOCK: usize = 2048;
 
-/// Tags that are compared before the result is tested.
+/// The number of tags that are compared before the result is tested.
 const STEP: usize = 64;
 
 const _: () = assert!(BLOCK.is_multiple_of(STEP));
@@ -21,7 +21,7 @@ const _: () = assert!(BLOCK.is_multiple_of(STEP));
 /// A hash that is compared instead of a key.
 pub(super) type Tag = u16;
 
-/// The tag of a key.
+/// Returns the tag of a key.
 pub(super) fn tag_of(key: &[u8]) -> Tag {
     let mut hash = key.len() as u64;
     for bytes in key.chunks(8) {
@@ -88,7 +88,7 @@ impl Tags {
         }
     }
 
-    /// Bytes in use, and bytes taken from the allocator.
+    /// Returns the bytes in use and the bytes taken from the allocator.
     pub(super) fn usage(&self) -> (usize, usize) {
         let bytes = |tags, blocks| tags * size_of::<Tag>() + blocks * size_of::<SeqNo>();
         (

@@ -9,8 +9,8 @@ use crate::head::head_of;
 use crate::skiplist::{Node, NodeRef};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// A run is merged with the one before it unless that is larger by this factor. A smaller factor
-/// merges less often and leaves more runs, all of which a lookup searches.
+/// A run is merged with the run before it, unless the earlier run is larger by this factor. A
+/// smaller factor merges less often and leaves more runs, all of which a lookup searches.
 const RUN_RATIO: usize = 4;
 
 /// A pointer to a node, with the head of its key.
@@ -40,7 +40,7 @@ impl RunSlot {
     /// Returns the node.
     ///
     /// # Safety
-    /// Its arena lives for `'a`.
+    /// The arena of the node lives for `'a`.
     #[inline]
     pub(crate) unsafe fn node<'a>(self) -> NodeRef<'a> {
         // SAFETY: the caller guarantees the arena, and the node is never refilled (invariant 1 of
@@ -145,7 +145,7 @@ impl SortedView {
         Self { runs: vec![run] }
     }
 
-    /// Returns this view with another run.
+    /// Returns this view with another run added.
     pub(super) fn with(&self, run: Arc<SortedRun>) -> Self {
         let mut runs = self.runs.clone();
         let mut last = run;
@@ -180,7 +180,7 @@ impl SortedView {
         newest.map(|(_, slot)| slot)
     }
 
-    /// Whether one of the runs has this node.
+    /// Returns true if one of the runs has this node.
     pub(super) fn contains(&self, slot: &RunSlot) -> bool {
         // SAFETY: the arena outlives the slot (invariant 1 of the slot).
         let node: NodeRef<'_> = unsafe { slot.node() };

@@ -37,7 +37,7 @@ pub(crate) struct List {
     height: AtomicUsize,
 }
 
-/// For each height, the last node before a key, and the node its link names.
+/// For each height, the last node before a key, and the node that its link names.
 pub(crate) struct Splice {
     pub(super) previous: [NonNull<Node>; MAX_HEIGHT],
     pub(super) next: [*mut Node; MAX_HEIGHT],
@@ -161,12 +161,12 @@ impl List {
         }
     }
 
-    /// The first node at or after `(key, seq)`.
+    /// Returns the first node at or after `(key, seq)`.
     pub(crate) fn first_at_or_after(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
         self.around(key, seq).1
     }
 
-    /// The last node before `(key, seq)`, or the head, and the first one at or after it.
+    /// Returns the last node before `(key, seq)`, or the head, and the first node not before it.
     pub(super) fn around(&self, key: &[u8], seq: SeqNo) -> (NodeRef<'_>, Option<NodeRef<'_>>) {
         let (head, height) = (head_of(key), self.height());
         let mut previous = self.begin(height);
@@ -181,7 +181,7 @@ impl List {
         (unsafe { NodeRef::new(previous) }, self.deref(next))
     }
 
-    /// The last node before `(key, seq)`.
+    /// Returns the last node before `(key, seq)`.
     pub(crate) fn last_before(&self, key: &[u8], seq: SeqNo) -> Option<NodeRef<'_>> {
         let (head, height) = (head_of(key), self.height());
         let mut previous = self.begin(height);

@@ -96,7 +96,7 @@ impl List {
         splice
     }
 
-    /// Whether `node` comes after `other`; the head comes before all.
+    /// Returns true if `node` comes after `other`; the head comes before all other nodes.
     fn is_after(&self, node: NodeRef<'_>, other: NodeRef<'_>) -> bool {
         !self.is_head(node)
             && (self.is_head(other) || other.compare(node.key(), node.seq()) == Less)

@@ -70,8 +70,8 @@ impl Link {
 
     /// Returns the next node and a lower bound of its head.
     ///
-    /// The head is loaded after the node, so it is the bound of that node or of one that was linked
-    /// before it since, which is smaller.
+    /// The head is loaded after the node, so it bounds the head of that node, or of a smaller
+    /// node that was linked before it in the meantime.
     #[inline]
     pub(crate) fn load(&self) -> (*mut Node, u64) {
         // Acquire pairs with the release in `insert`: the node is seen filled, and its bound set.
@@ -221,7 +221,7 @@ impl<'a> NodeRef<'a> {
         header
     }
 
-    /// The layout the node was allocated with.
+    /// Returns the layout that the node was allocated with.
     pub(super) fn layout(self) -> Layout {
         let has_versions = self.header().height_and_key_len & VERSIONED != 0;
         if has_versions { Layout::Versioned } else { Layout::Plain }
@@ -243,7 +243,7 @@ impl<'a> NodeRef<'a> {
         unsafe { link.as_ref() }
     }
 
-    /// The next node at height 0.
+    /// Returns the next node at height 0.
     #[inline]
     pub(crate) fn next(self) -> Option<Self> {
         // SAFETY: links name nodes of the same arena, or are null. A linked node has no versions or

@@ -55,7 +55,7 @@ pub(crate) enum Older {
     None,
     /// Older versions were reclaimed: a lookup that needs one fails with [`super::Overwritten`].
     Reclaimed,
-    /// This node.
+    /// The next older version is in this node.
     Node(NonNull<Node>),
 }
 
@@ -93,7 +93,7 @@ impl Versions {
         Self { older: AtomicPtr::new(std::ptr::null_mut()), state: AtomicU64::new(state) }
     }
 
-    /// The bytes allocated for key and value.
+    /// Returns the bytes allocated for key and value.
     pub(crate) fn capacity(&self) -> usize {
         (self.state.load(Ordering::Relaxed) >> CAPACITY_SHIFT) as usize
     }
@@ -110,14 +110,14 @@ impl Versions {
         }
     }
 
-    /// Publishes the node that `older` names, and makes the one that was named before unreachable.
+    /// Publishes the node that `older` names, and makes the node named before unreachable.
     pub(crate) fn set_older(&self, older: Older) {
         // SeqCst: this is the writer's first step of invariant 3. As a release, it pairs with the
         // load in `older`, so that a reader sees the named node filled.
         self.older.store(address_of(older), Ordering::SeqCst);
     }
 
-    /// Whether the node is permanent: in the lower level or on its way there (invariant 1).
+    /// Returns true if the node is permanent: in the lower level or on its way there (invariant 1).
     #[inline]
     pub(crate) fn is_permanent(&self) -> bool {
         // Acquire pairs with the release in `set_moving`: the caller sees the node filled, and
@@ -125,7 +125,7 @@ impl Versions {
         self.state.load(Ordering::Acquire) & (MOVING | LINKED) != 0
     }
 
-    /// Whether a search of the lower level finds the node.
+    /// Returns true if a search of the lower level finds the node.
     #[inline]
     pub(crate) fn is_linked(&self) -> bool {
         // Acquire pairs with the release in `set_linked`: the caller sees the links to the node.
@@ -152,8 +152,8 @@ impl Versions {
             && self.state.fetch_and(!HOT, Ordering::Relaxed) & HOT != 0
     }
 
-    /// Whether an unreachable node may be refilled: it has no pins, is not retained and is not
-    /// permanent.
+    /// Returns true if an unreachable node may be refilled: it has no pins, is not retained and is
+    /// not permanent.
     pub(crate) fn is_free(&self) -> bool {
         // SeqCst: this is the writer's second step of invariant 3. As an acquire, it pairs with the
         // releases in `Pin::drop`, so that the reads of past pin holders happen before the refill.
@@ -185,12 +185,12 @@ impl Versions {
     }
 }
 
-/// Keeps a node from being refilled while it exists (invariant 3).
+/// Keeps a node from being refilled while the pin exists (invariant 3).
 #[derive(Debug)]
 pub(crate) struct Pin(Option<NonNull<Versions>>);
 
 impl Pin {
-    /// For a node that is never refilled.
+    /// The pin of a node that is never refilled.
     pub(crate) const NONE: Self = Self(None);
 
     /// Pins a node that the caller reached through a pointer; `is_still_reachable` loads that

@@ -15,7 +15,7 @@ use crate::tree::PlannedCompaction;
 /// Shares are decided again after this many bytes of a merge, as by the engine's gate.
 const DECIDE_EVERY_BYTES: f64 = (4 << 20) as f64;
 
-/// Shares are decided at most once in this fraction of a window; more would not show in results.
+/// Shares are decided at most once in this fraction of a window; more decisions would not show.
 const DECIDE_PART: f64 = 1.0 / 64.0;
 
 /// A bound on successive compactions that only move tables; no tree needs as many.
@@ -40,7 +40,7 @@ impl RunningMerge {
     }
 }
 
-/// The lowest-numbered input level of a compaction.
+/// Returns the lowest-numbered input level of a compaction.
 fn source(compaction: &Compaction) -> usize {
     compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
 }
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         Some((compaction, refilled))
     }
 
-    /// The compactions in progress, a merging flush included.
+    /// Returns the compactions in progress, including a merging flush.
     pub(super) fn taken(&self) -> Cow<'_, [Compaction]> {
         let flush = self.flushing.as_ref().and_then(|flushing| flushing.merge.as_ref());
         match flush {
@@ -114,8 +114,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// The rule of the engine's gate: a merge may start only if it gets a share at once, and, if all
-    /// slots are taken, only if no other merge has its source level.
+    /// Applies the rule of the engine's gate: a merge may start only if it gets a share at once,
+    /// and, if all slots are taken, only if no other merge has the same source level.
     fn takes(&self, remaining_bytes: u64, level: usize, refilled: f64) -> bool {
         let slots = self.setup.machine.slots;
         if self.merges.len() >= slots && self.merges.iter().any(|other| other.level == level) {

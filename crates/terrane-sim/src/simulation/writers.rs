@@ -21,7 +21,7 @@ pub(super) struct WriterRates {
     pub(super) blocked: Option<(StallCause, u32)>,
     /// The time at which the arrival rate changes or the queue is drained.
     pub(super) until: f64,
-    /// A load has written all records.
+    /// True once a load has written all records.
     pub(super) is_done: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct WriterRates {
 pub(super) struct ArrivalCurve {
     /// Start time, cumulative number at the start, and rate of each segment.
     lines: Vec<(f64, f64, f64)>,
-    /// The segment with the arrival of the next write to complete.
+    /// The segment in which the next write to complete arrived.
     at: usize,
 }
 
@@ -46,7 +46,7 @@ impl ArrivalCurve {
         }
     }
 
-    /// The arrival time of the `number`-th write, and the number at which its segment ends.
+    /// Returns the arrival time of the `number`-th write, and the number at which its segment ends.
     fn arrival_of(&mut self, number: f64) -> (f64, f64) {
         while self.lines.get(self.at + 1).is_some_and(|(_, count, _)| *count <= number) {
             self.at += 1;

@@ -30,7 +30,7 @@ struct OpenTable {
 }
 
 impl SimulatedTree {
-    /// The output of a merge of overlapping tables into `level`.
+    /// Returns the output of a merge of overlapping tables into `level`.
     pub(super) fn merged(&self, tables: &[Arc<TableInfo>], level: usize) -> Vec<ContentRange> {
         let newest = self.shape.level(level + 1).runs.first();
         let grandparents: Vec<(u64, f64)> = newest
@@ -42,7 +42,7 @@ impl SimulatedTree {
         self.cut(self.union(tables, None), &grandparents)
     }
 
-    /// The union of tables, and of a memtable that covers all keys.
+    /// Returns the union of tables and of a memtable that covers all keys.
     pub(super) fn union(
         &self,
         tables: &[Arc<TableInfo>],
@@ -129,7 +129,7 @@ impl SimulatedTree {
         self.keys.entries(content, width(start, end)) * self.entry_bytes
     }
 
-    /// Finishes a table. A rest of less than one entry joins the previous table.
+    /// Finishes a table. A remainder of less than one entry joins the previous table.
     fn close(&self, open: &mut OpenTable, made: &mut Vec<ContentRange>) {
         let ended = std::mem::take(open);
         open.start = ended.end;

@@ -53,8 +53,8 @@ impl<'a> TreeNodeGuard<'a> {
         target.entries[at].store(record, Ordering::Release);
     }
 
-    /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links it
-    /// to the right of this node. Returns the first entry of `right` with its head.
+    /// Moves the entries from `middle` on to `right`, which no other thread knows yet, and links
+    /// `right` to the right of this node. Returns the first entry of `right` with its head.
     ///
     /// In an inner node, the entry at `middle` moves up: its child becomes the first one of
     /// `right`.

@@ -9,9 +9,10 @@ use crate::flodb::lower::Lower;
 use crate::flodb::partition::{Partition, fits};
 use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
 
-/// Visible versions that a writer passes, at most, to find the ones it can reclaim. There are more
-/// when a snapshot is open and a key is written repeatedly; then the writer reclaims nothing, so
-/// that writes do not walk ever longer chains.
+/// The maximum number of visible versions that a writer passes to find the versions that it can
+/// reclaim. A chain has more visible versions if a snapshot is open while a key is written
+/// repeatedly. Then the writer reclaims nothing, because otherwise each write would walk a longer
+/// chain than the last.
 const VISIBLE_MAX: usize = 32;
 
 /// A locked bucket, with the structures that a change to it needs.
@@ -126,7 +127,7 @@ impl<'a> BucketWriter<'a> {
         }
     }
 
-    /// Puts `version` below the newest one of its key. Returns false if it belongs in the lower
+    /// Puts `version` below the newest version of its key. Returns false if it belongs in the lower
     /// level.
     pub(super) fn insert_below(&mut self, head: NodeRef<'_>, version: &Entry<'_>) -> bool {
         let mut newer = head;
