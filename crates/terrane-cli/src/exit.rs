@@ -80,7 +80,7 @@ pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
         .map_or(Exit::Failed, exit_of_engine)
 }
 
-/// Returns the exit of a script after another failed command; corruption takes precedence.
+/// Returns the exit status of a script after one more failed command; corruption takes precedence.
 pub(crate) fn worse(before: Option<Exit>, error: &anyhow::Error) -> Exit {
     match (before, exit_of(error)) {
         (Some(Exit::CorruptionFound), _) | (_, Exit::CorruptionFound) => Exit::CorruptionFound,
@@ -88,7 +88,7 @@ pub(crate) fn worse(before: Option<Exit>, error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Returns advice for errors of the operating system that do not suggest any.
+/// Returns advice for errors of the operating system that do not suggest any themselves.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     let engine = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
     let Error::Io(failure) = engine else { return None };

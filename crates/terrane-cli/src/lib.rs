@@ -41,7 +41,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use terrane_lab::interrupt;
 
-/// Runs the command of the process's arguments.
+/// Runs the command that the arguments of the process describe.
 pub fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let exit = match cli.command.run() {

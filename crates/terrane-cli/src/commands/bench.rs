@@ -100,7 +100,7 @@ fn warn_of_refused(designs: &[Vec<DesignRun>]) {
     }
 }
 
-/// Reports wrong answers, any of which makes the command fail.
+/// Reports wrong answers; a single wrong answer makes the command fail.
 fn judge<'a>(runs: impl Iterator<Item = &'a DesignRun>) -> Exit {
     let mut exit = Exit::Done;
     for row in runs.flat_map(|run| &run.rows) {

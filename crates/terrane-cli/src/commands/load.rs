@@ -147,7 +147,7 @@ fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A file, and its length if known.
+/// Opens a file, and returns its length if the length is known.
 fn open_input(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
     if is_standard_input(path) {
         return Ok((Box::new(io::stdin().lock()), None));

@@ -53,7 +53,7 @@ pub(crate) fn advice(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Resu
     change(out, report, paint)
 }
 
-/// The costs of the best designs, the present one and the worst.
+/// Prints the costs of the best designs, the present design and the worst design.
 fn costs_table(out: &mut dyn Write, report: &AdviceReport<'_>) -> io::Result<()> {
     let headers = [
         ("", Align::Left),
@@ -156,7 +156,7 @@ fn cost(decision: &ChangeDecision) -> String {
     )
 }
 
-/// Returns the name of a design, or its main settings if it has none.
+/// Returns the name of a design, or its main settings if it has no name.
 fn label(ranked: &RankedDesign) -> String {
     let strategy = &ranked.candidate.design.strategy;
     match ranked.candidate.name.contains(' ') {
@@ -165,7 +165,8 @@ fn label(ranked: &RankedDesign) -> String {
     }
 }
 
-/// Labels designs; equal labels are extended by the settings that differ.
+/// Returns labels for designs. Equal labels are extended by the settings in which the designs
+/// differ.
 fn labels(all: &[&RankedDesign]) -> Vec<String> {
     let settings = |ranked: &RankedDesign| ranked.candidate.design.settings();
     let unique = |one: &&RankedDesign| {
@@ -208,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A design named after its text, with the same costs as every other.
+    /// Returns a design named after its text; all designs that it returns have the same costs.
     fn ranked(design: &str, score: f64) -> RankedDesign {
         let costs = DesignCosts {
             written: 1.0,

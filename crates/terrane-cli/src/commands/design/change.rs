@@ -255,11 +255,11 @@ fn cost(forecast: &Forecast, rate: Rate) -> String {
     text + &format!("about {time} at {speed}/s, {of}\n")
 }
 
-/// Waits until the tree satisfies its design; returns false if cancelled.
+/// Waits until the tree satisfies its design; returns false if the user cancels.
 fn converge(db: &Db, forecast: &Forecast) -> Result<bool> {
     let before = db.stats().compaction_bytes_read;
     let bar = progress::bytes(forecast.bytes_rewritten, "rewriting");
-    // A cancelled wait ends when the database is closed.
+    // If the user cancels, the wait ends when the database is closed.
     let waiting = {
         let db = db.clone();
         std::thread::spawn(move || db.wait_for_compactions())

@@ -149,12 +149,12 @@ pub(super) fn find(name: &str) -> Option<&'static About> {
     ALL.iter().find(|about| about.name == name)
 }
 
-/// Returns the command most similar to `name`, if one is close.
+/// Returns the command whose name is most similar to `name`, if a name is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     near::nearest(name, ALL.iter().map(|about| about.name))
 }
 
-/// Returns the command whose name is most similar to `name`, if a name is similar enough.
+/// Returns the text of `help`.
 pub(super) fn help() -> String {
     let usages: Vec<String> =
         ALL.iter().map(|about| format!("{} {}", about.name, about.arguments)).collect();
