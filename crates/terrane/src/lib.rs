@@ -9,12 +9,12 @@
 //! db.put("apple", "red")?;
 //! assert_eq!(db.get("apple")?.unwrap(), "red");
 //!
-//! Atomically, and durable under power failures.
+//! // A batch is atomic; a synced one survives a power failure.
 //! let mut batch = WriteBatch::new();
 //! batch.put("banana", "yellow").delete("apple");
 //! db.write_with(&batch, WriteOptions::new().durability(Durability::Sync))?;
 //!
-//! In reverse order.
+//! // Iterate in reverse order.
 //! let keys = db.iter()?.rev().map(|entry| entry.map(|(key, _)| key));
 //! assert_eq!(keys.collect::<Result<Vec<_>, _>>()?, ["banana"]);
 //! # Ok(())
