@@ -7,7 +7,7 @@
 //! | `r KEY KEY` | a line: `key:value` separated by blanks, from the first key up to but not including the last |
 //! | `d KEY` | none; removes a key |
 //! | `l "PATH"` | none; sets all pairs of a binary file |
-//! | `s` | statistics, see [`statistics`] |
+//! | `s` | statistics, see `statistics` |
 //!
 //! Keys and values are signed 32-bit numbers; the value -2147483648 is reserved because it is Dent's
 //! tombstone. Any other line is an error with its number; the lines before and after it count.

@@ -5,11 +5,11 @@
 //!
 //! | module | one line |
 //! |---|---|
-//! | [`compaction`] | compaction strategies, by counts |
-//! | [`memtables`] | memtables alone and in trees |
-//! | [`flodb`] | memtables of two levels |
-//! | [`dent`] | the tree of CS 265, with the program of its report |
-//! | [`stability`] | write stalls and merge schedulers, on files and simulated |
+//! | `compaction` | compaction strategies, by counts |
+//! | `memtables` | memtables alone and in trees |
+//! | `flodb` | memtables of two levels |
+//! | `dent` | the tree of CS 265, with the program of its report |
+//! | `stability` | write stalls and merge schedulers, on files and simulated |
 
 mod compaction;
 mod dent;

@@ -2,7 +2,7 @@
 //! shell, cancels the current command.
 //!
 //! The handler runs on its own thread while the other threads continue. It first marks the process
-//! as ending, so that errors caused by removed files are not reported ([`is_ending`]).
+//! as ending, so that errors caused by removed files are not reported (`is_ending`).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,10 +10,10 @@
 //! | [`claims`] | the files of claims |
 //! | [`expression`] | parses metrics, bounds and conditions |
 //! | [`value`] | numbers, lists and texts |
-//! | [`evaluate`] | evaluates expressions over results |
+//! | `evaluate` | evaluates expressions over results |
 //! | [`template`] | text with expressions in it |
 //! | [`verdict`] | which claims hold |
-//! | [`document`] | results and verdicts as Markdown |
+//! | `document` | results and verdicts as Markdown |
 
 pub mod claims;
 mod document;

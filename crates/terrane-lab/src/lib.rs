@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`experiments`] | measurements that check the papers' claims |
 //! | [`claims`] | the papers' claims as documents |
-//! | [`bench`] | workloads on designs, compared |
+//! | `bench` | workloads on designs, compared |
 //! | [`results`] | the measurements of an experiment |
 //! | [`judge`] | the claims as data, and the verdicts on them |
 //! | [`memtable`] | operations on one memtable, timed |

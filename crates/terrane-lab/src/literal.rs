@@ -10,7 +10,7 @@
 //! | `i64:-1`, `i32:-1` | big-endian with the sign bit flipped, for the same reason |
 //! | `@file` | the contents of a file |
 //!
-//! A word ends at white space or at the `..` of a range. [`print`] writes the shortest form that
+//! A word ends at white space or at the `..` of a range. `print` writes the shortest form that
 //! parses back to the same bytes; [`parse_range`] documents ranges.
 
 mod parse;

@@ -45,7 +45,7 @@ pub fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
     spinner
 }
 
-/// Progress lines for output that is not a terminal, at most one per [`BETWEEN_LINES`], so that a
+/// Progress lines for output that is not a terminal, at most one per `BETWEEN_LINES`, so that a
 /// user sees that a long operation is still running.
 #[derive(Debug)]
 pub struct NowAndThen {

@@ -3,7 +3,7 @@
 //! Amplification and runs are compared without time: the engine completes every due flush and
 //! compaction before the next write, and the simulated machine is infinitely fast. Stalls are
 //! compared with the engine's threads running, where the I/O budget is the only scarce resource
-//! ([`stalls`]).
+//! (`stalls`).
 
 mod measured;
 mod stalls;

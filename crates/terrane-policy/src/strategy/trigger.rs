@@ -10,11 +10,11 @@
 //! | `tombstone-ttl(1h)` | the oldest tombstone of a table is older than the level's share of the time; a list gives the age for each level | (v), Lethe §4.1 |
 //! | `tombstone-density(50)` | at least this percentage of a table's entries are tombstones | (vi), Table 2 TSD |
 //! | `read-triggered(16KiB)` | a table was read once per this many bytes of it, and older data lie below it | (vii), LevelDB's seek compaction |
-//! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see [`super::size_tiered`] | AsterixDB |
-//! | `concurrent(3,10)` | enough of the newest runs are of similar size; see [`super::size_tiered`] | AsterixDB |
+//! | `prefix(1GiB,5)` | adjacent runs reach a total size or a number; see `super::size_tiered` | AsterixDB |
+//! | `concurrent(3,10)` | enough of the newest runs are of similar size; see `super::size_tiered` | AsterixDB |
 //! | `manual` | never: only on request | |
 //!
-//! A trigger is a file that implements [`TriggerRule`], and a line in the list below. Its kind, its
+//! A trigger is a file that implements `TriggerRule`, and a line in the list below. Its kind, its
 //! text form, its place in [`crate::space`] and in the property tests follow from the line.
 
 mod concurrent;

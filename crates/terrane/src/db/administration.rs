@@ -109,8 +109,8 @@ impl Db {
     }
 
     /// Returns the last thousand events since the database was opened, oldest first. To receive
-    /// every event, see [`Options::on_event`]; for compactions of earlier openings, see
-    /// [`inspect::jobs`](crate::inspect::jobs).
+    /// every event, see [`Options::on_event`](crate::Options::on_event); for compactions of earlier
+    /// openings, see [`inspect::jobs`](crate::inspect::jobs).
     pub fn events(&self) -> Vec<LoggedEvent> {
         self.engine().context().events.last()
     }
