@@ -34,7 +34,7 @@ pub enum Growth {
     /// By the size ratio T at every level, with capacities derived from the last level so that it is
     /// always nearly full; see [`crate::Design::fitted`].
     Dynamic,
-    /// To these bytes for level 1, 2, …; by T below the last of them.
+    /// Levels 1, 2, … have these capacities in bytes; each deeper level is T times the previous one.
     Capacities(Vec<u64>),
 }
 

@@ -18,7 +18,7 @@ pub(super) const UTILIZATION: f64 = 0.95;
 pub(super) enum Stage {
     /// Writers run in a closed loop.
     Testing,
-    /// Writes arrive at a share of the rates of testing phases.
+    /// Writes arrive at a fraction of the rate that a testing phase measured.
     Running,
     /// Running phases with readers, which occupy all processors.
     Queries,

@@ -56,9 +56,9 @@ impl Snapshots {
     #[inline]
     pub(super) fn horizon(&self, commits: &CommitQueue) -> SeqNo {
         // Both loads are sequentially consistent, in this order, and so is the fence in `hold` between
-        // the store of the bound and the load of the visible number. If the second load here misses
-        // that store, it precedes the fence, and `hold` reads a visible number at least as new as the
-        // first load did.
+        // the store of the bound and the load of the visible number. If the load of the
+        // bound below misses that store, then that load precedes the fence, and `hold` reads a visible
+        // number at least as new as `visible`.
         let visible = commits.visible_in_order();
         // The load includes an acquire, which pairs with the release store in `release`: a reader that
         // released its snapshot has finished reading.

@@ -164,7 +164,7 @@ fn flodb_config(flodb: FloDb, buffer_bytes: u64, before: Option<&Memtable>) -> F
         .map_or(ENTRY_BYTES_GUESS, |before| (before.filled_bytes() / before.len()).max(1) as u64);
     let front_bytes = buffer_bytes / 100 * u64::from(flodb.membuffer_percent);
     let keys = front_bytes / entry_bytes * SPARE.0 / SPARE.1;
-    // With small entries, the hash table itself takes at most half.
+    // The hash table itself takes at most half of the Membuffer, even if entries are small.
     let most = front_bytes / 2 / BUCKET_BYTES;
     let buckets =
         if flodb.membuffer_percent == 0 { 0 } else { (keys / BUCKET_KEYS).min(most).max(1) };
