@@ -12,7 +12,7 @@ use std::sync::Arc;
 use support::model::Map;
 use terrane::storage::{Access, MemoryStorage, Storage};
 use terrane::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, ReadMode, Result};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const DIR: &str = "db";
 
@@ -100,11 +100,12 @@ fn flip_everything(closes: bool, mode: ReadMode) {
     let (storage, map, others) = build(closes);
     let names = storage.list(Path::new(DIR)).unwrap();
     assert!(names.iter().filter(|name| name.ends_with(".sst")).count() > 2);
-    let mut refused = 0;
+    let (mut refused, mut damaged) = (0, 0);
     for name in &names {
         let path = Path::new(DIR).join(name);
         let good = storage.read(&path).unwrap();
         for at in places(name, good.len()) {
+            damaged += 1;
             let mut bad = good.clone();
             bad[at] ^= 1 << ((at as u64).wrapping_add(seed_from_env(0)) % 8);
             let image = storage.deep_copy();
@@ -119,6 +120,7 @@ fn flip_everything(closes: bool, mode: ReadMode) {
         }
     }
     assert!(refused > 500, "damage was hardly ever seen: {refused}");
+    print_counts(&[("damaged_files", damaged)]);
 }
 
 #[test]
@@ -135,10 +137,12 @@ fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
     let mut shorter = map.clone();
     shorter.remove(b"late4".as_slice());
     let flip = Rng::new(seed_from_env(3)).between(1, 255) as u8;
+    let mut damaged = 0;
     for name in storage.list(Path::new(DIR)).unwrap() {
         let path = Path::new(DIR).join(&name);
         let good = storage.read(&path).unwrap();
         for at in places(&name, good.len()) {
+            damaged += 1;
             let mut bad = good.clone();
             bad[at] ^= flip;
             let image = storage.deep_copy();
@@ -155,15 +159,18 @@ fn flipped_bytes_of_an_open_database_lose_the_last_record_at_most() {
             }
         }
     }
+    print_counts(&[("damaged_files", damaged)]);
 }
 
 #[test]
 fn cut_and_missing_files_are_detected_or_harmless() {
     let (storage, map, others) = build(true);
+    let mut damaged = 0;
     for name in storage.list(Path::new(DIR)).unwrap() {
         let path = Path::new(DIR).join(&name);
         let good = storage.read(&path).unwrap();
         for len in places(&name, good.len()) {
+            damaged += 1;
             let image = storage.deep_copy();
             image.overwrite(&path, &good[..len]).unwrap();
             // A manifest that was cut may look like a valid manifest without its last edits, as
@@ -184,7 +191,9 @@ fn cut_and_missing_files_are_detected_or_harmless() {
         image.remove(&path).unwrap();
         let survives = check(&image, &map, &others, ReadMode::Mapped, &format!("removing {name}"));
         assert!(!survives || name == "LOCK", "{name} is of no use");
+        damaged += 1;
     }
+    print_counts(&[("damaged_files", damaged)]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ use terrane::{
     Background, CacheWarming, Db, Durability, KeyspaceOptions, ReadMode, WriteBatch, WriteMode,
     WritePath,
 };
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const DIR: &str = "db";
 
@@ -189,7 +189,9 @@ impl Run {
         at
     }
 
-    fn crash_everywhere(&self, rng: &mut Rng) {
+    /// Returns the number of images checked, and of those among them that crashed in recovery.
+    fn crash_everywhere(&self, rng: &mut Rng) -> (u64, u64) {
+        let (mut images, mut in_recovery) = (0, 0);
         for (number, point) in self.points.iter().enumerate() {
             let acked = point.mark() as usize / 2;
             let durable = self.durable[point.mark() as usize];
@@ -211,13 +213,17 @@ impl Run {
                 let at = self.check(&image, power, acked + 1, &what);
                 // The recovered database also survives a crash during recovery.
                 if number % 7 == 0 {
-                    self.crash_in_recovery(&point.image(crash), at, acked + 1, &what, rng);
+                    in_recovery +=
+                        self.crash_in_recovery(&point.image(crash), at, acked + 1, &what, rng);
                 }
             }
+            images += 4;
         }
+        (images + in_recovery, in_recovery)
     }
 
-    /// Crashes again while the database opens: recovery must not lose what the image had.
+    /// Crashes again while the database opens: recovery must not lose what the image had. Returns
+    /// the number of crashes.
     fn crash_in_recovery(
         &self,
         image: &MemoryStorage,
@@ -225,15 +231,17 @@ impl Run {
         at_most: usize,
         what: &str,
         rng: &mut Rng,
-    ) {
+    ) -> u64 {
         image.record_crash_points();
         self.check(image, at_least, at_most, what);
-        for point in image.take_crash_points() {
+        let points = image.take_crash_points();
+        for point in &points {
             let crash =
                 Crash::Power(Survival { percent: *rng.pick(&[0, 50, 100]), seed: rng.bits() });
             let what = format!("{what}, then before '{}' {crash:?}", point.operation());
             self.check(&point.image(crash), at_least, at_most, &what);
         }
+        points.len() as u64
     }
 }
 
@@ -242,11 +250,15 @@ fn rounds(default: u64) -> u64 {
 }
 
 fn crash_all(durability: Durability, seed: u64) {
+    let (mut images, mut in_recovery) = (0, 0);
     for round in 0..rounds(4) {
         let run = run(seed + round, durability, 120);
         assert!(run.points.len() > 20, "{}", run.story);
-        run.crash_everywhere(&mut Rng::new(seed + round));
+        let counts = run.crash_everywhere(&mut Rng::new(seed + round));
+        images += counts.0;
+        in_recovery += counts.1;
     }
+    print_counts(&[("images", images), ("recovery_images", in_recovery)]);
 }
 
 #[test]
@@ -266,15 +278,17 @@ fn unlogged_writes_survive_up_to_the_last_flush() {
 
 #[test]
 fn databases_survive_repeated_crashes() {
+    const LIVES: u64 = 12;
     let seed = seed_from_env(4000);
-    for round in 0..rounds(10) {
+    let rounds = rounds(10);
+    for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
         let durability = *rng.pick(&[Durability::Sync, Durability::Process]);
         let config = config(&mut rng, durability);
         let mut storage = MemoryStorage::new(round);
         let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
         drop(config.create(Arc::new(storage.clone()), Path::new(DIR)));
-        for life in 0..12 {
+        for life in 0..LIVES {
             let db = config.options(Arc::new(storage.clone())).open(DIR).unwrap();
             support::script::check_state(
                 &db,
@@ -313,6 +327,7 @@ fn databases_survive_repeated_crashes() {
             storage = image;
         }
     }
+    print_counts(&[("images", rounds * LIVES)]);
 }
 
 /// A replay used to flush a full memtable in the middle of a batch, before the log was durable. A

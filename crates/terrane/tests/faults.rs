@@ -18,7 +18,7 @@ use terrane::{
     Background, CacheWarming, Db, Durability, Error, ErrorKind, ManualClock, Options, ReadMode,
     WriteMode, WritePath,
 };
-use terrane_testkit::{Rng, seed_from_env, wait_until};
+use terrane_testkit::{Rng, print_counts, seed_from_env, wait_until};
 
 const DIR: &str = "db";
 
@@ -141,8 +141,8 @@ fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
     Ok(())
 }
 
-/// Runs the script with a fault, and then without it. Returns true if the fault fired.
-fn with_fault(seed: u64, fault: &Fault) -> bool {
+/// Runs the script with a fault, and then without it. Returns how often the fault fired.
+fn with_fault(seed: u64, fault: &Fault) -> u64 {
     let mut config = config(&mut Rng::new(seed));
     if fault.operation == Some(Operation::Read) {
         config.read_mode = ReadMode::Cached;
@@ -154,7 +154,7 @@ fn with_fault(seed: u64, fault: &Fault) -> bool {
     let mut model = Model::default();
     storage.set(Some(fault.clone()));
     script(seed, &db, &config.clock, &mut model, &story);
-    let fired = storage.fired() > 0;
+    let fired = storage.fired();
     // Opening the database while the fault is set may fail, but must do no damage.
     drop(db);
     let opened = config.options(Arc::new(storage.clone())).open(DIR);
@@ -174,7 +174,7 @@ fn with_fault(seed: u64, fault: &Fault) -> bool {
 
 fn every_place(operation: Operation, error: Io, is_permanent: bool) {
     let seed = seed_from_env(500);
-    let mut came_up = 0;
+    let (mut came_up, mut faults, mut databases) = (0, 0, 0);
     for seed in seed..seed + 3 {
         let mut after = 0;
         loop {
@@ -185,15 +185,19 @@ fn every_place(operation: Operation, error: Io, is_permanent: bool) {
                 is_permanent,
                 error,
             };
-            if !with_fault(seed, &fault) {
+            let fired = with_fault(seed, &fault);
+            if fired == 0 {
                 break;
             }
+            faults += fired;
+            databases += 1;
             // Early operations differ most from each other, so later operations are only sampled.
             after += 1 + after / 12;
         }
         came_up += after;
     }
     assert!(came_up > 0, "{operation:?} never came up");
+    print_counts(&[("faults", faults), ("databases_with_faults", databases)]);
 }
 
 macro_rules! every_place {

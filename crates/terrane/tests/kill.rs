@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use terrane::{Db, Design, Durability, KeyspaceOptions, Options, WriteBatch};
 use terrane_policy::MemtableKind;
-use terrane_testkit::{HANG_LIMIT, Rng, seed_from_env};
+use terrane_testkit::{HANG_LIMIT, Rng, print_counts, seed_from_env};
 
 const DIR_VARIABLE: &str = "TERRANE_KILL_DIR";
 const MODE_VARIABLE: &str = "TERRANE_KILL_DURABILITY";
@@ -177,10 +177,13 @@ fn kill_many_times(durability: Durability, kills: u64) {
     let small = Options::new().design(design).durability(durability).log_segment_bytes(256 << 10);
     small.open(&path).unwrap().close().unwrap();
     let mut acknowledged: Vec<Option<u64>> = vec![None; THREADS as usize];
+    let mut writes = 0;
     // On a busy machine a child may die before it writes. The last child writes enough.
     for kill in 0..=kills {
         let lives = (kill < kills).then(|| Duration::from_millis(rng.between(5, 150)));
         for (thread, number) in run_child(&path, durability, lives).into_iter().enumerate() {
+            let before = acknowledged[thread].map_or(0, |last| last + 1);
+            writes += number.map_or(0, |last| last + 1 - before);
             acknowledged[thread] = number.or(acknowledged[thread]);
         }
         let story = format!("kill {kill} of {durability}, seed {seed}");
@@ -195,6 +198,7 @@ fn kill_many_times(durability: Durability, kills: u64) {
         }
     }
     assert!(is_enough(&acknowledged), "{acknowledged:?}");
+    print_counts(&[("kills", kills + 1), ("acknowledged_writes", writes)]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::storage::MemoryStorage;
 use terrane::{Db, Design, Durability, Options, WriteBatch};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const THREADS: u64 = 4;
 const KEYS: u64 = 3;
@@ -128,6 +128,7 @@ fn concurrent_histories_are_linearizable() {
     let seed = seed_from_env(1);
     let rounds =
         std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let mut operations = 0;
     for round in 0..rounds {
         let mut rng = Rng::new(seed + round);
         // Memtables hold only a kilobyte, so that operations overlap rotations, flushes and
@@ -144,6 +145,7 @@ fn concurrent_histories_are_linearizable() {
             .design(design);
         let db = options.log_segment_bytes(64 << 10).open("db").unwrap();
         for (key, events) in run(&db, seed + round, 60).into_iter().enumerate() {
+            operations += events.len() as u64;
             assert!(
                 is_linearizable(&events),
                 "key {key} of seed {}, {durability}: {events:#?}",
@@ -151,6 +153,7 @@ fn concurrent_histories_are_linearizable() {
             );
         }
     }
+    print_counts(&[("histories", rounds), ("history_operations", operations)]);
 }
 
 #[test]

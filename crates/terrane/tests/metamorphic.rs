@@ -14,41 +14,46 @@ mod support;
 use std::path::PathBuf;
 
 use support::config::{Config, disk, memory};
-use support::script::{Script, Weights};
+use support::script::{Counts, Script, Weights};
 use terrane_testkit::{Rng, seed_from_env};
 
 fn rounds(default: u64) -> u64 {
     std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-fn run(seed: u64, steps: u64, weights: &Weights) {
+fn run(seed: u64, steps: u64, weights: &Weights) -> Counts {
     let config = Config::random(&mut Rng::new(seed ^ 0x00c0_ffee));
     let mut script = Script::new(seed, config, memory(seed), PathBuf::from("db"));
     for _ in 0..steps {
         script.step(weights);
     }
+    let counts = script.counts;
     script.finish();
+    counts
+}
+
+fn run_all(seed: u64, weights: &Weights) {
+    let mut counts = Counts::default();
+    for round in 0..rounds(60) {
+        counts.add(run(seed + round, 700, weights));
+    }
+    counts.print();
 }
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    let seed = seed_from_env(100);
-    for round in 0..rounds(60) {
-        run(seed + round, 700, &Weights::BALANCED);
-    }
+    run_all(seed_from_env(100), &Weights::BALANCED);
 }
 
 #[test]
 fn random_range_deletes_agree_with_the_model() {
-    let seed = seed_from_env(200_000);
-    for round in 0..rounds(60) {
-        run(seed + round, 700, &Weights::RANGES);
-    }
+    run_all(seed_from_env(200_000), &Weights::RANGES);
 }
 
 #[test]
 fn random_operations_on_disk_agree_with_the_model() {
     let seed = seed_from_env(300_000);
+    let mut counts = Counts::default();
     for round in 0..rounds(6) {
         let dir = tempfile::tempdir().unwrap();
         let config = Config::random(&mut Rng::new(seed + round));
@@ -56,6 +61,8 @@ fn random_operations_on_disk_agree_with_the_model() {
         for _ in 0..600 {
             script.step(&Weights::BALANCED);
         }
+        counts.add(script.counts);
         script.finish();
     }
+    counts.print();
 }

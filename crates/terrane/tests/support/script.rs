@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrane::storage::Storage;
 use terrane::{Db, Iter, Keyspace, KeyspaceOptions, Snapshot, WriteBatch};
-use terrane_testkit::Rng;
+use terrane_testkit::{Rng, print_counts};
 
 use super::config::{Config, small_design};
 use super::model::{Change, Map, State, apply, range};
@@ -45,6 +45,34 @@ impl Weights {
 /// The entries that an iterator should return, in order.
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// What a script did, for the summary of a soak.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counts {
+    pub operations: u64,
+    /// Changes of a design while the database is open.
+    pub switches: u64,
+    pub reopens: u64,
+    pub checkpoints: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: Counts) {
+        self.operations += other.operations;
+        self.switches += other.switches;
+        self.reopens += other.reopens;
+        self.checkpoints += other.checkpoints;
+    }
+
+    pub fn print(&self) {
+        print_counts(&[
+            ("operations", self.operations),
+            ("switches", self.switches),
+            ("reopens", self.reopens),
+            ("checkpoints", self.checkpoints),
+        ]);
+    }
+}
+
 /// A database, its model, and the settings of both.
 pub struct Script {
     pub rng: Rng,
@@ -56,6 +84,7 @@ pub struct Script {
     snapshots: Vec<(Snapshot, State)>,
     iterators: Vec<(Iter, Entries)>,
     key_space: u64,
+    pub counts: Counts,
     pub story: String,
 }
 
@@ -77,6 +106,7 @@ impl Script {
             snapshots: Vec::new(),
             iterators: Vec::new(),
             key_space,
+            counts: Counts::default(),
             story,
         }
     }
@@ -155,6 +185,7 @@ impl Script {
             reopens,
             keyspaces,
         } = *weights;
+        self.counts.operations += 1;
         let kinds =
             [writes, range_deletes, reads, scans, snapshots, maintenance, reopens, keyspaces];
         let mut at = self.rng.below(kinds.iter().sum());
@@ -395,8 +426,9 @@ impl Script {
     }
 
     fn maintain(&mut self) {
-        match self.rng.below(9) {
+        match self.rng.below(10) {
             0..=1 => self.db().flush().unwrap(),
+            9 => self.checkpoint(),
             8 => self.config.clock.advance(Duration::from_millis(self.rng.below(3000))),
             2 => self.db().wait_for_compactions().unwrap(),
             3..=4 => {
@@ -409,8 +441,22 @@ impl Script {
                 let name = self.any_keyspace();
                 let design = small_design(&mut self.rng);
                 self.keyspace(&name).set_design(design).unwrap();
+                self.counts.switches += 1;
             }
             _ => self.check_report(),
+        }
+    }
+
+    /// Makes a checkpoint, and compares it with the model.
+    fn checkpoint(&mut self) {
+        self.counts.checkpoints += 1;
+        let target = self.dir.with_extension(format!("checkpoint-{}", self.counts.checkpoints));
+        self.db().checkpoint(&target).unwrap();
+        let copy = self.config.options(Arc::clone(&self.storage)).open(&target).unwrap();
+        check_state(&copy, &self.state, &format!("checkpoint of {}", self.story));
+        drop(copy);
+        for name in self.storage.list(&target).unwrap() {
+            self.storage.remove(&target.join(name)).unwrap();
         }
     }
 
@@ -424,6 +470,7 @@ impl Script {
     }
 
     pub fn reopen(&mut self) {
+        self.counts.reopens += 1;
         self.snapshots.clear();
         self.iterators.clear();
         let db = self.db.take().unwrap();
