@@ -4,7 +4,7 @@
 //! occurs after the worker has looked and before it sleeps is not lost: [`Signals::wake`] counts
 //! the change under a lock, and a worker compares the count under the same lock before it sleeps.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ const DRAIN_WAIT_MAX: Duration = Duration::from_millis(500);
 /// The condition variables and flags that the parts of the engine share.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    /// Incremented whenever there may be new work.
-    changes: Mutex<u64>,
+    changes: Mutex<Changes>,
     /// There may be work for the flush thread and the first `compaction_threads` compaction threads.
     work: Condvar,
     /// There may be work for the compaction threads above `compaction_threads`.
@@ -28,6 +27,9 @@ pub(crate) struct Signals {
     /// Threads that are running a compaction.
     compacting: AtomicUsize,
     is_stopping: AtomicBool,
+    /// Jobs that were registered, and jobs that have ended, in any thread.
+    jobs_begun: AtomicU64,
+    jobs_ended: AtomicU64,
     /// Callers that do background work in their own threads.
     callers: Mutex<usize>,
     /// `callers` has reached zero.
@@ -36,8 +38,17 @@ pub(crate) struct Signals {
     pub(crate) drains: DrainSignal,
 }
 
+/// What has changed since the database was opened.
+#[derive(Debug, Default)]
+struct Changes {
+    /// Incremented whenever there may be new work.
+    work: u64,
+    /// Incremented whenever a job has ended.
+    done: u64,
+}
+
 impl Signals {
-    fn lock(&self) -> MutexGuard<'_, u64> {
+    fn lock(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,12 +59,12 @@ impl Signals {
     /// Returns the number of changes so far. A worker must read this number before it looks for
     /// work.
     pub(crate) fn changes(&self) -> u64 {
-        *self.lock()
+        self.lock().work
     }
 
     /// Wakes the workers, because there may be new work.
     pub(crate) fn wake(&self) {
-        *self.lock() += 1;
+        self.lock().work += 1;
         self.work.notify_all();
         // Relaxed: the count is only a hint. If it is stale, the next job that begins or ends wakes
         // the spare threads.
@@ -64,9 +75,40 @@ impl Signals {
 
     /// Wakes the workers and all threads that wait for a job, because a job has ended.
     pub(crate) fn notify_done(&self) {
-        drop(self.lock());
+        self.lock().done += 1;
         self.done.notify_all();
         self.wake();
+    }
+
+    /// Returns the number of calls of [`Self::notify_done`]. A caller that waits for a job must read
+    /// this number before it looks for the job.
+    pub(crate) fn done(&self) -> u64 {
+        self.lock().done
+    }
+
+    /// Counts a job that begins. Called with the lock of the jobs of its tree, under which the job
+    /// is registered: a thread that finds a job registered also finds it counted.
+    pub(crate) fn begin_job(&self) {
+        // Relaxed: the lock orders the increment before the reads that depend on it.
+        self.jobs_begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a job that has ended and is no longer registered.
+    pub(crate) fn end_job(&self) {
+        // Release pairs with the acquire in `quiet_at`, which sees the effects of the job.
+        self.jobs_ended.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns the number of jobs that have begun if all of them have ended.
+    pub(crate) fn quiet_at(&self) -> Option<u64> {
+        // Loaded in this order: if the numbers are equal, no job was running at the first load.
+        let ended = self.jobs_ended.load(Ordering::Acquire);
+        (self.jobs_begun() == ended).then_some(ended)
+    }
+
+    /// Returns the number of jobs that have begun.
+    pub(crate) fn jobs_begun(&self) -> u64 {
+        self.jobs_begun.load(Ordering::Acquire)
     }
 
     /// Sleeps until there is a change after `seen`, but at most for `timeout`.
@@ -81,7 +123,7 @@ impl Signals {
 
     fn wait_on(&self, condition: &Condvar, seen: u64, timeout: Option<Duration>) {
         let guard = self.lock();
-        if *guard != seen || self.is_stopping() {
+        if guard.work != seen || self.is_stopping() {
             return;
         }
         match timeout {
@@ -96,8 +138,13 @@ impl Signals {
     /// Waits until a job ends, or until a failed job is to be retried. Returns at once if the
     /// database is stopping.
     pub(crate) fn rest(&self) {
+        self.wait_for_done(self.done());
+    }
+
+    /// Waits until a job has ended after `seen`, as [`Self::rest`] does.
+    pub(crate) fn wait_for_done(&self, seen: u64) {
         let guard = self.lock();
-        if !self.is_stopping() {
+        if guard.done == seen && !self.is_stopping() {
             let waited = self.done.wait_timeout(guard, RETRY_AFTER);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }

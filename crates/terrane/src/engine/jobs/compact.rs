@@ -104,6 +104,7 @@ impl Compactor {
     ) -> (JobId, Arc<Compaction>) {
         let (id, compaction) = (self.gate.next_job(), Arc::new(compaction));
         jobs.begin(id, &compaction);
+        self.context.signals.begin_job();
         (id, compaction)
     }
 
@@ -117,6 +118,7 @@ impl Compactor {
         let _caller = self.context.signals.enter_caller();
         if let Err(error) = self.context.health.check_open() {
             tree.jobs().end(id);
+            self.context.signals.end_job();
             return Err(error);
         }
         let merge = self.picker.scheduler_view(tree, &tree.jobs(), &compaction);
@@ -141,9 +143,11 @@ impl Compactor {
             jobs.record_damage(&compaction, error);
         }
         drop(jobs);
+        self.context.signals.end_job();
         report_late_deletes(&self.context, &tree);
-        // A compaction that a caller runs may also leave work for the threads.
-        self.context.signals.wake();
+        // Callers may wait for a compaction of another caller, which may also leave work for the
+        // threads.
+        self.context.signals.notify_done();
         self.catalog.notify_stalled_writers();
         result.map(drop)
     }

@@ -90,16 +90,22 @@ impl Flusher {
         let mut waiting: Vec<&Arc<Tree>> =
             trees.values().filter(|tree| !tree.state().immutables.is_empty()).collect();
         waiting.sort_by_key(|tree| std::cmp::Reverse(tree.state().immutables.len()));
-        waiting
-            .into_iter()
-            .find(|tree| !std::mem::replace(&mut tree.jobs().is_flushing, true))
-            .cloned()
+        let begins = |tree: &&Arc<Tree>| {
+            let mut jobs = tree.jobs();
+            let is_free = !std::mem::replace(&mut jobs.is_flushing, true);
+            if is_free {
+                self.context.signals.begin_job();
+            }
+            is_free
+        };
+        waiting.into_iter().find(|tree| begins(tree)).cloned()
     }
 
     /// Flushes a tree that was picked.
     pub(super) fn run(&self, tree: &Arc<Tree>) -> Result<()> {
         let result = self.flush_oldest(tree);
         tree.jobs().is_flushing = false;
+        self.context.signals.end_job();
         result
     }
 

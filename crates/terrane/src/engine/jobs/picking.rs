@@ -180,8 +180,12 @@ impl Picker {
         trees.values().find_map(|tree| {
             let mut jobs = tree.jobs_with_covered();
             let due = self.due_drop(&jobs);
+            if due.is_empty() {
+                return None;
+            }
             jobs.dropping.extend(&due);
-            (!due.is_empty()).then(|| (Arc::clone(tree), due))
+            self.context.signals.begin_job();
+            Some((Arc::clone(tree), due))
         })
     }
 

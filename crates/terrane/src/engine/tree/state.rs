@@ -111,7 +111,7 @@ pub(crate) struct TreeState {
     /// How the memtables are used, for designs that leave their kind open.
     pub(crate) usage: Arc<Usage>,
     /// The number of states before this one.
-    pub(super) number: u64,
+    pub(crate) number: u64,
 }
 
 /// The parts of a state that a change may replace.

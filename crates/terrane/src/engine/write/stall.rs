@@ -191,13 +191,7 @@ impl Writer {
             Some(state)
         };
         let state = if self.context.is_inline() {
-            if !self.jobs.run_one_job()? {
-                if !self.jobs.is_running() {
-                    return Err(Error::internal(format!("nothing to do about {pressure}")));
-                }
-                self.context.signals.rest();
-            }
-            self.pipeline.lock()
+            self.work_for_space(stop)?
         } else {
             // A notification that came without the lock is missed; the wait has a timeout.
             let state = state.unwrap_or_else(|| self.pipeline.lock());
@@ -213,6 +207,35 @@ impl Writer {
         };
         self.context.counters.add(cause, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
+        Ok(state)
+    }
+
+    /// Runs a job in this thread, or waits for the jobs of other threads if no other job is due.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if no job can ever resume the writers of the tree. That is certain only
+    /// if no job was running before this thread looked for one, none has begun since, and the tree
+    /// is still the same and stops writers. Otherwise a job of another thread may have made space,
+    /// and the caller checks again.
+    fn work_for_space(&self, stop: &Stop) -> Result<MutexGuard<'_, PipelineState>> {
+        let Stop { tree, pressure } = stop;
+        let signals = &self.context.signals;
+        let (seen, quiet_at) = (signals.done(), signals.quiet_at());
+        let number = tree.state().number;
+        if self.jobs.run_one_job()? {
+            return Ok(self.pipeline.lock());
+        }
+        let Some(begun) = quiet_at else {
+            signals.wait_for_done(seen);
+            return Ok(self.pipeline.lock());
+        };
+        let state = self.pipeline.lock();
+        let tree_state = tree.state();
+        let is_stopped = matches!(tree_state.admission, Admission::Stop(_)) && !tree.is_dropped();
+        let is_unchanged = tree_state.number == number && signals.jobs_begun() == begun;
+        if is_stopped && is_unchanged && self.context.health.check_writable().is_ok() {
+            return Err(Error::internal(format!("nothing to do about {pressure}")));
+        }
         Ok(state)
     }
 

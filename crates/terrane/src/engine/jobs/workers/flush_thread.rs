@@ -72,6 +72,7 @@ impl Jobs {
             Ok(edit)
         });
         tree.jobs().dropping.retain(|table| !tables.contains(table));
+        self.context.signals.end_job();
         dropped?;
         self.context.counters.add(Counter::TablesDropped, tables.len() as u64);
         let (keyspace, tables) = (tree.name.to_string(), tables.len() as u64);

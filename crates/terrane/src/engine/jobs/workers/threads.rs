@@ -11,19 +11,30 @@ use crate::error::{Error, Result};
 /// of `compaction_threads` run compactions while other compactions are paused at the gate.
 const COMPACTION_THREADS_MIN: usize = 8;
 
-/// Fails the database if a panic ends its thread, so that no one waits for the work of that thread.
-struct PanicGuard {
-    context: Arc<Context>,
-    catalog: Arc<Catalog>,
+/// Fails the database if a panic ends a thread that runs jobs, so that no one waits for its jobs.
+pub(super) struct PanicGuard<'a> {
+    context: &'a Context,
+    catalog: &'a Catalog,
+    what: &'static str,
 }
 
-impl Drop for PanicGuard {
+impl<'a> PanicGuard<'a> {
+    fn of_thread(context: &'a Context, catalog: &'a Catalog) -> Self {
+        Self { context, catalog, what: "a thread of the database panicked; see the panic" }
+    }
+
+    /// Guards a job in the thread of a caller.
+    pub(super) fn of_caller(context: &'a Context, catalog: &'a Catalog) -> Self {
+        Self { context, catalog, what: "a job panicked in the thread of a caller; see the panic" }
+    }
+}
+
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
         }
-        let what = "a thread of the database panicked; see the panic".into();
-        self.context.health.fail(Error::Internal { what });
+        self.context.health.fail(Error::Internal { what: self.what.into() });
         self.context.signals.notify_done();
         self.catalog.notify_stalled_writers();
     }
@@ -58,8 +69,7 @@ impl Jobs {
         let jobs = Arc::clone(self);
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
         let thread = std::thread::Builder::new().name(name).spawn(move || {
-            let (context, catalog) = (Arc::clone(&jobs.context), Arc::clone(&jobs.catalog));
-            let _guard = PanicGuard { context, catalog };
+            let _guard = PanicGuard::of_thread(&jobs.context, &jobs.catalog);
             run(&jobs);
         });
         let dir = &self.context.dir;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use terrane_policy::{KeyRange, PickContext, manual};
 
 use super::Jobs;
+use super::threads::PanicGuard;
 use crate::engine::context::{BackgroundFailure, JobKind};
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
@@ -13,9 +14,12 @@ use crate::event::FlushReason;
 impl Jobs {
     /// Runs one job in the calling thread. Returns false if no job is due.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
+        let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
         let done = self.try_one_job();
-        // After the job, the threads, if there are any, may have work.
-        self.context.signals.notify_done();
+        if !matches!(done, Ok(false)) {
+            // Other callers may wait for the job, and the threads, if there are any, may have work.
+            self.context.signals.notify_done();
+        }
         match done {
             // The tree was dropped; the database is open.
             Err(Error::Closed) if self.context.health.check_open().is_ok() => Ok(true),
@@ -46,11 +50,6 @@ impl Jobs {
         }
     }
 
-    /// Returns true if a job is running in any thread.
-    pub(crate) fn is_running(&self) -> bool {
-        self.catalog.trees().values().any(|tree| tree.jobs().is_busy())
-    }
-
     /// Waits until `is_done`, and runs jobs meanwhile if background work is inline.
     ///
     /// # Errors
@@ -58,7 +57,11 @@ impl Jobs {
     fn wait_until(&self, kinds: &[JobKind], is_done: impl Fn() -> Result<bool>) -> Result<()> {
         let health = &self.context.health;
         let before = health.failures();
-        while !is_done()? {
+        loop {
+            let seen = self.context.signals.done();
+            if is_done()? {
+                return Ok(());
+            }
             health.check_writable()?;
             let mut failures = kinds.iter().filter_map(|kind| health.failure_of(*kind));
             let full = failures.find_map(|failure| match failure {
@@ -72,19 +75,24 @@ impl Jobs {
             if let Some(error) = full {
                 return Err(error);
             }
-            self.wait_or_work()?;
+            self.wait_or_work(seen)?;
         }
-        Ok(())
     }
 
-    /// Waits for a job to end, or runs one.
-    fn wait_or_work(&self) -> Result<()> {
+    /// Waits until a job has ended after `seen`, the value of [`Signals::done`] before the caller
+    /// looked for work. If background work is inline, runs a job instead, unless other threads run
+    /// all jobs that are due.
+    ///
+    /// [`Signals::done`]: crate::engine::context::Signals::done
+    fn wait_or_work(&self, seen: u64) -> Result<()> {
         if self.context.is_inline() {
-            self.run_one_job()?;
+            if self.run_one_job()? {
+                return Ok(());
+            }
         } else {
             self.context.signals.wake();
-            self.context.signals.rest();
         }
+        self.context.signals.wait_for_done(seen);
         Ok(())
     }
 
@@ -116,6 +124,7 @@ impl Jobs {
         self.flush(std::slice::from_ref(tree))?;
         let mut level = 0;
         loop {
+            let seen = self.context.signals.done();
             self.context.health.check_writable()?;
             let (job, is_last) = {
                 let mut jobs = tree.jobs();
@@ -146,6 +155,7 @@ impl Jobs {
             };
             match job {
                 Some((id, compaction)) => {
+                    let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
                     match self.compactor.run_in_caller(tree, id, compaction) {
                         Err(Error::Closed) if tree.is_dropped() => return Ok(()),
                         other => other?,
@@ -156,7 +166,7 @@ impl Jobs {
                     level += 1;
                 }
                 // The conflicting job is already running and will finish.
-                None => self.wait_or_work()?,
+                None => self.wait_or_work(seen)?,
             }
         }
     }
