@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::storage::{
-    Access, Appender, DiskStorage, Lock, Mapping, RandomReader, Segment, Storage, Syncer,
+    Access, Appender, DiskStorage, Lock, LockProbe, Mapping, RandomReader, Segment, Storage, Syncer,
 };
 
 /// The default storage without syncs.
@@ -68,6 +68,14 @@ impl Storage for PassingStorage {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         DiskStorage.lock(path)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        DiskStorage.lock_shared(path)
+    }
+
+    fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
+        DiskStorage.probe_lock(path)
     }
 
     fn boot_id(&self) -> Option<u128> {

@@ -102,6 +102,7 @@ pub fn merge_two() -> impl FnMut(u64) {
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
         not_removed: std::sync::Mutex::default(),
+        opening_readers: crate::storage::OpeningReaders::default(),
     });
     let pool = Pool::new(0);
     let runs = [1, 2].map(|part| {

@@ -15,10 +15,12 @@
 
 mod direct;
 mod disk;
+mod disk_lock;
 mod disk_segment;
 mod fault;
 mod mapping;
 mod memory;
+mod opening_readers;
 
 use std::fmt;
 use std::io;
@@ -29,6 +31,7 @@ pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
 pub use mapping::Mapping;
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
+pub(crate) use opening_readers::OpeningReaders;
 
 /// How a file is read or appended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +90,23 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// process holds the lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the
     /// holder.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+
+    /// Takes a shared lock on an existing file, which ends when the value is dropped or the process
+    /// dies. Any number of processes can hold it, and none of them needs write permission.
+    ///
+    /// A storage that cannot do this returns [`io::ErrorKind::Unsupported`]. Opening a database
+    /// read-only next to a writer may then take several attempts.
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Opens a file, and creates it if it does not exist, to find out whether it is locked with
+    /// [`Storage::lock_shared`].
+    fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Returns a number that changes whenever unsynced data may have been lost; `None` if unknown.
     fn boot_id(&self) -> Option<u128>;
@@ -176,3 +196,10 @@ pub trait Syncer: Send + Sync + fmt::Debug {
 
 /// A lock on a database, held until it is dropped.
 pub trait Lock: Send + Sync + fmt::Debug {}
+
+/// Finds out whether a file is locked.
+pub trait LockProbe: Send + Sync + fmt::Debug {
+    /// Returns true if anyone holds a shared lock on the file. The probe takes no lock that outlasts
+    /// the call.
+    fn is_locked(&self) -> io::Result<bool>;
+}

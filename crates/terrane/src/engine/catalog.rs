@@ -18,7 +18,7 @@ mod stall_events;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -32,7 +32,7 @@ use crate::table::TableFileId;
 use crate::types::KeyspaceId;
 use history::OperationHistory;
 
-pub(crate) use files::{LOCK, check_tables, discard_table};
+pub(crate) use files::{LOCK, READERS, check_tables, discard_table};
 pub(crate) use install::VersionEdit;
 pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
 
@@ -54,6 +54,8 @@ pub(crate) struct Catalog {
     doubtful: Mutex<Vec<PathBuf>>,
     /// Files that the flush thread is to remove.
     unneeded: Mutex<Vec<PathBuf>>,
+    /// The log was not released, because a reader may need it.
+    is_log_kept: AtomicBool,
     history: OperationHistory,
 }
 
@@ -71,6 +73,7 @@ impl Catalog {
             writer_id: context.storage.entropy(),
             doubtful: Mutex::default(),
             unneeded: Mutex::default(),
+            is_log_kept: AtomicBool::default(),
             history: OperationHistory::new(&state.operations, context.clock.now_micros()),
             context: Arc::clone(context),
             pipeline: Arc::clone(pipeline),

@@ -9,7 +9,7 @@ use crate::cache::BlockCache;
 use crate::error::{Error, Result};
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
-use crate::storage::{Access, DiskStorage, Storage};
+use crate::storage::{Access, DiskStorage, OpeningReaders, Storage};
 use crate::table::{
     FOOTER_BYTES, Footer, ReadPath, Table, TableCursor, TableEnvironment, TableFileId,
 };
@@ -167,5 +167,6 @@ pub(super) fn environment() -> Arc<TableEnvironment> {
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
         not_removed: std::sync::Mutex::default(),
+        opening_readers: OpeningReaders::default(),
     })
 }

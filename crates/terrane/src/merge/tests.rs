@@ -30,6 +30,7 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
         not_removed: std::sync::Mutex::default(),
+        opening_readers: crate::storage::OpeningReaders::default(),
     })
 }
 

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(target_os = "linux")]
 use super::direct::{DirectAppender, DirectFile, DirectReader};
+use super::disk_lock::{self, DiskProbe};
 use super::disk_segment::DiskSegment;
-use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
+use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage};
 
 /// The file system of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -115,6 +116,14 @@ impl Storage for DiskStorage {
         let command: Vec<String> = std::env::args().take(8).collect();
         write!(file, "process {} ({})", std::process::id(), command.join(" "))?;
         Ok(Box::new(DiskLock { file, process: std::process::id() }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        Ok(Box::new(disk_lock::lock_shared(path)?))
+    }
+
+    fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
+        Ok(Box::new(DiskProbe::open(path)?))
     }
 
     fn boot_id(&self) -> Option<u128> {

@@ -8,7 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Access, Appender, Lock, Mapping, Preparer, RandomReader, Segment, Storage, Syncer};
+use super::{
+    Access, Appender, Lock, LockProbe, Mapping, Preparer, RandomReader, Segment, Storage, Syncer,
+};
 
 /// An operation on a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,6 +166,14 @@ impl Storage for FaultStorage {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.inner.lock(path)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.inner.lock_shared(path)
+    }
+
+    fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
+        self.inner.probe_lock(path)
     }
 
     fn boot_id(&self) -> Option<u128> {

@@ -15,6 +15,7 @@
 
 mod crash;
 mod files;
+mod locks;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,9 +24,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::direct::{DirectAppender, DirectReader};
-use super::{Access, Appender, Lock, Mapping, RandomReader, Segment, Storage};
+use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
+use locks::{MemoryProbe, SharedLock};
 use node::{Node, NodeId, Open};
 
 /// Files in memory. Clones share the same files.
@@ -46,6 +48,8 @@ struct State {
     /// Unsynced changes of names, oldest first.
     pending_names: Vec<NameChange>,
     locks: BTreeSet<PathBuf>,
+    /// The number of shared locks on each path.
+    shared_locks: BTreeMap<PathBuf, u64>,
     capacity_bytes: Option<u64>,
     refuses_direct: bool,
     boot: u128,
@@ -323,6 +327,14 @@ impl Storage for MemoryStorage {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process"));
         }
         Ok(Box::new(HeldLock::new(self.clone(), path.to_owned())))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        Ok(Box::new(SharedLock::new(self.clone(), path)))
+    }
+
+    fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
+        Ok(Box::new(MemoryProbe::new(self.clone(), path)))
     }
 
     fn boot_id(&self) -> Option<u128> {

@@ -218,6 +218,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |_, _| {},
         not_removed: std::sync::Mutex::default(),
+        opening_readers: crate::storage::OpeningReaders::default(),
     });
     Table::new(ID, Arc::clone(info), Path::new(DIR), &environment)
 }

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
-use crate::storage::{Access, Storage};
+use crate::storage::{Access, OpeningReaders, Storage};
 
 /// How tables are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,8 +44,10 @@ pub(crate) struct TableEnvironment {
     pub(crate) counts_accesses: AtomicBool,
     /// Removes the files of obsolete tables.
     pub(crate) discard: fn(&TableEnvironment, &Path),
-    /// Obsolete files whose removal failed.
+    /// Obsolete files whose removal failed or was put off.
     pub(crate) not_removed: Mutex<Vec<PathBuf>>,
+    /// Readers in other processes that may need obsolete files.
+    pub(crate) opening_readers: OpeningReaders,
 }
 
 /// The file of a table, and the environment that reads it.

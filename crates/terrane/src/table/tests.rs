@@ -72,6 +72,7 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
         counts_accesses: std::sync::atomic::AtomicBool::new(false),
         discard: |environment, path| environment.storage.remove(path).unwrap(),
         not_removed: std::sync::Mutex::default(),
+        opening_readers: crate::storage::OpeningReaders::default(),
     });
     Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)
 }

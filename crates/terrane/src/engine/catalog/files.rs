@@ -1,8 +1,14 @@
 //! Finds the files of a directory that the database does not need, and removes them.
+//!
+//! While a reader opens the database, no file is removed and no segment of the log is reused, unless
+//! the reader takes too long (see [`crate::storage::OpeningReaders`]). The flush thread does both soon
+//! after the reader has finished, and closing tries it once more.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::Catalog;
 use crate::engine::context::Context;
@@ -13,6 +19,15 @@ use crate::table::{TableEnvironment, TableFileId};
 
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
+
+/// The name of the file that readers lock while they open the database.
+pub(crate) const READERS: &str = "READERS";
+
+/// How often removals that failed are retried.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// How often removals that were put off for a reader are retried.
+const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 
 /// Checks that every table of the manifest exists and has its recorded length.
 pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
@@ -39,13 +54,20 @@ pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestSt
     Ok(())
 }
 
-/// Removes a file that nothing needs. If the removal fails, it is retried later, at the latest when
-/// the database is next opened.
+/// Removes a file that nothing needs. If the removal fails or a reader may need the file, it is
+/// retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
+    if readers_need_files(environment) {
+        return failed_removals(environment).push(path.to_owned());
+    }
     let removed = environment.storage.remove(path);
     if removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {
         failed_removals(environment).push(path.to_owned());
     }
+}
+
+fn readers_need_files(environment: &TableEnvironment) -> bool {
+    environment.opening_readers.need_files(environment.clock.now_micros())
 }
 
 fn failed_removals(environment: &TableEnvironment) -> MutexGuard<'_, Vec<PathBuf>> {
@@ -94,16 +116,40 @@ impl Catalog {
         self.unneeded.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Retries the removals that failed.
+    /// Retries the removals that failed, and those that were put off for a reader.
     pub(crate) fn retry_removals(&self) {
         let tables = &self.context.tables;
+        if !self.has_failed_removals() || readers_need_files(tables) {
+            return;
+        }
         let paths = std::mem::take(&mut *failed_removals(tables));
         paths.iter().for_each(|path| discard_table(tables, path));
+        // Relaxed: a thread that sets the flag at the same time leaves it set for the next retry.
+        if self.is_log_kept.swap(false, Ordering::Relaxed) {
+            self.release_log();
+        }
     }
 
-    /// Returns true if a removal has failed and was not retried yet.
+    /// Returns true if the log must keep its files for a reader. If so, its release is retried.
+    pub(super) fn keep_log_for_readers(&self) -> bool {
+        let is_kept = readers_need_files(&self.context.tables);
+        if is_kept && !self.is_log_kept.swap(true, Ordering::Relaxed) {
+            self.context.signals.wake();
+        }
+        is_kept
+    }
+
+    /// Returns true if a removal has failed or was put off, and was not retried yet.
     pub(crate) fn has_failed_removals(&self) -> bool {
-        !failed_removals(&self.context.tables).is_empty()
+        self.is_log_kept.load(Ordering::Relaxed)
+            || !failed_removals(&self.context.tables).is_empty()
+    }
+
+    /// Returns the time until the removals are to be retried; `None` if there are none.
+    pub(crate) fn time_to_removals(&self) -> Option<Duration> {
+        let is_put_off = self.context.tables.opening_readers.were_found();
+        let after = if is_put_off { RETRY_AFTER_READER } else { RETRY_AFTER };
+        self.has_failed_removals().then_some(after)
     }
 
     /// Removes files that nothing needs. Their names are not reused while they exist.

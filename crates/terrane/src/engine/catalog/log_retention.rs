@@ -64,10 +64,11 @@ impl Catalog {
         if changes.is_empty() { Ok(()) } else { self.commit(manifest, changes) }
     }
 
-    /// Frees the part of the log that no tree needs.
+    /// Frees the part of the log that no tree needs, unless a reader may need it.
     pub(crate) fn release_log(&self) {
         // Closing waits for this, because the next opening may reuse the names of freed files.
         let _caller = self.context.signals.enter_caller();
+
         let needed = {
             let guard = self.lock_manifest();
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
@@ -75,6 +76,11 @@ impl Catalog {
             };
             manifest.state().log_needed_from(Lsn(0))
         };
+        // The manifest is read first. A reader that takes its lock after this check reads this manifest
+        // or a newer one, and needs nothing of the log before `needed`.
+        if self.keep_log_for_readers() {
+            return;
+        }
         let released = {
             let mut writer = self.pipeline.lock();
             writer.log.as_mut().map(|log| log.release(needed)).unwrap_or_default()

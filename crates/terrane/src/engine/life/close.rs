@@ -49,6 +49,8 @@ impl Parts {
     /// Releases the directory once no caller works on its files. Jobs that still run in threads of
     /// callers can commit nothing from now on, because the files may belong to another opening.
     fn release_dir(&self) {
+        // Files that a reader still needs are removed by the next opening.
+        self.catalog.retry_removals();
         self.catalog.close();
         self.pipeline.lock().log = None;
         self.context.signals.wait_for_callers();

@@ -9,7 +9,7 @@ use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
 use crate::cache::BlockCache;
-use crate::engine::catalog::{Catalog, Trees, discard_table};
+use crate::engine::catalog::{Catalog, READERS, Trees, discard_table};
 use crate::engine::context::{Context, Health, Signals};
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
@@ -22,7 +22,7 @@ use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord};
 use crate::memory_ledger::MemoryLedger;
 use crate::options::{Options, ReadMode, Settings};
 use crate::stats::Counters;
-use crate::storage::{Access, Lock};
+use crate::storage::{Access, Lock, OpeningReaders, Storage};
 use crate::table::{ReadPath, Table, TableEnvironment};
 use crate::types::KeyspaceId;
 use crate::version::Version;
@@ -67,7 +67,11 @@ impl Parts {
         manifest: Option<Manifest>,
         lock: Option<Box<dyn Lock>>,
     ) -> Result<Self> {
-        let context = Arc::new(context(options, settings, dir));
+        let readers = match &lock {
+            Some(_) => opening_readers(&*options.components.storage, &settings, dir),
+            None => OpeningReaders::default(),
+        };
+        let context = Arc::new(context(options, settings, dir, readers));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             (*id, open_tree(*id, keyspace, &context))
         };
@@ -81,7 +85,22 @@ impl Parts {
     }
 }
 
-fn context(options: &Options, settings: Settings, dir: &Path) -> Context {
+/// Returns the readers for which this opening keeps files.
+fn opening_readers(storage: &dyn Storage, settings: &Settings, dir: &Path) -> OpeningReaders {
+    // The deadline for deleted data does not wait for readers.
+    if settings.delete_persistence_micros().is_some() {
+        return OpeningReaders::default();
+    }
+    // Without the file, readers may need several attempts, so a failure is no reason not to open.
+    OpeningReaders::new(storage.probe_lock(&dir.join(READERS)).ok())
+}
+
+fn context(
+    options: &Options,
+    settings: Settings,
+    dir: &Path,
+    opening_readers: OpeningReaders,
+) -> Context {
     let components = options.components.clone();
     let counters = Arc::new(Counters::default());
     let events = Arc::new(EventLog::new(Arc::clone(&components.clock), components.listener));
@@ -97,6 +116,7 @@ fn context(options: &Options, settings: Settings, dir: &Path) -> Context {
         counts_accesses: AtomicBool::new(false),
         discard: discard_table,
         not_removed: Mutex::default(),
+        opening_readers,
     });
     Context {
         // Relaxed: only the uniqueness of the number matters.

@@ -16,9 +16,6 @@ use crate::stats::Counter;
 /// How often the thread checks replaced states that are still in use.
 const RETIRED_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often the thread retries to remove files.
-const REMOVE_INTERVAL: Duration = Duration::from_secs(1);
-
 impl Jobs {
     pub(super) fn run_flush_thread(&self) {
         let mut failures = 0;
@@ -31,6 +28,7 @@ impl Jobs {
                     let result = self.flusher.run(&tree);
                     self.handle_outcome(JobKind::Flush, result, &mut failures);
                     self.catalog.drop_retired();
+                    self.catalog.retry_removals();
                 }
                 None => {
                     self.context.health.clear_failure(JobKind::Flush);
@@ -53,8 +51,7 @@ impl Jobs {
             Some(path) => self.catalog.remove_files(vec![path]),
             None => {
                 self.catalog.retry_removals();
-                let remove = self.catalog.has_failed_removals().then_some(REMOVE_INTERVAL);
-                let timeouts = [self.time_to_aged(), timeout, remove];
+                let timeouts = [self.time_to_aged(), timeout, self.catalog.time_to_removals()];
                 let timeout = timeouts.into_iter().flatten().min();
                 self.context.signals.wait_for_work(seen, timeout);
             }
