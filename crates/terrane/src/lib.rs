@@ -47,6 +47,7 @@ mod cache;
 mod checksum;
 mod clock;
 mod codec;
+mod consistency;
 mod cursor;
 mod db;
 mod durability;

@@ -13,6 +13,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `format` | headers and records, byte by byte |
+//! | `notes` | the note in a header, byte by byte |
 //! | `writer` | the end of the log and its state |
 //! | `segment` | the current segment |
 //! | `append` | encodes records into the current segment |
@@ -28,6 +29,7 @@ mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod next_segment;
+mod notes;
 mod recover;
 mod segment;
 mod segment_reader;
@@ -38,8 +40,9 @@ mod tests;
 mod writer;
 
 pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
-pub(crate) use format::{RecordKind, clear_note};
-pub(crate) use recover::{Recovery, Replayed, ReplayedFile};
+pub(crate) use format::RecordKind;
+pub(crate) use notes::clear_note;
+pub(crate) use recover::{LogNotes, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::problem::{Problem, Progress};
 use super::table::environment;
 use crate::checksum::RunningChecksum;
+use crate::consistency;
 use crate::error::{Error, Result};
 use crate::manifest::{ManifestState, TableRecord, load, replay};
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::Table;
 use crate::types::Lsn;
-use crate::wal::Recovery;
+use crate::wal::{LogNotes, Recovery};
 
 /// The result of a verification.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +36,8 @@ pub struct Verification {
 /// - every table in the manifest: its length, the checksum of the file and of each part, the order
 ///   of its entries, that index and filter find each of them, and that its properties match the
 ///   manifest;
-/// - the log.
+/// - the log;
+/// - that the manifest, the log and the tables belong to each other, as opening the database does.
 ///
 /// The database must not be open for writing, because its files could change during verification.
 ///
@@ -45,6 +47,8 @@ pub struct Verification {
 pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Result<Verification> {
     let dir = dir.as_ref();
     let mut found = Verification::default();
+    // The verification of the log reports the reason if they cannot be read.
+    let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
     let loaded = match load(&DiskStorage, dir) {
         Ok(loaded) if loaded.edits.is_empty() => {
             return Err(Error::NoDatabase { path: dir.into() });
@@ -63,13 +67,16 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
         };
         found.problems.push(Problem::new(loaded.path.as_deref().unwrap_or(dir), what));
     }
-    let state = match replay(&loaded, dir) {
-        Ok(replayed) => replayed.state,
+    let manifest = match replay(&loaded, dir) {
+        Ok(replayed) => replayed,
         Err(error) => {
             found.problems.push(Problem::of(&error, dir));
             return Ok(found);
         }
     };
+    let related = consistency::check_manifest(&notes, &manifest, dir);
+    found.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
+    let state = manifest.state;
     verify_tables(dir, &state, &mut found, progress);
     verify_log(dir, &state, &mut found);
     Ok(found)
@@ -86,7 +93,10 @@ fn verify_tables(
     let environment = environment();
     for record in tables() {
         let table = Table::new(record.file, Arc::clone(&record.info), dir, &environment);
-        match table.verify().and_then(|()| verify_file(table.path(), record)) {
+        let verified = consistency::check_table(&DiskStorage, dir, record)
+            .and_then(|()| table.verify())
+            .and_then(|()| verify_file(table.path(), record));
+        match verified {
             Ok(()) => found.entries += record.info.entries,
             Err(error) => found.problems.push(Problem::of(&error, table.path())),
         }

@@ -4,12 +4,10 @@
 //! segment: | header, 512 bytes | record | record | ... | zeros or earlier contents |
 //! header:  | magic u64 | version u32 | 0 u32 | database u64 | segment u64 | nonce u64 | base lsn u64 |
 //!          | previous segment u64 | its end lsn u64 | boot u128 | created u64 | checksum u64 | zeros |
-//! note:    at byte 256 of the header: | manifest version u64 | checksum u64 |
 //! record:  | checksum u64 | length u32 | kind u32 | seq u64 | payload | zeros to 8 bytes |
 //! ```
 //!
-//! The note states the version up to which the manifest has all edits. It is overwritten in place
-//! with each new version, so that recovery detects a manifest that lost edits.
+//! The zeros of the header hold a note; see [`super::notes`].
 //!
 //! 1. A record's checksum covers the rest of the record and is seeded with the segment's nonce and
 //!    the record's offset. Each use of a file as a segment draws a new nonce. Therefore a record of
@@ -115,38 +113,6 @@ impl SegmentHeader {
             Self { database, segment, nonce, base, previous, previous_end, boot, created_micros },
             version,
         ))
-    }
-}
-
-/// The offset of the note in a segment.
-pub(super) const NOTE_OFFSET: u64 = 256;
-
-const NOTE_BYTES: usize = 16;
-
-/// Encodes the note that the manifest has all edits up to `version`.
-pub(super) fn encode_note(nonce: u64, version: u64) -> [u8; NOTE_BYTES] {
-    let mut note = [0; NOTE_BYTES];
-    note[..8].copy_from_slice(&version.to_le_bytes());
-    let sum = checksum(&note[..8], place_seed(nonce, NOTE_OFFSET));
-    note[8..].copy_from_slice(&sum.to_le_bytes());
-    note
-}
-
-/// Returns the manifest version that the note states; 0 if there is no valid note. The note is in
-/// the first bytes of a segment.
-pub(super) fn decode_note(nonce: u64, header: &[u8]) -> u64 {
-    let start = NOTE_OFFSET as usize;
-    let version = header.get(start..).and_then(|note| note.first_chunk::<8>());
-    let version = version.map_or(0, |version| u64::from_le_bytes(*version));
-    let is_whole = header.get(start..start + NOTE_BYTES) == Some(&encode_note(nonce, version)[..]);
-    if is_whole { version } else { 0 }
-}
-
-/// Removes the note from the first bytes of a segment.
-pub(crate) fn clear_note(header: &mut [u8]) {
-    let start = NOTE_OFFSET as usize;
-    if let Some(note) = header.get_mut(start..start + NOTE_BYTES) {
-        note.fill(0);
     }
 }
 
@@ -279,18 +245,6 @@ mod tests {
             assert_eq!(SegmentHeader::decode(&flipped, path).unwrap(), None);
         }
         assert_eq!(SegmentHeader::decode(&bytes[..50], path).unwrap(), None);
-    }
-
-    #[test]
-    fn notes_hold_only_in_their_segment() {
-        let mut header = header().encode();
-        assert_eq!(decode_note(3, &header), 0);
-        header[256..272].copy_from_slice(&encode_note(3, 99));
-        assert_eq!(decode_note(3, &header), 99);
-        assert_eq!(decode_note(4, &header), 0);
-        header[260] ^= 1;
-        assert_eq!(decode_note(3, &header), 0);
-        assert_eq!(decode_note(3, &header[..260]), 0);
     }
 
     fn record(nonce: u64, offset: u64) -> Vec<u8> {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{
-    HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, decode_note,
-    parse_record,
+    HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, parse_record,
 };
+use super::notes::decode_note;
 use crate::error::{Error, Result};
 use crate::storage::{Access, RandomReader, Storage};
 use crate::types::{Lsn, SeqNo};

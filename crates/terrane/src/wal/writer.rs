@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ahead::SegmentRequests;
-use super::format::{HEADER_BYTES, NOTE_OFFSET, RecordKind, encode_note};
+use super::format::{HEADER_BYTES, RecordKind};
+use super::notes::{NOTE_OFFSET, encode_note};
 use super::segment::{ChainLink, CurrentSegment, begin, create_file};
 use super::segment_file_number;
 use super::{LogSync, Replayed, ReplayedFile};

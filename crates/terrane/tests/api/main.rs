@@ -3,6 +3,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; locks; stored options |
+//! | `related_files` | damage that only several files show together |
 //! | `reopening` | the log after an opening |
 //! | `limits`, `errors` | the length of keys and values; the text of errors |
 //! | `iterators` | both ends, seeks, bounds of all kinds |
@@ -56,6 +57,7 @@ mod merge_threads;
 mod open;
 mod options;
 mod parallel_reads;
+mod related_files;
 mod reopening;
 mod snapshots;
 mod statistics;

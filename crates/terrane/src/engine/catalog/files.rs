@@ -13,8 +13,6 @@ use std::time::Duration;
 use super::Catalog;
 use crate::engine::context::Context;
 use crate::error::{Error, Result};
-use crate::manifest::ManifestState;
-use crate::storage::Storage;
 use crate::table::{TableEnvironment, TableFileId};
 
 /// The name of the lock file.
@@ -28,31 +26,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How often removals that were put off for a reader are retried.
 const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
-
-/// Checks that every table of the manifest exists and has its recorded length.
-pub(crate) fn check_tables(storage: &dyn Storage, dir: &Path, state: &ManifestState) -> Result<()> {
-    let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    for keyspace in state.keyspaces.values() {
-        for table in keyspace.tables.values() {
-            let name = table.file.file_name();
-            let path = dir.join(&name);
-            let damaged = |detail: String| Error::corruption(&path, None, "table", detail);
-            if !names.contains(name.as_str()) {
-                return Err(damaged("the file is missing".into()));
-            }
-            let len = storage.len(&path).map_err(|error| Error::io("look at", &path, error))?;
-            if len != table.info.size_bytes {
-                let detail = format!(
-                    "it is {len} bytes long, and was written with {}",
-                    table.info.size_bytes
-                );
-                return Err(damaged(detail));
-            }
-        }
-    }
-    Ok(())
-}
 
 /// Removes a file that nothing needs. If the removal fails or a reader may need the file, it is
 /// retried later, at the latest when the database is next opened.

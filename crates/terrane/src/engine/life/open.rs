@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::parts::{Opened, Parts};
-use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design, check_tables};
+use crate::consistency;
+use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
-use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState, RecoveredState};
+use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState};
 use crate::options::{OpenMode, Options, Settings};
 use crate::storage::{Lock, Storage};
 use crate::types::DEFAULT_KEYSPACE;
-use crate::wal::Recovery;
+use crate::wal::{LogNotes, Recovery};
 
 /// How often a reader retries while a writer replaces the files that it reads.
 const READ_ONLY_TRIES: u32 = 10;
@@ -26,6 +27,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
     }
     let lock = take_lock(&*storage, dir)?;
+    let notes = LogNotes::read(&*storage, dir)?;
     let loaded = manifest::load(&*storage, dir)?;
     let is_new = loaded.edits.is_empty();
     check_mode(options.open_mode, is_new, dir)?;
@@ -36,11 +38,11 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
         let _ = storage.sync_dir(parent);
     }
     let found = manifest::replay(&loaded, dir)?;
+    consistency::check_manifest(&notes, &found, dir)?;
     let settings = settings(options, &found.state, is_new)?;
-    check_tables(&*storage, dir, &found.state)?;
+    consistency::check_tables(&*storage, dir, &found.state)?;
     let database = if is_new { storage.entropy() | 1 } else { found.state.database };
     let recovery = Recovery::open(&*storage, dir, database)?;
-    check_version(&recovery, &found, dir)?;
     let changes = if is_new { first_changes(database, &settings) } else { vec![] };
     let changes = changes.into_iter().chain(option_changes(options)).collect::<Vec<_>>();
     let mut opened = Opened { is_new, healed: found.healed, ..Opened::default() };
@@ -74,12 +76,16 @@ pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Op
 
 fn try_open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let storage = &*options.components.storage;
-    let loaded = manifest::load(storage, dir).map_err(|error| match error {
+    // The notes are read before the manifest; see [`LogNotes`].
+    let notes = LogNotes::read(storage, dir).map_err(|error| match error {
         Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
         other => other,
     })?;
+    let loaded = manifest::load(storage, dir)?;
     check_mode(OpenMode::MustExist, loaded.edits.is_empty(), dir)?;
     let found = manifest::replay(&loaded, dir)?;
+    consistency::check_manifest(&notes, &found, dir)?;
+    consistency::check_tables(storage, dir, &found.state)?;
     let settings = settings(options, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
     let parts = Parts::assemble(options, settings, dir, &found.state, None, None)?;
@@ -103,17 +109,6 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
         std::io::ErrorKind::NotFound => missing(dir),
         _ => Error::io("lock", &path, error),
     })
-}
-
-/// Refuses a manifest that lost edits which the log records as durable.
-fn check_version(recovery: &Recovery, found: &RecoveredState, dir: &Path) -> Result<()> {
-    let recorded = recovery.manifest_version();
-    if recorded <= found.version {
-        return Ok(());
-    }
-    let detail =
-        format!("it ends at version {}, and the log knows of version {recorded}", found.version);
-    Err(Error::corruption(dir, None, "manifest", detail))
 }
 
 fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
