@@ -13,6 +13,7 @@
 //! Nothing survives a power failure until it is synced: contents by `sync` of the file, names by
 //! [`Storage::sync_dir`] of the directory.
 
+mod ancestors;
 mod direct;
 mod disk;
 mod disk_lock;
@@ -27,6 +28,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use ancestors::sync_ancestors;
 pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
 pub use mapping::Mapping;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{
     FileManifest, Manifest, ManifestState, RecoveredState, manifest_file_number,
 };
-use crate::storage::{Access, Storage};
+use crate::storage::{Access, Storage, sync_ancestors};
 use crate::table::TableFileId;
 use crate::version::Version;
 use crate::wal::{LogCopy, LogWriter, clear_note, segment_file_number};
@@ -41,6 +41,7 @@ impl Parts {
             let found = format!("{}, which holds files", target.display());
             return Err(Error::invalid("checkpoint directory", found, "a new or empty directory"));
         }
+        sync_ancestors(storage, target)?;
         self.pipeline.pin_log(true);
         let cut = self.cut();
         let copied = cut.and_then(|cut| self.copy(&cut, target));
@@ -95,11 +96,6 @@ impl Parts {
             ..RecoveredState::default()
         };
         Manifest::begin(found, &[], Box::new(store))?;
-        if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            // Makes the name of the directory durable. A failure is ignored, because not every parent
-            // can be synced.
-            let _ = storage.sync_dir(parent);
-        }
         Ok(())
     }
 }

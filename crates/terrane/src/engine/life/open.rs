@@ -9,7 +9,7 @@ use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState};
 use crate::options::{OpenMode, Options, Settings};
-use crate::storage::{Lock, Storage};
+use crate::storage::{Lock, Storage, sync_ancestors};
 use crate::types::DEFAULT_KEYSPACE;
 use crate::wal::{LogNotes, Recovery};
 
@@ -31,11 +31,9 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let loaded = manifest::load(&*storage, dir)?;
     let is_new = loaded.edits.is_empty();
     check_mode(options.open_mode, is_new, dir)?;
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(parent) = parent.filter(|_| is_new) {
-        // Makes the name of the directory durable. A failure is ignored, because not every parent can
-        // be synced.
-        let _ = storage.sync_dir(parent);
+    if is_new {
+        // Before the manifest exists, because a later opening cannot tell whether this was done.
+        sync_ancestors(&*storage, dir)?;
     }
     let found = manifest::replay(&loaded, dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
