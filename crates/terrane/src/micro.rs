@@ -112,7 +112,7 @@ pub fn merge_two() -> impl FnMut(u64) {
             memtable.insert(&key(number), number, EntryKind::Value, &[7; 100]);
         }
         let table = write(&storage, vec![Source::Memtable(memtable.cursor())], part);
-        let table = Table::new(table.id, Arc::clone(&table.info), Path::new("db"), &environment);
+        let table = Table::new(table.id, Arc::clone(&table.info), Path::new("."), &environment);
         Arc::new(OpenRun::of_tables(vec![table]))
     });
     move |round| {
@@ -126,7 +126,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
     let mut input = MergeCursor::new(sources);
     input.seek_first().expect("memory does not fail");
     let id = TableFileId { number, writer: 1 };
-    let mut next_table = || (id, Path::new("db").join(id.file_name()));
+    let mut next_table = || (id, Path::new(".").join(id.file_name()));
     let mut output = Output::new(OutputConfig {
         storage,
         table: TableConfig {

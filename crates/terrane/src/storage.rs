@@ -11,7 +11,7 @@
 //! - *replaced* as a whole, by renaming a new file over the old one: the pointer to the manifest.
 //!
 //! Nothing survives a power failure until it is synced: contents by `sync` of the file, names by
-//! [`Storage::sync_dir`] of the directory.
+//! [`Storage::sync_dir`] of the directory. A directory is a name in its parent.
 
 mod ancestors;
 mod direct;
@@ -50,10 +50,12 @@ pub enum Access {
 ///
 /// Errors are those of the operating system; a full disk is [`io::ErrorKind::StorageFull`].
 pub trait Storage: Send + Sync + fmt::Debug {
-    /// Creates a directory and its missing ancestors; existing ones are left unchanged.
+    /// Creates a directory and its missing ancestors; existing ones are left unchanged. The names of
+    /// new directories are not durable until [`Storage::sync_dir`] of each parent.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// Returns the names of all files in a directory.
+    /// Returns the names of all files in a directory, without its directories. A missing directory
+    /// is [`io::ErrorKind::NotFound`].
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
     /// Returns the length of a file in bytes.
@@ -88,9 +90,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Takes an exclusive lock, which ends when the value is dropped or the process dies. If another
-    /// process holds the lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the
-    /// holder.
+    /// Takes an exclusive lock, which ends when the value is dropped or the process dies. Creates the
+    /// file if it does not exist, and leaves it when the lock ends. If another process holds the
+    /// lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the holder.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
 
     /// Takes a shared lock on an existing file, which ends when the value is dropped or the process

@@ -18,7 +18,7 @@ fn design(text: &str) -> Design {
 /// if the database is new.
 fn open(storage: &Arc<MemoryStorage>, memtable: &str, buffer: &str) -> Db {
     let shape = format!("balanced L0=2; buffer={buffer}; table=64KiB; memtable={memtable}");
-    let is_new = storage.list("db".as_ref()).is_ok_and(|names| names.is_empty());
+    let is_new = storage.list("db".as_ref()).map_or(true, |names| names.is_empty());
     let storage: Arc<dyn Storage> = Arc::clone(storage) as _;
     let mut options = Options::new().storage(storage).durability(Durability::Process);
     if is_new {

@@ -38,7 +38,7 @@ pub(crate) fn edit(bytes: &[u8]) {
 /// Reads arbitrary bytes as a manifest file.
 pub(crate) fn file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
-    let path = Path::new("db").join(manifest_file_name(NUMBER));
+    let path = Path::new(".").join(manifest_file_name(NUMBER));
     let written = storage.create(&path, Access::Buffered).and_then(|mut file| file.append(bytes));
     assert!(written.is_ok());
     let found =
@@ -53,7 +53,7 @@ pub(crate) fn file(bytes: &[u8]) {
 /// edits.
 pub(crate) fn sealed_file(bytes: &[u8]) {
     let storage = MemoryStorage::new(1);
-    let path = Path::new("db").join(manifest_file_name(NUMBER));
+    let path = Path::new(".").join(manifest_file_name(NUMBER));
     let mut file = Vec::new();
     let mut payloads = Vec::new();
     let mut rest = bytes;

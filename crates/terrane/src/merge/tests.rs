@@ -48,7 +48,7 @@ fn merge_memtable(
     let mut next_table = || {
         number += 1;
         let id = TableFileId { number, writer: 1 };
-        (id, Path::new("db").join(id.file_name()))
+        (id, Path::new(".").join(id.file_name()))
     };
     let table = TableConfig {
         block_bytes: 100,
@@ -78,7 +78,7 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
     let text: String = tables.iter().map(|table| format!(" {}", table.info)).collect();
     let shape: TreeShape = format!("L1 r1:{text}").parse().unwrap();
     let open = tables.iter().map(|table| {
-        let opened = Table::new(table.id, Arc::clone(&table.info), Path::new("db"), &environment);
+        let opened = Table::new(table.id, Arc::clone(&table.info), Path::new("."), &environment);
         opened.verify().unwrap();
         (table.info.id, opened)
     });
@@ -239,7 +239,7 @@ fn a_stopped_merge_names_the_files_it_began() {
     let storage = MemoryStorage::new(1);
     let mut input = MergeCursor::new(vec![Source::Memtable(memtable.cursor())]);
     input.seek_first().unwrap();
-    let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("db/1"));
+    let mut next_table = || (TableFileId { number: 1, writer: 1 }, PathBuf::from("1"));
     let mut output = Output::new(OutputConfig {
         storage: &storage,
         table: TableConfig {
@@ -261,5 +261,5 @@ fn a_stopped_merge_names_the_files_it_began() {
     let stopped = merge(input, None, vec![], rules, &mut output, &mut |_| Err(Error::Closed));
     assert!(matches!(stopped, Err(Error::Closed)));
     assert_eq!(output.paths().len(), 1);
-    assert_eq!(storage.list(Path::new("db")).unwrap(), ["1"]);
+    assert_eq!(storage.list(Path::new(".")).unwrap(), ["1"]);
 }

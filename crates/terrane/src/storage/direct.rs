@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_written_in_blocks_is_what_was_appended() {
-        check(&MemoryStorage::new(1), Path::new("db/file"));
+        check(&MemoryStorage::new(1), Path::new("file"));
         let dir = tempfile::tempdir().unwrap();
         check(&DiskStorage, &dir.path().join("file"));
     }

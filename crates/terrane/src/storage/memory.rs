@@ -5,18 +5,22 @@
 //! images can be made from it: after the death of the process (everything survives), or after a
 //! power failure (the synced state survives, and any subset of the unsynced sectors and names).
 //!
-//! A file takes memory while it has a name, would have one after a crash, or is open. Maps and
+//! A directory is a name in its parent, and everything in a directory is lost with its name. The
+//! working directory, which is the empty path or `.`, and `/` always exist.
+//!
 //! A file takes memory while it has a name, would have a name after a crash, or is open. Mappings
 //! and crash images share its synced contents.
 //!
-//! With a capacity, writes beyond it fail as on a full disk. Files with direct access refuse
 //! If a capacity is set, writes that exceed it fail as on a full disk. Files with direct access
 //! refuse unaligned requests, as a device does.
 
 mod crash;
 mod files;
 mod locks;
+mod names;
 mod node;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -28,9 +32,12 @@ use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, S
 pub use crash::{Crash, CrashPoint, Survival};
 use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
 use locks::{MemoryProbe, SharedLock};
+use names::{Entry, NameChange, Names, normal};
 use node::{Node, NodeId, Open};
 
 /// Files in memory. Clones share the same files.
+///
+/// A new storage has no directories; [`Storage::create_dir_all`] creates them.
 #[derive(Debug, Clone)]
 pub struct MemoryStorage {
     state: Arc<Mutex<State>>,
@@ -42,9 +49,9 @@ struct State {
     nodes: BTreeMap<NodeId, Node>,
     next_node: u64,
     /// The names that the running process sees.
-    names: BTreeMap<PathBuf, NodeId>,
+    names: Names,
     /// The durable names.
-    durable_names: BTreeMap<PathBuf, NodeId>,
+    durable_names: Names,
     /// Unsynced changes of names, oldest first.
     pending_names: Vec<NameChange>,
     locks: BTreeSet<PathBuf>,
@@ -57,12 +64,6 @@ struct State {
     /// The crash points recorded so far; `None` while recording is off.
     recording: Option<Vec<CrashPoint>>,
     mark: u64,
-}
-
-/// Names that one operation sets or removes atomically.
-#[derive(Debug, Clone)]
-struct NameChange {
-    set: Vec<(PathBuf, Option<NodeId>)>,
 }
 
 impl MemoryStorage {
@@ -88,7 +89,8 @@ impl MemoryStorage {
         self.lock_state().used_bytes()
     }
 
-    /// Starts to record a crash point before each sync, rename, creation and removal.
+    /// Starts to record a crash point before each sync, rename, creation and removal, also of
+    /// directories.
     pub fn record_crash_points(&self) {
         self.lock_state().recording = Some(Vec::new());
     }
@@ -143,7 +145,7 @@ impl MemoryStorage {
 
 impl State {
     fn id(&self, path: &Path) -> io::Result<NodeId> {
-        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.names.file(&normal(path))
     }
 
     fn node(&self, path: &Path) -> io::Result<&Node> {
@@ -152,7 +154,7 @@ impl State {
     }
 
     fn used_bytes(&self) -> u64 {
-        let live: BTreeSet<NodeId> = self.names.values().copied().collect();
+        let live: BTreeSet<NodeId> = self.names.files().collect();
         live.iter().filter_map(|id| self.nodes.get(id)).map(|node| node.data().len() as u64).sum()
     }
 
@@ -173,47 +175,64 @@ impl State {
         }
     }
 
-    fn change_names(&mut self, set: Vec<(PathBuf, Option<NodeId>)>) {
-        for (path, id) in &set {
-            match id {
-                Some(id) => self.names.insert(path.clone(), *id),
-                None => self.names.remove(path),
-            };
-        }
-        self.pending_names.push(NameChange { set });
+    fn change_names(&mut self, set: Vec<(PathBuf, Option<Entry>)>) {
+        let change = NameChange { set };
+        self.names.apply(&change);
+        self.pending_names.push(change);
     }
 
-    fn create(&mut self, path: &Path, node: Node) -> io::Result<(NodeId, Open)> {
-        if self.names.contains_key(path) {
-            return Err(io::ErrorKind::AlreadyExists.into());
+    fn create_dir_all(&mut self, dir: &Path) -> io::Result<()> {
+        let ancestors: Vec<&Path> = dir.ancestors().collect();
+        for dir in ancestors.into_iter().rev() {
+            match self.names.check_directory(dir) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.record(&format!("create directory {}", dir.display()));
+                    self.change_names(vec![(dir.to_owned(), Some(Entry::Directory))]);
+                }
+                other => other?,
+            }
         }
+        Ok(())
+    }
+
+    /// Creates a file under a new name.
+    fn create(&mut self, path: &Path, node: Node) -> io::Result<(NodeId, Open)> {
+        let path = self.new_name(path)?;
         self.record(&format!("create {}", path.display()));
         let id = NodeId(self.next_node);
         self.next_node += 1;
         let open = node.open();
         self.nodes.insert(id, node);
-        self.change_names(vec![(path.to_owned(), Some(id))]);
+        self.change_names(vec![(path, Some(Entry::File(id)))]);
         Ok((id, open))
+    }
+
+    /// Fails if the name exists, or its directory does not.
+    fn new_name(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = normal(path);
+        self.names.check_parent(&path)?;
+        match self.names.get(&path) {
+            Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            None => Ok(path),
+        }
     }
 
     fn sync_dir(&mut self, dir: &Path) {
         let pending = std::mem::take(&mut self.pending_names);
-        let (now, later): (Vec<_>, Vec<_>) = pending
-            .into_iter()
-            .partition(|change| change.set.iter().any(|(path, _)| path.parent() == Some(dir)));
+        let (now, later): (Vec<_>, Vec<_>) =
+            pending.into_iter().partition(|change| change.is_in(dir));
         self.pending_names = later;
         for change in now {
-            change.apply(&mut self.durable_names);
+            self.durable_names.apply(&change);
         }
         self.sweep();
     }
 
     /// Drops files that have no name, would have no name after a crash, and are not open.
     fn sweep(&mut self) {
-        let changed = self.pending_names.iter().flat_map(|change| &change.set);
-        let changed = changed.filter_map(|(_, id)| id.as_ref());
-        let named = self.names.values().chain(self.durable_names.values()).chain(changed);
-        let named: BTreeSet<NodeId> = named.copied().collect();
+        let changed = self.pending_names.iter().flat_map(NameChange::files);
+        let named = self.names.files().chain(self.durable_names.files()).chain(changed);
+        let named: BTreeSet<NodeId> = named.collect();
         self.nodes.retain(|id, node| named.contains(id) || node.is_open());
     }
 
@@ -224,26 +243,15 @@ impl State {
     }
 }
 
-impl NameChange {
-    fn apply(&self, names: &mut BTreeMap<PathBuf, NodeId>) {
-        for (path, id) in &self.set {
-            match id {
-                Some(id) => names.insert(path.clone(), *id),
-                None => names.remove(path),
-            };
-        }
-    }
-}
-
 impl Storage for MemoryStorage {
-    /// Does nothing: a directory exists through the names of its files.
-    fn create_dir_all(&self, _dir: &Path) -> io::Result<()> {
-        Ok(())
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.lock_state().create_dir_all(&normal(dir))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let state = self.lock_state();
-        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        let (state, dir) = (self.lock_state(), normal(dir));
+        state.names.check_directory(&dir)?;
+        let inside = state.names.files_in(&dir);
         Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
     }
 
@@ -290,51 +298,60 @@ impl Storage for MemoryStorage {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.lock_state();
-        let id = state.id(from)?;
+        let (id, from, to) = (state.id(from)?, normal(from), normal(to));
+        state.names.check_parent(&to)?;
+        if state.names.get(&to) == Some(Entry::Directory) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         state.record(&format!("rename to {}", to.display()));
-        state.change_names(vec![(to.to_owned(), Some(id)), (from.to_owned(), None)]);
+        state.change_names(vec![(to, Some(Entry::File(id))), (from, None)]);
         Ok(())
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.lock_state();
-        let id = state.id(from)?;
-        if state.names.contains_key(to) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
+        let (id, to) = (state.id(from)?, state.new_name(to)?);
         state.record(&format!("link {}", to.display()));
-        state.change_names(vec![(to.to_owned(), Some(id))]);
+        state.change_names(vec![(to, Some(Entry::File(id)))]);
         Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.lock_state();
         state.id(path)?;
+        let path = normal(path);
         state.record(&format!("remove {}", path.display()));
-        state.change_names(vec![(path.to_owned(), None)]);
+        state.change_names(vec![(path, None)]);
         Ok(())
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let mut state = self.lock_state();
+        let (mut state, dir) = (self.lock_state(), normal(dir));
+        state.names.check_directory(&dir)?;
         state.record(&format!("sync directory {}", dir.display()));
-        state.sync_dir(dir);
+        state.sync_dir(&dir);
         Ok(())
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        if !self.lock_state().locks.insert(path.to_owned()) {
+        let mut state = self.lock_state();
+        match state.create(path, Node::default()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = normal(path);
+        if !state.locks.insert(path.clone()) {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process"));
         }
-        Ok(Box::new(HeldLock::new(self.clone(), path.to_owned())))
+        Ok(Box::new(HeldLock::new(self.clone(), path)))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        Ok(Box::new(SharedLock::new(self.clone(), path)))
+        Ok(Box::new(SharedLock::new(self.clone(), &normal(path))))
     }
 
     fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
-        Ok(Box::new(MemoryProbe::new(self.clone(), path)))
+        Ok(Box::new(MemoryProbe::new(self.clone(), &normal(path))))
     }
 
     fn boot_id(&self) -> Option<u128> {
@@ -346,58 +363,5 @@ impl Storage for MemoryStorage {
         state.entropy =
             state.entropy.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         state.entropy ^ (state.entropy >> 29)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_without_a_name_are_gone_when_no_crash_brings_them_back_and_no_one_has_them_open() {
-        let storage = MemoryStorage::new(1);
-        let (dir, path) = (Path::new("db"), Path::new("db/file"));
-        let files = || storage.lock_state().nodes.len();
-        let mut file = storage.create(path, Access::Buffered).unwrap();
-        file.append(b"bytes").unwrap();
-        file.sync().unwrap();
-        storage.sync_dir(dir).unwrap();
-        drop(file);
-        let reader = storage.open(path, Access::Buffered).unwrap();
-        storage.remove(path).unwrap();
-        assert_eq!(files(), 1, "the loss of power would bring it back");
-        storage.sync_dir(dir).unwrap();
-        let mut read = [0; 5];
-        reader.read_at(0, &mut read).unwrap();
-        assert_eq!((&read, files()), (b"bytes", 1));
-        drop(reader);
-        storage.sync_dir(dir).unwrap();
-        assert_eq!(files(), 0);
-    }
-
-    #[test]
-    fn files_that_another_takes_the_place_of_are_gone() {
-        let storage = MemoryStorage::new(1);
-        for number in 0..10 {
-            let mut file = storage.create(Path::new("db/new"), Access::Buffered).unwrap();
-            file.append(&[number]).unwrap();
-            storage.rename(Path::new("db/new"), Path::new("db/current")).unwrap();
-            storage.sync_dir(Path::new("db")).unwrap();
-        }
-        assert!(storage.lock_state().nodes.len() <= 2);
-        assert_eq!(storage.read(Path::new("db/current")).unwrap(), [9]);
-    }
-
-    #[test]
-    fn what_is_synced_is_there_once_and_maps_show_what_was_there() {
-        let storage = MemoryStorage::new(1);
-        let path = Path::new("db/file");
-        let mut file = storage.create(path, Access::Buffered).unwrap();
-        file.append(b"one").unwrap();
-        file.sync().unwrap();
-        let map = storage.map(path).unwrap();
-        assert!(std::ptr::eq(&raw const *map, storage.lock_state().node(path).unwrap().data()));
-        file.append(b" two").unwrap();
-        assert_eq!((&*map, &storage.read(path).unwrap()[..]), (&b"one"[..], &b"one two"[..]));
     }
 }

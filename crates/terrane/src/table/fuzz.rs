@@ -25,7 +25,7 @@ use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{EntryKind, MAX_SEQ};
 
 const ID: TableFileId = TableFileId { number: 7, writer: 0xabc };
-const DIR: &str = "db";
+const DIR: &str = ".";
 
 /// More entries than any fuzzer input can hold; a longer scan does not terminate.
 const STEPS_MAX: usize = 1 << 20;

@@ -53,7 +53,7 @@ fn config(rng: &mut Rng) -> TableConfig {
 }
 
 fn write(storage: &MemoryStorage, entries: &Entries, config: TableConfig) -> FinishedTable {
-    let path = Path::new("db").join(ID.file_name());
+    let path = Path::new(".").join(ID.file_name());
     let mut writer = TableWriter::create(storage, &path, ID, config).unwrap();
     for ((key, seq), (kind, value)) in entries {
         writer.add(key, seq.0, *kind, value).unwrap();
@@ -74,7 +74,7 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
         not_removed: std::sync::Mutex::default(),
         opening_readers: crate::storage::OpeningReaders::default(),
     });
-    Table::new(finished.id, Arc::clone(&finished.info), Path::new("db"), &environment)
+    Table::new(finished.id, Arc::clone(&finished.info), Path::new("."), &environment)
 }
 
 /// An entry of [`Entries`].
@@ -153,7 +153,7 @@ fn check_lookups(table: &Arc<Table>, entries: &Entries, rng: &mut Rng) {
 #[test]
 fn range_tombstones_are_part_of_the_table_and_its_range() {
     let storage = MemoryStorage::new(1);
-    let path = Path::new("db").join(ID.file_name());
+    let path = Path::new(".").join(ID.file_name());
     let config = TableConfig {
         block_bytes: 4096,
         filter_bits: 10.0,
@@ -229,9 +229,9 @@ fn obsolete_tables_are_discarded_with_their_last_user() {
     cursor.seek_first().unwrap();
     table.make_obsolete();
     drop(table);
-    assert_eq!(storage.list(Path::new("db")).unwrap().len(), 1);
+    assert_eq!(storage.list(Path::new(".")).unwrap().len(), 1);
     drop(cursor);
-    assert!(storage.list(Path::new("db")).unwrap().is_empty());
+    assert!(storage.list(Path::new(".")).unwrap().is_empty());
 }
 
 /// A key, its sequence number and its value.
@@ -277,7 +277,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
             access: Access::Buffered,
         };
         let finished = write(&storage, &entries, config);
-        let path = Path::new("db").join(ID.file_name());
+        let path = Path::new(".").join(ID.file_name());
         let good = storage.read(&path).unwrap();
         let expected = read_all(&open(&storage, ReadPath::Mapped, &finished)).unwrap();
         let mut refused = 0;

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Access, MemoryStorage, Storage};
 use crate::types::{Lsn, SeqNo};
 
-const DIR: &str = "db";
+const DIR: &str = ".";
 const DATABASE: u64 = 42;
 
 /// More records than any fuzzer input can hold.

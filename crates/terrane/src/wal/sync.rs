@@ -1,6 +1,5 @@
 //! Group commit: one sync makes the records of many writers durable.
 //!
-//! A writer that needs durability waits until the log is durable up to its position. The first
 //! A writer that needs durability waits until the log is durable up to the writer's position. The
 //! first waiter syncs all records written so far. Writers that arrive during that sync wait for the
 //! next sync, which one of them performs. Writers thus share syncs, and each writer waits for at

@@ -14,7 +14,7 @@ use crate::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Stora
 use crate::types::{Lsn, SeqNo};
 
 const DATABASE: u64 = 42;
-const DIR: &str = "db";
+const DIR: &str = ".";
 
 /// A log being written, with its written batches.
 struct Log {
@@ -252,13 +252,13 @@ fn a_value_that_holds_a_whole_log_is_not_replayed() {
     for _ in 0..20 {
         log.append(&mut Rng::new(1));
     }
-    let stolen = storage.read(Path::new("db/000001.log")).unwrap();
+    let stolen = storage.read(Path::new("000001.log")).unwrap();
     let seq = log.written.len() as u64 + 1;
     log.writer.append(seq, &[&stolen[..50_000]], false).unwrap();
     log.written.push((seq, stolen[..50_000].to_vec()));
     // The record that contains the copied log is cut. Replay must stop there, and must not continue
     // inside the copy.
-    let path = Path::new("db/000001.log");
+    let path = Path::new("000001.log");
     let mut bytes = storage.read(path).unwrap();
     let at = bytes.windows(8).rposition(|word| word == &stolen[512..520]).unwrap();
     bytes[at - 24] ^= 1;

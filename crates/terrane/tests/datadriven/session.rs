@@ -97,9 +97,10 @@ impl Session {
         Some(self.snapshots.get(name).unwrap_or_else(|| panic!("no snapshot {name}")))
     }
 
-    /// Returns the names of the files of a directory.
+    /// Returns the names of the files of a directory, without the lock file.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.memory.list(Path::new(&self.dir)).unwrap()
+        let names = self.memory.list(Path::new(&self.dir)).unwrap();
+        names.into_iter().filter(|name| name != "LOCK").collect()
     }
 
     /// Copies the files to a directory on disk, where `inspect` finds them.

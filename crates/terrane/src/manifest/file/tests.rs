@@ -4,7 +4,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
 
-const DIR: &str = "db";
+const DIR: &str = ".";
 
 fn versioned(version: u64) -> Versioned {
     let mut bytes = version.to_le_bytes().to_vec();

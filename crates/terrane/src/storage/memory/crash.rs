@@ -1,14 +1,14 @@
 //! Makes the files that a crash leaves.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use super::names::{NameChange, Names};
 use super::node::{FrozenNode, Node, NodeId, Pending};
-use super::{MemoryStorage, NameChange, State};
+use super::{MemoryStorage, State};
 
 /// The size of a sector. A crash never splits a sector.
-const SECTOR_BYTES: usize = 512;
+pub(super) const SECTOR_BYTES: usize = 512;
 
 /// The kind of a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct CrashPoint {
     operation: String,
     mark: u64,
     nodes: BTreeMap<NodeId, FrozenNode>,
-    names: BTreeMap<PathBuf, NodeId>,
-    durable_names: BTreeMap<PathBuf, NodeId>,
+    names: Names,
+    durable_names: Names,
     pending_names: Vec<NameChange>,
     boot: u128,
     entropy: u64,
@@ -85,8 +85,9 @@ impl CrashPoint {
                 let mut dice = Dice { percent: survival.percent, state: survival.seed };
                 let mut names = self.durable_names.clone();
                 for change in self.pending_names.iter().filter(|_| dice.survives()) {
-                    change.apply(&mut names);
+                    names.apply(change);
                 }
+                names.drop_unreachable();
                 let nodes = self.nodes.iter().map(|(id, node)| (*id, node.after(&mut dice)));
                 State {
                     nodes: nodes.collect(),
@@ -154,74 +155,5 @@ impl Dice {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % 100 < self.percent
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::storage::{Access, Storage};
-
-    fn lost(seed: u64) -> Crash {
-        Crash::Power(Survival { percent: 0, seed })
-    }
-
-    #[test]
-    fn unsynced_contents_and_names_are_lost_with_power_and_kept_without_the_process() {
-        let storage = MemoryStorage::new(1);
-        let (dir, path) = (Path::new("db"), Path::new("db/file"));
-        let mut file = storage.create(path, Access::Buffered).unwrap();
-        file.append(b"synced").unwrap();
-        file.sync().unwrap();
-        assert!(storage.crash_point().image(lost(0)).read(path).is_err());
-        storage.sync_dir(dir).unwrap();
-        file.append(b" and not").unwrap();
-        assert_eq!(storage.crash_point().image(lost(0)).read(path).unwrap(), b"synced");
-        let alive = storage.crash_point().image(Crash::Process);
-        assert_eq!(alive.read(path).unwrap(), b"synced and not");
-        assert_eq!(alive.boot_id(), storage.boot_id());
-        assert_ne!(storage.crash_point().image(lost(0)).boot_id(), storage.boot_id());
-    }
-
-    #[test]
-    fn renames_happen_wholly_or_not_at_all() {
-        let storage = MemoryStorage::new(1);
-        for name in ["db/old", "db/new"] {
-            let mut file = storage.create(Path::new(name), Access::Buffered).unwrap();
-            file.append(name.as_bytes()).unwrap();
-            file.sync().unwrap();
-        }
-        storage.sync_dir(Path::new("db")).unwrap();
-        storage.rename(Path::new("db/new"), Path::new("db/old")).unwrap();
-        let mut seen = [0, 0];
-        for seed in 0..20 {
-            let crash = Crash::Power(Survival { percent: 50, seed });
-            let image = storage.crash_point().image(crash);
-            let renamed = image.read(Path::new("db/old")).unwrap() == b"db/new";
-            assert_eq!(image.read(Path::new("db/new")).is_err(), renamed);
-            seen[usize::from(renamed)] += 1;
-        }
-        assert!(seen[0] > 0 && seen[1] > 0);
-    }
-
-    #[test]
-    fn writes_are_torn_between_sectors_only() {
-        let storage = MemoryStorage::new(1);
-        let path = Path::new("db/log");
-        let mut segment = storage.create_segment(path, 4096).unwrap();
-        storage.sync_dir(Path::new("db")).unwrap();
-        segment.write(500, &[1; 2000]).unwrap();
-        let mut torn = false;
-        for seed in 0..20 {
-            let crash = Crash::Power(Survival { percent: 50, seed });
-            let data = storage.crash_point().image(crash).read(path).unwrap();
-            for sector in data.chunks(SECTOR_BYTES).skip(1).take(3) {
-                assert!(sector.iter().all(|byte| *byte == sector[0]));
-            }
-            torn |= data[512] != data[1024];
-        }
-        assert!(torn);
     }
 }
