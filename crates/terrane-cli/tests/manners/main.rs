@@ -7,5 +7,7 @@ mod designs;
 mod ends;
 mod files;
 mod numbers;
+#[cfg(unix)]
+mod odd_paths;
 mod shell;
 mod support;

@@ -111,10 +111,9 @@ impl Storage for DiskStorage {
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, holder.to_owned()));
             }
         }
-        file.set_len(0)?;
-        file.rewind()?;
-        let command: Vec<String> = std::env::args().take(8).collect();
-        write!(file, "process {} ({})", std::process::id(), command.join(" "))?;
+        // The text only informs the process that finds the lock taken, so a full disk is no reason to
+        // refuse the lock.
+        let _ = write_holder(&mut file);
         Ok(Box::new(DiskLock { file, process: std::process::id() }))
     }
 
@@ -135,6 +134,17 @@ impl Storage for DiskStorage {
         // The keys of the standard hash maps come from the operating system's generator.
         RandomState::new().hash_one(std::process::id())
     }
+}
+
+/// Writes which process holds the lock. Other users may read the file, so the text names the program
+/// without its arguments, which may hold a password and need not be UTF-8.
+fn write_holder(file: &mut File) -> io::Result<()> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let program = program.file_name().unwrap_or_default().to_string_lossy();
+    let name = if program.is_empty() { String::new() } else { format!(" ({program})") };
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(format!("process {}{name}", std::process::id()).as_bytes())
 }
 
 struct DiskAppender(File);
@@ -327,7 +337,9 @@ mod tests {
         let lock = DiskStorage.lock(&path).unwrap();
         let error = DiskStorage.lock(&path).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        assert!(error.to_string().contains(&format!("process {}", std::process::id())));
+        let program = std::env::current_exe().unwrap();
+        let program = program.file_name().unwrap().to_str().unwrap();
+        assert_eq!(error.to_string(), format!("process {} ({program})", std::process::id()));
         drop(lock);
         DiskStorage.lock(&path).unwrap();
     }
