@@ -206,13 +206,23 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the first entry at or after `(key, seq)` if it has the key `key`.
+    ///
+    /// # Errors
+    /// The block is damaged, or its entries are out of order: then the search can end at an entry
+    /// newer than `seq`, which a reader at `seq` must not see.
     pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
         let index = self.search(key, seq)?;
         if index == self.len() {
             return Ok(None);
         }
         let entry = self.entry(index)?;
-        Ok(self.is_key(&entry, key).then_some(entry))
+        if !self.is_key(&entry, key) {
+            return Ok(None);
+        }
+        if entry.seq > seq {
+            return Err(self.error("sequence number of an entry", self.layout.heads));
+        }
+        Ok(Some(entry))
     }
 
     /// Prefetches the first entry at or after `(key, seq)`.

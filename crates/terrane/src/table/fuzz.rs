@@ -81,7 +81,7 @@ pub(crate) fn block(bytes: &[u8]) {
             let found = block.search(key, seq);
             assert!(found.is_err() || found.is_ok_and(|at| at <= block.len()));
             if let Ok(Some(entry)) = block.find(key, seq) {
-                assert!(entry.seq <= seq, "an entry from after the time that is asked for");
+                assert!(entry.seq <= seq, "find returned an entry newer than the given number");
             }
         }
     }

@@ -119,6 +119,41 @@ fn single_blocks_read_as_others_do() {
     }
 }
 
+/// The heads of a block with a valid checksum were not ascending, so the search ended at an entry
+/// that it had not compared, and a lookup returned a version newer than its snapshot.
+#[test]
+fn lookups_in_a_block_out_of_order_never_return_a_newer_version() {
+    let entry = |seq| ((b"key03".to_vec(), Reverse(seq)), (EntryKind::Value, Vec::new()));
+    let mut bytes = build(&(20..27).rev().map(entry).collect::<Vec<Entry>>());
+    let heads = Layout::parse(&bytes).unwrap().heads;
+    bytes[heads + 2 * HEAD_BYTES] = 1;
+    let layout = Layout::parse(&bytes).unwrap();
+    let block = Block::new(&bytes, &layout);
+    assert_eq!(block.find(b"key03", MAX_SEQ).unwrap().map(|entry| entry.seq), Some(26));
+    let error = block.find(b"key03", 5).unwrap_err().to_string();
+    assert!(error.contains("sequence number of an entry"), "{error}");
+}
+
+#[test]
+fn lookups_in_random_damaged_blocks_never_return_a_newer_version() {
+    let seed = seed_from_env(23);
+    for round in 0..2000 {
+        let mut rng = Rng::new(seed + round);
+        let versions = rng.between(3, 40);
+        let entry = |seq| ((b"k".to_vec(), Reverse(seq)), (EntryKind::Value, Vec::new()));
+        let mut bytes = build(&(10..10 + versions).rev().map(entry).collect::<Vec<Entry>>());
+        let Layout { heads, count, .. } = Layout::parse(&bytes).unwrap();
+        for _ in 0..rng.between(1, 3) {
+            bytes[heads + rng.index(count) * HEAD_BYTES] = rng.bits() as u8;
+        }
+        let layout = Layout::parse(&bytes).unwrap();
+        let seq = rng.below(60);
+        if let Ok(Some(found)) = Block::new(&bytes, &layout).find(b"k", seq) {
+            assert!(found.seq <= seq, "seed {}: {} > {seq}", seed + round, found.seq);
+        }
+    }
+}
+
 #[test]
 fn damaged_blocks_give_errors_or_entries_and_never_panic() {
     let seed = seed_from_env(22);
