@@ -14,6 +14,7 @@
 
 mod support;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,9 @@ use terrane::{
 use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const DIR: &str = "db";
+
+/// How many openings in a row a crash interrupts.
+const RECOVERY_DEPTH: u32 = 3;
 
 fn config(rng: &mut Rng, durability: Durability) -> Config {
     Config {
@@ -212,9 +216,9 @@ impl Run {
                 let image = point.image(crash);
                 let at = self.check(&image, power, acked + 1, &what);
                 // The recovered database also survives a crash during recovery.
-                if number % 7 == 0 {
-                    in_recovery +=
-                        self.crash_in_recovery(&point.image(crash), at, acked + 1, &what, rng);
+                if number % 11 == 0 {
+                    let image = point.image(crash);
+                    in_recovery += self.crash_in_recovery(&image, at..=acked + 1, &what, 1, rng);
                 }
             }
             images += 4;
@@ -222,26 +226,33 @@ impl Run {
         (images + in_recovery, in_recovery)
     }
 
-    /// Crashes again while the database opens: recovery must not lose what the image had. Returns
-    /// the number of crashes.
+    /// Crashes again while the database opens, and at one place of that opening once more: recovery
+    /// must not lose what the image had. Returns the number of crashes.
     fn crash_in_recovery(
         &self,
         image: &MemoryStorage,
-        at_least: usize,
-        at_most: usize,
+        allowed: RangeInclusive<usize>,
         what: &str,
+        depth: u32,
         rng: &mut Rng,
     ) -> u64 {
+        let (at_least, at_most) = (*allowed.start(), *allowed.end());
         image.record_crash_points();
         self.check(image, at_least, at_most, what);
         let points = image.take_crash_points();
-        for point in &points {
+        let again = rng.index(points.len());
+        let mut crashes = points.len() as u64;
+        for (number, point) in points.iter().enumerate() {
             let crash =
                 Crash::Power(Survival { percent: *rng.pick(&[0, 50, 100]), seed: rng.bits() });
             let what = format!("{what}, then before '{}' {crash:?}", point.operation());
             self.check(&point.image(crash), at_least, at_most, &what);
+            if number == again && depth < RECOVERY_DEPTH {
+                let image = point.image(crash);
+                crashes += self.crash_in_recovery(&image, allowed.clone(), &what, depth + 1, rng);
+            }
         }
-        points.len() as u64
+        crashes
     }
 }
 
