@@ -69,7 +69,16 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Maps a whole file into memory for reading. The file must not be modified or truncated while
     /// the mapping exists; removing its name is allowed.
-    fn map(&self, path: &Path) -> io::Result<Mapping>;
+    ///
+    /// By default, reads the whole file into memory, where it stays as long as the table is in use.
+    /// This memory does not count against the memory budget, so a storage of large files that
+    /// cannot map them is better used with [`ReadMode::Cached`](crate::ReadMode::Cached).
+    fn map(&self, path: &Path) -> io::Result<Mapping> {
+        let len = usize::try_from(self.len(path)?).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let mut bytes = vec![0; len];
+        self.open(path, Access::Buffered)?.read_at(0, &mut bytes)?;
+        Ok(Mapping::of_bytes(bytes))
+    }
 
     /// Creates a segment of `len` zero bytes and allocates disk space for all of them. Fails if a
     /// file of this name exists.

@@ -37,7 +37,7 @@ impl Mapping {
     /// Maps all of a file.
     pub(super) fn of_file(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
-            return Ok(Self::of_bytes(Arc::default()));
+            return Ok(Self::of_bytes(Vec::new()));
         }
         // SAFETY: the pages do not change while they are mapped. By the contract of `Storage::map`
         // the caller maps only files that are not modified. The engine passes only tables, which
@@ -47,9 +47,11 @@ impl Mapping {
         Ok(Self(Arc::new(Contents::Mapped(map))))
     }
 
-    /// Creates a mapping of bytes that are in memory already.
-    pub(super) fn of_bytes(bytes: Arc<Vec<u8>>) -> Self {
-        Self(Arc::new(Contents::Heap(bytes)))
+    /// Creates a mapping of bytes that are in memory already: a `Vec<u8>`, or an `Arc<Vec<u8>>` that
+    /// the mapping shares. A [`Storage`](super::Storage) outside of this crate returns such
+    /// mappings.
+    pub fn of_bytes(bytes: impl Into<Arc<Vec<u8>>>) -> Self {
+        Self(Arc::new(Contents::Heap(bytes.into())))
     }
 
     /// Asks the operating system to read a range ahead. Ignores bytes outside of the file.
