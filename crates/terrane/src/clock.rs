@@ -46,10 +46,12 @@ impl ManualClock {
         Self { micros: AtomicU64::new(micros) }
     }
 
-    /// Moves the clock forward.
+    /// Moves the clock forward, at most to the end of its range.
     pub fn advance(&self, by: Duration) {
         let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-        self.micros.fetch_add(micros, Ordering::Relaxed);
+        let next = |now: u64| Some(now.saturating_add(micros));
+        // Relaxed: the number publishes no other memory. The update never fails.
+        let _ = self.micros.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
 

@@ -138,8 +138,8 @@ impl Catalog {
 
     fn time_to_segment_end(&self, log: &LogWriter) -> Option<Duration> {
         let age = self.context.settings.memtable_age_micros()?;
-        let due = log.holds_since()?.saturating_add(age);
-        Some(Duration::from_micros(due.saturating_sub(self.context.clock.now_micros())))
+        let elapsed = self.context.clock.now_micros().saturating_sub(log.holds_since()?);
+        Some(Duration::from_micros(age.saturating_sub(elapsed)))
     }
 }
 

@@ -59,8 +59,9 @@ impl Jobs {
             // If replay did not record the time of the entries, their age counts from now.
             state.active.record_entry(now);
         }
-        let due = state.active.since_micros()?.saturating_add(age);
-        let left = Duration::from_micros(due.saturating_sub(now()));
+        // Computed from the elapsed time, which does not overflow at either end of the clock.
+        let elapsed = now().saturating_sub(state.active.since_micros()?);
+        let left = Duration::from_micros(age.saturating_sub(elapsed));
         // A first entry is recorded shortly before it is inserted.
         Some(left).filter(|left| !is_empty || !left.is_zero())
     }
