@@ -106,8 +106,10 @@ impl Db {
     /// handles fail; open iterators continue.
     ///
     /// # Errors
-    /// A flush or sync failed. The database is closed nevertheless, and each write has the
-    /// durability that it was written with, unless a sync failed.
+    /// - A flush or sync failed. The database is closed nevertheless, and each write has the
+    ///   durability that it was written with, unless a sync failed.
+    /// - [`Invalid`](crate::ErrorKind::Invalid): an event listener called this. The database stays
+    ///   open for other handles.
     pub fn close(self) -> Result<()> {
         self.engine().close()
     }

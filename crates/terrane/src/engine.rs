@@ -76,6 +76,7 @@ impl Engine {
 
     /// Flushes all memtables, and closes the database.
     pub(crate) fn close(&self) -> Result<()> {
+        self.context().check_outside_listener("close")?;
         self.parts.close()
     }
 
@@ -86,6 +87,7 @@ impl Engine {
 
     /// Creates a second database with the same contents in `target`.
     pub(crate) fn checkpoint(&self, target: &Path) -> Result<()> {
+        self.context().check_outside_listener("checkpoint")?;
         self.parts.checkpoint(target)
     }
 
@@ -205,21 +207,25 @@ impl Engine {
 
     /// Flushes the memtables of trees.
     pub(crate) fn flush(&self, trees: &[Arc<Tree>]) -> Result<()> {
+        self.context().check_outside_listener("flush")?;
         self.parts.jobs.flush(trees)
     }
 
     /// Compacts all entries in `range` into the last level that contains any of them.
     pub(crate) fn compact_range(&self, tree: &Arc<Tree>, range: &KeyRange) -> Result<()> {
+        self.context().check_outside_listener("compact_range")?;
         self.parts.jobs.compact_range(tree, range)
     }
 
     /// Returns when no flush, drop or compaction is due or running.
     pub(crate) fn wait_for_compactions(&self) -> Result<()> {
+        self.context().check_outside_listener("wait_for_compactions")?;
         self.parts.jobs.wait_for_compactions()
     }
 
     /// Runs one job in the calling thread. Returns false if no job is due.
     pub(crate) fn run_one_job(&self) -> Result<bool> {
+        self.context().check_outside_listener("run_background_job")?;
         self.parts.jobs.run_one_job()
     }
 

@@ -196,10 +196,15 @@ impl Options {
     /// Sets a listener for all events: flushes and compactions with their reasons, design changes,
     /// stalls, background errors; see [`Event`](crate::Event).
     ///
-    /// The listener runs in the thread that emits the event, which waits for it. It must not block,
-    /// nor call the database except [`Db::events`](crate::Db::events). Several threads may call it
-    /// concurrently, and events may arrive out of the order of their numbers. If it panics, it is not
-    /// called again.
+    /// The listener runs in the thread that emits the event, which waits for it, so it must not
+    /// block. It may use the database: it may read, write, take snapshots, change designs and drop
+    /// handles. Its writes are neither delayed nor stopped, whatever the design says. Calls that wait
+    /// for background work, such as [`Db::flush`](crate::Db::flush) and
+    /// [`Db::close`](crate::Db::close), fail with [`Invalid`](crate::ErrorKind::Invalid). A listener
+    /// that keeps a [`Db`](crate::Db) keeps the database open.
+    ///
+    /// Several threads may call the listener concurrently, and events may arrive out of the order of
+    /// their numbers. If it panics, it is not called again.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -17,13 +17,14 @@ mod log_retention;
 mod stall_events;
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::engine::context::Context;
+use crate::engine::context::{Context, Health};
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
@@ -81,8 +82,11 @@ impl Catalog {
     }
 
     /// Locks the manifest. In the lock order, this lock comes second, after the writer lock.
-    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, Option<Manifest>> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_manifest(&self) -> ManifestGuard<'_> {
+        ManifestGuard {
+            manifest: self.manifest.lock().unwrap_or_else(PoisonError::into_inner),
+            _report: ReportOnDrop(&self.context.health),
+        }
     }
 
     /// Returns a copy of the state of the manifest.
@@ -171,5 +175,37 @@ impl Catalog {
     /// Closes the manifest. Jobs that still run in threads of callers can commit nothing from now on.
     pub(crate) fn close(&self) {
         *self.lock_manifest() = None;
+    }
+}
+
+/// The locked manifest. A failure of the database that was recorded meanwhile is reported once the
+/// lock is released.
+#[derive(Debug)]
+pub(crate) struct ManifestGuard<'a> {
+    // Dropped first: fields are dropped in the order in which they are declared.
+    manifest: MutexGuard<'a, Option<Manifest>>,
+    _report: ReportOnDrop<'a>,
+}
+
+#[derive(Debug)]
+struct ReportOnDrop<'a>(&'a Health);
+
+impl Drop for ReportOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.report_failure();
+    }
+}
+
+impl Deref for ManifestGuard<'_> {
+    type Target = Option<Manifest>;
+
+    fn deref(&self) -> &Option<Manifest> {
+        &self.manifest
+    }
+}
+
+impl DerefMut for ManifestGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Option<Manifest> {
+        &mut self.manifest
     }
 }

@@ -51,6 +51,16 @@ impl Context {
         self.background == Background::Inline
     }
 
+    /// Refuses `operation`, which waits for background work, if an event listener calls it: the
+    /// background work may be waiting for the listener.
+    pub(crate) fn check_outside_listener(&self, operation: &str) -> Result<()> {
+        if !self.events.is_in_listener() {
+            return Ok(());
+        }
+        let found = format!("{operation} in an event listener");
+        Err(Error::invalid("call", found, "a call that does not wait for background work"))
+    }
+
     /// Makes the names in the directory durable.
     pub(crate) fn sync_dir(&self) -> Result<()> {
         self.storage.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))

@@ -109,9 +109,9 @@ impl Writer {
     }
 
     fn write_queued(&self, write: Write<'_>, durability: Durability) -> Result<()> {
-        if self.queue.is_led_by_this_thread() {
-            // This write comes from an event listener that was called during a write of this
-            // thread.
+        if self.context.events.is_in_listener() {
+            // The leader of the queue may be waiting for the job that called the listener, or may
+            // be this thread.
             return self.write_concurrently(write, durability);
         }
         let batch = write.into_batch();
@@ -133,8 +133,9 @@ impl Writer {
         // 1. Wait for memtable space.
         let mut state = self.wait_for_space(&mut target, user_bytes)?;
         // 2. Take sequence numbers, and append to the log.
-        let logged = self.log(&mut state, &write, &mut target, operations, durability)?;
+        let logged = self.log(&mut state, &write, &mut target, operations, durability);
         drop(state);
+        let logged = logged.inspect_err(|_| self.context.health.report_failure())?;
         let LoggedWrite { pending, first, end, requests: LogRequests { ahead, spare } } = logged;
         if let Some(ahead) = ahead {
             self.pipeline.prepare(ahead);

@@ -5,6 +5,7 @@
 //! 2. The listener runs without this lock, in the thread that emits the event. Two threads may call
 //!    it concurrently and out of order. A listener that panics is not called again.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +18,11 @@ use crate::clock::{Clock, SystemClock};
 /// The number of events that are kept. Each event takes less than a kilobyte, except for very wide
 /// compactions.
 const KEPT: usize = 1000;
+
+thread_local! {
+    /// The addresses of the logs whose listeners this thread is running, the innermost last.
+    static LISTENING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The user's callback for events.
 #[derive(Clone)]
@@ -65,14 +71,28 @@ impl EventLog {
     pub(crate) fn emit(&self, event: Event) -> u64 {
         let logged = self.keep(event);
         let number = logged.number;
+        // Relaxed: the flag guards no other memory; a late read only repeats the call.
         if let Some(Listener(tell)) = &self.listener
-            // Relaxed: the flag guards no other memory; a late read only repeats the call.
             && !self.has_panicked.load(Ordering::Relaxed)
-            && catch_unwind(AssertUnwindSafe(|| tell(&logged))).is_err()
         {
-            self.has_panicked.store(true, Ordering::Relaxed);
+            LISTENING.with_borrow_mut(|logs| logs.push(self.address()));
+            let called = catch_unwind(AssertUnwindSafe(|| tell(&logged)));
+            LISTENING.with_borrow_mut(Vec::pop);
+            if called.is_err() {
+                self.has_panicked.store(true, Ordering::Relaxed);
+            }
         }
         number
+    }
+
+    /// Returns true if the listener called the current function. The work that emitted the event
+    /// waits for the listener, so the listener must not wait for that work.
+    pub(crate) fn is_in_listener(&self) -> bool {
+        LISTENING.with_borrow(|logs| logs.contains(&self.address()))
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     fn keep(&self, event: Event) -> LoggedEvent {

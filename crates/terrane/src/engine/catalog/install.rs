@@ -132,7 +132,7 @@ impl Catalog {
                 Ok(())
             }
             Err(error @ Error::Poisoned(_)) => {
-                self.context.health.fail(error.clone());
+                self.context.health.record_failure(error.clone());
                 Err(error)
             }
             Err(error) => Err(error),

@@ -27,6 +27,8 @@ struct State {
     retried: [Option<BackgroundFailure>; JobKind::COUNT],
     /// The number of failures of background work.
     failures: u64,
+    /// The event about `failure`, until it is emitted.
+    unreported: Option<Event>,
 }
 
 /// A kind of background work, which can fail without the others.
@@ -122,18 +124,34 @@ impl Health {
 
     /// Records a final failure. If several are recorded, the first is kept.
     pub(crate) fn fail(&self, error: Error) {
+        self.record_failure(error);
+        self.report_failure();
+    }
+
+    /// Does the same as [`Self::fail`] for a caller that holds a lock. The caller calls
+    /// [`Self::report_failure`] without the lock, because a listener may use the database.
+    pub(crate) fn record_failure(&self, error: Error) {
         let error = match error {
             Error::Poisoned(_) | Error::Background(_) => error,
             other => Error::Background(Box::new(other)),
         };
         let event = Event::Failed { kind: error.kind(), error: error.to_string() };
-        let mut is_first = false;
         self.update(|state| {
-            is_first = state.failure.is_none();
-            state.failure.get_or_insert(error);
+            if state.failure.is_none() {
+                state.failure = Some(error);
+                state.unreported = Some(event);
+            }
         });
-        if is_first {
-            self.events.emit(event);
+    }
+
+    /// Emits the event about the final failure, if there is one that was not reported yet. Must be
+    /// called without locks.
+    pub(crate) fn report_failure(&self) {
+        if self.is_impaired.load(Ordering::Acquire) {
+            let unreported = self.lock().unreported.take();
+            if let Some(event) = unreported {
+                self.events.emit(event);
+            }
         }
     }
 

@@ -15,6 +15,8 @@ impl Parts {
     /// The first failure. Entries that could not be flushed remain in the log, except those written
     /// with [`Durability::None`](crate::Durability::None).
     pub(crate) fn close(&self) -> Result<()> {
+        // A second caller waits until the database is closed.
+        let _closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         let was_writable = self.context.health.check_writable();
         self.context.health.close();
         self.stop_threads();

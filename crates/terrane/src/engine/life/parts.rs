@@ -55,6 +55,8 @@ pub(crate) struct Parts {
     pub(crate) writer: Writer,
     /// The lock of the directory, until the database is closed.
     pub(super) lock: Mutex<Option<Box<dyn Lock>>>,
+    /// Held by the caller that closes the database.
+    pub(super) closing: Mutex<()>,
 }
 
 impl Parts {
@@ -81,7 +83,8 @@ impl Parts {
         let reader = Reader::new(&context, &pipeline)?;
         let jobs = Jobs::new(&context, &pipeline, &catalog);
         let writer = Writer::new(&context, &pipeline, &catalog, &jobs);
-        Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock: Mutex::new(lock) })
+        let (lock, closing) = (Mutex::new(lock), Mutex::default());
+        Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock, closing })
     }
 }
 

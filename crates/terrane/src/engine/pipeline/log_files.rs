@@ -50,11 +50,11 @@ impl Pipeline {
     }
 
     /// Fails the database, after a failed append, if a sync of the log has failed: the database then
-    /// accepts no more writes.
+    /// accepts no more writes. The caller holds the writer lock, and reports the failure without it.
     #[cold]
     pub(crate) fn check_log(&self) {
         if let Some(error) = self.log_sync.failure() {
-            self.context.health.fail(error);
+            self.context.health.record_failure(error);
         }
     }
 
@@ -123,7 +123,10 @@ impl Pipeline {
         match ended {
             Ok(None) => {}
             Ok(Some(header)) => self.sync_header(&header),
-            Err(_) => self.check_log(),
+            Err(_) => {
+                self.check_log();
+                self.context.health.report_failure();
+            }
         }
     }
 

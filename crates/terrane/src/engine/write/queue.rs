@@ -6,15 +6,14 @@
 //! then the next waiting writer leads. So only one thread at a time writes to the log and to the
 //! memtables, and the operations of a group are inserted together.
 //!
-//! An event listener may write while it runs in the thread of the leader. Such a write does not enter
-//! the queue, where the leader would wait for itself.
+//! The writes of an event listener do not enter the queue, where the leader might wait for them and
+//! they for the leader.
 //!
 //! Each writer copies its operations into the queue. A group that fails is written again one by one, so
 //! that each writer gets its own result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 
 use crate::batch::Batch;
 use crate::durability::Durability;
@@ -28,8 +27,6 @@ const GROUP_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct WriteQueue {
     waiting: Mutex<VecDeque<Arc<QueuedWrite>>>,
-    /// The thread that leads.
-    leader: Mutex<Option<ThreadId>>,
 }
 
 /// A write in the queue.
@@ -77,14 +74,6 @@ impl WriteQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leader(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn is_led_by_this_thread(&self) -> bool {
-        *self.leader() == Some(thread::current().id())
-    }
-
     /// Enqueues a valid batch. `write` writes a batch, in the thread of whichever writer leads.
     pub(super) fn write(
         &self,
@@ -102,7 +91,6 @@ impl WriteQueue {
         if !is_first && let Some(result) = own.wait() {
             return result;
         }
-        *self.leader() = Some(thread::current().id());
         let mut group = LedGroup { queue: self, writes: self.group(), results: Vec::new() };
         group.results = write_group(&group.writes, write);
         let own_result = group.results.first().cloned();
@@ -153,7 +141,6 @@ struct LedGroup<'a> {
 
 impl Drop for LedGroup<'_> {
     fn drop(&mut self) {
-        *self.queue.leader() = None;
         let mut waiting = self.queue.lock();
         waiting.drain(..self.writes.len());
         let next = waiting.front().cloned();

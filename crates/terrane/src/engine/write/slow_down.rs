@@ -67,6 +67,10 @@ impl Writer {
 
     #[cold]
     fn delay(&self, target: &mut WriteTarget<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
+        if self.context.events.is_in_listener() {
+            // The sleep would delay the job that called the listener.
+            return Ok(());
+        }
         let mut owed = Duration::ZERO;
         if brake.nanos_per_byte > 0.0 {
             self.report_delayed(target);

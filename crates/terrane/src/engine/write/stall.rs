@@ -54,6 +54,10 @@ impl Writer {
         // every write that passes this check.
         self.context.health.check_writable()?;
         while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
+            if self.context.events.is_in_listener() {
+                // The job that would make space may be waiting for the listener that writes.
+                break;
+            }
             state = self.stall(state, &stop)?;
             self.context.health.check_writable()?;
         }
