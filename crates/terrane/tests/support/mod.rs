@@ -5,4 +5,6 @@
 
 pub mod config;
 pub mod model;
+pub mod outside;
 pub mod script;
+pub mod threads;
