@@ -25,7 +25,11 @@ const DIR: &str = "db";
 fn config(rng: &mut Rng) -> Config {
     Config {
         design: small_design(rng),
-        durability: *rng.pick(&[Durability::Process, Durability::Sync]),
+        durability: *rng.pick(&[
+            Durability::Process,
+            Durability::Sync,
+            Durability::Interval(Duration::from_millis(1)),
+        ]),
         read_mode: *rng.pick(&[ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct]),
         write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
         write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),

@@ -11,9 +11,9 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use support::config::{Config, disk, memory};
+use support::config::{Config, check_memtables_drawn, disk, memory, new_path};
 use support::script::{Counts, Script, Weights};
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -22,8 +22,9 @@ fn rounds(default: u64) -> u64 {
 }
 
 fn run(seed: u64, steps: u64, weights: &Weights) -> Counts {
-    let config = Config::random(&mut Rng::new(seed ^ 0x00c0_ffee));
-    let mut script = Script::new(seed, config, memory(seed), PathBuf::from("db"));
+    let mut rng = Rng::new(seed ^ 0x00c0_ffee);
+    let config = Config::random(&mut rng);
+    let mut script = Script::new(seed, config, memory(seed), new_path(&mut rng, Path::new("")));
     for _ in 0..steps {
         script.step(weights);
     }
@@ -34,8 +35,12 @@ fn run(seed: u64, steps: u64, weights: &Weights) -> Counts {
 
 fn run_all(seed: u64, weights: &Weights) {
     let mut counts = Counts::default();
-    for round in 0..rounds(60) {
+    let rounds = rounds(60);
+    for round in 0..rounds {
         counts.add(run(seed + round, 700, weights));
+    }
+    if rounds >= 40 {
+        check_memtables_drawn();
     }
     counts.print();
 }
@@ -57,8 +62,10 @@ fn random_operations_on_disk_agree_with_the_model() {
     // Most of the time goes into waiting for the disk, so fewer seeds are tried than in memory.
     for round in 0..rounds(60).div_ceil(10) {
         let dir = tempfile::tempdir().unwrap();
-        let config = Config::random(&mut Rng::new(seed + round));
-        let mut script = Script::new(seed + round, config, disk(), dir.path().join("db"));
+        let mut rng = Rng::new(seed + round);
+        let config = Config::random(&mut rng);
+        let path = new_path(&mut rng, dir.path());
+        let mut script = Script::new(seed + round, config, disk(), path);
         for _ in 0..600 {
             script.step(&Weights::BALANCED);
         }

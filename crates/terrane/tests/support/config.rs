@@ -1,7 +1,8 @@
 //! Settings under which the same operations must have the same results.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
@@ -35,19 +36,32 @@ pub struct Config {
     pub clock: Arc<ManualClock>,
 }
 
+/// The kinds of memtable of all designs that this process has drawn.
+static DRAWN_MEMTABLES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+
+/// Checks that designs with every kind of memtable were drawn.
+pub fn check_memtables_drawn() {
+    let drawn = DRAWN_MEMTABLES.lock().unwrap();
+    let missing: Vec<_> =
+        MemtableKind::EXAMPLES.iter().filter(|kind| !drawn.contains(**kind)).collect();
+    assert!(missing.is_empty(), "{missing:?} were never drawn");
+}
+
 /// A design that flushes and compacts after a few kilobytes.
 pub fn small_design(rng: &mut Rng) -> Design {
     loop {
-        let design = any_small_design(rng);
+        let memtable = *rng.pick(MemtableKind::EXAMPLES);
+        let design = any_small_design(rng, memtable);
         if design.validate().is_ok() {
+            DRAWN_MEMTABLES.lock().unwrap().insert(memtable);
             return design;
         }
     }
 }
 
-fn any_small_design(rng: &mut Rng) -> Design {
+fn any_small_design(rng: &mut Rng, memtable: &str) -> Design {
     let mut design = (rng.pick(catalogue::ALL).design)();
-    design.memtable = rng.pick(MemtableKind::EXAMPLES).parse().unwrap();
+    design.memtable = memtable.parse().unwrap();
     // A restarting scan may share the snapshot of an older open scan, so it need not see the writes
     // that the model has made since. `tests/flodb.rs` covers that protocol.
     if let MemtableKind::FloDb(flodb) = &mut design.memtable {
@@ -184,6 +198,27 @@ impl Config {
     pub fn create(&self, storage: Arc<dyn Storage>, dir: &Path) -> Db {
         self.options(storage).design(self.design.clone()).open(dir).unwrap()
     }
+}
+
+/// A path in which a database is to be created: in an existing directory, or in several that do not
+/// exist yet. `existing` is absolute, or empty for the current directory.
+pub fn new_path(rng: &mut Rng, existing: &Path) -> PathBuf {
+    let new = *rng.pick(&["db", "a/db", "a/b/c/db", "./db", "a/../db"]);
+    match existing.is_absolute() && rng.percent(50) {
+        true => relative(existing).join(new),
+        false => existing.join(new),
+    }
+}
+
+/// An absolute path, as seen from the current directory, which all tests of the process share.
+fn relative(path: &Path) -> PathBuf {
+    let names = |path: &Path| -> PathBuf {
+        path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+    };
+    let current = std::env::current_dir().unwrap();
+    let up: PathBuf = names(&current).components().map(|_| Component::ParentDir).collect();
+    let path = path.canonicalize().unwrap();
+    up.join(names(&path))
 }
 
 pub fn memory(seed: u64) -> Arc<dyn Storage> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::storage::Storage;
-use terrane::{Db, Iter, Keyspace, KeyspaceOptions, Snapshot, WriteBatch};
+use terrane::{Background, Db, Iter, Keyspace, KeyspaceOptions, Snapshot, WriteBatch};
 use terrane_testkit::{Rng, print_counts};
 
 use super::config::{Config, small_design};
@@ -426,8 +426,9 @@ impl Script {
     }
 
     fn maintain(&mut self) {
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0..=1 => self.db().flush().unwrap(),
+            10 => self.read_only(),
             9 => self.checkpoint(),
             8 => self.config.clock.advance(Duration::from_millis(self.rng.below(3000))),
             2 => self.db().wait_for_compactions().unwrap(),
@@ -445,6 +446,18 @@ impl Script {
             }
             _ => self.check_report(),
         }
+    }
+
+    /// Opens the database a second time, for reading only, and compares it with the model.
+    fn read_only(&mut self) {
+        if self.config.background == Background::Threads {
+            // Background threads may remove files that the reader is about to open.
+            return;
+        }
+        let mut config = Config::random(&mut self.rng);
+        config.clock = Arc::clone(&self.config.clock);
+        let reader = config.options(Arc::clone(&self.storage)).open_read_only(&self.dir).unwrap();
+        check_state(&reader, &self.state, &format!("a reader of {}", self.story));
     }
 
     /// Makes a checkpoint, and compares it with the model.
