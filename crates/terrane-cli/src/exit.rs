@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Usage,
     /// A file is corrupt.
     CorruptionFound,
-    /// Another process has the database open.
+    /// Another process has the database open, or is changing it too quickly to be read.
     Locked,
     /// The user interrupted the command.
     Interrupted,
@@ -119,7 +119,7 @@ fn exit_of_engine(error: &Error) -> Exit {
         }
         _ => match error.kind() {
             ErrorKind::Corruption => Exit::CorruptionFound,
-            ErrorKind::Locked => Exit::Locked,
+            ErrorKind::Locked | ErrorKind::Busy => Exit::Locked,
             _ => Exit::Failed,
         },
     }

@@ -84,10 +84,16 @@ impl Db {
     }
 
     /// Opens the database in a directory for reading only, even while another process writes it.
-    /// Reads see the state at the time of opening, not later writes.
+    /// Reads see the state at one moment of this call: every write that was acknowledged before, and
+    /// no later writes. Keyspaces that are created or dropped during the call may be missing or
+    /// present.
+    ///
+    /// A writer removes no files during the call, unless it takes more than ten seconds or
+    /// `delete_persistence` is set.
     ///
     /// # Errors
-    /// The errors of [`Db::open`] except `Locked`, and `Invalid` if there is no database.
+    /// The errors of [`Db::open`] except `Locked`, `Invalid` if there is no database, and
+    /// [`Busy`](crate::ErrorKind::Busy) if a writer replaced files during each of ten attempts.
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_mode(OpenMode::MustExist).open_read_only(dir)
     }

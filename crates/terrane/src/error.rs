@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Io,
     /// Close the other user of the database, or open it read-only.
     Locked,
+    /// Try again, or read a checkpoint: a writer changed the database during the call.
+    Busy,
     /// Open the database again: it was closed.
     Closed,
     /// Close the database and open it again: a failed sync may have lost writes.
@@ -83,6 +85,14 @@ pub enum Error {
         path: Arc<Path>,
         /// The process that holds the lock, if known.
         holder: Arc<str>,
+    },
+    /// A writer replaced files of the database during every attempt to read them.
+    #[non_exhaustive]
+    Changed {
+        /// The database.
+        path: Arc<Path>,
+        /// The number of attempts.
+        tries: u32,
     },
     /// The database was closed.
     Closed,
@@ -152,6 +162,7 @@ impl Error {
             Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
             Self::Io(_) | Self::DiskFull(_) => ErrorKind::Io,
             Self::Locked { .. } => ErrorKind::Locked,
+            Self::Changed { .. } => ErrorKind::Busy,
             Self::Closed => ErrorKind::Closed,
             Self::Poisoned(_) => ErrorKind::Poisoned,
             Self::Background(cause) => cause.kind(),
@@ -245,6 +256,12 @@ impl fmt::Display for Error {
             Self::Locked { path, holder } => write!(
                 f,
                 "{} is in use by {holder}; close it there, or open the database read-only",
+                path.display()
+            ),
+            Self::Changed { path, tries } => write!(
+                f,
+                "a writer replaced files of {} during each of {tries} attempts to read them; try \
+                 again, or read a checkpoint",
                 path.display()
             ),
             Self::Closed => f.write_str("the database is closed; open it again"),

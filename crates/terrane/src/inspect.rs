@@ -1,7 +1,7 @@
 //! Inspects the files of a database without opening it.
 //!
-//! All functions except [`repair()`] only read and take no lock. They read as much of a
-//! damaged database as is readable, and report the damage.
+//! All functions except [`repair()`] only read, and may be called while a writer has the database open.
+//! They read as much of a damaged database as is readable, and report the damage.
 
 mod history;
 mod key;

@@ -73,6 +73,7 @@ pub mod micro;
 mod options;
 mod range;
 mod restart_scan;
+mod shared_read;
 mod snapshot;
 mod snapshot_pin;
 mod stats;

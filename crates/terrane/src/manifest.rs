@@ -11,18 +11,21 @@
 //! | `job` | the history of compactions |
 //! | `store` | the interface to durable storage of edits |
 //! | `file` | its implementation in files |
+//! | `shared` | reads the files next to a writer |
 
 mod edit;
 mod file;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod job;
+mod shared;
 mod state;
 mod store;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
 pub(crate) use file::{FileManifest, LoadedManifest, load, manifest_file_number, read_manifest};
 pub(crate) use job::{JobRecord, describe};
+pub(crate) use shared::load_shared;
 pub(crate) use state::{KeyspaceState, ManifestState};
 pub(crate) use store::{ManifestStore, PutResult, Versioned};
 

@@ -18,8 +18,8 @@ use terrane_lab::progress;
 ///
 /// This checks the manifest, the order of runs and tables, the length and the checksums of every
 /// table, the order of its entries, its index and its filter, and the log. It changes nothing.
-/// Verify a database that is not being written, because writes change files during the check. The
-/// exit code is 4 if anything is wrong.
+/// The database may be in use; tables that it replaces during the check are skipped. The exit code
+/// is 4 if anything is wrong.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VerifyArgs {
     /// The directory of the database

@@ -9,5 +9,6 @@ mod files;
 mod numbers;
 #[cfg(unix)]
 mod odd_paths;
+mod readers;
 mod shell;
 mod support;

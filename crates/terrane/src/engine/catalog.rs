@@ -33,7 +33,7 @@ use crate::table::TableFileId;
 use crate::types::KeyspaceId;
 use history::OperationHistory;
 
-pub(crate) use files::{LOCK, READERS, discard_table};
+pub(crate) use files::{LOCK, discard_table};
 pub(crate) use install::VersionEdit;
 pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
 

@@ -5,14 +5,17 @@
 //! | `parts` | the parts of a database, assembled |
 //! | `recover` | replays the log |
 //! | `open` | from a directory to a running database |
+//! | `open_read_only` | from a directory that a writer may be changing to a database for reading |
 //! | `close` | from a running database to files |
 //! | `checkpoint` | a second database with the same contents |
 
 mod checkpoint;
 mod close;
 mod open;
+mod open_read_only;
 mod parts;
 mod recover;
 
-pub(crate) use open::{open, open_read_only};
+pub(crate) use open::open;
+pub(crate) use open_read_only::open_read_only;
 pub(crate) use parts::{Opened, Parts};

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::log::{SegmentReport, log};
 use crate::error::{Error, Result};
-use crate::manifest::{JobRecord, ManifestState, load, replay};
+use crate::manifest::{JobRecord, ManifestState, load_shared, replay};
+use crate::shared_read::read_shared;
 use crate::storage::DiskStorage;
 use crate::types::KeyspaceId;
 
@@ -113,7 +114,8 @@ impl DeletesReport {
 /// # Errors
 /// Fails if the directory contains no database or the manifest is corrupt.
 pub fn jobs(dir: impl AsRef<Path>) -> Result<Vec<JobReport>> {
-    let state = state(dir.as_ref())?;
+    let dir = dir.as_ref();
+    let state = read_shared(&DiskStorage, dir, || state(dir))?;
     Ok(state.jobs.iter().map(|job| report(&state, job)).collect())
 }
 
@@ -123,7 +125,8 @@ pub fn jobs(dir: impl AsRef<Path>) -> Result<Vec<JobReport>> {
 /// # Errors
 /// Fails if the directory contains no database or the manifest is corrupt.
 pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
-    let state = state(dir.as_ref())?;
+    let dir = dir.as_ref();
+    let state = read_shared(&DiskStorage, dir, || state(dir))?;
     let option = state.options.get("delete_persistence");
     let threshold = option.and_then(|text| terrane_policy::units::parse_micros(text).ok());
     let keyspaces = state.keyspaces.values().map(|keyspace| {
@@ -144,7 +147,7 @@ pub fn deletes(dir: impl AsRef<Path>) -> Result<DeletesReport> {
         threshold_micros: threshold,
         worst_micros: state.jobs.iter().filter_map(|job| job.persisted_micros).max(),
         keyspaces: keyspaces.collect(),
-        log: log_files(dir.as_ref())?,
+        log: log_files(dir)?,
     })
 }
 
@@ -168,7 +171,7 @@ fn log_files(dir: &Path) -> Result<Vec<LogFile>> {
 }
 
 pub(super) fn state(dir: &Path) -> Result<ManifestState> {
-    let loaded = load(&DiskStorage, dir)?;
+    let loaded = load_shared(&DiskStorage, dir)?;
     if loaded.edits.is_empty() {
         return Err(Error::NoDatabase { path: dir.into() });
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::history::{name_of, state};
 use super::{log, table};
 use crate::error::Result;
+use crate::shared_read::read_shared;
+use crate::storage::DiskStorage;
 use crate::table::TableCursor;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
 
@@ -32,6 +34,10 @@ pub struct KeyVersion {
 /// Fails if the directory contains no database, or a file that may contain the key is corrupt.
 pub fn key(dir: impl AsRef<Path>, key: &[u8]) -> Result<Vec<KeyVersion>> {
     let dir = dir.as_ref();
+    read_shared(&DiskStorage, dir, || versions(dir, key))
+}
+
+fn versions(dir: &Path, key: &[u8]) -> Result<Vec<KeyVersion>> {
     let state = state(dir)?;
     let mut found = Vec::new();
     for keyspace in state.keyspaces.values() {

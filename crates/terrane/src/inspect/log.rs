@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Op, Ops};
 use crate::error::{Error, Result};
+use crate::shared_read::read_shared;
 use crate::storage::{DiskStorage, Storage};
 use crate::wal::{Next, RecordKind, SegmentReader, segment_file_number};
 
@@ -76,21 +77,25 @@ pub struct LogReport {
 pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    let is_of_directory = segment_file_number(name).is_none();
-    let paths = if !is_of_directory {
-        vec![path.to_owned()]
-    } else {
+    if segment_file_number(name).is_some() {
+        DiskStorage.len(path).map_err(|error| Error::io("read", path, error))?;
+        return read_files(vec![path.to_owned()]);
+    }
+    read_shared(&DiskStorage, path, || {
         let names = DiskStorage.list(path).map_err(|error| Error::io("list", path, error))?;
         let logs = names.iter().filter(|name| segment_file_number(name).is_some());
-        logs.map(|name| path.join(name)).collect()
-    };
+        read_files(logs.map(|name| path.join(name)).collect())
+    })
+}
+
+fn read_files(paths: Vec<PathBuf>) -> Result<LogReport> {
     let mut report = LogReport { segments: Vec::new(), unreadable: Vec::new() };
     for path in paths {
         match SegmentReader::open(&DiskStorage, &path) {
-            Ok(Some(reader)) => report.segments.push(read_segment(reader)?),
+            Ok(Some(reader)) => report.segments.push(read_current(reader)?),
             Ok(None) => report.unreadable.push(path),
-            // A database in use has removed the file since it was listed.
-            Err(_) if is_of_directory && is_gone(&path) => {}
+            // A writer has removed the file since it was listed.
+            Err(Error::Io(failure)) if failure.source.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
@@ -98,11 +103,24 @@ pub fn log(path: impl AsRef<Path>) -> Result<LogReport> {
     Ok(report)
 }
 
-fn is_gone(path: &Path) -> bool {
-    DiskStorage.len(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+/// How often the end of a segment is read again, because a writer may be appending a record to it.
+const REREADS: u32 = 3;
+
+/// Reads a segment. Reads it again if a writer has begun another segment in the file meanwhile.
+fn read_current(mut reader: SegmentReader) -> Result<SegmentReport> {
+    for _ in 0..REREADS {
+        let (header, path) = (*reader.header(), reader.path().to_owned());
+        let report = read_segment(reader)?;
+        match SegmentReader::open(&DiskStorage, &path) {
+            Ok(Some(now)) if *now.header() != header => reader = now,
+            _ => return Ok(report),
+        }
+    }
+    read_segment(reader)
 }
 
 fn read_segment(mut reader: SegmentReader) -> Result<SegmentReport> {
+    let mut rereads = 0;
     let header = *reader.header();
     let mut records = Vec::new();
     let ends_in_garbage = loop {
@@ -120,6 +138,11 @@ fn read_segment(mut reader: SegmentReader) -> Result<SegmentReport> {
                 records.push(LogRecord { position, kind, sequence_number: record.seq, operations });
             }
             Next::End => break false,
+            Next::Garbage if rereads < REREADS => {
+                rereads += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                reader.reread();
+            }
             Next::Garbage => break true,
         }
     };

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::manifest::{Change, Edit, LoadedManifest, load, manifest_file_number, read_manifest};
+use crate::manifest::{
+    Change, Edit, LoadedManifest, load_shared, manifest_file_number, read_manifest,
+};
+use crate::shared_read::read_shared;
 use crate::storage::DiskStorage;
 
 /// An edit of a manifest; the first of a file is a snapshot.
@@ -27,7 +30,7 @@ pub fn manifest(path: impl AsRef<Path>) -> Result<Vec<ManifestEdit>> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
     let loaded: LoadedManifest = match manifest_file_number(name) {
         Some(number) => read_manifest(&DiskStorage, path, number)?,
-        None => load(&DiskStorage, path)?,
+        None => read_shared(&DiskStorage, path, || load_shared(&DiskStorage, path))?,
     };
     if loaded.edits.is_empty() {
         return Err(Error::NoDatabase { path: path.into() });

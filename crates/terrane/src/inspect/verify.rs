@@ -8,7 +8,8 @@ use super::table::environment;
 use crate::checksum::RunningChecksum;
 use crate::consistency;
 use crate::error::{Error, Result};
-use crate::manifest::{ManifestState, TableRecord, load, replay};
+use crate::manifest::{ManifestState, TableRecord, load_shared, replay};
+use crate::shared_read::read_shared;
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::Table;
 use crate::types::Lsn;
@@ -39,22 +40,22 @@ pub struct Verification {
 /// - the log;
 /// - that the manifest, the log and the tables belong to each other, as opening the database does.
 ///
-/// The database must not be open for writing, because its files could change during verification.
+/// The database may be open for writing. Tables that a writer replaces meanwhile are skipped.
 ///
 /// # Errors
 /// Fails if there is no database or a directory cannot be read. Damage is not an error;
-/// [`Verification::problems`] lists it.
+/// [`Verification::problems`] lists it. [`Error::Changed`] if a writer kept changing the log.
 pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Result<Verification> {
     let dir = dir.as_ref();
     let mut found = Verification::default();
     // The verification of the log reports the reason if they cannot be read.
     let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
-    let loaded = match load(&DiskStorage, dir) {
+    let loaded = match read_shared(&DiskStorage, dir, || load_shared(&DiskStorage, dir)) {
         Ok(loaded) if loaded.edits.is_empty() => {
             return Err(Error::NoDatabase { path: dir.into() });
         }
         Ok(loaded) => loaded,
-        Err(error @ Error::Io(_)) => return Err(error),
+        Err(error @ (Error::Io(_) | Error::Changed { .. })) => return Err(error),
         Err(error) => {
             found.problems.push(Problem::of(&error, dir));
             return Ok(found);
@@ -78,7 +79,7 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
     found.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
     let state = manifest.state;
     verify_tables(dir, &state, &mut found, progress);
-    verify_log(dir, &state, &mut found);
+    verify_log(dir, &mut found)?;
     Ok(found)
 }
 
@@ -91,19 +92,31 @@ fn verify_tables(
     let tables = || state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
     let total_bytes = tables().map(|table| table.info.size_bytes).sum();
     let environment = environment();
+    let mut done_bytes = 0;
     for record in tables() {
         let table = Table::new(record.file, Arc::clone(&record.info), dir, &environment);
         let verified = consistency::check_table(&DiskStorage, dir, record)
             .and_then(|()| table.verify())
             .and_then(|()| verify_file(table.path(), record));
+        done_bytes += record.info.size_bytes;
+        progress(Progress { done_bytes, total_bytes });
         match verified {
             Ok(()) => found.entries += record.info.entries,
+            Err(_) if was_replaced(dir, record) => continue,
             Err(error) => found.problems.push(Problem::of(&error, table.path())),
         }
         found.tables += 1;
         found.table_bytes += record.info.size_bytes;
-        progress(Progress { done_bytes: found.table_bytes, total_bytes });
     }
+}
+
+/// Returns true if a writer has removed a table from the manifest since the manifest was read.
+fn was_replaced(dir: &Path, record: &TableRecord) -> bool {
+    let now = load_shared(&DiskStorage, dir).and_then(|loaded| replay(&loaded, dir));
+    now.is_ok_and(|now| {
+        let mut tables = now.state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        !tables.any(|table| table.file == record.file)
+    })
 }
 
 /// Verifies the checksum of the whole file, which also covers bytes outside its parts.
@@ -126,10 +139,12 @@ fn verify_file(path: &Path, record: &TableRecord) -> Result<()> {
     Ok(())
 }
 
-fn verify_log(dir: &Path, state: &ManifestState, found: &mut Verification) {
-    let from = state.log_needed_from(Lsn(0));
-    let recovery = Recovery::open(&DiskStorage, dir, state.database);
-    let replayed = recovery.and_then(|recovery| {
+fn verify_log(dir: &Path, found: &mut Verification) -> Result<()> {
+    let replayed = read_shared(&DiskStorage, dir, || {
+        // A writer may have freed segments since the tables were verified.
+        let state = replay(&load_shared(&DiskStorage, dir)?, dir)?.state;
+        let from = state.log_needed_from(Lsn(0));
+        let recovery = Recovery::open_shared(&DiskStorage, dir, state.database, from)?;
         recovery.replay(&DiskStorage, dir, from, state.required_segment, |_, _, operations| {
             for operation in crate::batch::Ops::new(operations) {
                 operation.map_err(|error| {
@@ -150,6 +165,8 @@ fn verify_log(dir: &Path, state: &ManifestState, found: &mut Verification) {
                 found.problems.push(Problem::new(dir, what));
             }
         }
+        Err(error @ Error::Changed { .. }) => return Err(error),
         Err(error) => found.problems.push(Problem::of(&error, dir)),
     }
+    Ok(())
 }

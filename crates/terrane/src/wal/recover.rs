@@ -13,6 +13,8 @@
 //! 3. Otherwise the log ends there. Later records that survived are not replayed, so that the
 //!    recovered writes are a prefix of the written ones.
 
+mod shared;
+
 use std::path::{Path, PathBuf};
 
 use super::format::{Record, RecordKind};
@@ -69,6 +71,8 @@ pub(crate) struct Recovery {
     pub(crate) unused: Vec<PathBuf>,
     /// The largest segment number of all log files, whether they are part of the chain or not.
     pub(crate) newest_segment: u64,
+    /// True if a writer may be appending to the log.
+    is_shared: bool,
 }
 
 /// The result of a replay.
@@ -105,16 +109,13 @@ pub(crate) struct ReplayedFile {
 impl Recovery {
     /// Opens the log of `database` in the directory `dir`.
     pub(crate) fn open(storage: &dyn Storage, dir: &Path, database: u64) -> Result<Self> {
-        let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-        let mut found: Vec<SegmentReader> = Vec::new();
-        let mut unused = Vec::new();
-        for path in names.iter().filter(|name| segment_file_number(name).is_some()) {
-            let path = dir.join(path);
-            match SegmentReader::open(storage, &path)? {
-                Some(reader) if reader.header().database == database => found.push(reader),
-                _ => unused.push(path),
-            }
-        }
+        let (found, unused) = find_segments(storage, dir, database)?;
+        Ok(Self::of_segments(found, unused))
+    }
+
+    /// Returns the log that ends with the newest of these segments. Adds the files of the others to
+    /// `unused`.
+    fn of_segments(mut found: Vec<SegmentReader>, mut unused: Vec<PathBuf>) -> Self {
         found.sort_by_key(|reader| reader.header().segment);
         let newest_segment = found.last().map_or(0, |reader| reader.header().segment);
         let mut chain: Vec<SegmentReader> = Vec::new();
@@ -126,7 +127,7 @@ impl Recovery {
             if is_next { chain.push(reader) } else { unused.push(reader.path().to_owned()) }
         }
         chain.reverse();
-        Ok(Self { segments: chain, unused, newest_segment })
+        Self { segments: chain, unused, newest_segment, is_shared: false }
     }
 
     /// Returns the start of each segment, and its creation time in microseconds since the Unix
@@ -162,54 +163,94 @@ impl Recovery {
                 replayed.passed.push(self.segments[index].path().to_owned());
                 continue;
             }
-            let segment = &mut self.segments[index];
-            let mut last_kind = None;
             // Records before `from` are in tables and need not be read. If no record begins at
             // `from`, which a power failure can cause, the segment is read from its start. Records
             // beyond the end that the next header states were dropped by an earlier recovery.
             if next.is_none_or(|next| from < next.previous_end) {
-                segment.skip_to(from)?;
+                self.segments[index].skip_to(from)?;
             }
-            let read_to =
-                read_segment(segment, next.map(|next| next.previous_end), |lsn, record| {
-                    last_kind = Some(record.kind);
-                    if record.kind == RecordKind::Batch {
-                        last_seq = record.seq;
-                        if lsn >= from {
-                            replayed.batches += 1;
-                            replay(lsn, record.seq, record.payload)?;
-                        }
-                    }
-                    Ok(())
-                })?;
+            let header = *self.segments[index].header();
+            let kept_power = boot.is_some_and(|boot| boot == header.boot);
+            let read = self.read_to_end(index, &mut last_seq, kept_power, &mut |lsn, record| {
+                if lsn >= from {
+                    replayed.batches += 1;
+                    replay(lsn, record.seq, record.payload)?;
+                }
+                Ok(())
+            })?;
+            let segment = &self.segments[index];
+            if self.is_shared && (next.is_none() || read.ends_the_log.is_some()) {
+                shared::check_not_reused(segment)?;
+            }
             replayed.end = segment.lsn().max(from);
-            replayed.last_segment = segment.header().segment;
+            replayed.last_segment = header.segment;
             replayed.last_end = segment.lsn();
-            replayed.was_closed = last_kind == Some(RecordKind::Closed);
+            replayed.was_closed = read.last_kind == Some(RecordKind::Closed);
             let (path, end, bytes) = (segment.path().to_owned(), segment.lsn(), segment.offset());
             replayed.files.push(ReplayedFile { path, end, bytes });
-            let kept_power = boot.is_some_and(|boot| boot == segment.header().boot);
-            let is_whole = match next {
-                Some(next) => read_to == SegmentEnd::Clean && segment.lsn() == next.previous_end,
-                // After a power failure, zeros may be a hole: a write was lost although a later
-                // write survived.
-                None => read_to == SegmentEnd::Clean && (kept_power || replayed.was_closed),
-            };
-            if kept_power && next.is_none() && last_kind == Some(RecordKind::Continued) {
-                let number = segment.header().segment + 1;
-                return Err(Error::corruption(
-                    dir,
-                    None,
-                    "log",
-                    format!("segment {number} is missing"),
-                ));
+            let continues = read.last_kind == Some(RecordKind::Continued);
+            if kept_power && next.is_none() && continues {
+                if self.is_shared && shared::has_successor(storage, dir, &header)? {
+                    break;
+                }
+                let detail = format!("segment {} is missing", header.segment + 1);
+                return Err(Error::corruption(dir, None, "log", detail));
             }
-            if !is_whole {
-                replayed.dropped_records = self.check_end(index, last_seq, kept_power)?;
+            if let Some(dropped) = read.ends_the_log {
+                replayed.dropped_records = dropped;
                 break;
             }
         }
         Ok(replayed)
+    }
+
+    /// Reads the records of segment `index` from the reader's offset on, and decides whether the log
+    /// ends in the segment.
+    fn read_to_end(
+        &mut self,
+        index: usize,
+        last_seq: &mut SeqNo,
+        kept_power: bool,
+        visit: &mut dyn FnMut(Lsn, &Record<'_>) -> Result<()>,
+    ) -> Result<SegmentRead> {
+        let ends_at = self.segments.get(index + 1).map(|next| next.header().previous_end);
+        let mut last_kind = None;
+        loop {
+            let segment = &mut self.segments[index];
+            let mut track = |lsn, record: Record<'_>| {
+                last_kind = Some(record.kind);
+                if record.kind == RecordKind::Batch {
+                    *last_seq = record.seq;
+                    visit(lsn, &record)?;
+                }
+                Ok(())
+            };
+            let read_to = match self.is_shared {
+                true => shared::read_growing_segment(segment, ends_at, &mut track)?,
+                false => read_segment(segment, ends_at, &mut track)?,
+            };
+            let is_whole = match ends_at {
+                Some(ends_at) => read_to == SegmentEnd::Clean && segment.lsn() == ends_at,
+                // After a power failure, zeros may be a hole: a write was lost although a later
+                // write survived.
+                None => {
+                    let was_closed = last_kind == Some(RecordKind::Closed);
+                    read_to == SegmentEnd::Clean && (kept_power || was_closed)
+                }
+            };
+            if is_whole {
+                return Ok(SegmentRead { last_kind, ends_the_log: None });
+            }
+            match self.check_end(index, *last_seq, kept_power) {
+                Ok(dropped) => return Ok(SegmentRead { last_kind, ends_the_log: Some(dropped) }),
+                // The writer may have appended the later records since this one was read.
+                Err(error) => {
+                    if !self.is_shared || !shared::has_grown(&mut self.segments[index])? {
+                        return Err(error);
+                    }
+                }
+            }
+        }
     }
 
     fn check_complete(&self, dir: &Path, from: Lsn, required: u64) -> Result<()> {
@@ -247,6 +288,7 @@ impl Recovery {
                 Ok(())
             })?;
             let rest = later.search_beyond(last_seq)?;
+            later.rewind();
             beyond.records += found.records + rest.records;
             beyond.synced = beyond.synced.max(found.synced).max(rest.synced);
         }
@@ -259,6 +301,34 @@ impl Recovery {
         }
         Ok(beyond.records)
     }
+}
+
+/// Opens all segments of a database. Also returns the log files that are not segments of it.
+fn find_segments(
+    storage: &dyn Storage,
+    dir: &Path,
+    database: u64,
+) -> Result<(Vec<SegmentReader>, Vec<PathBuf>)> {
+    let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let (mut found, mut unused) = (Vec::new(), Vec::new());
+    for name in names.iter().filter(|name| segment_file_number(name).is_some()) {
+        let path = dir.join(name);
+        match SegmentReader::open(storage, &path) {
+            Ok(Some(reader)) if reader.header().database == database => found.push(reader),
+            Ok(_) => unused.push(path),
+            // A writer has removed the file since the directory was listed.
+            Err(Error::Io(failure)) if failure.source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, unused))
+}
+
+/// How the records of a segment end.
+struct SegmentRead {
+    last_kind: Option<RecordKind>,
+    /// If the log ends in this segment, the number of valid records beyond its end.
+    ends_the_log: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,6 +126,26 @@ impl SegmentReader {
         }
     }
 
+    /// Reads the header again; `None` if the file does not begin with a header now.
+    pub(super) fn read_header(&self) -> Result<Option<SegmentHeader>> {
+        let mut bytes = vec![0; HEADER_BYTES as usize];
+        let read = self.file.read_at(0, &mut bytes);
+        read.map_err(|error| Error::io("read", &self.path, error))?;
+        SegmentHeader::decode(&bytes, &self.path)
+    }
+
+    /// Reads the file again from the next record on, because a writer may have appended to it.
+    pub(crate) fn reread(&mut self) {
+        self.window.clear();
+        self.window_start = self.offset;
+    }
+
+    /// Returns to the first record.
+    pub(super) fn rewind(&mut self) {
+        self.offset = HEADER_BYTES;
+        self.reread();
+    }
+
     /// Returns the bytes of the window from the current offset on.
     fn rest(&self) -> &[u8] {
         let start = self.offset.saturating_sub(self.window_start) as usize;

@@ -1,5 +1,7 @@
 //! Tests whole logs: they are written, damaged or left by a crash, and recovered.
 
+mod shared;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

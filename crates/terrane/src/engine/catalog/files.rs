@@ -18,9 +18,6 @@ use crate::table::{TableEnvironment, TableFileId};
 /// The name of the lock file.
 pub(crate) const LOCK: &str = "LOCK";
 
-/// The name of the file that readers lock while they open the database.
-pub(crate) const READERS: &str = "READERS";
-
 /// How often removals that failed are retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 

@@ -13,9 +13,6 @@ use crate::storage::{Lock, Storage, sync_ancestors};
 use crate::types::DEFAULT_KEYSPACE;
 use crate::wal::{LogNotes, Recovery};
 
-/// How often a reader retries while a writer replaces the files that it reads.
-const READ_ONLY_TRIES: u32 = 10;
-
 /// Opens a database for writing, or creates one.
 pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     // Validates the given options before anything is created.
@@ -58,46 +55,6 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     Ok((parts, opened))
 }
 
-/// Opens a database for reading, even while another process writes it. Readers see the state at the
-/// time of opening.
-pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
-    let mut tries = 1;
-    loop {
-        match try_open_read_only(options, dir) {
-            // A writer may have replaced a file between two reads of this attempt.
-            Err(Error::Corruption(_) | Error::Io(_)) if tries < READ_ONLY_TRIES => tries += 1,
-            other => return other,
-        }
-        std::thread::sleep(std::time::Duration::from_millis(u64::from(tries)));
-    }
-}
-
-fn try_open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
-    let storage = &*options.components.storage;
-    // The notes are read before the manifest; see [`LogNotes`].
-    let notes = LogNotes::read(storage, dir).map_err(|error| match error {
-        Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
-        other => other,
-    })?;
-    let loaded = manifest::load(storage, dir)?;
-    check_mode(OpenMode::MustExist, loaded.edits.is_empty(), dir)?;
-    let found = manifest::replay(&loaded, dir)?;
-    consistency::check_manifest(&notes, &found, dir)?;
-    consistency::check_tables(storage, dir, &found.state)?;
-    let settings = settings(options, &found.state, false)?;
-    let mut opened = Opened { healed: found.healed, ..Opened::default() };
-    let parts = Parts::assemble(options, settings, dir, &found.state, None, None)?;
-    // Opens the tables now, before a writer removes their files.
-    for tree in parts.catalog.trees().values() {
-        for table in tree.state().version.tables().values() {
-            table.properties()?;
-        }
-    }
-    parts.recover_read_only(&found, &mut opened)?;
-    parts.context.health.make_read_only();
-    Ok((parts, opened))
-}
-
 fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
     let path = dir.join(LOCK);
     storage.lock(&path).map_err(|error| match error.kind() {
@@ -109,11 +66,11 @@ fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
     })
 }
 
-fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
+pub(super) fn is_missing(failure: &IoFailure, dir: &Path) -> bool {
     failure.path == dir && failure.source.kind() == std::io::ErrorKind::NotFound
 }
 
-fn missing(dir: &Path) -> Error {
+pub(super) fn missing(dir: &Path) -> Error {
     Error::NoDatabase { path: dir.into() }
 }
 
@@ -130,7 +87,7 @@ fn check_exists(storage: &dyn Storage, dir: &Path) -> Result<()> {
     check_mode(OpenMode::MustExist, manifest::load(storage, dir)?.edits.is_empty(), dir)
 }
 
-fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()> {
+pub(super) fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()> {
     match mode {
         OpenMode::MustExist if is_new => Err(missing(dir)),
         OpenMode::MustBeNew if !is_new => Err(Error::DatabaseExists { path: dir.into() }),
@@ -139,7 +96,7 @@ fn check_mode(mode: OpenMode, is_new: bool, dir: &Path) -> Result<()> {
 }
 
 /// Returns the values of all options. Refuses a design that differs from the stored one.
-fn settings(options: &Options, state: &ManifestState, is_new: bool) -> Result<Settings> {
+pub(super) fn settings(options: &Options, state: &ManifestState, is_new: bool) -> Result<Settings> {
     let mut settings = options.or_stored(&state.options)?.settings()?;
     if let (false, Some(keyspace)) = (is_new, state.keyspaces.get(&DEFAULT_KEYSPACE)) {
         if let Some(requested) = options.given_design() {

@@ -9,7 +9,7 @@ use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
 use crate::cache::BlockCache;
-use crate::engine::catalog::{Catalog, READERS, Trees, discard_table};
+use crate::engine::catalog::{Catalog, Trees, discard_table};
 use crate::engine::context::{Context, Health, Signals};
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
@@ -21,6 +21,7 @@ use crate::event::EventLog;
 use crate::manifest::{KeyspaceState, Manifest, ManifestState, TableRecord};
 use crate::memory_ledger::MemoryLedger;
 use crate::options::{Options, ReadMode, Settings};
+use crate::shared_read::READERS;
 use crate::stats::Counters;
 use crate::storage::{Access, Lock, OpeningReaders, Storage};
 use crate::table::{ReadPath, Table, TableEnvironment};

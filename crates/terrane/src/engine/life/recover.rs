@@ -8,7 +8,7 @@ use crate::batch::Ops;
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree, new_memtable};
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
-use crate::manifest::{Change, ManifestState, RecoveredState};
+use crate::manifest::{self, Change, ManifestState, RecoveredState};
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number};
 
@@ -66,9 +66,10 @@ impl Parts {
         opened: &mut Opened,
     ) -> Result<()> {
         let context = &self.context;
-        let recovery = Recovery::open(&*context.storage, &context.dir, found.state.database)?;
-        let required = found.state.required_segment;
-        let (replayed, _) = self.replay(recovery, &found.state, required, false)?;
+        let (storage, state) = (&*context.storage, &found.state);
+        let from = state.log_needed_from(Lsn(0));
+        let recovery = Recovery::open_shared(storage, &context.dir, state.database, from)?;
+        let (replayed, _) = self.replay(recovery, state, state.required_segment, false)?;
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
         Ok(())
@@ -86,6 +87,7 @@ impl Parts {
         let from = state.log_needed_from(Lsn(0));
         let mut last_seq = state.last_seq;
         let mut is_synced = false;
+        let mut is_ahead = false;
         let now = context.clock.now_micros();
         let times = match context.settings.delete_persistence_micros() {
             Some(_) => recovery.times(),
@@ -98,6 +100,14 @@ impl Parts {
             required,
             |lsn, seq, operations| {
                 let mut next = seq;
+                if !may_flush {
+                    // The prefix of the log ends before the first batch that is newer than the
+                    // manifest.
+                    is_ahead = is_ahead || self.is_ahead_of(state, operations)?;
+                    if is_ahead {
+                        return Ok(());
+                    }
+                }
                 if may_flush {
                     // A memtable is replaced before a batch, never within one, because the operations
                     // of a batch share a position.
@@ -134,6 +144,22 @@ impl Parts {
         )?;
         self.pipeline.set_visible(last_seq);
         Ok((replayed, last_seq))
+    }
+
+    /// Returns true if a writer created a keyspace of these operations after the manifest was read.
+    fn is_ahead_of(&self, state: &ManifestState, operations: &[u8]) -> Result<bool> {
+        let (storage, dir) = (&*self.context.storage, &self.context.dir);
+        // Operations that cannot be decoded are reported when they are inserted.
+        let keyspaces = Ops::new(operations).flatten().map(|(keyspace, _)| keyspace);
+        let Some(newest) = keyspaces.max().filter(|id| id.0 >= state.next_keyspace) else {
+            return Ok(false);
+        };
+        let now = manifest::replay(&manifest::load_shared(storage, dir)?, dir)?.state;
+        if newest.0 < now.next_keyspace {
+            return Ok(true);
+        }
+        let detail = format!("a record is about keyspace {newest}, which was never created");
+        Err(Error::corruption(dir, None, "log", detail))
     }
 
     /// Returns the tree of an operation, unless it was dropped or its tables have the operation.

@@ -1,0 +1,47 @@
+//! Opens a database for reading, even while a writer changes it.
+//!
+//! What is opened is the database as of one moment after the call began: the trees of the manifest,
+//! with a prefix of the log that has every write to them until then. A keyspace that the writer
+//! creates or drops meanwhile may be as it was before.
+
+use std::path::Path;
+
+use super::open::{check_mode, is_missing, missing, settings};
+use super::parts::{Opened, Parts};
+use crate::consistency;
+use crate::error::{Error, Result};
+use crate::manifest;
+use crate::options::{OpenMode, Options};
+use crate::shared_read::read_shared;
+use crate::wal::LogNotes;
+
+/// Opens a database for reading. Reads see the state at the time of opening.
+pub(crate) fn open_read_only(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
+    read_shared(&*options.components.storage, dir, || try_open(options, dir))
+}
+
+/// Opens the parts in the order that [`crate::shared_read`] requires.
+fn try_open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
+    let storage = &*options.components.storage;
+    let notes = LogNotes::read(storage, dir).map_err(|error| match error {
+        Error::Io(failure) if is_missing(&failure, dir) => missing(dir),
+        other => other,
+    })?;
+    let loaded = manifest::load_shared(storage, dir)?;
+    check_mode(OpenMode::MustExist, loaded.edits.is_empty(), dir)?;
+    let found = manifest::replay(&loaded, dir)?;
+    consistency::check_manifest(&notes, &found, dir)?;
+    consistency::check_tables(storage, dir, &found.state)?;
+    let settings = settings(options, &found.state, false)?;
+    let mut opened = Opened { healed: found.healed, ..Opened::default() };
+    let parts = Parts::assemble(options, settings, dir, &found.state, None, None)?;
+    // Opens the tables now, because a writer may remove their files once this opening is done.
+    for tree in parts.catalog.trees().values() {
+        for table in tree.state().version.tables().values() {
+            table.properties()?;
+        }
+    }
+    parts.recover_read_only(&found, &mut opened)?;
+    parts.context.health.make_read_only();
+    Ok((parts, opened))
+}
