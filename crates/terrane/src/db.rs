@@ -69,7 +69,9 @@ impl Options {
 
 impl Db {
     /// Opens the database in a directory, or creates one. Only one process at a time may open it for
-    /// writing.
+    /// writing. The file `LOCK` ensures that, so it must not be removed while the database is open:
+    /// another process could then open it too, and the first process notices the loss of its lock only
+    /// at its next flush, compaction or segment of the log. Its writes in between are lost.
     ///
     /// # Errors
     /// - [`Locked`](crate::ErrorKind::Locked): another process, or another handle in this
@@ -174,8 +176,8 @@ impl Db {
     ///   was dropped or belongs to another database, or the database is open read-only.
     /// - [`Io`](crate::ErrorKind::Io): the disk is full, or the operating system refused an
     ///   operation. Nothing changed.
-    /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed. The changes may exist after the
-    ///   database is opened again.
+    /// - [`Poisoned`](crate::ErrorKind::Poisoned): a sync failed, or the lock file was removed while
+    ///   the database was open. The changes may exist after the database is opened again.
     /// - [`Corruption`](crate::ErrorKind::Corruption): writers are stopped, and an unreadable table
     ///   prevents the compaction that would resume them. Nothing changed.
     /// - [`Closed`](crate::ErrorKind::Closed): the database was closed.

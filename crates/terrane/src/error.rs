@@ -30,7 +30,8 @@ pub enum ErrorKind {
     Busy,
     /// Open the database again: it was closed.
     Closed,
-    /// Close the database and open it again: a failed sync may have lost writes.
+    /// Close the database and open it again: a failed sync, or another process that took the
+    /// directory, may have lost writes.
     Poisoned,
     /// Report a bug in this library.
     Internal,
@@ -102,6 +103,15 @@ pub enum Error {
     ///
     /// The database refuses writes until it is opened again, which recovers the durable writes.
     Poisoned(Box<Error>),
+    /// The lock file was removed or replaced while the database was open, so another process can have
+    /// opened the directory for writing.
+    ///
+    /// The database refuses writes. Writes since the lock was lost may be lost.
+    #[non_exhaustive]
+    LockLost {
+        /// The lock file.
+        path: Arc<Path>,
+    },
     /// A background job failed with an error that a retry cannot fix. The database refuses writes.
     Background(Box<Error>),
     /// A bug in this library.
@@ -164,7 +174,7 @@ impl Error {
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Changed { .. } => ErrorKind::Busy,
             Self::Closed => ErrorKind::Closed,
-            Self::Poisoned(_) => ErrorKind::Poisoned,
+            Self::Poisoned(_) | Self::LockLost { .. } => ErrorKind::Poisoned,
             Self::Background(cause) => cause.kind(),
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -269,6 +279,12 @@ impl fmt::Display for Error {
             Self::Poisoned(cause) => write!(
                 f,
                 "writes are refused after a failed sync ({cause}); close the database and open it again"
+            ),
+            Self::LockLost { path } => write!(
+                f,
+                "writes are refused because {} was removed or replaced, and another process may have \
+                 taken the database; close the database and open it again",
+                path.display()
             ),
             Self::Background(cause) => write!(
                 f,

@@ -31,7 +31,7 @@ pub(crate) use store::{ManifestStore, PutResult, Versioned};
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The manifest is rewritten as a snapshot once its edits exceed this, and exceed the snapshot by
 /// [`REWRITE_RATIO`].
@@ -52,7 +52,7 @@ pub(crate) struct Manifest {
     /// True if a failed edit may nevertheless be durable. A rewrite must then succeed before the
     /// next edit.
     is_doubtful: bool,
-    /// The error of a failed sync. After it, no edit can be promised to be durable.
+    /// The error of a failed sync, or of a lost lock. After it, no edit can be promised to be durable.
     poisoned: Option<Error>,
 }
 
@@ -143,7 +143,7 @@ impl Manifest {
     ///
     /// # Errors
     /// The state is unchanged. After a crash the changes may nevertheless be applied, unless a later
-    /// commit succeeds. A failed sync is final.
+    /// commit succeeds. A failed sync and a lost lock are final.
     pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<()> {
         if let Some(error) = &self.poisoned {
             return Err(error.clone());
@@ -191,7 +191,7 @@ impl Manifest {
 
     fn doubt(&mut self, error: Error) -> Error {
         self.is_doubtful = true;
-        if matches!(error, Error::Poisoned(_)) {
+        if error.kind() == ErrorKind::Poisoned {
             self.poisoned = Some(error.clone());
         }
         error
@@ -202,7 +202,6 @@ impl Manifest {
 mod tests {
     use super::*;
     use crate::codec::{put_slice, put_varint};
-    use crate::error::ErrorKind;
 
     /// It was reported as corruption, for which `terrane repair` would be the wrong remedy.
     #[test]

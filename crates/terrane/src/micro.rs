@@ -75,6 +75,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         counters: Arc::clone(&counters),
         dir: PathBuf::from(dir),
         database: 1,
+        lock: None,
     };
     let config = LogConfig { segment_bytes: 64 << 20, reuses_files: true };
     let sync = Arc::new(LogSync::new(counters));

@@ -15,6 +15,7 @@
 
 mod ancestors;
 mod direct;
+mod directory_lock;
 mod disk;
 mod disk_lock;
 mod disk_segment;
@@ -29,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use ancestors::sync_ancestors;
+pub(crate) use directory_lock::DirectoryLock;
 pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
 pub use mapping::Mapping;
@@ -146,6 +148,11 @@ pub trait Appender: Send {
     fn is_direct(&self) -> bool {
         false
     }
+
+    /// Returns false if the file has no name anymore. A storage that cannot tell returns true.
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 /// A file that any number of threads read at any offset.
@@ -208,7 +215,14 @@ pub trait Syncer: Send + Sync + fmt::Debug {
 }
 
 /// A lock on a database, held until it is dropped.
-pub trait Lock: Send + Sync + fmt::Debug {}
+pub trait Lock: Send + Sync + fmt::Debug {
+    /// Returns false if the lock no longer protects the database, because its file was removed or
+    /// replaced: another process can then take a lock at the same path. A storage that cannot tell
+    /// returns true.
+    fn is_held(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
 
 /// Finds out whether a file is locked.
 pub trait LockProbe: Send + Sync + fmt::Debug {

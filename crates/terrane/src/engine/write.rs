@@ -177,7 +177,7 @@ impl Writer {
             _ => {
                 let is_synced = durability == Durability::Sync;
                 let appended = append(state.log.as_mut(), write, first, is_synced);
-                let end = appended.inspect_err(|_| self.pipeline.check_log())?;
+                let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;
                 // The memory that was prefetched before the append has arrived by now. Using it any
                 // earlier would wait for it with the lock held.
                 target.prefetch_version();

@@ -15,7 +15,10 @@
 //!    follows, the manifest is damaged.
 //! 3. A new file and its name are synced before `CURRENT` is replaced atomically by a pointer to it,
 //!    so `CURRENT` always names a complete file.
-//! 4. After a failed append nothing is appended to the file, because its tail is unknown. The next
+//! 4. If another process takes the directory, at most one of the two acknowledges edits: an edit is
+//!    acknowledged only if, once it is durable, the lock is still held and the file still has its
+//!    name. A process that takes the directory after that reads the edit.
+//! 5. After a failed append nothing is appended to the file, because its tail is unknown. The next
 //!    write is a rewrite into a new file.
 
 #[cfg(test)]
@@ -28,7 +31,7 @@ use super::store::{ManifestStore, PutResult, Versioned};
 use crate::checksum::{checksum, place_seed};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
-use crate::storage::{Access, Appender, Storage};
+use crate::storage::{Access, Appender, DirectoryLock, Storage};
 use crate::table::TableFileId;
 use crate::wal::segment_file_number;
 
@@ -56,6 +59,8 @@ pub(crate) struct FileManifest {
     next_number: u64,
     version: u64,
     bytes_written: u64,
+    /// The lock of the directory; `None` if no other process knows the directory yet.
+    lock: Option<DirectoryLock>,
 }
 
 struct OpenManifest {
@@ -218,7 +223,14 @@ impl FileManifest {
         let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
         let newest = names.iter().filter_map(|name| manifest_file_number(name)).max().unwrap_or(0);
         let dir = dir.to_owned();
-        Ok(Self { storage, dir, file: None, next_number: newest + 1, version, bytes_written: 0 })
+        let (file, lock, next_number) = (None, None, newest + 1);
+        Ok(Self { storage, dir, file, next_number, version, bytes_written: 0, lock })
+    }
+
+    /// Makes every write check that the lock is still held.
+    pub(crate) fn with_lock(mut self, lock: DirectoryLock) -> Self {
+        self.lock = Some(lock);
+        self
     }
 
     fn write_new(&mut self, snapshot: &Versioned) -> Result<OpenManifest> {
@@ -259,6 +271,19 @@ impl FileManifest {
     }
 }
 
+/// Fails if another process can have taken the directory before the last edit became durable
+/// (invariant 4). The name of the file is checked as well, because two machines that share a file
+/// system may both hold the lock.
+fn check_owner(lock: Option<&DirectoryLock>, file: &OpenManifest) -> Result<()> {
+    let Some(lock) = lock else { return Ok(()) };
+    lock.check()?;
+    match file.appender.has_name() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(lock.lost()),
+        Err(error) => Err(Error::io("look at", &file.path, error)),
+    }
+}
+
 /// A failed sync is final: the kernel may have dropped the dirty pages, and a second sync would
 /// succeed without writing them.
 fn failed_sync(path: &Path, error: std::io::Error) -> Error {
@@ -288,14 +313,15 @@ impl ManifestStore for FileManifest {
         let Some(file) = &mut self.file else {
             return Err(Error::internal("the manifest got an edit before a snapshot"));
         };
-        match file.append(edit) {
+        let kept = file.append(edit);
+        match kept.and_then(|bytes| check_owner(self.lock.as_ref(), file).map(|()| bytes)) {
             Ok(bytes) => {
                 self.bytes_written += bytes;
                 self.version = edit.version;
                 Ok(PutResult::Durable)
             }
             Err(error) => {
-                // Invariant 4: the tail of the file is unknown.
+                // Invariant 5: the tail of the file is unknown.
                 self.file = None;
                 Err(error)
             }
@@ -303,8 +329,13 @@ impl ManifestStore for FileManifest {
     }
 
     fn rewrite(&mut self, snapshot: &Versioned) -> Result<()> {
+        // Checked first, because the new file replaces the one that another process may have begun.
+        if let Some(lock) = &self.lock {
+            lock.check()?;
+        }
         self.file = None;
         let file = self.write_new(snapshot)?;
+        check_owner(self.lock.as_ref(), &file)?;
         let number = file.number;
         self.file = Some(file);
         self.version = snapshot.version;

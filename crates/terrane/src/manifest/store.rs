@@ -2,7 +2,8 @@
 //!
 //! [`ManifestStore`] needs only put-if-absent, which object stores provide as well: an edit is
 //! stored *unless its version exists*. If two writers both believe that they own a database, only
-//! one succeeds.
+//! one succeeds. Files alone cannot do that between processes, so the implementation in files also
+//! checks the lock of the directory before it acknowledges an edit.
 
 use std::fmt;
 

@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "this module makes the file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes the file system calls")]
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
@@ -97,24 +97,7 @@ impl Storage for DiskStorage {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        let options = &mut OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let known = file.take(4096).read_to_string(&mut holder).is_ok();
-                let holder = holder.trim();
-                let holder =
-                    if known && !holder.is_empty() { holder } else { "an unknown process" };
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, holder.to_owned()));
-            }
-        }
-        // The text only informs the process that finds the lock taken, so a full disk is no reason to
-        // refuse the lock.
-        let _ = write_holder(&mut file);
-        Ok(Box::new(DiskLock { file, process: std::process::id() }))
+        Ok(Box::new(disk_lock::lock(path)?))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
@@ -136,17 +119,6 @@ impl Storage for DiskStorage {
     }
 }
 
-/// Writes which process holds the lock. Other users may read the file, so the text names the program
-/// without its arguments, which may hold a password and need not be UTF-8.
-fn write_holder(file: &mut File) -> io::Result<()> {
-    let program = std::env::current_exe().unwrap_or_default();
-    let program = program.file_name().unwrap_or_default().to_string_lossy();
-    let name = if program.is_empty() { String::new() } else { format!(" ({program})") };
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(format!("process {}{name}", std::process::id()).as_bytes())
-}
-
 struct DiskAppender(File);
 
 impl Appender for DiskAppender {
@@ -156,6 +128,11 @@ impl Appender for DiskAppender {
 
     fn sync(&mut self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    #[cfg(unix)]
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata()?) > 0)
     }
 }
 
@@ -282,27 +259,6 @@ impl DirectFile for DiskDirect {
     }
 }
 
-/// A file lock of the operating system, which lasts until all descriptors of the open file are
-/// closed. A forked child holds a descriptor until it calls `exec`, so dropping the lock unlocks
-/// explicitly. Only the process that took the lock does so, because a forked child may drop its copy
-/// of this value.
-#[derive(Debug)]
-struct DiskLock {
-    file: File,
-    process: u32,
-}
-
-impl Lock for DiskLock {}
-
-impl Drop for DiskLock {
-    fn drop(&mut self) {
-        if self.process == std::process::id() {
-            // If unlocking fails, closing the file usually releases the lock as well.
-            let _ = self.file.unlock();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,34 +284,6 @@ mod tests {
             let past_end = reader.read_at(20_000, &mut [0; 2]).unwrap_err();
             assert_eq!(past_end.kind(), io::ErrorKind::UnexpectedEof);
         }
-    }
-
-    #[test]
-    fn second_lock_names_the_holder() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("LOCK");
-        let lock = DiskStorage.lock(&path).unwrap();
-        let error = DiskStorage.lock(&path).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        let program = std::env::current_exe().unwrap();
-        let program = program.file_name().unwrap().to_str().unwrap();
-        assert_eq!(error.to_string(), format!("process {} ({program})", std::process::id()));
-        drop(lock);
-        DiskStorage.lock(&path).unwrap();
-    }
-
-    /// Reopening a database right after closing it failed with "in use by this process" if another
-    /// thread was starting a program.
-    #[test]
-    fn a_copy_of_the_file_in_a_forked_process_does_not_keep_the_lock() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("LOCK");
-        let file = File::create(&path).unwrap();
-        file.try_lock().unwrap();
-        let copy = file.try_clone().unwrap();
-        drop(DiskLock { file, process: std::process::id() });
-        DiskStorage.lock(&path).unwrap();
-        drop(copy);
     }
 
     #[test]

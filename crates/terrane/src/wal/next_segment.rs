@@ -49,6 +49,10 @@ impl LogWriter {
     #[cold]
     pub(super) fn next_segment(&mut self, room: u64, ending: Ending) -> Result<()> {
         let needed = HEADER_BYTES + room;
+        // Another process that took the directory may use a file of the same name.
+        if let Some(lock) = &self.environment.lock {
+            lock.check()?;
+        }
         self.sync_header()?;
         // The file is created first: if the disk is full, the log is unchanged.
         let (path, segment) = match self.take_spare(needed) {

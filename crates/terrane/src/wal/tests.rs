@@ -59,6 +59,7 @@ impl Log {
             counters: Arc::clone(&counters),
             dir: PathBuf::from(DIR),
             database: DATABASE,
+            lock: None,
         };
         let config = LogConfig { segment_bytes, reuses_files: true };
         let sync = Arc::new(LogSync::new(counters));

@@ -12,7 +12,7 @@ use super::{LogSync, Replayed, ReplayedFile};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::stats::Counters;
-use crate::storage::Storage;
+use crate::storage::{DirectoryLock, Storage};
 use crate::types::Lsn;
 
 /// Settings of the log.
@@ -37,6 +37,9 @@ pub(crate) struct LogEnvironment {
     pub(crate) counters: Arc<Counters>,
     pub(crate) dir: PathBuf,
     pub(crate) database: u64,
+    /// The lock of the directory, checked before a segment begins; `None` if no other process knows
+    /// the directory.
+    pub(crate) lock: Option<DirectoryLock>,
 }
 
 /// A file of the log, and the length of its header and records.

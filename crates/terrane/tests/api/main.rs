@@ -53,6 +53,7 @@ mod history;
 mod iterators;
 mod keyspaces;
 mod limits;
+mod lock_lost;
 mod merge_threads;
 mod open;
 mod options;

@@ -13,7 +13,7 @@ use super::Catalog;
 use super::log_retention::worth_recording;
 use crate::engine::context::Context;
 use crate::engine::tree::{ImmutableMemtable, Tree};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Change, Manifest, TableRecord};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
@@ -118,7 +118,7 @@ impl Catalog {
         check_shape(tree)
     }
 
-    /// Commits an edit to the manifest. A failed sync is final for the database.
+    /// Commits an edit to the manifest. A failed sync or a lost lock is final for the database.
     pub(crate) fn commit(&self, manifest: &mut Manifest, changes: Vec<Change>) -> Result<()> {
         let before = manifest.bytes_written();
         let committed = manifest.commit(changes);
@@ -131,7 +131,7 @@ impl Catalog {
                 }
                 Ok(())
             }
-            Err(error @ Error::Poisoned(_)) => {
+            Err(error) if error.kind() == ErrorKind::Poisoned => {
                 self.context.health.record_failure(error.clone());
                 Err(error)
             }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{BackgroundWork, Event, EventLog};
 
 /// The health of a database.
@@ -21,7 +21,7 @@ pub(crate) struct Health {
 struct State {
     is_closed: bool,
     is_read_only: bool,
-    /// The final failure: a failed sync, or background work that cannot continue.
+    /// The final failure: a failed sync, a lost lock, or background work that cannot continue.
     failure: Option<Error>,
     /// Failures of background work that is retried, by kind.
     retried: [Option<BackgroundFailure>; JobKind::COUNT],
@@ -93,7 +93,8 @@ impl Health {
         state.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns an error if a sync has failed: a write that succeeded before may be lost.
+    /// Returns an error if a sync has failed or the lock was lost: a write that succeeded before may
+    /// be lost.
     #[inline]
     pub(crate) fn check_synced(&self) -> Result<()> {
         if !self.is_impaired.load(Ordering::Acquire) { Ok(()) } else { self.refuse_unsynced() }
@@ -102,7 +103,7 @@ impl Health {
     #[cold]
     fn refuse_unsynced(&self) -> Result<()> {
         match &self.lock().failure {
-            Some(error @ Error::Poisoned(_)) => Err(error.clone()),
+            Some(error) if error.kind() == ErrorKind::Poisoned => Err(error.clone()),
             _ => Ok(()),
         }
     }
@@ -132,7 +133,7 @@ impl Health {
     /// [`Self::report_failure`] without the lock, because a listener may use the database.
     pub(crate) fn record_failure(&self, error: Error) {
         let error = match error {
-            Error::Poisoned(_) | Error::Background(_) => error,
+            Error::Poisoned(_) | Error::LockLost { .. } | Error::Background(_) => error,
             other => Error::Background(Box::new(other)),
         };
         let event = Event::Failed { kind: error.kind(), error: error.to_string() };

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::parts::Parts;
 use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::FlushReason;
 
 impl Parts {
@@ -29,7 +29,9 @@ impl Parts {
         if result.is_ok() {
             self.catalog.save_history();
         }
-        if let Some(log) = &mut self.pipeline.lock().log {
+        // Without the lock, another process may already use the files of the log.
+        let is_locked = !matches!(result, Err(Error::LockLost { .. }));
+        if let Some(log) = self.pipeline.lock().log.as_mut().filter(|_| is_locked) {
             result = result.and(log.close());
         }
         self.release_dir();
@@ -78,8 +80,9 @@ impl Parts {
                 self.jobs.flusher.flush_oldest(&tree)?;
             }
         }
-        if let Err(error @ Error::Poisoned(_)) = self.catalog.record_idle_positions() {
-            return Err(error);
+        match self.catalog.record_idle_positions() {
+            Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
+            _ => {}
         }
         if is_persistent {
             // While the database is closed, nothing would free the log in time.

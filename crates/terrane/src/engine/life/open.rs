@@ -9,7 +9,7 @@ use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::error::{Error, IoFailure, Result};
 use crate::manifest::{self, Change, FileManifest, Manifest, ManifestState};
 use crate::options::{OpenMode, Options, Settings};
-use crate::storage::{Lock, Storage, sync_ancestors};
+use crate::storage::{DirectoryLock, Storage, sync_ancestors};
 use crate::types::DEFAULT_KEYSPACE;
 use crate::wal::{LogNotes, Recovery};
 
@@ -42,6 +42,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let changes = changes.into_iter().chain(option_changes(options)).collect::<Vec<_>>();
     let mut opened = Opened { is_new, healed: found.healed, ..Opened::default() };
     let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
+    let store = store.with_lock(lock.clone());
     let manifest = Manifest::begin(found, &changes, Box::new(store))?;
     let state = manifest.state().clone();
     let parts = Parts::assemble(options, settings, dir, &state, Some(manifest), Some(lock))?;
@@ -55,15 +56,16 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     Ok((parts, opened))
 }
 
-fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
+fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<DirectoryLock> {
     let path = dir.join(LOCK);
-    storage.lock(&path).map_err(|error| match error.kind() {
+    let lock = storage.lock(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             Error::Locked { path: dir.into(), holder: error.to_string().into() }
         }
         std::io::ErrorKind::NotFound => missing(dir),
         _ => Error::io("lock", &path, error),
-    })
+    })?;
+    Ok(DirectoryLock::new(lock, &path))
 }
 
 pub(super) fn is_missing(failure: &IoFailure, dir: &Path) -> bool {

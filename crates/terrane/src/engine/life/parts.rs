@@ -23,7 +23,7 @@ use crate::memory_ledger::MemoryLedger;
 use crate::options::{Options, ReadMode, Settings};
 use crate::shared_read::READERS;
 use crate::stats::Counters;
-use crate::storage::{Access, Lock, OpeningReaders, Storage};
+use crate::storage::{Access, DirectoryLock, OpeningReaders, Storage};
 use crate::table::{ReadPath, Table, TableEnvironment};
 use crate::types::KeyspaceId;
 use crate::version::Version;
@@ -55,7 +55,7 @@ pub(crate) struct Parts {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) writer: Writer,
     /// The lock of the directory, until the database is closed.
-    pub(super) lock: Mutex<Option<Box<dyn Lock>>>,
+    pub(super) lock: Mutex<Option<DirectoryLock>>,
     /// Held by the caller that closes the database.
     pub(super) closing: Mutex<()>,
 }
@@ -68,7 +68,7 @@ impl Parts {
         dir: &Path,
         state: &ManifestState,
         manifest: Option<Manifest>,
-        lock: Option<Box<dyn Lock>>,
+        lock: Option<DirectoryLock>,
     ) -> Result<Self> {
         let readers = match &lock {
             Some(_) => opening_readers(&*options.components.storage, &settings, dir),

@@ -1,7 +1,7 @@
 //! Replays the log into memtables.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::parts::{Opened, Parts};
 use crate::batch::Ops;
@@ -30,6 +30,7 @@ impl Parts {
             counters: Arc::clone(&context.counters),
             dir: context.dir.clone(),
             database: state.database,
+            lock: self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         let config = LogConfig {
             segment_bytes: context.settings.log_segment_bytes(),

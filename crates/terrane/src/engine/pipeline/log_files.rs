@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{LogTask, Pipeline};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::types::{Lsn, SeqNo};
 use crate::wal::{HeaderSync, LogSync, LogWriter, SegmentRequests, WantedClean, WantedSpare};
 
@@ -49,13 +49,14 @@ impl Pipeline {
         synced.inspect_err(|error| self.context.health.fail(error.clone()))
     }
 
-    /// Fails the database, after a failed append, if a sync of the log has failed: the database then
-    /// accepts no more writes. The caller holds the writer lock, and reports the failure without it.
+    /// Fails the database, after an append that failed with `error`, if a sync of the log has failed
+    /// or the lock was lost: the database then accepts no more writes. The caller holds the writer
+    /// lock, and reports the failure without it.
     #[cold]
-    pub(crate) fn check_log(&self) {
-        if let Some(error) = self.log_sync.failure() {
-            self.context.health.record_failure(error);
-        }
+    pub(crate) fn check_log(&self, error: &Error) {
+        let is_lost = matches!(error, Error::LockLost { .. });
+        let failure = self.log_sync.failure().or_else(|| is_lost.then(|| error.clone()));
+        failure.into_iter().for_each(|error| self.context.health.record_failure(error));
     }
 
     /// Requests a spare segment from the flush thread.
@@ -123,8 +124,8 @@ impl Pipeline {
         match ended {
             Ok(None) => {}
             Ok(Some(header)) => self.sync_header(&header),
-            Err(_) => {
-                self.check_log();
+            Err(error) => {
+                self.check_log(&error);
                 self.context.health.report_failure();
             }
         }
