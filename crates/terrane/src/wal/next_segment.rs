@@ -99,6 +99,7 @@ impl LogWriter {
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         let before = std::mem::replace(&mut self.current, next);
+        self.spare_retry_at = 0;
         // The segment is pushed before any further step can fail, because a segment missing from
         // `full` would never be freed.
         let CurrentSegment { path, offset: bytes, .. } = before;

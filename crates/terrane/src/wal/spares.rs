@@ -12,6 +12,9 @@ use crate::types::Lsn;
 /// The maximum number of freed segments that are kept for reuse.
 const SPARES_MAX: usize = 2;
 
+/// After a failed attempt to create a spare, this part of the segment is filled before the next one.
+const RETRY_PARTS: u64 = 8;
+
 impl LogWriter {
     pub(super) fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {
         while let Some(path) = self.spares.pop() {
@@ -32,7 +35,8 @@ impl LogWriter {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
         let is_coming = self.spare_is_wanted || self.being_cleaned > 0;
-        if !self.spares.is_empty() || is_coming || !is_half_full || !is_usual {
+        let is_resting = self.current.offset < self.spare_retry_at;
+        if !self.spares.is_empty() || is_coming || is_resting || !is_half_full || !is_usual {
             return None;
         }
         Some(self.want(self.config.segment_bytes))
@@ -55,6 +59,10 @@ impl LogWriter {
     /// Takes the file created for [`LogWriter::wanted_spare`]; `None` if creating it failed.
     pub(crate) fn give_spare(&mut self, made: Option<PathBuf>) {
         self.spare_is_wanted = false;
+        if made.is_none() {
+            // On a full disk every write would otherwise create a file and remove it again.
+            self.spare_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
+        }
         self.spares.extend(made);
     }
 
@@ -77,6 +85,8 @@ impl LogWriter {
         if count == 0 || self.pins > 0 {
             return released;
         }
+        // The files that are removed may make room for a spare.
+        self.spare_retry_at = 0;
         self.sync.forget(lsn);
         for segment in self.full.drain(..count) {
             let len = self.environment.storage.len(&segment.path);

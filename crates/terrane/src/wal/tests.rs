@@ -387,6 +387,25 @@ fn a_write_that_fails_at_a_change_of_segments_loses_neither_records_nor_files() 
     assert_eq!(failures, 40);
 }
 
+/// On a full disk every write asked for a spare again, which created and removed a file.
+#[test]
+fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
+    let mut log = Log::open(&MemoryStorage::new(1), 1 << 20).unwrap().writer;
+    let mut seq = 0;
+    for _ in 0..3 {
+        let (segment, mut wanted) = (log.segment(), 0);
+        while log.segment() == segment {
+            if log.wanted_spare().is_some() {
+                wanted += 1;
+                log.give_spare(None);
+            }
+            seq += 1;
+            log.append(seq, &[&[7; 100]], false).unwrap();
+        }
+        assert_eq!(wanted, 4);
+    }
+}
+
 #[test]
 fn writers_share_syncs() {
     let storage = MemoryStorage::new(1);

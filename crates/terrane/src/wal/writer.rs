@@ -66,6 +66,8 @@ pub(crate) struct LogWriter {
     pub(super) pins: usize,
     /// True if a thread is creating a spare.
     pub(super) spare_is_wanted: bool,
+    /// The offset in the current segment from which a spare is wanted again after a failure.
+    pub(super) spare_retry_at: u64,
     pub(super) next_file: u64,
     /// The largest segment number used so far, even if that segment failed to begin.
     pub(super) newest_segment: u64,
@@ -134,6 +136,7 @@ impl LogWriter {
             manifest_version: 0,
             pins: 0,
             spare_is_wanted: false,
+            spare_retry_at: 0,
             next_file: next_file + 1,
             newest_segment: place.segment,
             scratch: Vec::new(),

@@ -1,7 +1,10 @@
 //! Tests a full disk: calls return the right error, acknowledged writes survive, and writes resume
 //! once there is space.
 
-use terrane::{Error, ErrorKind};
+use std::sync::Arc;
+
+use terrane::storage::{Fault, FaultStorage, Operation};
+use terrane::{Background, Error, ErrorKind};
 
 use crate::support::{DIR, in_memory, keys, small_design};
 
@@ -56,4 +59,27 @@ fn a_checkpoint_on_a_full_disk_leaves_nothing_behind() {
     }
     assert!(failures > 10, "{failures}");
     storage.set_capacity(None);
+}
+
+#[test]
+fn a_full_disk_is_not_asked_for_a_log_file_by_every_write() {
+    let (options, memory) = in_memory();
+    let storage = FaultStorage::new(Arc::new(memory));
+    let options = options.storage(Arc::new(storage.clone())).background(Background::Threads);
+    let db = options.log_segment_bytes(1 << 20).open(DIR).unwrap();
+    storage.set(Some(Fault {
+        operation: Some(Operation::Create),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: true,
+        error: std::io::ErrorKind::StorageFull,
+    }));
+    let mut written = 0;
+    while db.put("key", [7; 100]).is_ok() {
+        written += 1;
+        assert!(written < 100_000, "the segment never fills up");
+    }
+    assert!(written > 1000, "{written}");
+    // Four attempts in the second half of the segment, and the one of the write that failed.
+    assert!((1..=5).contains(&storage.fired()), "{} attempts", storage.fired());
 }
