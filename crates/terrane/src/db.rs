@@ -22,8 +22,12 @@ use crate::write_options::WriteOptions;
 ///
 /// Keys are up to 64 KiB long, values up to 1 GiB; both may be empty. Order is bytewise.
 ///
-/// A handle is cheap to clone and may be used from any thread. The database closes when its last
-/// handle, snapshot and iterator is dropped; [`Db::close`] closes it at once and reports errors.
+/// A handle is cheap to clone and may be used from any thread.
+///
+/// [`Db::close`] flushes all memtables, closes the database and reports errors. Dropping the last
+/// handle, snapshot and iterator ends the threads and releases the directory, but flushes nothing:
+/// the next opening replays the log. Writes with [`Durability::None`](crate::Durability::None) are
+/// not in the log, so those that were not flushed are lost.
 ///
 /// The methods for keys work on the default keyspace; see [`Db::keyspace`] for others.
 ///

@@ -18,9 +18,13 @@ use crate::error::Error;
 /// A crash loses only the last writes: if a write survives, so do all writes before it. Writes with
 /// `None` are an exception: they are not in the log, and may be lost although later writes with
 /// another durability survive.
+///
+/// Dropping a database without [`Db::close`](crate::Db::close) loses the same writes as the death of
+/// the process: those with `None` that were not flushed. `close` flushes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
-    /// Survives no crash until the memtable is flushed.
+    /// Survives neither a crash nor a drop of the database without [`Db::close`](crate::Db::close),
+    /// until the memtable is flushed.
     None,
     /// Survives the death of the process, not a power failure.
     #[default]

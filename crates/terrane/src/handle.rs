@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::{Engine, Opened};
 use crate::restart_scan::RestartScans;
 
-/// An open database, closed when the last reference is dropped.
+/// An open database, abandoned without a flush when the last reference is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) engine: Arc<Engine>,
@@ -20,7 +20,9 @@ impl Handle {
 }
 
 impl Drop for Handle {
-    /// Stops the threads and releases the directory. The log keeps the contents of memtables.
+    /// Stops the threads and releases the directory, without a flush, which could take long or fail.
+    /// The log keeps the contents of memtables, except for writes with
+    /// [`Durability::None`](crate::Durability::None).
     fn drop(&mut self) {
         self.engine.abandon();
     }

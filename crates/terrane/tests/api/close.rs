@@ -69,6 +69,20 @@ fn close_leaves_nothing_to_replay_and_drop_leaves_the_log() {
 }
 
 #[test]
+fn drop_loses_the_unlogged_writes_that_were_not_flushed() {
+    let (options, _) = in_memory();
+    let options = options.durability(Durability::None);
+    let db = options.open(DIR).unwrap();
+    db.put("flushed", "1").unwrap();
+    db.flush().unwrap();
+    db.put("lost", "2").unwrap();
+    db.put_with("logged", "3", WriteOptions::new().durability(Durability::Process)).unwrap();
+    drop(db);
+    let db = options.open(DIR).unwrap();
+    assert_eq!(keys(db.iter().unwrap()), ["flushed", "logged"]);
+}
+
+#[test]
 fn close_keeps_unlogged_writes() {
     let (options, _) = in_memory();
     let none = WriteOptions::new().durability(Durability::None);
