@@ -5,7 +5,7 @@
 mod arguments;
 pub(crate) mod show;
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use terrane::{Db, Keyspace};
@@ -20,6 +20,7 @@ pub(crate) use arguments::AdviseArgs;
 
 use crate::exit::{Exit, usage};
 use crate::open;
+use crate::output;
 use terrane_lab::human;
 
 impl AdviseArgs {
@@ -78,7 +79,7 @@ impl AdviseArgs {
         decision: Option<&ChangeDecision>,
         source: WorkloadSource,
     ) -> Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         let report = AdviceReport {
             case,
             found,

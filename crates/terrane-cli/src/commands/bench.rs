@@ -44,6 +44,7 @@ use terrane_lab::json;
 use terrane_lab::machine::Machine;
 
 use crate::exit::Exit;
+use crate::output;
 
 impl BenchArgs {
     /// Runs the benchmark.
@@ -57,13 +58,13 @@ impl BenchArgs {
         let plan = BenchPlan::new(self.options()?)?;
         let home = BenchHome::new(self.db.as_deref(), &plan, self.keep)?;
         let machine = Machine::here(home.path());
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }
         let mut on_row = |row: &WorkloadRow| -> Result<()> {
             if self.json {
-                json::write_line(&mut io::stdout().lock(), &JsonRow::of(row))?;
+                json::write_line(&mut output::stdout(), &JsonRow::of(row))?;
             }
             Ok(())
         };

@@ -10,6 +10,7 @@ use terrane::Keyspace;
 
 use crate::exit::{Exit, usage};
 use crate::open;
+use crate::output;
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::literal::{self, KeyBounds, LiteralError, all_keys, parse_range_argument};
@@ -92,7 +93,7 @@ impl CompactArgs {
                 compaction_bytes_read: stats.compaction_bytes_read,
                 compaction_bytes_written: stats.compaction_bytes_written,
             };
-            write_line(&mut io::stdout(), &compacted)?;
+            write_line(&mut output::stdout(), &compacted)?;
         } else {
             let (before, after) = (human::bytes(before), human::bytes(after));
             let tables = human::counted(tables as u64, "table");

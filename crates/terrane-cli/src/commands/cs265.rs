@@ -18,6 +18,7 @@ use terrane_policy::catalogue;
 
 use crate::exit::{self, Exit};
 use crate::open;
+use crate::output;
 
 /// The number of pages in the buffer without `-b`.
 const PAGES_DEFAULT: u32 = 1000;
@@ -86,7 +87,7 @@ impl Cs265Args {
         let db = self.open(scratch.as_ref())?;
         let fanout = self.fanout.unwrap_or(DENT_FANOUT);
         let depth = FixedDepth::new(self.buffer_entries(), fanout, self.depth);
-        let out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
+        let out = BufWriter::with_capacity(OUT_BYTES, output::stdout());
         let mut failed = None;
         let mut on_error = |error: anyhow::Error| {
             failed = Some(exit::worse(failed, &error));

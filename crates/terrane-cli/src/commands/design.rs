@@ -19,6 +19,7 @@ use terrane_policy::catalogue::{self, Entry};
 use self::costs::{CostArgs, JsonCosts};
 use crate::exit::Exit;
 use crate::open;
+use crate::output;
 use crate::table::{Align, lines, table};
 use crate::terminal::Paint;
 use overhead::Overhead;
@@ -134,7 +135,7 @@ impl DesignArgs {
                 let entry = catalogue::find(text.trim());
                 let design = spec::parse(text)?;
                 if *toml {
-                    write!(io::stdout().lock(), "{}", spec::to_toml(&design))?;
+                    write!(output::stdout(), "{}", spec::to_toml(&design))?;
                 } else {
                     let costs = Some(costs);
                     self.show(&design, Context { entry, keyspace: None, costs })?;
@@ -153,7 +154,7 @@ impl DesignArgs {
     }
 
     fn list(&self, about: bool) -> Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.json {
             for entry in catalogue::ALL {
                 let context = Context { entry: Some(entry), ..Context::default() };
@@ -194,7 +195,7 @@ impl DesignArgs {
     }
 
     fn show(&self, design: &Design, context: Context<'_>) -> Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.json {
             return Ok(write_line(&mut out, &JsonDesign::of(design, context))?);
         }

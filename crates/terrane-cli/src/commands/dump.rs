@@ -11,6 +11,7 @@ use terrane::{Db, Keyspace};
 use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::{self, DEFAULT_KEYSPACE};
+use crate::output;
 use terrane_lab::entries::{EntryFormat, jsonl, pairs, tsv};
 use terrane_lab::literal::{self, KeyBounds, all_keys, parse_range_argument, prefix_bounds};
 use terrane_lab::{human, progress};
@@ -68,7 +69,7 @@ impl DumpArgs {
         let keyspace = open::keyspace(&db, &self.keyspace)?;
         let to_file = self.file.as_deref().filter(|path| path.as_os_str() != "-");
         let entries = match to_file {
-            None => write(&keyspace, bounds, format, &mut io::stdout().lock())?,
+            None => write(&keyspace, bounds, format, &mut output::stdout())?,
             Some(path) => {
                 let mut file = self.create(path)?;
                 let entries = write(&keyspace, bounds, format, &mut file)

@@ -1,12 +1,13 @@
 //! `terrane completions` and `terrane man`: files generated from the definition of the command line.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +28,7 @@ impl CompletionsArgs {
     pub(crate) fn run(&self, mut command: Command) -> Result<Exit> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut command, "terrane", &mut text);
-        io::stdout().write_all(&text)?;
+        output::stdout().write_all(&text)?;
         Ok(Exit::Done)
     }
 }
@@ -45,12 +46,13 @@ impl ManArgs {
         command.build();
         for name in &self.subcommand {
             let found = command.find_subcommand(name).cloned();
-            command = found
-                .ok_or_else(|| anyhow!("unknown subcommand '{name}'; run 'terrane --help'"))?;
+            command = found.ok_or_else(|| {
+                usage(format!("unknown subcommand '{name}'; run 'terrane --help'"))
+            })?;
         }
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
-        io::stdout().write_all(&page)?;
+        output::stdout().write_all(&page)?;
         Ok(Exit::Done)
     }
 }

@@ -18,6 +18,7 @@ use crate::engine_flags::EngineFlags;
 use crate::exit::{Exit, usage};
 use crate::format_flag::FormatFlag;
 use crate::open::DEFAULT_KEYSPACE;
+use crate::output;
 use terrane_lab::entries::{Entry, EntryFormat, jsonl, pairs, tsv};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
@@ -117,7 +118,7 @@ impl LoadArgs {
             let durability = durability.to_string();
             let seconds = seconds.as_secs_f64();
             let loaded = JsonLoaded { schema: SCHEMA, entries, user_bytes, seconds, durability };
-            write_line(&mut io::stdout(), &loaded)?;
+            write_line(&mut output::stdout(), &loaded)?;
         } else {
             let (entries, bytes) = (human::counted(entries, "entry"), human::bytes(user_bytes));
             let time = human::duration(seconds);

@@ -9,6 +9,7 @@ use terrane::{OptionInfo, Options};
 
 use crate::engine_flags::plain;
 use crate::exit::Exit;
+use crate::output;
 use crate::terminal::Paint;
 use terrane_lab::json::{SCHEMA, write_line};
 
@@ -44,7 +45,7 @@ struct JsonOption<'a> {
 impl OptionsArgs {
     /// Prints the options.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         // `list` is the only subcommand, so it may be omitted.
         let OptionsCommand::List = self.command.clone().unwrap_or(OptionsCommand::List);
         for (number, info) in Options::table().iter().enumerate() {

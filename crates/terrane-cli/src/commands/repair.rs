@@ -1,6 +1,6 @@
 //! `terrane repair`: salvages the readable part of a damaged database into a new one.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::{Exit, usage};
+use crate::output;
 use crate::problems::{JsonProblem, write_problems};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
@@ -56,7 +57,7 @@ impl RepairArgs {
         let repaired = inspect::repair(&self.db, &target);
         spinner.finish_and_clear();
         let report = repaired?;
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.json {
             let repair = JsonRepair {
                 schema: SCHEMA,

@@ -16,6 +16,7 @@ use terrane_workload::LatencyMicros;
 
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
+use crate::output;
 use crate::table::{Align, lines, table};
 use terrane_lab::human;
 
@@ -89,7 +90,7 @@ impl ReplayArgs {
     }
 
     fn print(&self, db: &Db, report: &ReplayReport) -> Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.json {
             return Ok(write_line(&mut out, &JsonReplay::of(report))?);
         }

@@ -39,6 +39,7 @@ use self::session::{Next, Session};
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::open::{self, DEFAULT_KEYSPACE};
+use crate::output;
 use crate::terminal::{is_input_from_person, is_output_for_people};
 use terrane_lab::lines::Lines;
 use terrane_lab::spec;
@@ -102,7 +103,7 @@ impl ShellArgs {
             && is_input_from_person()
             && is_output_for_people()
             && !self.json;
-        let out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
+        let out = BufWriter::with_capacity(OUT_BYTES, output::stdout());
         let answers = Answers::new(out, self.json, is_for_person);
         let mut session = Session::new(db.clone(), keyspace, answers);
         let done = if is_for_person {

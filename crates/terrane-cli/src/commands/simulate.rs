@@ -14,12 +14,13 @@ mod claims;
 mod show;
 mod validate;
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, two_phases};
 
 use crate::exit::Exit;
+use crate::output;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
 use terrane_lab::quantity::check_data;
@@ -37,7 +38,7 @@ impl SimulateArgs {
         check_data(self.records as f64, self.record_size as f64)?;
         let seconds = self.hours.unwrap_or(2.0) * 3600.0;
         let machine = self.machine()?;
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         for (number, design) in self.designs()?.into_iter().enumerate() {
             let mut setup = SimulationSetup::new(design, self.workload(), machine);
             setup.window_seconds = (seconds / 240.0).clamp(0.001, 30.0);

@@ -13,6 +13,7 @@ use terrane_lab::machine::Machine;
 use terrane_lab::stability::{self, DesignEvaluation, JsonEvaluation, StabilityPlan, page};
 
 use crate::exit::Exit;
+use crate::output;
 pub(crate) use arguments::StabilityArgs;
 
 impl StabilityArgs {
@@ -24,7 +25,7 @@ impl StabilityArgs {
         }
         let scratch = stability::home(self.db.as_deref())?;
         let machine = Machine::here(scratch.path());
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if !self.json {
             show::header(&mut out, &plan, &machine)?;
         }

@@ -16,6 +16,7 @@ pub(crate) use arguments::SweepArgs;
 use arguments::SweepCommand;
 
 use crate::exit::{Exit, usage};
+use crate::output;
 use terrane_lab::human;
 
 impl SweepArgs {
@@ -45,7 +46,7 @@ impl SweepArgs {
         let options = self.options(out);
         let done = sweep::read(out)?;
         let due = options.due(experiments, &done);
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         for (round, one) in &due {
             writeln!(out, "{} round {round}: {}", one.key(*round), one.name())?;
         }

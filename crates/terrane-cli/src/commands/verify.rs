@@ -1,6 +1,6 @@
 //! `terrane verify`: checks every checksum, every order and every reference of a database.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::Exit;
+use crate::output;
 use crate::problems::{JsonProblem, write_problems};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
@@ -50,7 +51,7 @@ impl VerifyArgs {
         });
         bar.finish_and_clear();
         let found = verified?;
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.json {
             let verification = JsonVerification {
                 schema: SCHEMA,

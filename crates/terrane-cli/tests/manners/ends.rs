@@ -6,7 +6,7 @@ use std::path::Path;
 
 use terrane_testkit::wait_until;
 
-use crate::support::{Talk, command, done, interrupt, path, run};
+use crate::support::{Talk, command, done, interrupt, path, run, run_to_end};
 
 /// A reader that waits for each answer hung if the command buffered one.
 #[test]
@@ -68,6 +68,15 @@ fn a_reader_that_goes_away_ends_a_command_quietly() {
 }
 
 #[test]
+fn an_unknown_page_of_the_manual_is_a_usage_error() {
+    for args in [&["man", "nothing"][..], &["man", "inspect", "nothing"]] {
+        let (code, out, error) = run_to_end(args, "");
+        assert_eq!((code, &out[..]), (2, ""), "{args:?}: {error}");
+        assert!(error.contains("unknown subcommand 'nothing'"), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let full = Path::new("/dev/full");
     if !full.exists() {
@@ -80,7 +89,8 @@ fn a_full_disk_is_an_error() {
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
-        assert!(error.contains("No space left"), "{args:?}: {error}");
+        let place = "cannot write to standard output: No space left";
+        assert!(error.contains(place), "{args:?}: {error}");
     }
 }
 

@@ -85,8 +85,7 @@ fn repeated_failures_emit_one_event() {
     wait_until(|| storage.fired() > 4, || format!("{} attempts", storage.fired()));
     storage.set(None);
     // A flush would fail if an attempt that began before is reported after it.
-    let recovers =
-        |logged: &LoggedEvent| matches!(logged.event, Event::WorkRecovered { .. });
+    let recovers = |logged: &LoggedEvent| matches!(logged.event, Event::WorkRecovered { .. });
     wait_until(|| events_heard.lock().unwrap().iter().any(recovers), || "no recovery".into());
     db.flush().unwrap();
     db.close().unwrap();

@@ -11,6 +11,7 @@ use terrane_policy::MemtableKind;
 
 use super::BenchArgs;
 use crate::exit::{Exit, usage};
+use crate::output;
 use crate::table::{Align, lines, table};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
@@ -88,7 +89,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Exit> {
         write_series(&mut BufWriter::new(file), &args.memtable, &all)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = output::stdout();
     if args.json {
         for row in &rows {
             write_line(&mut out, row)?;

@@ -15,6 +15,7 @@ use terrane_policy::{Amplification, Forecast};
 
 use crate::exit::Exit;
 use crate::open;
+use crate::output;
 use terrane_lab::interrupt::{Cancellable, is_cancelled};
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::quantity::rate;
@@ -172,7 +173,7 @@ impl SetArgs {
         is_cancelled: bool,
         json: bool,
     ) -> Result<()> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         let Forecast { before, after, .. } = forecast;
         let rate = self.rate();
         if json {

@@ -1,7 +1,7 @@
 //! `terrane design enumerate`: counts and lists the valid strategies.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use clap::Args;
@@ -11,6 +11,8 @@ use terrane_policy::{Strategy, space};
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 use terrane_lab::quantity::count_in;
+
+use crate::output;
 
 /// Selects strategies.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +53,7 @@ struct JsonCounts<'a> {
 impl EnumerateArgs {
     /// Counts or lists the strategies.
     pub(super) fn run(&self, json: bool) -> Result<()> {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let chosen = space::strategies().map(|strategy: Strategy| strategy.words());
         let chosen = chosen.filter(|words| self.is_chosen(words));
         if !self.list {

@@ -10,6 +10,7 @@ use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::terminal::Paint;
 
 /// List the experiments with their papers, figures, claims and costs
@@ -35,7 +36,7 @@ struct JsonExperiment<'a> {
 impl ListArgs {
     /// Prints the list.
     pub(super) fn run(&self) -> Result<Exit> {
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         for experiment in experiments::ALL {
             let claims = experiment.claims()?.claims.len();
             if self.json {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use terrane::inspect::{self, DeletesReport, KeyspaceDeletes};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::terminal::Paint;
 use crate::time::utc;
 use terrane_lab::human;
@@ -48,7 +49,7 @@ impl DeletesArgs {
         let report = inspect::deletes(&self.path)?;
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = since_epoch.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         if self.json {
             write_line(&mut out, &JsonDeletes::of(&report, now))?;
         } else {

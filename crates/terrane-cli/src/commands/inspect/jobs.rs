@@ -10,6 +10,7 @@ use serde::Serialize;
 use terrane::inspect::{self, JobReport};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::terminal::Paint;
 use crate::time::utc;
 use terrane_lab::human;
@@ -51,7 +52,7 @@ impl JobsArgs {
     /// Prints the compactions.
     pub(super) fn run(&self) -> Result<Exit> {
         let jobs = inspect::jobs(&self.path)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let paint = Paint::stdout();
         if jobs.is_empty() && !self.json {
             let _ = writeln!(io::stderr(), "no compaction has run yet");

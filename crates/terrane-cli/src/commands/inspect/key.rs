@@ -1,6 +1,6 @@
 //! `terrane inspect key`: every physical version of a key, by location.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::{Exit, usage};
+use crate::output;
 use crate::terminal::Paint;
 use terrane_lab::human;
 use terrane_lab::json::{SCHEMA, write_line};
@@ -43,7 +44,7 @@ impl KeyArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let key = literal::parse_all(&self.key).map_err(|error| usage(error.to_string()))?;
         let versions = inspect::key(&self.path, &key)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let paint = Paint::stdout();
         let mut keyspace = None;
         for version in &versions {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect::{self, LogRecord, RecordOperation, SegmentReport};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::time::utc;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
@@ -68,7 +69,7 @@ impl LogArgs {
         if report.segments.is_empty() && report.unreadable.is_empty() {
             return Err(anyhow!("no log in {}", self.path.display()));
         }
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let mut left = self.limit.unwrap_or(u64::MAX);
         for segment in &report.segments {
             self.write_segment(&mut out, segment)?;

@@ -1,6 +1,6 @@
 //! `terrane inspect manifest`: the edits of a manifest.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect;
 
 use crate::exit::Exit;
+use crate::output;
 use crate::terminal::Paint;
 use terrane_lab::json::{SCHEMA, write_line};
 
@@ -35,7 +36,7 @@ impl ManifestArgs {
     /// Prints the edits.
     pub(super) fn run(&self) -> Result<Exit> {
         let edits = inspect::manifest(&self.path)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let paint = Paint::stdout();
         for edit in &edits {
             let (version, epoch, changes) = (edit.version, edit.epoch, &edit.changes);

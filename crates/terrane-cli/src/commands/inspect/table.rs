@@ -9,6 +9,7 @@ use serde::Serialize;
 use terrane::inspect::{self, TableEntry, TableReport};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::time::utc;
 use terrane_lab::human;
 use terrane_lab::json::{JsonBytes, SCHEMA, write_line};
@@ -76,7 +77,7 @@ impl TableArgs {
     /// Prints the properties of the table.
     pub(super) fn run(&self) -> Result<Exit> {
         let report = inspect::table(&self.path)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         if self.json {
             write_line(&mut out, &JsonTableReport::of(&report))?;
         } else {

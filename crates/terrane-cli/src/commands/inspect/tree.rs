@@ -1,6 +1,6 @@
 //! `terrane inspect tree`: the levels, runs and tables of a database.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use terrane::Db;
 
 use crate::exit::Exit;
 use crate::open;
+use crate::output;
 use crate::picture::{JsonTree, by_key, by_size};
 use crate::terminal::Paint;
 use terrane_lab::json::write_line;
@@ -46,7 +47,7 @@ impl TreeArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let db = Db::open_read_only(&self.path)?;
         let names = self.keyspace.clone().map_or_else(|| db.keyspaces(), |name| vec![name]);
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(output::stdout());
         let paint = Paint::stdout();
         for (number, name) in names.iter().enumerate() {
             let view = open::keyspace(&db, name)?.tree();

@@ -1,11 +1,12 @@
 //! Answers on standard output, as text and as JSON.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::exit;
+use crate::output::Stdout;
 use crate::terminal::Paint;
 use terrane_lab::entries::jsonl;
 use terrane_lab::human;
@@ -14,7 +15,7 @@ use terrane_lab::literal;
 
 /// The output of answers, and its format.
 pub(super) struct Answers {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Stdout>,
     is_json: bool,
     is_for_person: bool,
 }
@@ -70,11 +71,7 @@ struct JsonError<'a> {
 
 impl Answers {
     /// Writes answers to `out`.
-    pub(super) fn new(
-        out: BufWriter<StdoutLock<'static>>,
-        is_json: bool,
-        is_for_person: bool,
-    ) -> Self {
+    pub(super) fn new(out: BufWriter<Stdout>, is_json: bool, is_for_person: bool) -> Self {
         Self { out, is_json, is_for_person }
     }
 

@@ -10,6 +10,7 @@ use terrane_lab::sweep;
 use terrane_lab::sweep::pivot::{Pivot, PivotOptions};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::table::{Align, lines, table};
 use terrane_lab::human;
 
@@ -72,7 +73,7 @@ impl ShowArgs {
                 pivot.mixed.join(", ")
             );
         }
-        let mut out = io::stdout().lock();
+        let mut out = output::stdout();
         if self.csv {
             pivot.csv(&mut out)?;
         } else {
