@@ -10,6 +10,7 @@ mod manifest;
 mod problem;
 mod repair;
 mod salvage;
+mod salvaged_tables;
 mod table;
 mod verify;
 

@@ -5,27 +5,29 @@
 //! independently of the others. The newest readable version of each key wins.
 //!
 //! A readable manifest determines which tables are live, and which part of the log they contain.
-//! Without a readable manifest, all tables and the whole log are used. A deleted value may then
-//! reappear if its tombstone has already been compacted away.
+//! If it cannot be read, or lost its last edits, all tables and the whole log are used. A deleted
+//! value may then reappear if its tombstone has already been compacted away.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane_memtable::{Config, Memtable, Pool, RangeTombstones, SkipListConfig};
 
 use super::problem::Problem;
 use super::salvage::{SalvageSource, SalvagedEntry, salvage_log};
-use super::table::open;
+use super::salvaged_tables::SalvagedTables;
+use crate::consistency;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, KeyspaceOptions};
 use crate::manifest::{ManifestState, load, replay};
 use crate::options::{OpenMode, Options};
-use crate::storage::{DiskStorage, Storage};
-use crate::table::{Table, TableFileId};
+use crate::storage::DiskStorage;
+use crate::table::Table;
 use crate::types::{EntryKind, KeyspaceId, MAX_SEQ};
+use crate::wal::LogNotes;
 use crate::write_batch::WriteBatch;
 
 /// The result of a repair.
@@ -43,7 +45,6 @@ pub struct RepairReport {
 }
 
 /// The readable tables and the settings of a keyspace.
-#[derive(Default)]
 struct SalvagedKeyspace {
     name: String,
     design: Option<terrane_policy::Design>,
@@ -58,12 +59,17 @@ struct SalvagedKeyspace {
 pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairReport> {
     let (dir, target) = (dir.as_ref(), target.as_ref());
     let mut report = RepairReport::default();
-    let state = read_manifest(dir, &mut report);
-    let mut salvaged = find_tables(dir, state.as_ref(), &mut report)?;
-    let memtables = read_log(dir, state.as_ref(), &mut report)?;
-    for id in memtables.keys() {
-        salvaged.entry(*id).or_insert_with(|| unnamed(*id));
-    }
+    let manifest = read_manifest(dir, &mut report);
+    let mut tables = SalvagedTables::find(dir, manifest.newest(), &mut report.problems)?;
+    report.tables = tables.count();
+    let memtables = read_log(dir, manifest.newest(), &mut report)?;
+    let known = manifest.state.iter().flat_map(|state| state.keyspaces.keys().copied());
+    let ids: BTreeSet<KeyspaceId> =
+        known.chain(tables.keyspaces()).chain(memtables.keys().copied()).collect();
+    let salvaged: BTreeMap<KeyspaceId, SalvagedKeyspace> = ids
+        .into_iter()
+        .map(|id| (id, salvaged_keyspace(id, manifest.state.as_ref(), tables.take(id))))
+        .collect();
     if salvaged.is_empty() {
         return Err(Error::NoDatabase { path: dir.into() });
     }
@@ -84,16 +90,36 @@ pub fn repair(dir: impl AsRef<Path>, target: impl AsRef<Path>) -> Result<RepairR
     Ok(report)
 }
 
-fn unnamed(id: KeyspaceId) -> SalvagedKeyspace {
-    let name = if id == crate::types::DEFAULT_KEYSPACE {
-        "default".to_owned()
-    } else {
-        format!("keyspace-{id}")
+fn salvaged_keyspace(
+    id: KeyspaceId,
+    state: Option<&ManifestState>,
+    tables: Vec<Arc<Table>>,
+) -> SalvagedKeyspace {
+    let known = state.and_then(|state| state.keyspaces.get(&id));
+    let name = match known {
+        Some(keyspace) => keyspace.name.clone(),
+        None if id == crate::types::DEFAULT_KEYSPACE => "default".to_owned(),
+        None => format!("keyspace-{id}"),
     };
-    SalvagedKeyspace { name, ..SalvagedKeyspace::default() }
+    SalvagedKeyspace { name, design: known.map(|keyspace| keyspace.design.clone()), tables }
 }
 
-fn read_manifest(dir: &Path, report: &mut RepairReport) -> Option<ManifestState> {
+/// The state in the manifest, as far as it could be read.
+#[derive(Default)]
+struct SalvagedManifest {
+    state: Option<ManifestState>,
+    /// True if the state is the newest one, so that it tells which tables are live.
+    is_newest: bool,
+}
+
+impl SalvagedManifest {
+    /// Returns the state if it tells which tables are live, and which part of the log they contain.
+    fn newest(&self) -> Option<&ManifestState> {
+        self.state.as_ref().filter(|_| self.is_newest)
+    }
+}
+
+fn read_manifest(dir: &Path, report: &mut RepairReport) -> SalvagedManifest {
     let loaded = load(&DiskStorage, dir);
     let found = loaded.and_then(|loaded| {
         if loaded.edits.is_empty() {
@@ -101,55 +127,26 @@ fn read_manifest(dir: &Path, report: &mut RepairReport) -> Option<ManifestState>
         }
         replay(&loaded, dir)
     });
-    match found {
-        Ok(found) => Some(found.state),
+    let manifest = match found {
+        Ok(found) => {
+            // Damage of the log is reported when the log is read.
+            let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
+            let related = consistency::check_manifest(&notes, &found, dir);
+            let is_newest = related.is_ok();
+            report.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
+            SalvagedManifest { state: Some(found.state), is_newest }
+        }
         Err(error) => {
             report.problems.push(Problem::of(&error, dir));
-            let what = "without a manifest, all tables and the whole log are used; deleted values \
-                        may reappear if their tombstones have been compacted away";
-            report.problems.push(Problem::new(dir, what));
-            None
+            SalvagedManifest::default()
         }
+    };
+    if !manifest.is_newest {
+        let what = "without the newest manifest, all tables and the whole log are used; deleted \
+                    values may reappear if their tombstones have been compacted away";
+        report.problems.push(Problem::new(dir, what));
     }
-}
-
-/// Returns the tables of each keyspace that can be opened.
-fn find_tables(
-    dir: &Path,
-    state: Option<&ManifestState>,
-    report: &mut RepairReport,
-) -> Result<BTreeMap<KeyspaceId, SalvagedKeyspace>> {
-    let mut salvaged: BTreeMap<KeyspaceId, SalvagedKeyspace> = BTreeMap::new();
-    let mut paths: Vec<(Option<KeyspaceId>, PathBuf)> = Vec::new();
-    match state {
-        Some(state) => {
-            for (id, keyspace) in &state.keyspaces {
-                let (name, design) = (keyspace.name.clone(), Some(keyspace.design.clone()));
-                salvaged.insert(*id, SalvagedKeyspace { name, design, tables: Vec::new() });
-                let files = keyspace.tables.values().map(|table| dir.join(table.file.file_name()));
-                paths.extend(files.map(|path| (Some(*id), path)));
-            }
-        }
-        None => {
-            let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-            let tables = names.iter().filter(|name| TableFileId::of_file_name(name).is_some());
-            paths.extend(tables.map(|name| (None, dir.join(name))));
-        }
-    }
-    for (keyspace, path) in paths {
-        let table = open(&path).and_then(|table| {
-            let id = KeyspaceId(table.properties()?.keyspace);
-            Ok((keyspace.unwrap_or(id), table))
-        });
-        match table {
-            Ok((id, table)) => {
-                report.tables += 1;
-                salvaged.entry(id).or_insert_with(|| unnamed(id)).tables.push(table);
-            }
-            Err(error) => report.problems.push(Problem::of(&error, &path)),
-        }
-    }
-    Ok(salvaged)
+    manifest
 }
 
 /// Returns the operations in the log that tables do not contain, by keyspace.

@@ -12,7 +12,7 @@ use crate::manifest::ManifestState;
 use crate::storage::{DiskStorage, Storage};
 use crate::table::{SalvageCursor, Table};
 use crate::types::{EntryKind, KeyspaceId, Lsn, SeqNo};
-use crate::wal::{RecordKind, SegmentReader, segment_file_number};
+use crate::wal::{RecordKind, Recovery, SegmentReader, segment_file_number};
 
 /// An entry that could be read.
 pub(super) struct SalvagedEntry {
@@ -73,7 +73,8 @@ pub(super) fn salvage_log(
     state: Option<&ManifestState>,
     mut visit: impl FnMut(KeyspaceId, SeqNo, &Op<'_>),
 ) -> Result<Vec<Problem>> {
-    let mut problems = Vec::new();
+    let mut problems: Vec<Problem> =
+        state.and_then(|state| chain_problem(dir, state)).into_iter().collect();
     let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let mut segments = Vec::new();
     for name in names.iter().filter(|name| segment_file_number(name).is_some()) {
@@ -111,6 +112,16 @@ pub(super) fn salvage_log(
         }
     }
     Ok(problems)
+}
+
+/// Returns the reason for which opening the database would refuse its log, such as a segment that is
+/// missing altogether.
+fn chain_problem(dir: &Path, state: &ManifestState) -> Option<Problem> {
+    let from = state.log_needed_from(Lsn(0));
+    let replayed = Recovery::open(&DiskStorage, dir, state.database).and_then(|recovery| {
+        recovery.replay(&DiskStorage, dir, from, state.required_segment, |_, _, _| Ok(()))
+    });
+    replayed.err().map(|error| Problem::of(&error, dir))
 }
 
 fn is_wanted(state: Option<&ManifestState>, keyspace: KeyspaceId, lsn: Lsn) -> bool {

@@ -12,7 +12,7 @@ use crate::manifest::{ManifestState, TableRecord, load_shared, replay};
 use crate::shared_read::read_shared;
 use crate::storage::{Access, DiskStorage, Storage};
 use crate::table::Table;
-use crate::types::Lsn;
+use crate::types::{KeyspaceId, Lsn};
 use crate::wal::{LogNotes, Recovery};
 
 /// The result of a verification.
@@ -89,14 +89,18 @@ fn verify_tables(
     found: &mut Verification,
     progress: &mut dyn FnMut(Progress),
 ) {
-    let tables = || state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
-    let total_bytes = tables().map(|table| table.info.size_bytes).sum();
+    let tables = || {
+        let keyspaces = state.keyspaces.iter();
+        keyspaces.flat_map(|(id, keyspace)| keyspace.tables.values().map(|table| (*id, table)))
+    };
+    let total_bytes = tables().map(|(_, table)| table.info.size_bytes).sum();
     let environment = environment();
     let mut done_bytes = 0;
-    for record in tables() {
+    for (keyspace, record) in tables() {
         let table = Table::new(record.file, Arc::clone(&record.info), dir, &environment);
         let verified = consistency::check_table(&DiskStorage, dir, record)
             .and_then(|()| table.verify())
+            .and_then(|()| verify_keyspace(&table, keyspace))
             .and_then(|()| verify_file(table.path(), record));
         done_bytes += record.info.size_bytes;
         progress(Progress { done_bytes, total_bytes });
@@ -117,6 +121,16 @@ fn was_replaced(dir: &Path, record: &TableRecord) -> bool {
         let mut tables = now.state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         !tables.any(|table| table.file == record.file)
     })
+}
+
+/// Verifies that the manifest assigns a table to the keyspace that its properties name.
+fn verify_keyspace(table: &Table, keyspace: KeyspaceId) -> Result<()> {
+    let named = KeyspaceId(table.properties()?.keyspace);
+    if named != keyspace {
+        let detail = format!("it belongs to keyspace {named}, and the manifest says {keyspace}");
+        return Err(Error::corruption(table.path(), None, "table", detail));
+    }
+    Ok(())
 }
 
 /// Verifies the checksum of the whole file, which also covers bytes outside its parts.

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `open`, `options`, `close` | the life of a handle; locks; stored options |
 //! | `related_files` | damage that only several files show together |
+//! | `repair` | a database repaired after each kind of damage that opening refuses |
+//! | `lock_lost` | a directory that another process takes |
 //! | `reopening` | the log after an opening |
 //! | `limits`, `errors` | the length of keys and values; the text of errors |
 //! | `iterators` | both ends, seeks, bounds of all kinds |
@@ -60,6 +62,7 @@ mod options;
 mod parallel_reads;
 mod related_files;
 mod reopening;
+mod repair;
 mod snapshots;
 mod statistics;
 mod support;

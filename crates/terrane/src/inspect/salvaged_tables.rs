@@ -1,0 +1,123 @@
+//! Finds the tables of a damaged database.
+//!
+//! A table states its identity in its footer and its keyspace in its properties. A file whose name or
+//! whose record in the manifest says otherwise is reported, and the entries of the table go to the
+//! keyspace that the table itself names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::problem::Problem;
+use super::table::open;
+use crate::error::{Error, Result};
+use crate::manifest::ManifestState;
+use crate::storage::{DiskStorage, Storage};
+use crate::table::{Table, TableFileId};
+use crate::types::KeyspaceId;
+
+/// The tables that can be opened, by keyspace.
+#[derive(Default)]
+pub(super) struct SalvagedTables {
+    tables: BTreeMap<KeyspaceId, Vec<Arc<Table>>>,
+    found: BTreeSet<TableFileId>,
+}
+
+impl SalvagedTables {
+    /// Finds the live tables according to `state`, or all tables without a state.
+    pub(super) fn find(
+        dir: &Path,
+        state: Option<&ManifestState>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Self> {
+        let names = DiskStorage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+        let present: Vec<TableFileId> =
+            names.iter().filter_map(|name| TableFileId::of_file_name(name)).collect();
+        let live = state.map(live_tables);
+        let wanted: Vec<TableFileId> =
+            live.as_ref().map_or_else(|| present.clone(), |live| live.keys().copied().collect());
+        let mut salvaged = Self::default();
+        let mut misnamed = Vec::new();
+        for name in &wanted {
+            let path = dir.join(name.file_name());
+            match open(&path) {
+                Ok(table) if table.id() == *name => {
+                    salvaged.add(table, live.as_ref(), problems);
+                }
+                Ok(table) => misnamed.push(table),
+                Err(error) => problems.push(Problem::of(&error, &path)),
+            }
+        }
+        // A live table that is missing may lie under a name that the manifest does not have.
+        let lacks =
+            |salvaged: &Self| live.as_ref().is_some_and(|live| salvaged.found.len() < live.len());
+        if lacks(&salvaged) {
+            let others = present.iter().filter(|name| !wanted.contains(name));
+            let others = others.filter_map(|name| open(&dir.join(name.file_name())).ok());
+            misnamed.extend(
+                others.filter(|table| {
+                    live.as_ref().is_some_and(|live| live.contains_key(&table.id()))
+                }),
+            );
+        }
+        for table in misnamed {
+            let mut what = format!("the file holds the table {}", table.id().file_name());
+            let is_live = live.as_ref().is_none_or(|live| live.contains_key(&table.id()));
+            if !is_live {
+                what.push_str(", which is not part of the database; its entries are not used");
+            }
+            problems.push(Problem::new(table.path(), what));
+            if is_live {
+                salvaged.add(table, live.as_ref(), problems);
+            }
+        }
+        Ok(salvaged)
+    }
+
+    /// Adds a table to the keyspace that its properties name, unless it was found before.
+    fn add(
+        &mut self,
+        table: Arc<Table>,
+        live: Option<&BTreeMap<TableFileId, KeyspaceId>>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let keyspace = match table.properties() {
+            Ok(properties) => KeyspaceId(properties.keyspace),
+            Err(error) => return problems.push(Problem::of(&error, table.path())),
+        };
+        if !self.found.insert(table.id()) {
+            return;
+        }
+        let recorded = live.and_then(|live| live.get(&table.id()));
+        if let Some(recorded) = recorded.filter(|recorded| **recorded != keyspace) {
+            let what = format!(
+                "the manifest assigns the table to keyspace {recorded}, but its properties name \
+                 keyspace {keyspace}, which gets its entries"
+            );
+            problems.push(Problem::new(table.path(), what));
+        }
+        self.tables.entry(keyspace).or_default().push(table);
+    }
+
+    /// Returns the number of tables.
+    pub(super) fn count(&self) -> u64 {
+        self.found.len() as u64
+    }
+
+    /// Returns the keyspaces that have tables.
+    pub(super) fn keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
+        self.tables.keys().copied()
+    }
+
+    /// Removes and returns the tables of a keyspace.
+    pub(super) fn take(&mut self, keyspace: KeyspaceId) -> Vec<Arc<Table>> {
+        self.tables.remove(&keyspace).unwrap_or_default()
+    }
+}
+
+fn live_tables(state: &ManifestState) -> BTreeMap<TableFileId, KeyspaceId> {
+    let keyspaces = state.keyspaces.iter();
+    keyspaces
+        .flat_map(|(id, keyspace)| keyspace.tables.values().map(|table| (table.file, *id)))
+        .collect()
+}
