@@ -11,7 +11,7 @@ use crate::error::Error;
 /// | durability | death of the process | power failure | cost of a write |
 /// |---|---|---|---|
 /// | `None` | lost until its memtable is flushed | lost | memory only; the log is not written |
-/// | `Process` | kept | the last writes may be lost | a copy into the log, no system call |
+/// | `Process` | kept | the last writes may be lost | a copy into the log; one system call, none on ext4 and tmpfs |
 /// | `Interval` | kept | the writes of one interval may be lost | as `Process`, plus periodic syncs |
 /// | `Sync` | kept | kept | waits for a sync, shared with other writers |
 ///
@@ -21,6 +21,10 @@ use crate::error::Error;
 ///
 /// Dropping a database without [`Db::close`](crate::Db::close) loses the same writes as the death of
 /// the process: those with `None` that were not flushed. `close` flushes them.
+///
+/// On Linux the log is written through a memory map if its file system is ext2, ext3, ext4 or tmpfs,
+/// and with one system call for each record on any other. A map would end the process with SIGBUS on a
+/// full disk if the file system copies on write, as Btrfs and ZFS do, and XFS for shared blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
     /// Survives neither a crash nor a drop of the database without [`Db::close`](crate::Db::close),

@@ -20,9 +20,12 @@ mod disk;
 mod disk_lock;
 mod disk_segment;
 mod fault;
+#[cfg(target_os = "linux")]
+mod mapped_segment;
 mod mapping;
 mod memory;
 mod opening_readers;
+mod written_segment;
 
 use std::fmt;
 use std::io;
@@ -180,14 +183,14 @@ pub trait Segment: Send + fmt::Debug {
     /// Writes at `offset`. The written bytes survive the death of the process.
     ///
     /// # Errors
-    /// The range is not within the segment.
+    /// The range is not within the segment, or the operating system failed, for example because a
+    /// file system that copies on write has no space. Then a part of the bytes may be written.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Writes as [`Segment::write`] does, but costs less if the bytes are synced right after.
     ///
     /// # Errors
-    /// The range is not within the segment, or the operating system failed; then the contents of the
-    /// range are unknown.
+    /// As for [`Segment::write`].
     fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.write(offset, bytes)
     }

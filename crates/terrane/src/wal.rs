@@ -1,9 +1,11 @@
 //! The write-ahead log.
 //!
 //! One log serves all keyspaces of a database. It is a chain of segments: preallocated, reused
-//! files of fixed length. Writers copy records into a memory map of the current segment, so a write
-//! costs no system call unless its durability is `Sync`, and a copied record survives the death of
-//! the process.
+//! files of fixed length. A record survives the death of the process once it is written to the
+//! current segment. The storage decides how: through a memory map, which takes no system call, or
+//! with a positioned write, which may fail half-way
+//! ([`Segment::write`](crate::storage::Segment::write)). A record that was written half-way is not
+//! valid, and the next record overwrites it.
 //!
 //! A position in the log ([`Lsn`](crate::types::Lsn)) counts bytes from the first record ever
 //! written. Every memtable records the position at which it began. Once it is flushed, its keyspace

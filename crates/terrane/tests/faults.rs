@@ -145,15 +145,19 @@ fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
     Ok(())
 }
 
-/// Runs the script with a fault, and then without it. Returns how often the fault fired.
-fn with_fault(seed: u64, fault: &Fault) -> u64 {
+/// Runs the script with a fault, and then without it. Writes that fail have written `torn` percent of
+/// their bytes, if that is set. Returns how often the fault fired.
+fn with_fault(seed: u64, fault: &Fault, torn: Option<u8>) -> u64 {
     let mut config = config(&mut Rng::new(seed));
     if fault.operation == Some(Operation::Read) {
         config.read_mode = ReadMode::Cached;
     }
     let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::new(seed));
     let storage = FaultStorage::new(Arc::clone(&inner));
-    let story = format!("seed {seed}, {fault:?}, {config:?}");
+    if let Some(percent) = torn {
+        storage.tear_writes(percent);
+    }
+    let story = format!("seed {seed}, {fault:?}, torn at {torn:?}, {config:?}");
     let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
     let mut model = Model::default();
     storage.set(Some(fault.clone()));
@@ -176,7 +180,7 @@ fn with_fault(seed: u64, fault: &Fault) -> u64 {
     fired
 }
 
-fn every_place(operation: Operation, error: Io, is_permanent: bool) {
+fn every_place(operation: Operation, error: Io, is_permanent: bool, torn: Option<u8>) {
     let seed = seed_from_env(500);
     let (mut came_up, mut faults, mut databases) = (0, 0, 0);
     for seed in seed..seed + 3 {
@@ -189,7 +193,7 @@ fn every_place(operation: Operation, error: Io, is_permanent: bool) {
                 is_permanent,
                 error,
             };
-            let fired = with_fault(seed, &fault);
+            let fired = with_fault(seed, &fault, torn);
             if fired == 0 {
                 break;
             }
@@ -208,12 +212,15 @@ macro_rules! every_place {
     ($($name:ident: $operation:ident, $error:ident, $is_permanent:literal;)*) => {$(
         #[test]
         fn $name() {
-            every_place(Operation::$operation, Io::$error, $is_permanent);
+            every_place(Operation::$operation, Io::$error, $is_permanent, None);
         }
     )*};
 }
 
 every_place! {
+    writing_fails_once: Write, Other, false;
+    writing_fails_for_good: Write, Other, true;
+    writing_finds_a_full_disk_for_good: Write, StorageFull, true;
     creating_fails_once: Create, Other, false;
     creating_fails_for_good: Create, Other, true;
     appending_fails_once: Append, Other, false;
@@ -231,6 +238,19 @@ every_place! {
     reading_fails_for_good: Read, Other, true;
     opening_fails_once: Open, Other, false;
     listing_fails_once: List, Other, false;
+}
+
+/// A system call that writes to the log may fail after it has written any part of a record, or all of
+/// it.
+#[test]
+fn writes_to_the_log_stop_halfway() {
+    for percent in [1, 40, 80, 97, 100] {
+        for operation in [Operation::Write, Operation::Append] {
+            every_place(operation, Io::StorageFull, false, Some(percent));
+        }
+    }
+    every_place(Operation::Write, Io::StorageFull, true, Some(60));
+    every_place(Operation::Append, Io::StorageFull, true, Some(90));
 }
 
 #[test]

@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use super::direct::{DirectAppender, DirectFile, DirectReader};
 use super::disk_lock::{self, DiskProbe};
-use super::disk_segment::DiskSegment;
-use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage};
+use super::{
+    Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage, disk_segment,
+};
 
 /// The file system of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,11 +67,11 @@ impl Storage for DiskStorage {
     }
 
     fn create_segment(&self, path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
-        Ok(Box::new(DiskSegment::create(path, len)?))
+        disk_segment::create(path, len)
     }
 
     fn open_segment(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
-        Ok(Box::new(DiskSegment::open(path)?))
+        disk_segment::open(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -169,9 +170,10 @@ impl RandomReader for DiskReader {
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
     let file = File::open(path)?;
-    Ok(match DiskDirect::of(&file) {
-        Some(direct) => Arc::new(DirectReader::new(direct, file.metadata()?.len())),
-        None => Arc::new(DiskReader(file)),
+    let len = file.metadata()?.len();
+    Ok(match DiskDirect::of(file) {
+        Ok(direct) => Arc::new(DirectReader::new(direct, len)),
+        Err(file) => Arc::new(DiskReader(file)),
     })
 }
 
@@ -185,9 +187,9 @@ fn open_direct(path: &Path) -> io::Result<Arc<dyn RandomReader>> {
 #[cfg(target_os = "linux")]
 fn create_direct(path: &Path) -> io::Result<Box<dyn Appender>> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    Ok(match DiskDirect::of(&file) {
-        Some(direct) => Box::new(DirectAppender::new(direct)),
-        None => Box::new(DiskAppender(file)),
+    Ok(match DiskDirect::of(file) {
+        Ok(direct) => Box::new(DirectAppender::new(direct)),
+        Err(file) => Box::new(DiskAppender(file)),
     })
 }
 
@@ -207,13 +209,15 @@ struct DiskDirect {
 
 #[cfg(target_os = "linux")]
 impl DiskDirect {
-    /// Switches an open file to direct I/O; `None` if its file system refuses. The flag is set after
-    /// the file is created, because a refused creation may leave the file behind.
-    fn of(file: &File) -> Option<Self> {
-        let file = file.try_clone().ok()?;
-        let flags = rustix::fs::fcntl_getfl(&file).ok()?;
-        rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::DIRECT).ok()?;
-        Some(Self { file, is_direct: AtomicBool::new(true) })
+    /// Switches an open file to direct I/O; returns the file if its file system refuses. The flag is
+    /// set after the file is created, because a refused creation may leave the file behind.
+    fn of(file: File) -> Result<Self, File> {
+        let switched = rustix::fs::fcntl_getfl(&file)
+            .and_then(|flags| rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::DIRECT));
+        match switched {
+            Ok(()) => Ok(Self { file, is_direct: AtomicBool::new(true) }),
+            Err(_) => Err(file),
+        }
     }
 
     /// Runs an operation, and repeats it as buffered I/O if the device refuses the alignment. All

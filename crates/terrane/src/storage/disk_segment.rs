@@ -1,61 +1,100 @@
-//! A segment on disk: a preallocated file, written through a memory map.
+//! Creates and opens segments on disk, and chooses how they are written.
 //!
-//! A write to the map is a copy without a system call. The copied bytes are in the kernel's page
-//! cache at once, so they survive the death of the process. Disk space is allocated before the file
-//! is mapped, because a store to a page without disk space would raise SIGBUS.
-//!
-//! Bytes that are synced right after are written with a system call instead; the map shows them
-//! because both use the page cache. The first store to a page after a sync faults, and on ext4 that
-//! fault makes the next sync commit the journal: syncs of an overwritten file took three times as
-//! long (310 µs instead of 110 µs).
+//! A segment is a preallocated file. Writing through a memory map is cheapest
+//! ([`mapped_segment`](super::mapped_segment)), but a store to a page that has no disk space raises
+//! SIGBUS and ends the process. Preallocation prevents that only on file systems that overwrite
+//! allocated blocks in place. A file system that copies on write needs new space for each overwritten
+//! block: always (Btrfs, ZFS, bcachefs, F2FS, NILFS), or once a reflink copy or a snapshot shares the
+//! block (XFS). Segments are therefore mapped only on the file systems that [`overwrites_in_place`]
+//! lists, and written with system calls everywhere else
+//! ([`written_segment`](super::written_segment)). The format of the file is the same.
 #![allow(clippy::disallowed_methods, reason = "this module makes file system calls")]
 #![allow(clippy::disallowed_types, reason = "this module makes file system calls")]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use super::mapping::{Populator, WritableMapping};
-use super::{Preparer, Segment, Syncer};
+use super::Segment;
+#[cfg(target_os = "linux")]
+use super::mapped_segment::MappedSegment;
+use super::written_segment::WrittenSegment;
 
-/// A file of fixed length, mapped to be written.
-#[derive(Debug)]
-pub(super) struct DiskSegment {
-    map: WritableMapping,
-    file: Arc<DiskSyncer>,
+/// Makes a segment of a file whose first `len` bytes are allocated.
+type Make = fn(file: File, len: u64) -> io::Result<Box<dyn Segment>>;
+
+/// Creates a segment of `len` zero bytes.
+pub(super) fn create(path: &Path, len: u64) -> io::Result<Box<dyn Segment>> {
+    create_as(path, len, of_file)
 }
 
-#[derive(Debug)]
-struct DiskSyncer(File);
+/// Opens a segment for overwriting.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Segment>> {
+    open_as(path, of_file)
+}
 
-impl DiskSegment {
-    pub(super) fn create(path: &Path, len: u64) -> io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        if let Err(error) = take_room(&mut file, len) {
-            // A partly allocated file would waste disk space that is already short.
-            let _ = std::fs::remove_file(path);
-            return Err(error);
-        }
-        Self::over(file, len)
+fn create_as(path: &Path, len: u64, make: Make) -> io::Result<Box<dyn Segment>> {
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    let made = allocate(&mut file, len).and_then(|()| make(file, len));
+    if made.is_err() {
+        // A partly allocated file would waste disk space that is already short.
+        let _ = std::fs::remove_file(path);
     }
+    made
+}
 
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let len = file.metadata()?.len();
-        Self::over(file, len)
-    }
+fn open_as(path: &Path, make: Make) -> io::Result<Box<dyn Segment>> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let len = file.metadata()?.len();
+    make(file, len)
+}
 
-    fn over(file: File, len: u64) -> io::Result<Self> {
-        Ok(Self { map: WritableMapping::of_file(&file, len)?, file: Arc::new(DiskSyncer(file)) })
+#[cfg(target_os = "linux")]
+fn of_file(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
+    if overwrites_in_place(&file) { mapped(file, len) } else { written(file, len) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_file(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
+    written(file, len)
+}
+
+#[cfg(target_os = "linux")]
+fn mapped(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
+    // The file may have holes: a copy of a database has holes where the original was allocated but
+    // not written.
+    match reserve(&file, len) {
+        Ok(()) => Ok(Box::new(MappedSegment::new(file, len)?)),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => written(file, len),
+        Err(error) => Err(error),
     }
 }
 
-fn take_room(file: &mut File, len: u64) -> io::Result<()> {
-    if reserve(file, len).is_err() {
-        // Zeros allocate the space on a file system without `fallocate`. If `fallocate` failed
-        // because the disk is full, writing zeros fails as well, and its error is returned.
-        write_zeros(file, len)?;
+fn written(file: File, len: u64) -> io::Result<Box<dyn Segment>> {
+    Ok(Box::new(WrittenSegment::new(file, len)))
+}
+
+/// Returns true if the file system never needs disk space to overwrite an allocated block:
+///
+/// - ext2, ext3 and ext4 (which share a number) have neither reflinks nor snapshots, and ext4 keeps
+///   a reserve of clusters to split extents;
+/// - tmpfs keeps its blocks in memory and swap, where an allocated block stays accounted for.
+///
+/// Unknown file systems do not, and neither does overlayfs: it reports a number of its own, whatever
+/// is below it.
+#[cfg(target_os = "linux")]
+fn overwrites_in_place(file: &File) -> bool {
+    const EXT: u64 = 0xef53;
+    const TMPFS: u64 = 0x0102_1994;
+    rustix::fs::fstatfs(file).is_ok_and(|found| [EXT, TMPFS].contains(&(found.f_type as u64)))
+}
+
+fn allocate(file: &mut File, len: u64) -> io::Result<()> {
+    match reserve(file, len) {
+        // Zeros allocate the space on a file system without `fallocate`.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros(file, len)?,
+        // On a full disk zeros would fill what is left, with every write that needs a segment.
+        reserved => reserved?,
     }
     // The length must be durable before any record in the file is acknowledged as durable.
     file.sync_all()
@@ -63,7 +102,11 @@ fn take_room(file: &mut File, len: u64) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, len: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, len)?)
+    if len == 0 {
+        return Ok(()); // The system call refuses that.
+    }
+    let flags = rustix::fs::FallocateFlags::empty();
+    Ok(rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, len))?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -82,75 +125,91 @@ fn write_zeros(file: &mut File, len: u64) -> io::Result<()> {
     Ok(())
 }
 
-impl Segment for DiskSegment {
-    fn len(&self) -> u64 {
-        self.map.len() as u64
-    }
-
-    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.map.write(offset, bytes)
-    }
-
-    #[cfg(unix)]
-    fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len()) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        std::os::unix::fs::FileExt::write_all_at(&self.file.0, bytes, offset)
-    }
-
-    fn syncer(&self) -> Arc<dyn Syncer> {
-        Arc::clone(&self.file) as Arc<dyn Syncer>
-    }
-
-    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
-        Some(Arc::new(self.map.populator()))
-    }
-}
-
-impl Preparer for Populator {
-    fn prepare(&self, offset: u64, len: u64) {
-        self.populate(offset, len);
-    }
-}
-
-impl Syncer for DiskSyncer {
-    fn sync(&self) -> io::Result<()> {
-        // Stores to the map are dirty pages of the file, which `fdatasync` writes back.
-        self.0.sync_data()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
+    const KINDS: [Make; 3] = [mapped, written, of_file];
+    #[cfg(not(target_os = "linux"))]
+    const KINDS: [Make; 2] = [written, of_file];
+
+    type Write = fn(&mut dyn Segment, u64, &[u8]) -> io::Result<()>;
+    const WRITES: [Write; 2] = [
+        |segment, offset, bytes| segment.write(offset, bytes),
+        |segment, offset, bytes| segment.write_through(offset, bytes),
+    ];
+
     #[test]
-    fn writes_are_in_the_file_at_once_and_within_bounds() {
+    fn writes_of_every_kind_are_in_the_file_at_once_and_within_bounds() {
         let dir = tempfile::tempdir().unwrap();
-        for write in [DiskSegment::write, DiskSegment::write_through] {
-            let path = dir.path().join("segment");
-            let mut segment = DiskSegment::create(&path, 10_000).unwrap();
+        let path = dir.path().join("segment");
+        for (make, write) in KINDS.into_iter().flat_map(|make| WRITES.map(|write| (make, write))) {
+            let mut segment = create_as(&path, 10_000, make).unwrap();
             assert_eq!(segment.len(), 10_000);
-            write(&mut segment, 9_990, b"0123456789").unwrap();
-            assert!(write(&mut segment, 9_991, b"0123456789").is_err());
-            assert!(write(&mut segment, u64::MAX, b"0").is_err());
+            write(&mut *segment, 9_990, b"0123456789").unwrap();
+            assert!(write(&mut *segment, 9_991, b"0123456789").is_err());
+            assert!(write(&mut *segment, u64::MAX, b"0").is_err());
             segment.syncer().sync().unwrap();
             let bytes = std::fs::read(&path).unwrap();
             assert_eq!((bytes.len(), &bytes[9_990..], bytes[0]), (10_000, &b"0123456789"[..], 0));
-            let mut again = DiskSegment::open(&path).unwrap();
-            write(&mut again, 0, b"x").unwrap();
+            let mut again = open_as(&path, make).unwrap();
+            write(&mut *again, 0, b"x").unwrap();
             assert_eq!(std::fs::read(&path).unwrap()[0], b'x');
+            assert!(create_as(&path, 10_000, make).is_err(), "the file exists");
             std::fs::remove_file(&path).unwrap();
         }
-        // Both ways of writing change the same file.
-        let mut segment = DiskSegment::create(&dir.path().join("both"), 8192).unwrap();
-        segment.write(0, b"map").unwrap();
-        segment.write_through(3, b"call").unwrap();
-        segment.write(7, b"map").unwrap();
-        // Preparing pages does not change their contents.
-        segment.preparer().unwrap().prepare(0, u64::MAX);
-        let bytes = std::fs::read(dir.path().join("both")).unwrap();
-        assert_eq!((bytes.len(), &bytes[..11]), (8192, &b"mapcallmap\0"[..]));
+    }
+
+    /// A process was killed while it created a segment, and the next opening failed.
+    #[test]
+    fn an_empty_file_is_a_segment_without_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("segment");
+        File::create(&path).unwrap();
+        for make in KINDS {
+            let mut segment = open_as(&path, make).unwrap();
+            assert!(segment.is_empty() && segment.write(0, b"x").is_err());
+            segment.syncer().sync().unwrap();
+        }
+    }
+
+    #[test]
+    fn both_ways_of_writing_change_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        for (number, make) in KINDS.into_iter().enumerate() {
+            let path = dir.path().join(number.to_string());
+            let mut segment = create_as(&path, 8192, make).unwrap();
+            segment.write(0, b"map").unwrap();
+            segment.write_through(3, b"call").unwrap();
+            segment.write(7, b"map").unwrap();
+            // Preparing pages does not change their contents.
+            if let Some(preparer) = segment.preparer() {
+                preparer.prepare(0, u64::MAX);
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!((bytes.len(), &bytes[..11]), (8192, &b"mapcallmap\0"[..]));
+        }
+    }
+
+    /// A copy of a database has holes where the log was allocated but not written. A store to a hole
+    /// on a full disk ended the process.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_segment_with_holes_is_allocated_before_it_is_mapped() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("segment");
+        let file = File::create(&path).unwrap();
+        file.set_len(1 << 20).unwrap();
+        let allocated = || file.metadata().unwrap().blocks() * 512;
+        if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 1 << 20, 1).is_err()
+        {
+            return; // The file system cannot allocate blocks without writing them.
+        }
+        assert!(allocated() < 1 << 20, "the file has holes");
+        open_as(&path, mapped).unwrap();
+        assert!(allocated() >= 1 << 20);
+        assert_eq!(file.metadata().unwrap().len(), 1 << 20);
     }
 }

@@ -22,9 +22,11 @@ pub enum Operation {
     Open,
     /// Reading from an open file.
     Read,
-    /// Appending, or writing through to a segment. Half of the bytes are written before the failure.
+    /// Appending, or writing through to a segment. Half of the bytes are written before the failure,
+    /// unless [`FaultStorage::tear_writes`] sets another share.
     Append,
-    /// Writing to a segment in memory. Nothing is written before the failure.
+    /// Writing to a segment. Nothing is written before the failure, unless
+    /// [`FaultStorage::tear_writes`] sets another share.
     Write,
     /// Making contents durable.
     Sync,
@@ -63,6 +65,8 @@ struct FaultPlan {
     fault: Option<Fault>,
     seen: u64,
     fired: u64,
+    /// The share of its bytes that a failing write writes, if it was set.
+    written_percent: Option<u8>,
 }
 
 impl FaultStorage {
@@ -73,7 +77,20 @@ impl FaultStorage {
 
     /// Sets or removes the fault and resets the count of matching operations.
     pub fn set(&self, fault: Option<Fault>) {
-        *self.plan() = FaultPlan { fault, seen: 0, fired: 0 };
+        let plan = &mut *self.plan();
+        *plan = FaultPlan { fault, seen: 0, fired: 0, written_percent: plan.written_percent };
+    }
+
+    /// Makes writes that fail write the first `percent` of their bytes before, 0 to 100.
+    pub fn tear_writes(&self, percent: u8) {
+        self.plan().written_percent = Some(percent.min(100));
+    }
+
+    /// Returns the part of `bytes` that a failing write writes, which is `usual` percent unless
+    /// another share was set.
+    fn torn<'a>(&self, bytes: &'a [u8], usual: u8) -> &'a [u8] {
+        let percent = usize::from(self.plan().written_percent.unwrap_or(usual));
+        &bytes[..bytes.len() * percent / 100]
     }
 
     /// Returns how often the fault fired since it was set.
@@ -207,7 +224,7 @@ impl<F> fmt::Debug for FaultyFile<F> {
 impl Appender for FaultyFile<Box<dyn Appender>> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.storage.check(Operation::Append, &self.path) {
-            self.file.append(&bytes[..bytes.len() / 2])?;
+            self.file.append(self.storage.torn(bytes, 50))?;
             return Err(error);
         }
         self.file.append(bytes)
@@ -245,17 +262,18 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.storage.check(Operation::Write, &self.path)?;
+        if let Err(error) = self.storage.check(Operation::Write, &self.path) {
+            self.file.write(offset, self.storage.torn(bytes, 0))?;
+            return Err(error);
+        }
         self.file.write(offset, bytes)
     }
 
     fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let checked = self.storage.check(Operation::Append, &self.path);
-        if checked.is_err() {
-            let half = bytes.split_at(bytes.len() / 2).0;
-            self.file.write_through(offset, half)?;
+        if let Err(error) = self.storage.check(Operation::Append, &self.path) {
+            self.file.write_through(offset, self.storage.torn(bytes, 50))?;
+            return Err(error);
         }
-        checked?;
         self.file.write_through(offset, bytes)
     }
 

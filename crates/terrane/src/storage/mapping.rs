@@ -22,7 +22,9 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapOptions, MmapRaw};
+use memmap2::Mmap;
+#[cfg(target_os = "linux")]
+use memmap2::{MmapOptions, MmapRaw};
 
 /// The contents of a file, in memory.
 #[derive(Clone)]
@@ -89,13 +91,16 @@ impl fmt::Debug for Mapping {
 
 /// The first bytes of a file, mapped into memory for writing. The mapping has a single owner, is
 /// never read, and no reference into it exists.
+#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct WritableMapping(Arc<MmapRaw>);
 
 /// Faults in pages of a [`WritableMapping`] for its owner.
+#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct Populator(Arc<MmapRaw>);
 
+#[cfg(target_os = "linux")]
 impl WritableMapping {
     /// Maps the first `len` bytes of a file.
     pub(super) fn of_file(file: &File, len: u64) -> io::Result<Self> {
@@ -133,21 +138,17 @@ impl WritableMapping {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Populator {
     /// Faults in the pages of a range for writing, without changing their contents.
     pub(super) fn populate(&self, offset: u64, len: u64) {
-        #[cfg(target_os = "linux")]
-        {
-            let all = self.0.len() as u64;
-            let start = offset.min(all);
-            let len = len.min(all - start);
-            if len > 0 {
-                // Only a hint: if it fails, the first write to each page faults.
-                let advice = memmap2::Advice::PopulateWrite;
-                let _ = self.0.advise_range(advice, start as usize, len as usize);
-            }
+        let all = self.0.len() as u64;
+        let start = offset.min(all);
+        let len = len.min(all - start);
+        if len > 0 {
+            // Only a hint: if it fails, the first write to each page faults.
+            let advice = memmap2::Advice::PopulateWrite;
+            let _ = self.0.advise_range(advice, start as usize, len as usize);
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (offset, len);
     }
 }

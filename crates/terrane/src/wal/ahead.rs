@@ -22,7 +22,10 @@ impl WantedSpare {
     pub(crate) fn make(self, storage: &dyn Storage, dir: &Path) -> Result<PathBuf> {
         let segment = storage.create_segment(&self.path, self.len);
         segment.map_err(|error| Error::io("create", &self.path, error))?;
-        storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
+        if let Err(error) = storage.sync_dir(dir) {
+            let _ = storage.remove(&self.path);
+            return Err(Error::io("sync", dir, error));
+        }
         Ok(self.path)
     }
 }

@@ -78,7 +78,7 @@ impl LogWriter {
             base,
         };
         let end = self.current.offset + record_bytes(0) as u64;
-        let begun = begin(&self.environment, path, segment, place).and_then(|next| {
+        let begun = begin(&self.environment, path.clone(), segment, place).and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
         });
@@ -89,6 +89,8 @@ impl LogWriter {
                 // at `end`. Setting the length makes that statement true: the next record does not
                 // fit anymore, so another segment begins after both.
                 self.current.len = end;
+                // The next attempt takes the same file: on a full disk there may be many.
+                self.spares.push(path);
                 return Err(error);
             }
         };

@@ -78,7 +78,10 @@ pub(super) fn create_file(
     let path = dir.join(segment_file_name(number));
     let segment = storage.create_segment(&path, len);
     let segment = segment.map_err(|error| Error::io("create", &path, error))?;
-    storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
+    if let Err(error) = storage.sync_dir(dir) {
+        let _ = storage.remove(&path);
+        return Err(Error::io("sync", dir, error));
+    }
     Ok((path, segment))
 }
 

@@ -122,7 +122,10 @@ impl LogWriter {
         };
         let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
         let (path, segment) = create_file(&environment, next_file, len)?;
-        let current = begin(&environment, path, segment, place)?;
+        let current = begin(&environment, path.clone(), segment, place).inspect_err(|_| {
+            // Every failed opening would leave a file.
+            let _ = environment.storage.remove(&path);
+        })?;
         sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
         Ok(Self {

@@ -1,0 +1,64 @@
+//! A segment that is written through a memory map.
+//!
+//! A write to the map is a copy without a system call. The copied bytes are in the kernel's page
+//! cache at once, so they survive the death of the process. A store to a page for which there is no
+//! disk space raises SIGBUS, so the whole file must be allocated before it is mapped, and its file
+//! system must overwrite allocated blocks in place ([`disk_segment`](super::disk_segment)).
+//!
+//! Bytes that are synced right after are written with a system call instead; the map shows them
+//! because both use the page cache. The first store to a page after a sync faults, and on ext4 that
+//! fault makes the next sync commit the journal: syncs of an overwritten file took three times as
+//! long (310 µs instead of 110 µs).
+#![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use super::mapping::{Populator, WritableMapping};
+use super::written_segment::WrittenSegment;
+use super::{Preparer, Segment, Syncer};
+
+/// A file of fixed length, mapped to be written.
+#[derive(Debug)]
+pub(super) struct MappedSegment {
+    map: WritableMapping,
+    /// The same file, for writes with system calls.
+    file: WrittenSegment,
+}
+
+impl MappedSegment {
+    /// Maps the first `len` bytes of a file, all of which must be allocated.
+    pub(super) fn new(file: File, len: u64) -> io::Result<Self> {
+        let map = WritableMapping::of_file(&file, len)?;
+        Ok(Self { map, file: WrittenSegment::new(file, len) })
+    }
+}
+
+impl Segment for MappedSegment {
+    fn len(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.map.write(offset, bytes)
+    }
+
+    fn write_through(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write(offset, bytes)
+    }
+
+    fn syncer(&self) -> Arc<dyn Syncer> {
+        self.file.syncer()
+    }
+
+    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        Some(Arc::new(self.map.populator()))
+    }
+}
+
+impl Preparer for Populator {
+    fn prepare(&self, offset: u64, len: u64) {
+        self.populate(offset, len);
+    }
+}
