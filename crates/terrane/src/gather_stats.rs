@@ -16,6 +16,7 @@ impl Stats {
     pub(crate) fn of(engine: &Engine, opened: &Opened) -> Self {
         let counters = &engine.context().counters;
         let totals = TableTotals::of(engine);
+        let files = engine.context().tables.open_files.counts();
         let by_level = levels_stats(engine, totals.levels);
         Self {
             durability: engine.durability(),
@@ -36,6 +37,8 @@ impl Stats {
             sorted_runs: totals.runs,
             levels: totals.levels as u64,
             by_level,
+            open_files: files.open,
+            open_files_closed: files.closed,
             snapshots: engine.snapshots().len(),
             replayed_writes: opened.replayed_batches,
             dropped_log_records: opened.dropped_records,

@@ -19,8 +19,8 @@ use crate::merge::{DropRules, OlderTables, Output, OutputConfig, merge};
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, MemoryStorage};
 use crate::table::{
-    FinishedTable, MicroBlock, MicroFilter, ReadPath, Table, TableConfig, TableEnvironment,
-    TableFileId,
+    FinishedTable, MicroBlock, MicroFilter, OpenFiles, ReadPath, Table, TableConfig,
+    TableEnvironment, TableFileId,
 };
 use crate::types::{EntryKind, Lsn};
 use crate::version::OpenRun;
@@ -97,6 +97,7 @@ pub fn merge_two() -> impl FnMut(u64) {
         storage: Arc::new(storage.clone()),
         read_path: ReadPath::Mapped,
         cache: BlockCache::new(1 << 20),
+        open_files: OpenFiles::new(None),
         ledger: Arc::default(),
         counters: Arc::default(),
         clock: Arc::new(SystemClock),

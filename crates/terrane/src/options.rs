@@ -60,6 +60,17 @@ options! {
     trade_off "Mapped reads need neither a copy nor a cache; cached reads stay within the memory budget.",
     takes_effect "when the database is opened";
 
+    /// The maximum number of table files that stay open, in read modes `cached` and `direct`; a file that
+    /// was closed is opened again when it is next read. Each reading thread may have one more open for
+    /// a moment, and the log, the manifest and running jobs need about twenty more. The engine keeps at
+    /// most half of the files open that the process may open (`ulimit -n`). A database that is open
+    /// read-only keeps every table open that was read, because another process may remove the files.
+    /// Mapped tables keep no file open.
+    open_files: usize as usize = default_open_files(),
+    accepts "1 to 1000000" where |count| (1..=1_000_000).contains(count),
+    trade_off "More open files save reopening when many tables are read, but take descriptors from the rest of the program.",
+    takes_effect "when the database is opened";
+
     /// How flushes and compactions write tables. With `direct` here and in `read_mode`, all I/O on
     /// tables bypasses the page cache, as in the experiments of the compaction paper (§5); the log
     /// and the manifest still use it. If the file system does not support direct I/O, tables go
@@ -152,6 +163,24 @@ fn default_design() -> Design {
         || Design::new(terrane_policy::Eagerness::OneLeveling),
         |entry| (entry.design)(),
     )
+}
+
+/// A quarter of the files that the process may open; the rest is for the application. The common limit
+/// of 1,024 gives 256 files, which is 8 GiB of tables of 32 MiB.
+fn default_open_files() -> usize {
+    process_files_max().map_or(1000, |max| (max / 4).clamp(1, 1000))
+}
+
+/// Returns the number of files that the process may open, if there is a limit.
+#[cfg(unix)]
+fn process_files_max() -> Option<usize> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    usize::try_from(limit).ok()
+}
+
+#[cfg(not(unix))]
+fn process_files_max() -> Option<usize> {
+    None
 }
 
 /// Half of the processors; the other half is for the application.
@@ -276,6 +305,12 @@ fn parse<T: FromStr>(name: &'static str, value: &str, accepted: &str) -> Result<
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
+    }
+
+    /// The number of table files that may stay open: the option, but at most half of the limit of the
+    /// process, so that it cannot starve flushes and the application.
+    pub(crate) fn open_files_max(&self) -> usize {
+        process_files_max().map_or(self.open_files, |max| self.open_files.min((max / 2).max(1)))
     }
 
     pub(crate) fn sync_bytes(&self) -> u64 {

@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `writer`, `sink` | write a table; the file behind it |
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
-//! | `reader`, `open_table`, `blocks`, `lookup` | lifecycle, opening, the read path, lookups |
+//! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
 //! | `warming` | inserts new blocks into the cache |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
@@ -34,6 +34,7 @@ mod index;
 mod lookup;
 #[cfg(feature = "micro")]
 mod micro;
+mod open_files;
 mod open_table;
 mod properties;
 mod range_block;
@@ -54,6 +55,7 @@ pub(crate) use footer::{FOOTER_BYTES, Footer};
 pub(crate) use lookup::FoundVersion;
 #[cfg(feature = "micro")]
 pub(crate) use micro::{MicroBlock, MicroFilter};
+pub(crate) use open_files::OpenFiles;
 pub(crate) use reader::{ReadPath, Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
 pub(crate) use stored::TableFileId;

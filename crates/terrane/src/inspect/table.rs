@@ -11,7 +11,7 @@ use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, DiskStorage, OpeningReaders, Storage};
 use crate::table::{
-    FOOTER_BYTES, Footer, ReadPath, Table, TableCursor, TableEnvironment, TableFileId,
+    FOOTER_BYTES, Footer, OpenFiles, ReadPath, Table, TableCursor, TableEnvironment, TableFileId,
 };
 use crate::types::EntryKind;
 use crate::value::Value;
@@ -161,6 +161,7 @@ pub(super) fn environment() -> Arc<TableEnvironment> {
         storage: Arc::new(DiskStorage),
         read_path: ReadPath::Cached(Access::Buffered),
         cache: BlockCache::new(8 << 20),
+        open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
         clock: Arc::new(crate::clock::SystemClock),

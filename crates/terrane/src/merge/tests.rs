@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::memory_ledger::MemoryLedger;
 use crate::stats::Counters;
 use crate::storage::{Access, MemoryStorage, Storage};
-use crate::table::{ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
+use crate::table::{OpenFiles, ReadPath, Table, TableConfig, TableEnvironment, TableFileId};
 use crate::types::EntryKind;
 use crate::version::Version;
 
@@ -24,6 +24,7 @@ fn environment(storage: &MemoryStorage) -> Arc<TableEnvironment> {
         storage: Arc::new(storage.clone()),
         read_path: ReadPath::Mapped,
         cache: BlockCache::new(1 << 20),
+        open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
         clock: Arc::new(crate::clock::SystemClock),

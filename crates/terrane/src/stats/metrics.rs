@@ -96,6 +96,11 @@ metrics! {
         sorted_runs: u64 = Gauge Count "sorted_runs";
         /// Levels of the deepest tree, down to its last level with tables.
         levels: u64 = Gauge Count "levels";
+        /// Table files that are open; none in read mode `mapped`.
+        open_files: u64 = Gauge Count "open_files";
+        /// Table files closed because `open_files` allows no more. Many per second mean that reads
+        /// open files again and again, and that the option is too small.
+        open_files_closed: u64 = Counter Count "open_files_closed";
         /// Sequence numbers pinned by snapshots.
         snapshots: usize = Gauge Count "snapshots";
     } and {

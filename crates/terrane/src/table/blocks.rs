@@ -98,7 +98,7 @@ impl TableFile {
             Contents::Mapped { map, verified } => {
                 self.mapped_block(map, verified, number, place.start, len)
             }
-            Contents::File(_) => self.cached_block(opened, place.start, len, BlockKind::Data),
+            Contents::File(..) => self.cached_block(opened, place.start, len, BlockKind::Data),
         }
     }
 
@@ -152,7 +152,7 @@ impl TableFile {
                 let bytes = map.get(start..start + handle.len as usize).unwrap_or_default();
                 Ok(PartBytes::Mapped(bytes))
             }
-            Contents::File(_) => {
+            Contents::File(..) => {
                 let len = handle.len as usize + TRAILER_BYTES;
                 Ok(PartBytes::Cached(self.cached_block(opened, handle.offset, len, kind)?))
             }

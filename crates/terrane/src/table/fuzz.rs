@@ -14,8 +14,8 @@ use super::index::{Index, IndexBuilder, IndexLayout};
 use super::properties::Properties;
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::{
-    ReadPath, SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment, TableWriter,
-    filter_hash, range_block,
+    OpenFiles, ReadPath, SalvageCursor, Table, TableConfig, TableCursor, TableEnvironment,
+    TableWriter, filter_hash, range_block,
 };
 use crate::cache::BlockCache;
 use crate::error::{Error, ErrorKind, Result};
@@ -212,6 +212,7 @@ fn open(storage: &MemoryStorage, info: &Arc<TableInfo>, read_path: ReadPath) -> 
         storage: Arc::new(storage.clone()),
         read_path,
         cache: BlockCache::new(1 << 16),
+        open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
         clock: Arc::new(crate::clock::SystemClock),

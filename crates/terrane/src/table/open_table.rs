@@ -1,7 +1,8 @@
 //! Opens a table: reads and checks everything that stays in memory.
 //!
 //! The footer, the properties, the range tombstones and the layout of the index stay in memory.
-//! Everything else is read in place from a mapping, or through the block cache.
+//! Everything else is read in place from a mapping, or through the block cache. Without a mapping the
+//! file itself may be closed between two reads ([`open_files`](super::open_files)).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,13 +13,14 @@ use terrane_memtable::Fragment;
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, Handle};
 use super::index::IndexLayout;
+use super::open_files::TableReader;
 use super::properties::Properties;
 use super::range_block;
 use super::reader::{ReadPath, TableEnvironment, TableFile};
 use super::stored::{self, TRAILER_BYTES};
 use crate::error::{Error, Result};
 use crate::stats::Counter;
-use crate::storage::{Access, Mapping, RandomReader};
+use crate::storage::{Access, Mapping};
 
 /// The parts of an open table that stay in memory.
 pub(super) struct OpenTable {
@@ -32,11 +34,9 @@ pub(super) struct OpenTable {
 /// The bytes of an open table.
 pub(super) enum Contents {
     /// A mapping, and one bit per block, which is set if the block is verified and not compressed.
-    Mapped {
-        map: Mapping,
-        verified: Box<[AtomicU64]>,
-    },
-    File(Arc<dyn RandomReader>),
+    Mapped { map: Mapping, verified: Box<[AtomicU64]> },
+    /// The file is read with system calls.
+    File(TableReader, Access),
 }
 
 impl TableFile {
@@ -55,11 +55,13 @@ impl TableFile {
                 Contents::Mapped { map, verified: Box::default() }
             }
             ReadPath::Cached(access) => {
-                let file = storage.open(&self.path, *access).map_err(io)?;
-                if *access == Access::Direct && !file.is_direct() {
+                let file = TableReader::new(&self.environment.open_files);
+                let open = || storage.open(&self.path, *access);
+                let is_direct = file.with(open, |file| file.is_direct()).map_err(io)?;
+                if *access == Access::Direct && !is_direct {
                     self.environment.counters.add(Counter::DirectRefused, 1);
                 }
-                Contents::File(file)
+                Contents::File(file, *access)
             }
         };
         let at = len.checked_sub(FOOTER_BYTES as u64);
@@ -97,9 +99,29 @@ impl TableFile {
                 let words = index.len().div_ceil(64);
                 Contents::Mapped { map, verified: (0..words).map(|_| AtomicU64::new(0)).collect() }
             }
-            file @ Contents::File(_) => file,
+            file @ Contents::File(..) => file,
         };
         Ok(OpenTable { contents, footer, index, properties, fragments: fragments.into() })
+    }
+
+    /// Reads from a file that is not mapped. Opens it if it was closed to make room for others.
+    fn read_file(
+        &self,
+        file: &TableReader,
+        access: Access,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<()> {
+        let open = || self.environment.storage.open(&self.path, access);
+        let read = file.with(open, |file| file.read_at(offset, buffer));
+        let read = read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let detail = "the file is missing; another program removed it while it was in use";
+                Error::corruption(&self.path, None, "table", detail)
+            }
+            _ => Error::io("open", &self.path, error),
+        })?;
+        read.map_err(|error| Error::io("read", &self.path, error))
     }
 
     pub(super) fn corrupt(&self, offset: u64, what: &'static str, detail: &str) -> Error {
@@ -120,14 +142,13 @@ impl TableFile {
                 let end = start.checked_add(len).ok_or_else(past_end)?;
                 Ok(map.get(start..end).ok_or_else(past_end)?.into())
             }
-            Contents::File(file) => {
+            Contents::File(file, access) => {
                 // The offset may come from a damaged index; this bounds the allocation.
                 if offset.checked_add(len as u64).is_none_or(|end| end > self.size_bytes) {
                     return Err(past_end());
                 }
                 let mut buffer = vec![0; len];
-                file.read_at(offset, &mut buffer)
-                    .map_err(|error| Error::io("read", &self.path, error))?;
+                self.read_file(file, *access, offset, &mut buffer)?;
                 Ok(buffer.into())
             }
         }

@@ -56,7 +56,7 @@ impl ReadAhead {
                 let start = place.start as usize;
                 Ok(BlockRef::Mapped(map.clone(), start..start + bytes.len()))
             }
-            Contents::File(_) => {
+            Contents::File(..) => {
                 if self.index.is_empty() {
                     self.index = read_index(table, opened)?;
                 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use terrane_memtable::Fragment;
 use terrane_policy::TableInfo;
 
+use super::open_files::OpenFiles;
 use super::open_table::OpenTable;
 use super::properties::Properties;
 use super::stored::TableFileId;
@@ -36,6 +37,8 @@ pub(crate) struct TableEnvironment {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) read_path: ReadPath,
     pub(crate) cache: BlockCache,
+    /// The files of tables that are not mapped.
+    pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) counters: Arc<Counters>,
     /// The clock that gives the times of lookups.

@@ -66,6 +66,7 @@ fn open(storage: &MemoryStorage, read_path: ReadPath, finished: &FinishedTable) 
         storage: Arc::new(storage.clone()),
         read_path,
         cache: BlockCache::new(1 << 20),
+        open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         counters: Arc::new(Counters::default()),
         clock: Arc::new(crate::clock::SystemClock),

@@ -27,6 +27,7 @@
 //! | `compaction_reads` | which bytes compactions read |
 //! | `damaged_tables` | tables that compactions cannot read |
 //! | `disk_full` | a full disk, and space again |
+//! | `open_files` | few files of tables stay open |
 //! | `traits` | the traits of handles, checked by the compiler |
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
@@ -58,6 +59,7 @@ mod limits;
 mod lock_lost;
 mod merge_threads;
 mod open;
+mod open_files;
 mod options;
 mod parallel_reads;
 mod related_files;

@@ -24,7 +24,7 @@ use crate::options::{Options, ReadMode, Settings};
 use crate::shared_read::READERS;
 use crate::stats::Counters;
 use crate::storage::{Access, DirectoryLock, OpeningReaders, Storage};
-use crate::table::{ReadPath, Table, TableEnvironment};
+use crate::table::{OpenFiles, ReadPath, Table, TableEnvironment};
 use crate::types::KeyspaceId;
 use crate::version::Version;
 
@@ -74,7 +74,9 @@ impl Parts {
             Some(_) => opening_readers(&*options.components.storage, &settings, dir),
             None => OpeningReaders::default(),
         };
-        let context = Arc::new(context(options, settings, dir, readers));
+        // Another process may remove the files of a read-only opening, which then cannot be opened again.
+        let open_files_max = manifest.is_some().then(|| settings.open_files_max());
+        let context = Arc::new(context(options, settings, dir, readers, open_files_max));
         let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
             (*id, open_tree(*id, keyspace, &context))
         };
@@ -104,6 +106,7 @@ fn context(
     settings: Settings,
     dir: &Path,
     opening_readers: OpeningReaders,
+    open_files_max: Option<usize>,
 ) -> Context {
     let components = options.components.clone();
     let counters = Arc::new(Counters::default());
@@ -114,6 +117,7 @@ fn context(
         storage: Arc::clone(&components.storage),
         read_path: read_path(settings.read_mode),
         cache: BlockCache::new(budget / 2),
+        open_files: OpenFiles::new(open_files_max),
         ledger: Arc::clone(&ledger),
         counters: Arc::clone(&counters),
         clock: Arc::clone(&components.clock),
