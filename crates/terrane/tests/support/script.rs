@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::storage::Storage;
-use terrane::{Background, Db, Iter, Keyspace, KeyspaceOptions, Snapshot, WriteBatch};
-use terrane_testkit::{Rng, print_counts};
+use terrane::{Db, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Snapshot, WriteBatch};
+use terrane_testkit::{HangGuard, Rng, print_counts};
 
 use super::config::{Config, small_design};
 use super::model::{Change, Map, State, apply, range};
@@ -450,13 +450,10 @@ impl Script {
 
     /// Opens the database a second time, for reading only, and compares it with the model.
     fn read_only(&mut self) {
-        if self.config.background == Background::Threads {
-            // Background threads may remove files that the reader is about to open.
-            return;
-        }
         let mut config = Config::random(&mut self.rng);
         config.clock = Arc::clone(&self.config.clock);
-        let reader = config.options(Arc::clone(&self.storage)).open_read_only(&self.dir).unwrap();
+        let options = config.options(Arc::clone(&self.storage));
+        let reader = open_read_only(&options, &self.dir, &self.story);
         check_state(&reader, &self.state, &format!("a reader of {}", self.story));
     }
 
@@ -532,6 +529,18 @@ impl Script {
         self.iterators.clear();
         self.db.take().unwrap().close().unwrap();
         (self.storage, self.dir, self.state)
+    }
+}
+
+/// Opens a database for reading while others use it. Retries while a writer is too busy.
+pub fn open_read_only(options: &Options, dir: &Path, story: &str) -> Db {
+    let guard = HangGuard::new();
+    loop {
+        match options.open_read_only(dir) {
+            Ok(db) => return db,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error} in {story}"),
+        }
+        guard.check(|| format!("the writer stays too busy in {story}"));
     }
 }
 

@@ -18,7 +18,7 @@ use terrane_testkit::{HangGuard, Rng};
 use super::config::{Config, small_design};
 use super::model::{Change, Map, State, apply, range};
 use super::outside::JumpingClock;
-use super::script::{Counts, DEFAULT, check_state};
+use super::script::{Counts, DEFAULT, check_state, open_read_only};
 
 /// The number of threads with keys of their own.
 const OWNERS: u8 = 4;
@@ -103,6 +103,8 @@ struct Phase<'a> {
     begun: [AtomicU64; OWNERS as usize],
     acknowledged: [AtomicU64; OWNERS as usize],
     is_over: AtomicBool,
+    /// Every write is in the log.
+    is_logged: bool,
     story: &'a str,
 }
 
@@ -173,6 +175,7 @@ impl Crowd {
             begun: Default::default(),
             acknowledged: Default::default(),
             is_over: AtomicBool::new(false),
+            is_logged: !is_closed,
             story: &self.story,
         };
         for owner in &self.owners {
@@ -333,6 +336,24 @@ impl Phase<'_> {
 
     fn acknowledged(&self) -> Vec<u64> {
         self.acknowledged.iter().map(|number| number.load(Ordering::SeqCst)).collect()
+    }
+
+    /// Checks a copy or view of the database from a moment after `before`. Of every owner it holds
+    /// all batches up to some number, in both keyspaces, and no batch that began later.
+    fn check_batches(&self, copy: &Db, before: &[u64], what: &str) {
+        let begun = self.begun.iter().map(|number| number.load(Ordering::SeqCst));
+        for ((number, before), after) in (0..OWNERS).zip(before).zip(begun) {
+            let read = |name: &str| {
+                let value = keyspace(copy, name).get([number, BATCHES]).unwrap();
+                value.map_or(0, |value| u64::from_be_bytes(value[..].try_into().unwrap()))
+            };
+            let (default, shared) = (read(DEFAULT), read(SHARED));
+            let what = format!("{what} of owner {number} in {}", self.story);
+            assert_eq!(default, shared, "{what}");
+            assert!((*before..=after).contains(&default), "{before} {default} {after}: {what}");
+        }
+        let keys: Vec<_> = copy.iter().unwrap().map(|entry| entry.unwrap().0.to_vec()).collect();
+        assert!(keys.is_sorted(), "{what} in {}", self.story);
     }
 }
 
@@ -626,6 +647,7 @@ impl Disturber {
             15 => db.compact_range::<&[u8]>(..).unwrap(),
             16 => self.checkpoint(phase),
             17 => self.check_everything(phase),
+            27 => self.read_only(phase),
             18..=20 => self.change_keyspaces(db),
             21..=23 => match &phase.environment.clock {
                 Some(clock) => clock.jump(&mut self.rng),
@@ -693,34 +715,41 @@ impl Disturber {
         }
     }
 
-    /// Makes a checkpoint while the owners write. Of every owner it holds all batches up to some
-    /// number, in both keyspaces, and no batch that began later.
+    /// Makes a checkpoint while the owners write.
     fn checkpoint(&mut self, phase: &Phase<'_>) {
         let before = phase.acknowledged();
         let copy = self.copy(phase);
-        let begun = phase.begun.iter().map(|number| number.load(Ordering::SeqCst));
-        for ((number, before), after) in (0..OWNERS).zip(before).zip(begun) {
-            let read = |name: &str| {
-                let value = keyspace(&copy, name).get([number, BATCHES]).unwrap();
-                value.map_or(0, |value| u64::from_be_bytes(value[..].try_into().unwrap()))
-            };
-            let (default, shared) = (read(DEFAULT), read(SHARED));
-            let what = format!("checkpoint of owner {number} in {}", phase.story);
-            assert_eq!(default, shared, "{what}");
-            assert!((before..=after).contains(&default), "{before} {default} {after}: {what}");
-        }
-        let keys: Vec<_> = copy.iter().unwrap().map(|entry| entry.unwrap().0.to_vec()).collect();
-        assert!(keys.is_sorted(), "{}", phase.story);
+        phase.check_batches(&copy, &before, "checkpoint");
         self.remove(phase, copy);
     }
 
-    /// Compares the database and a checkpoint of it with all models, while the owners wait.
+    /// Opens the database for reading while the owners write.
+    fn read_only(&mut self, phase: &Phase<'_>) {
+        let before = phase.acknowledged();
+        let reader = self.reader(phase);
+        phase.check_batches(&reader, &before, "reader");
+    }
+
+    /// Compares the database, a checkpoint of it and a reader with all models, while the owners
+    /// wait.
     fn check_everything(&mut self, phase: &Phase<'_>) {
         let owners: Vec<_> = phase.owners.iter().map(|owner| owner.lock().unwrap()).collect();
         check_all(phase.db, &owners, &self.state, phase.story);
+        if !phase.is_logged {
+            phase.db.flush().unwrap();
+        }
+        let reader = self.reader(phase);
+        check_all(&reader, &owners, &self.state, &format!("reader in {}", phase.story));
+        drop(reader);
         let copy = self.copy(phase);
         check_all(&copy, &owners, &self.state, &format!("checkpoint in {}", phase.story));
         self.remove(phase, copy);
+    }
+
+    fn reader(&mut self, phase: &Phase<'_>) -> Db {
+        let config = Config::random(&mut self.rng);
+        let options = options(&config, phase.environment);
+        open_read_only(&options, &phase.environment.dir, phase.story)
     }
 
     /// Makes a checkpoint, and opens it with other options.
