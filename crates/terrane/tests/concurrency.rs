@@ -8,16 +8,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane::storage::MemoryStorage;
 use terrane::{
-    Db, Design, Durability, KeyspaceOptions, Options, ReadMode, WriteBatch, WriteOptions,
+    Background, Db, Design, Durability, KeyspaceOptions, Options, ReadMode, WriteBatch,
+    WriteOptions, WritePath,
 };
-use terrane_policy::catalogue;
+use terrane_policy::{MemtableKind, catalogue};
 use terrane_testkit::{Rng, seed_from_env};
 
-fn small() -> Db {
-    let design: Design =
-        "balanced L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=256".parse().unwrap();
+fn small(rng: &mut Rng) -> Db {
+    let kinds = MemtableKind::EXAMPLES.iter();
+    // A restarting scan may share the snapshot of an older scan.
+    let kinds: Vec<_> = kinds.filter(|kind| !kind.contains("scan=restart")).collect();
+    let design = "balanced L0=2 base=16KiB; buffer=4KiB; table=4KiB; block=256";
+    let design: Design = format!("{design}; memtable={}", rng.pick(&kinds)).parse().unwrap();
     let storage = Arc::new(MemoryStorage::new(1));
     let options = Options::new().storage(storage).design(design).compaction_threads(2);
+    let options = options
+        .background(*rng.pick(&[Background::Threads, Background::Inline]))
+        .write_path(*rng.pick(&[WritePath::Concurrent, WritePath::Queue]));
     options.log_segment_bytes(64 << 10).read_mode(ReadMode::Cached).open("db").unwrap()
 }
 
@@ -25,8 +32,15 @@ fn small() -> Db {
 /// sum.
 #[test]
 fn readers_see_transfers_whole() {
+    let rounds = std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let seed = seed_from_env(1);
+    for seed in seed..seed + rounds.unwrap_or(4) {
+        transfer(&small(&mut Rng::new(seed)));
+    }
+}
+
+fn transfer(db: &Db) {
     const ACCOUNTS: u64 = 20;
-    let db = small();
     let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
     let account = |number: u64| number.to_be_bytes();
     for number in 0..ACCOUNTS {
@@ -40,7 +54,7 @@ fn readers_see_transfers_whole() {
         // One thread moves money within each pair of halves, so nobody else changes what a transfer
         // reads.
         for half in 0..2u64 {
-            let (db, other, transfers) = (&db, &other, &transfers);
+            let (other, transfers) = (&other, &transfers);
             scope.spawn(move || {
                 let mut rng = Rng::new(seed_from_env(0) + half);
                 for _ in 0..3000 {
@@ -134,7 +148,7 @@ fn mixed_durabilities_lose_nothing_that_is_closed() {
 /// Iterators, values and snapshots outlive the handle they came from.
 #[test]
 fn readers_outlive_the_database_handle() {
-    let db = small();
+    let db = small(&mut Rng::new(seed_from_env(1)));
     for number in 0..500u32 {
         db.put(number.to_be_bytes(), [number as u8; 50]).unwrap();
     }

@@ -16,7 +16,7 @@ use support::model::Map;
 use terrane::storage::{Fault, FaultStorage, MemoryStorage, Operation, Storage};
 use terrane::{
     Background, CacheWarming, Db, Durability, Error, ErrorKind, ManualClock, Options, ReadMode,
-    WriteMode, WritePath,
+    WriteBatch, WriteMode, WritePath,
 };
 use terrane_testkit::{Rng, print_counts, seed_from_env, wait_until};
 
@@ -93,18 +93,24 @@ impl Model {
 
 /// Runs the script, which depends on the seed only. Returns when it ends or the database refuses
 /// writes until it is reopened.
-fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &str) {
+fn script(
+    seed: u64,
+    db: &Db,
+    (config, without_faults): (&Config, &Arc<dyn Storage>),
+    model: &mut Model,
+    story: &str,
+) {
     let mut rng = Rng::new(seed);
     for step in 0..150u32 {
         let key = format!("{:03}", rng.below(40)).into_bytes();
         let value = vec![step as u8; rng.index(80)];
-        let outcome = match rng.below(40) {
+        let outcome = match rng.below(44) {
             0 => db.flush(),
             1 => db.compact_range::<&[u8]>(..),
             2 => db.wait_for_compactions(),
             // Tombstones and log segments become old.
             16 | 17 => {
-                clock.advance(Duration::from_millis(300));
+                config.clock.advance(Duration::from_millis(300));
                 db.run_background_job().map(drop)
             }
             3..=8 => {
@@ -120,6 +126,17 @@ fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &st
                 Err(error) => Err(error),
             },
             15 => scan(db, model, story),
+            40 => db.sync(),
+            41 => checkpoint(db, step, (config, without_faults), model, story),
+            42..=43 => {
+                let other = format!("{:03}", rng.below(40)).into_bytes();
+                let mut batch = WriteBatch::new();
+                batch.put(&key, &value).delete(&other);
+                let written = db.write(&batch);
+                model.put(key, Some(value), written.is_ok());
+                model.put(other, None, written.is_ok());
+                written
+            }
             _ => {
                 let put = db.put(&key, &value);
                 model.put(key, Some(value), put.is_ok());
@@ -131,6 +148,21 @@ fn script(seed: u64, db: &Db, clock: &ManualClock, model: &mut Model, story: &st
             assert!(expected.contains(&error.kind()), "{error}\n{story}");
         }
     }
+}
+
+/// A checkpoint that succeeds is complete, whatever happened before.
+fn checkpoint(
+    db: &Db,
+    step: u32,
+    (config, without_faults): (&Config, &Arc<dyn Storage>),
+    model: &Model,
+    story: &str,
+) -> terrane::Result<()> {
+    let target = format!("checkpoint-{step}");
+    db.checkpoint(&target)?;
+    let copy = config.options(Arc::clone(without_faults)).open(&target).unwrap();
+    model.check(&copy, story);
+    Ok(())
 }
 
 fn scan(db: &Db, model: &Model, story: &str) -> terrane::Result<()> {
@@ -161,7 +193,7 @@ fn with_fault(seed: u64, fault: &Fault, torn: Option<u8>) -> u64 {
     let db = config.create(Arc::new(storage.clone()), Path::new(DIR));
     let mut model = Model::default();
     storage.set(Some(fault.clone()));
-    script(seed, &db, &config.clock, &mut model, &story);
+    script(seed, &db, (&config, &inner), &mut model, &story);
     let fired = storage.fired();
     // Opening the database while the fault is set may fail, but must do no damage.
     drop(db);
