@@ -29,7 +29,30 @@ struct Log {
 /// Batches of a log with their positions.
 type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
 
+/// Recovers a log, and checks that a reader next to a writer that does nothing finds the same.
 fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Recovery)> {
+    let recovered = recover_alone(storage, from);
+    let mut batches = Vec::new();
+    let recovery = Recovery::open_shared(storage, Path::new(DIR), DATABASE, from);
+    let shared = recovery.and_then(|recovery| {
+        recovery.replay(storage, Path::new(DIR), from, 0, |lsn, seq, payload| {
+            batches.push((lsn, seq, payload.to_vec()));
+            Ok(())
+        })
+    });
+    match (&recovered, &shared) {
+        (Ok((alone, replayed, _)), Ok(shared)) => {
+            assert_eq!(alone, &batches);
+            assert_eq!(replayed.end, shared.end);
+            assert_eq!(replayed.dropped_records, shared.dropped_records);
+        }
+        (Err(alone), Err(shared)) => assert_eq!(alone.to_string(), shared.to_string()),
+        (alone, shared) => panic!("{alone:?} {shared:?}"),
+    }
+    recovered
+}
+
+fn recover_alone(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Recovery)> {
     let dir = Path::new(DIR);
     let recovery = Recovery::open(storage, dir, DATABASE)?;
     let again = Recovery::open(storage, dir, DATABASE)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::storage::{DiskStorage, MemoryStorage, Storage};
-use terrane::{Background, Clock, Db, ManualClock, Options};
+use terrane::{Background, Clock, Db, ManualClock, Options, ReadMode};
 use terrane_testkit::wait_until;
 
 const DIR: &str = "db";
@@ -109,4 +109,27 @@ fn a_deadline_for_deletes_does_not_wait_for_readers() {
     let _lock = storage.lock_shared(&Path::new(DIR).join("READERS")).unwrap();
     rewrite(&db, 1);
     assert!(!before.is_subset(&tables_and_logs(&storage, Path::new(DIR))));
+}
+
+/// A file that has been removed cannot be opened again, so a reader keeps every table open.
+#[test]
+fn readers_keep_reading_after_the_writer_has_replaced_every_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = options().open(dir.path()).unwrap();
+    rewrite(&db, 0);
+    let files = || tables_and_logs(&DiskStorage, dir.path());
+    let tables: Vec<String> = files().into_iter().filter(|name| name.ends_with(".sst")).collect();
+    assert!(tables.len() > 10, "{tables:?}");
+    let open = |mode| Options::new().read_mode(mode).open_read_only(dir.path()).unwrap();
+    let readers = [ReadMode::Mapped, ReadMode::Cached, ReadMode::Direct].map(open);
+    rewrite(&db, 1);
+    let is_left = || files().iter().any(|name| tables.contains(name));
+    wait_until(|| !is_left(), || format!("{:?}", files()));
+    for reader in &readers {
+        let entries = reader.iter().unwrap().map(Result::unwrap);
+        assert_eq!(
+            entries.filter(|(_, value)| **value == *format!("{:060}", 0).as_bytes()).count(),
+            2000
+        );
+    }
 }
