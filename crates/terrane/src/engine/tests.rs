@@ -10,6 +10,8 @@ use crate::engine::context::JobKind;
 use crate::engine::pipeline::PendingWrite;
 use crate::error::Error;
 use crate::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+#[cfg(not(invariants))]
+use crate::types::MAX_SEQ;
 use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result};
 
 fn open() -> Db {
@@ -232,4 +234,24 @@ fn nested_ranges_count_with_the_memory_they_take() {
         most = most.max(db.stats().memory.memtable_bytes);
     }
     assert!(most < 40 << 20, "{most} bytes");
+}
+
+/// Sequence numbers that wrapped would make old versions visible again.
+#[cfg(not(invariants))]
+#[test]
+fn writes_after_the_last_sequence_number_are_refused() {
+    let db = open();
+    db.put("key", "1").unwrap();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let set_next = |seq| keyspace.handle.engine.parts.pipeline.lock().next_seq = seq;
+    let next = keyspace.handle.engine.parts.pipeline.lock().next_seq;
+    set_next(MAX_SEQ);
+    let mut batch = crate::WriteBatch::new();
+    batch.put("key", "2").put("other", "2");
+    for _ in 0..2 {
+        assert_eq!(db.write(&batch).unwrap_err().kind(), ErrorKind::Internal);
+        assert_eq!(db.get("key").unwrap().unwrap(), "1");
+    }
+    set_next(next);
+    db.put("key", "3").unwrap();
 }
