@@ -36,7 +36,8 @@ struct Suite {
 
 const SUITES: &[Suite] = &[
     Suite { name: "crash", seeds: 6, percent: 35 },
-    Suite { name: "metamorphic", seeds: 40, percent: 40 },
+    Suite { name: "metamorphic", seeds: 40, percent: 25 },
+    Suite { name: "threads", seeds: 4, percent: 15 },
     Suite { name: "faults", seeds: 3, percent: 5 },
     Suite { name: "kill", seeds: 10, percent: 5 },
     Suite { name: "linearizability", seeds: 400, percent: 5 },
