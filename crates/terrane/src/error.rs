@@ -53,6 +53,12 @@ pub enum Error {
         /// The directory.
         path: Arc<Path>,
     },
+    /// The directory contains a checkpoint that was interrupted or is still being written.
+    #[non_exhaustive]
+    UnfinishedCheckpoint {
+        /// The directory.
+        path: Arc<Path>,
+    },
     /// The contents of a file are damaged.
     Corruption(Box<Corruption>),
     /// A file has a format version that this library cannot read.
@@ -167,6 +173,7 @@ impl Error {
             Self::Invalid(_)
             | Self::NoDatabase { .. }
             | Self::DatabaseExists { .. }
+            | Self::UnfinishedCheckpoint { .. }
             | Self::ReadOnly => ErrorKind::Invalid,
             Self::Corruption(_) => ErrorKind::Corruption,
             Self::Unsupported { .. } | Self::Unknown { .. } => ErrorKind::Unsupported,
@@ -236,6 +243,12 @@ impl fmt::Display for Error {
             Self::DatabaseExists { path } => {
                 write!(f, "'{}' already contains a database", path.display())
             }
+            Self::UnfinishedCheckpoint { path } => write!(
+                f,
+                "'{}' contains an unfinished checkpoint; write the checkpoint again, or remove the \
+                 directory",
+                path.display()
+            ),
             Self::Corruption(place) => {
                 write!(f, "corrupt {} in {}", place.what, place.path.display())?;
                 if let Some(offset) = place.offset {

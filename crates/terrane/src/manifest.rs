@@ -12,19 +12,24 @@
 //! | `store` | the interface to durable storage of edits |
 //! | `file` | its implementation in files |
 //! | `shared` | reads the files next to a writer |
+//! | `load` | finds the manifest of a directory |
 
 mod edit;
 mod file;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod job;
+mod load;
 mod shared;
 mod state;
 mod store;
 
 pub(crate) use edit::{Change, Edit, TableRecord};
-pub(crate) use file::{FileManifest, LoadedManifest, load, manifest_file_number, read_manifest};
+pub(crate) use file::{
+    CURRENT, CURRENT_NEW, FileManifest, LoadedManifest, manifest_file_number, read_manifest,
+};
 pub(crate) use job::{JobRecord, describe};
+pub(crate) use load::{CHECKPOINT, load, remove_interrupted_creation};
 pub(crate) use shared::load_shared;
 pub(crate) use state::{KeyspaceState, ManifestState};
 pub(crate) use store::{ManifestStore, PutResult, Versioned};

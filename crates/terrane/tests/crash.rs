@@ -1,4 +1,4 @@
-//! Crashes at every sync, rename, creation and removal of a script.
+//! Crashes at every sync, rename, creation and removal of a script, from its first call on.
 //!
 //! A script runs on a storage that records the state of all files before each such operation. From
 //! each state the test makes images of a process crash or a power failure, with the unsynced part
@@ -58,6 +58,7 @@ fn config(rng: &mut Rng, durability: Durability) -> Config {
 /// One run of a script, with the state after each write.
 struct Run {
     config: Config,
+    dir: PathBuf,
     /// The state after each write, beginning with the state before the first write.
     states: Vec<State>,
     /// How many of the writes are in tables or synced, whatever their durability: after each write,
@@ -108,19 +109,25 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
     let config = config(&mut rng, durability);
     let storage = MemoryStorage::new(seed);
     let shared: Arc<dyn Storage> = Arc::new(storage.clone());
-    let story = format!("seed {seed}, {durability}, {}", config.design);
-    let mut db = config.create(Arc::clone(&shared), Path::new(DIR));
+    let dir = PathBuf::from(*rng.pick(&["db", "./db", "a/b/db", "/a/db"]));
+    let story = format!("seed {seed}, {durability}, {}, {}", dir.display(), config.design);
+    storage.record_crash_points();
+    let mut db = config.create(Arc::clone(&shared), &dir);
     let mut state = State::from([(DEFAULT.to_owned(), Map::new())]);
+    let mut states = vec![state.clone()];
+    let mut durable = vec![0, 0];
+    let mut safe = 0;
     // Trees are flushed one by one, so unlogged writes survive as a prefix of each tree only.
     if durability != Durability::None && rng.percent(60) {
         db.keyspace("other", KeyspaceOptions::new()).unwrap();
         state.insert("other".to_owned(), Map::new());
+        // Counts as a write, which is durable at once.
+        states.push(state.clone());
+        safe = 1;
+        durable.extend([1, 1]);
+        storage.mark(3);
     }
-    storage.record_crash_points();
-    let mut states = vec![state.clone()];
-    let mut durable = vec![0, 0];
-    let mut safe = 0;
-    for write in 1..=writes {
+    for write in states.len()..=writes {
         let changes = random_batch(&mut rng, &state);
         db.write(&encode(&db, &changes)).unwrap();
         changes.iter().for_each(|(name, change)| apply(state.get_mut(name).unwrap(), change));
@@ -141,12 +148,12 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
             4 => {
                 db.close().unwrap();
                 safe = write;
-                db = config.options(Arc::clone(&shared)).open(DIR).unwrap();
+                db = config.options(Arc::clone(&shared)).open(&dir).unwrap();
             }
             5 => db.set_design(small_design(&mut rng)).unwrap(),
             7 => config.clock.advance(Duration::from_millis(700)),
             6 => {
-                let target = PathBuf::from(format!("checkpoint-{write}"));
+                let target = PathBuf::from(format!("copies/of-{write}"));
                 db.checkpoint(&target).unwrap();
                 let copy = config.options(Arc::clone(&shared)).open(&target).unwrap();
                 support::script::check_state(&copy, &state, &story);
@@ -158,7 +165,7 @@ fn run(seed: u64, durability: Durability, writes: usize) -> Run {
         storage.mark(write as u64 * 2 + 1);
     }
     let points = storage.take_crash_points();
-    Run { config, states, durable, points, story }
+    Run { config, dir, states, durable, points, story }
 }
 
 fn read_all(db: &Db) -> State {
@@ -179,8 +186,9 @@ impl Run {
     /// Opens the image; its state must be one of the script's, and not earlier than `at_least`.
     fn check(&self, image: &MemoryStorage, at_least: usize, at_most: usize, what: &str) -> usize {
         let options = self.config.options(Arc::new(image.clone()));
-        let db =
-            options.open(DIR).unwrap_or_else(|error| panic!("{error}\n{what} in {}", self.story));
+        let db = options
+            .open(&self.dir)
+            .unwrap_or_else(|error| panic!("{error}\n{what} in {}", self.story));
         let found = read_all(&db);
         let matching = (at_least..=at_most.min(self.states.len() - 1))
             .rev()

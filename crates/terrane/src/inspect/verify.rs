@@ -55,7 +55,11 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
             return Err(Error::NoDatabase { path: dir.into() });
         }
         Ok(loaded) => loaded,
-        Err(error @ (Error::Io(_) | Error::Changed { .. })) => return Err(error),
+        Err(
+            error @ (Error::Io(_) | Error::Changed { .. } | Error::UnfinishedCheckpoint { .. }),
+        ) => {
+            return Err(error);
+        }
         Err(error) => {
             found.problems.push(Problem::of(&error, dir));
             return Ok(found);

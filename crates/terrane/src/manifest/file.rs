@@ -20,10 +20,13 @@
 //!    name. A process that takes the directory after that reads the edit.
 //! 5. After a failed append nothing is appended to the file, because its tail is unknown. The next
 //!    write is a rewrite into a new file.
+//!
+//! The module `load` decides what a directory without `CURRENT` contains.
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,12 +35,10 @@ use crate::checksum::{checksum, place_seed};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::storage::{Access, Appender, DirectoryLock, Storage};
-use crate::table::TableFileId;
-use crate::wal::segment_file_number;
 
 const FRAME_HEADER_BYTES: usize = 16;
-const CURRENT: &str = "CURRENT";
-const CURRENT_NEW: &str = "CURRENT.new";
+pub(crate) const CURRENT: &str = "CURRENT";
+pub(crate) const CURRENT_NEW: &str = "CURRENT.new";
 
 /// Returns the name of the manifest file with this number.
 pub(crate) fn manifest_file_name(number: u64) -> String {
@@ -56,7 +57,8 @@ pub(crate) struct FileManifest {
     dir: PathBuf,
     /// The current file; `None` before the first write and after a failed append.
     file: Option<OpenManifest>,
-    next_number: u64,
+    /// The number of the file that was written last, whether it became current or not.
+    number: u64,
     version: u64,
     bytes_written: u64,
     /// The lock of the directory; `None` if no other process knows the directory yet.
@@ -82,43 +84,38 @@ pub(crate) struct LoadedManifest {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Reads the manifest that `CURRENT` names. Returns no edits if the directory has no database.
-pub(crate) fn load(storage: &dyn Storage, dir: &Path) -> Result<LoadedManifest> {
-    let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
+/// Returns the number of the manifest that `CURRENT` names; `None` if `CURRENT` does not exist.
+pub(super) fn read_pointer(storage: &dyn Storage, dir: &Path) -> Result<Option<u64>> {
     let pointer = dir.join(CURRENT);
-    if !names.iter().any(|name| name == CURRENT) {
-        // Without `CURRENT` there is no database, unless the file was lost. A table, a log file or a
-        // second manifest shows that `CURRENT` was lost, because it is created before them.
-        let data = names.iter().find(|name| {
-            manifest_file_number(name).is_some_and(|number| number > 1)
-                || segment_file_number(name).is_some()
-                || TableFileId::of_file_name(name).is_some()
-        });
-        return match data {
-            None => Ok(LoadedManifest::default()),
-            Some(name) => {
-                let detail = format!("it is missing, but {name} exists");
-                Err(Error::corruption(&pointer, None, "pointer to the manifest", detail))
-            }
-        };
-    }
-    let text = read_file(storage, &pointer)?;
-    let name = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n'));
-    let number = name.and_then(manifest_file_number);
-    let (Some(name), Some(number)) = (name, number) else {
-        let detail = format!("it does not name a manifest: '{}'", text.escape_ascii());
-        return Err(Error::corruption(&pointer, None, "pointer to the manifest", detail));
+    let text = match read_file(storage, &pointer) {
+        Err(Error::Io(failure)) if failure.source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        read => read?,
     };
-    let path = dir.join(name);
-    if !names.iter().any(|other| other == name) {
-        let detail = format!("it names {name}, which does not exist");
-        return Err(Error::corruption(&pointer, None, "pointer to the manifest", detail));
-    }
-    read_manifest(storage, &path, number)
+    let name = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n'));
+    name.and_then(manifest_file_number).map(Some).ok_or_else(|| {
+        let detail = format!("it does not name a manifest: '{}'", text.escape_ascii());
+        Error::corruption(&pointer, None, "pointer to the manifest", detail)
+    })
 }
 
 /// Reads a manifest file.
 pub(crate) fn read_manifest(
+    storage: &dyn Storage,
+    path: &Path,
+    number: u64,
+) -> Result<LoadedManifest> {
+    let loaded = read_frames(storage, path, number)?;
+    if loaded.edits.is_empty() {
+        let detail = "it does not begin with a complete snapshot";
+        return Err(Error::corruption(path, Some(0), "manifest", detail));
+    }
+    Ok(loaded)
+}
+
+/// Reads a manifest file. Returns no edits if the file ends before its snapshot does.
+pub(super) fn read_frames(
     storage: &dyn Storage,
     path: &Path,
     number: u64,
@@ -140,10 +137,6 @@ pub(crate) fn read_manifest(
         };
         loaded.edits.push(Versioned { version, bytes: payload.to_vec() });
         offset = end;
-    }
-    if loaded.edits.is_empty() {
-        let detail = "it does not begin with a complete snapshot";
-        return Err(Error::corruption(path, Some(0), "manifest", detail));
     }
     Ok(loaded)
 }
@@ -220,11 +213,9 @@ impl FileManifest {
     /// Creates the manifest of a directory. The newest edit so far has `version`. Writes nothing
     /// yet: the first call must be [`ManifestStore::rewrite`].
     pub(crate) fn new(storage: Arc<dyn Storage>, dir: &Path, version: u64) -> Result<Self> {
-        let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-        let newest = names.iter().filter_map(|name| manifest_file_number(name)).max().unwrap_or(0);
+        let number = read_pointer(&*storage, dir)?.unwrap_or(0);
         let dir = dir.to_owned();
-        let (file, lock, next_number) = (None, None, newest + 1);
-        Ok(Self { storage, dir, file, next_number, version, bytes_written: 0, lock })
+        Ok(Self { storage, dir, file: None, number, version, bytes_written: 0, lock: None })
     }
 
     /// Makes every write check that the lock is still held.
@@ -234,24 +225,52 @@ impl FileManifest {
     }
 
     fn write_new(&mut self, snapshot: &Versioned) -> Result<OpenManifest> {
-        let number = self.next_number;
-        self.next_number += 1;
+        self.number = self.unused_number()?;
+        let number = self.number;
         let path = self.dir.join(manifest_file_name(number));
-        let appender = self
-            .storage
-            .create(&path, Access::Buffered)
-            .map_err(|error| Error::io("create", &path, error))?;
+        let create = self.storage.create(&path, Access::Buffered);
+        let appender = create.map_err(|error| Error::io("create", &path, error))?;
         let mut file = OpenManifest { path, number, appender, snapshot_bytes: 0, offset: 0 };
-        self.bytes_written += file.append(snapshot)?;
+        let written = file.append(snapshot).and_then(|bytes| {
+            // Invariant 3: contents and name are durable before `CURRENT` names the file.
+            self.sync_dir()?;
+            self.write_pointer(number)?;
+            Ok(bytes)
+        });
+        match written {
+            Ok(bytes) => self.bytes_written += bytes,
+            Err(error) => {
+                // Nothing refers to the new files, which take space of a disk that may be full.
+                let _ = self.storage.remove(&file.path);
+                let _ = self.storage.remove(&self.dir.join(CURRENT_NEW));
+                return Err(error);
+            }
+        }
         file.snapshot_bytes = file.offset;
-        // Invariant 3: contents and name are durable before `CURRENT` names the file.
+        let (new, pointer) = (self.dir.join(CURRENT_NEW), self.dir.join(CURRENT));
+        self.storage.rename(&new, &pointer).map_err(|error| Error::io("rename", &new, error))?;
         self.sync_dir()?;
-        self.point_to(number)?;
         Ok(file)
     }
 
-    fn point_to(&self, number: u64) -> Result<()> {
-        let (new, pointer) = (self.dir.join(CURRENT_NEW), self.dir.join(CURRENT));
+    /// Returns the first number after the last one that no file has. A crash may have left a file
+    /// with a higher number, and a file from elsewhere may have any number.
+    fn unused_number(&self) -> Result<u64> {
+        let names = self.storage.list(&self.dir);
+        let names = names.map_err(|error| Error::io("list", &self.dir, error))?;
+        let used: BTreeSet<u64> =
+            names.iter().filter_map(|name| manifest_file_number(name)).collect();
+        let next = |number: u64| number.checked_add(1).unwrap_or(1);
+        let mut number = next(self.number);
+        while used.contains(&number) {
+            number = next(number);
+        }
+        Ok(number)
+    }
+
+    /// Writes the file that is to replace `CURRENT`.
+    fn write_pointer(&self, number: u64) -> Result<()> {
+        let new = self.dir.join(CURRENT_NEW);
         let io = |operation, path: &Path, error| Error::io(operation, path, error);
         // A crash may have left this file behind.
         let _ = self.storage.remove(&new);
@@ -261,9 +280,7 @@ impl FileManifest {
             .map_err(|error| io("create", &new, error))?;
         let text = format!("{}\n", manifest_file_name(number));
         file.append(text.as_bytes()).map_err(|error| io("append to", &new, error))?;
-        file.sync().map_err(|error| failed_sync(&new, error))?;
-        self.storage.rename(&new, &pointer).map_err(|error| io("rename", &new, error))?;
-        self.sync_dir()
+        file.sync().map_err(|error| failed_sync(&new, error))
     }
 
     fn sync_dir(&self) -> Result<()> {
@@ -339,10 +356,11 @@ impl ManifestStore for FileManifest {
         let number = file.number;
         self.file = Some(file);
         self.version = snapshot.version;
-        // Older files are obsolete. If removing one fails, the next rewrite tries again.
+        // Other files are obsolete, or a crash left them. If removing one fails, the next rewrite
+        // tries again.
         let names = self.storage.list(&self.dir).unwrap_or_default();
         for name in names {
-            if manifest_file_number(&name).is_some_and(|other| other < number) {
+            if manifest_file_number(&name).is_some_and(|other| other != number) {
                 let _ = self.storage.remove(&self.dir.join(name));
             }
         }

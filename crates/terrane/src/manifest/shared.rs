@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::file::{LoadedManifest, load};
+use super::file::LoadedManifest;
+use super::load::load;
 use crate::error::Result;
 use crate::shared_read::may_be_change;
 use crate::storage::Storage;

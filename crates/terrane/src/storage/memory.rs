@@ -334,15 +334,15 @@ impl Storage for MemoryStorage {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        let mut state = self.lock_state();
-        match state.create(path, Node::default()) {
+        let (mut state, path) = (self.lock_state(), normal(path));
+        if state.locks.contains(&path) {
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process"));
+        }
+        match state.create(&path, Node::default()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let path = normal(path);
-        if !state.locks.insert(path.clone()) {
-            return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process"));
-        }
+        state.locks.insert(path.clone());
         Ok(Box::new(HeldLock::new(self.clone(), path)))
     }
 

@@ -101,8 +101,9 @@ impl LogWriter {
     ) -> Result<Self> {
         let LogEnvironment { storage, dir, .. } = &environment;
         let names = storage.list(dir).map_err(|error| Error::io("list", dir, error))?;
-        let next_file =
-            names.iter().filter_map(|name| segment_file_number(name)).max().unwrap_or(0) + 1;
+        // A file from elsewhere may have any number. No log gets as far as this one.
+        let numbers = names.iter().filter_map(|name| segment_file_number(name));
+        let next_file = numbers.filter(|number| *number < 1 << 62).max().unwrap_or(0) + 1;
         let mut full = Vec::new();
         for ReplayedFile { path, end, bytes } in &replayed.files {
             // Later acknowledged writes depend on every replayed record, so all of them must be

@@ -209,3 +209,61 @@ fn a_failed_opening_with_must_exist_leaves_no_files() {
     std::fs::remove_file(dir.path().join("LOCK")).unwrap();
     assert_eq!(options.open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
 }
+
+/// Removes all files but a manifest, whose first snapshot remains as far as `part` says.
+fn interrupt_creation(dir: &Path, part: std::ops::RangeTo<usize>) {
+    for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
+        let name = entry.file_name().into_string().unwrap();
+        if !name.starts_with("MANIFEST") {
+            std::fs::remove_file(entry.path()).unwrap();
+            continue;
+        }
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let payload = u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize;
+        let snapshot = &bytes[..2 * (16 + payload)];
+        let part = part.end.min(snapshot.len());
+        std::fs::write(dir.join("MANIFEST-000001"), &snapshot[..part]).unwrap();
+        std::fs::write(dir.join("MANIFEST-000002"), &snapshot[..part / 2]).unwrap();
+        std::fs::write(dir.join("CURRENT.new"), "MANI").unwrap();
+    }
+}
+
+/// The second manifest was taken for one that lost its `CURRENT`.
+#[test]
+fn a_creation_that_was_interrupted_twice_is_no_database_and_can_be_opened() {
+    for part in [..0, ..100, ..usize::MAX] {
+        let dir = tempfile::tempdir().unwrap();
+        Options::new().open(dir.path()).unwrap();
+        interrupt_creation(dir.path(), part);
+        let must_exist = Options::new().open_mode(OpenMode::MustExist);
+        let target = dir.path().join("repaired");
+        for error in [
+            must_exist.open(dir.path()).unwrap_err(),
+            Db::open_read_only(dir.path()).unwrap_err(),
+            terrane::inspect::verify(dir.path(), &mut |_| {}).unwrap_err(),
+            terrane::inspect::manifest(dir.path()).unwrap_err(),
+            terrane::inspect::repair(dir.path(), &target).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::NoDatabase { .. }), "{error}");
+        }
+        let must_be_new = Options::new().open_mode(OpenMode::MustBeNew);
+        must_be_new.open(dir.path()).unwrap().put("key", "value").unwrap();
+        assert_eq!(Db::open(dir.path()).unwrap().get("key").unwrap().unwrap(), "value");
+    }
+}
+
+#[test]
+fn files_with_the_highest_number_do_not_shut_a_database() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        for name in ["MANIFEST-18446744073709551615", "18446744073709551615.log"] {
+            std::fs::write(dir.path().join(name), "from elsewhere").unwrap();
+        }
+        if round == 0 {
+            std::fs::remove_file(dir.path().join("18446744073709551615.log")).unwrap();
+        }
+        let db = Db::open(dir.path()).unwrap();
+        db.put(format!("{round}"), "value").unwrap();
+        assert_eq!(keys(db.iter().unwrap()).len(), round + 1);
+    }
+}

@@ -29,8 +29,11 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     let is_new = loaded.edits.is_empty();
     check_mode(options.open_mode, is_new, dir)?;
     if is_new {
+        manifest::remove_interrupted_creation(&*storage, dir);
         // Before the manifest exists, because a later opening cannot tell whether this was done.
         sync_ancestors(&*storage, dir)?;
+    } else {
+        remove_checkpoint_mark(&*storage, dir)?;
     }
     let found = manifest::replay(&loaded, dir)?;
     consistency::check_manifest(&notes, &found, dir)?;
@@ -54,6 +57,21 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     parts.jobs.start_threads().inspect_err(|_| parts.abandon())?;
     parts.context.signals.wake();
     Ok((parts, opened))
+}
+
+/// Removes the mark that a complete checkpoint still has after a crash. If the database lost its
+/// `CURRENT` later, the mark would declare it an unfinished checkpoint.
+fn remove_checkpoint_mark(storage: &dyn Storage, dir: &Path) -> Result<()> {
+    let path = dir.join(manifest::CHECKPOINT);
+    let has_mark = storage.len(&path).is_ok();
+    if has_mark {
+        let sync = || storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error));
+        // `CURRENT` must not be lost when the mark is gone.
+        sync()?;
+        storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+        sync()?;
+    }
+    Ok(())
 }
 
 fn take_lock(storage: &dyn Storage, dir: &Path) -> Result<DirectoryLock> {
