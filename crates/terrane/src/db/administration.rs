@@ -93,12 +93,13 @@ impl Db {
         self.engine().wait_for_compactions()
     }
 
-    /// Creates a copy of the database in another directory, which must be empty or not exist. Reads
-    /// and writes continue meanwhile. The copy shares tables by hard links if the file system
+    /// Creates a copy of the database in another directory, which must be empty or not exist, or
+    /// contain an unfinished checkpoint, which is replaced. Reads and writes continue meanwhile. The copy shares tables by hard links if the file system
     /// supports them. It may lack writes with [`Durability::None`].
     ///
     /// # Errors
-    /// The directory is not empty, the disk is full, or the database does not accept writes.
+    /// The directory contains other files, another process writes a checkpoint to it, the disk is
+    /// full, or the database does not accept writes.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.engine().checkpoint(dir.as_ref())
     }

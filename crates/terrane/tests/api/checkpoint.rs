@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::storage::MemoryStorage;
-use terrane::{Background, Db, KeyspaceOptions, Options, WriteBatch};
+use terrane::storage::{DiskStorage, MemoryStorage, Storage};
+use terrane::{Background, Db, Error, ErrorKind, KeyspaceOptions, Options, WriteBatch};
 
 use crate::support::{DIR, StopOnDrop, fill, in_memory, keys, pairs, small_design};
 
@@ -73,12 +73,12 @@ fn a_directory_with_files_in_it_is_refused_and_left_alone() {
     std::fs::create_dir(&target).unwrap();
     std::fs::write(target.join("notes"), "mine").unwrap();
     let error = db.checkpoint(&target).unwrap_err();
-    assert_eq!(error.kind(), terrane::ErrorKind::Invalid);
+    assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("copy"), "{error}");
     assert_eq!(std::fs::read_to_string(target.join("notes")).unwrap(), "mine");
     assert_eq!(std::fs::read_dir(&target).unwrap().count(), 1);
     let inside = db.checkpoint(&source).unwrap_err();
-    assert_eq!(inside.kind(), terrane::ErrorKind::Invalid);
+    assert_eq!(inside.kind(), ErrorKind::Invalid);
     std::fs::remove_file(target.join("notes")).unwrap();
     db.checkpoint(&target).unwrap();
 }
@@ -128,4 +128,56 @@ fn checkpoints_while_writing_open_and_hold_a_prefix() {
         drop(stop);
         assert!(before > 0);
     });
+}
+
+/// A process that died while it wrote a checkpoint left tables and a log without a manifest: a
+/// "corrupt" directory, which the next checkpoint refused.
+#[test]
+fn an_unfinished_checkpoint_says_so_and_is_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, target) = (dir.path().join("db"), dir.path().join("a/b/copy"));
+    let db = Options::new().design(small_design()).open(&source).unwrap();
+    fill(&db, 100, 0);
+    db.checkpoint(&target).unwrap();
+    assert!(!target.join("CHECKPOINT").exists());
+    std::fs::remove_file(target.join("CURRENT")).unwrap();
+    std::fs::write(target.join("CHECKPOINT"), "").unwrap();
+    for error in [
+        Db::open(&target).unwrap_err(),
+        Db::open_read_only(&target).unwrap_err(),
+        terrane::inspect::verify(&target, &mut |_| {}).unwrap_err(),
+        terrane::inspect::manifest(&target).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::UnfinishedCheckpoint { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("copy' contains an unfinished checkpoint"), "{error}");
+    }
+    // Files of others are not removed.
+    std::fs::write(target.join("notes"), "mine").unwrap();
+    let error = db.checkpoint(&target).unwrap_err();
+    assert!(error.to_string().contains("copy, which contains notes"), "{error}");
+    assert!(target.join("CHECKPOINT").exists());
+    std::fs::remove_file(target.join("notes")).unwrap();
+    // A checkpoint that a process still writes is not replaced.
+    let lock = DiskStorage.lock(&target.join("CHECKPOINT")).unwrap();
+    assert_eq!(db.checkpoint(&target).unwrap_err().kind(), ErrorKind::Locked);
+    drop(lock);
+    db.checkpoint(&target).unwrap();
+    // A crash may keep the mark of a checkpoint that is complete.
+    std::fs::write(target.join("CHECKPOINT"), "").unwrap();
+    assert_eq!(db.checkpoint(&target).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(Db::open_read_only(&target).unwrap().iter().unwrap().count(), 100);
+    assert_eq!(Db::open(&target).unwrap().iter().unwrap().count(), 100);
+    assert!(!target.join("CHECKPOINT").exists());
+}
+
+/// A checkpoint into a directory with files flushed all memtables first.
+#[test]
+fn a_refused_checkpoint_flushes_nothing() {
+    let (options, _) = in_memory();
+    let db = options.open(DIR).unwrap();
+    db.put("key", "value").unwrap();
+    let flushes = db.stats().flushes;
+    assert!(db.checkpoint(DIR).is_err());
+    assert_eq!(db.stats().flushes, flushes);
 }

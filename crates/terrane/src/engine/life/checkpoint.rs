@@ -5,19 +5,19 @@
 //! that the log has at one moment. The copy equals the files that a crash at that moment would
 //! leave, and opening it recovers it in the same way.
 
+mod target;
+
 use std::path::Path;
 use std::sync::Arc;
 
+use self::target::Target;
 use super::parts::Parts;
 use crate::engine::tree::Tree;
 use crate::error::{Error, Result};
-use crate::manifest::{
-    FileManifest, Manifest, ManifestState, RecoveredState, manifest_file_number,
-};
-use crate::storage::{Access, Storage, sync_ancestors};
-use crate::table::TableFileId;
+use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
+use crate::storage::{Access, Storage};
 use crate::version::Version;
-use crate::wal::{LogCopy, LogWriter, clear_note, segment_file_number};
+use crate::wal::{LogCopy, LogWriter, clear_note};
 
 /// The contents of a checkpoint, at one moment. As long as the versions are held, their files are
 /// kept.
@@ -29,31 +29,29 @@ struct Cut {
 }
 
 impl Parts {
-    /// Creates a database in `target`, which must not exist or be empty.
-    pub(crate) fn checkpoint(&self, target: &Path) -> Result<()> {
+    /// Creates a database in `dir`, which must not exist, or be empty, or contain an unfinished
+    /// checkpoint.
+    pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+        self.context.health.check_writable()?;
+        let target = Target::begin(&*self.context.storage, dir)?;
+        match self.write_checkpoint(dir) {
+            Ok(()) => target.finish(),
+            Err(error) => {
+                target.abandon();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_checkpoint(&self, dir: &Path) -> Result<()> {
         // Flushed entries need not be copied from the log.
         let trees: Vec<Arc<Tree>> = self.catalog.trees().values().cloned().collect();
         self.jobs.flush(&trees)?;
-        let storage = &*self.context.storage;
-        let io = |operation, path: &Path, error| Error::io(operation, path, error);
-        storage.create_dir_all(target).map_err(|error| io("create", target, error))?;
-        if !storage.list(target).map_err(|error| io("list", target, error))?.is_empty() {
-            let found = format!("{}, which holds files", target.display());
-            return Err(Error::invalid("checkpoint directory", found, "a new or empty directory"));
-        }
-        sync_ancestors(storage, target)?;
         self.pipeline.pin_log(true);
-        let cut = self.cut();
-        let copied = cut.and_then(|cut| self.copy(&cut, target));
+        let copied = self.cut().and_then(|cut| self.copy(&cut, dir));
         self.pipeline.pin_log(false);
         self.catalog.release_log();
-        if copied.is_err() {
-            // An incomplete checkpoint is useless.
-            let names = storage.list(target).unwrap_or_default();
-            for name in names.iter().filter(|name| is_checkpoint_file(name)) {
-                let _ = storage.remove(&target.join(name));
-            }
-        }
         copied
     }
 
@@ -98,15 +96,6 @@ impl Parts {
         Manifest::begin(found, &[], Box::new(store))?;
         Ok(())
     }
-}
-
-/// Returns true if a file of this name is part of a checkpoint.
-fn is_checkpoint_file(name: &str) -> bool {
-    // The pointer to the manifest, possibly unfinished.
-    name.starts_with("CURRENT")
-        || manifest_file_number(name).is_some()
-        || segment_file_number(name).is_some()
-        || TableFileId::of_file_name(name).is_some()
 }
 
 /// Copies a file, or its first `bytes` followed by zeros, and makes the copy durable.

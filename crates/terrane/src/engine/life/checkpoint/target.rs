@@ -1,0 +1,154 @@
+//! The directory of a checkpoint while it is written.
+//!
+//! 1. The file `CHECKPOINT` is durable before any other file is created, and is removed only when
+//!    `CURRENT` is durable or no other file is left. A directory with other files and without both
+//!    is therefore never the result of an interrupted checkpoint.
+//! 2. The process that writes the checkpoint holds a lock on that file. A checkpoint that nobody
+//!    writes any more is replaced by the next one into the same directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::engine::catalog::LOCK;
+use crate::error::{Error, Result};
+use crate::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
+use crate::storage::{Lock, Storage, sync_ancestors};
+use crate::table::TableFileId;
+use crate::wal::segment_file_number;
+
+/// The directory of a checkpoint that is being written.
+pub(super) struct Target<'a> {
+    storage: &'a dyn Storage,
+    dir: &'a Path,
+    _lock: Box<dyn Lock>,
+}
+
+impl<'a> Target<'a> {
+    /// Creates the directory and marks it. Removes an unfinished checkpoint in it.
+    ///
+    /// # Errors
+    /// The directory contains other files, or another process writes a checkpoint to it. Then it is
+    /// left unchanged.
+    pub(super) fn begin(storage: &'a dyn Storage, dir: &'a Path) -> Result<Self> {
+        let found = match storage.list(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            listed => listed.map_err(|error| Error::io("list", dir, error))?,
+        };
+        check_usable(dir, &found)?;
+        storage.create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+        let target = Self { storage, dir, _lock: lock_marker(storage, dir)? };
+        // Another process may have finished a checkpoint since the first look.
+        let now = target.names()?;
+        if let Err(error) = check_usable(dir, &now) {
+            let was_marked = found.iter().any(|name| name == CHECKPOINT);
+            if !was_marked || now.iter().any(|name| name == CURRENT) {
+                let _ = storage.remove(&dir.join(CHECKPOINT));
+            }
+            return Err(error);
+        }
+        match target.prepare() {
+            Ok(()) => Ok(target),
+            Err(error) => {
+                target.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare(&self) -> Result<()> {
+        sync_ancestors(self.storage, self.dir)?;
+        // Invariant 1.
+        self.sync()?;
+        for path in self.files()? {
+            self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the mark of a complete checkpoint.
+    pub(super) fn finish(self) {
+        // If the mark remains, the next opening for writing removes it.
+        if self.storage.remove(&self.dir.join(CHECKPOINT)).is_ok() {
+            let _ = self.sync();
+        }
+    }
+
+    /// Removes the files of a checkpoint that failed, as far as possible. The mark remains if
+    /// anything else does.
+    pub(super) fn abandon(self) {
+        let remove_all = || -> Result<()> {
+            // First the pointer, because without the other files it would lead nowhere.
+            let pointer = self.dir.join(CURRENT);
+            match self.storage.remove(&pointer) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &pointer, error));
+                }
+                _ => self.sync()?,
+            }
+            for path in self.files()? {
+                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            }
+            self.sync()
+        };
+        if remove_all().is_ok() {
+            let _ = self.storage.remove(&self.dir.join(CHECKPOINT));
+        }
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        self.storage.list(self.dir).map_err(|error| Error::io("list", self.dir, error))
+    }
+
+    /// Returns the files of the checkpoint, without its mark.
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        let names = self.names()?.into_iter();
+        Ok(names.filter(|name| is_of_checkpoint(name)).map(|name| self.dir.join(name)).collect())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.storage.sync_dir(self.dir).map_err(|error| Error::io("sync", self.dir, error))
+    }
+}
+
+/// Locks the file that marks the directory, and creates it if it does not exist.
+fn lock_marker(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
+    let path = dir.join(CHECKPOINT);
+    loop {
+        let lock = storage.lock(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                Error::Locked { path: dir.into(), holder: error.to_string().into() }
+            }
+            _ => Error::io("lock", &path, error),
+        })?;
+        // The process that held the lock may have removed the file before it released the lock.
+        match storage.len(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("look at", &path, error)),
+            Ok(_) => return Ok(lock),
+        }
+    }
+}
+
+/// Refuses a directory that contains anything but an unfinished checkpoint.
+fn check_usable(dir: &Path, names: &[String]) -> Result<()> {
+    let is_unfinished = names.iter().any(|name| name == CHECKPOINT);
+    // Opening an unfinished checkpoint fails, and leaves a lock file.
+    let is_expected = |name: &str| name == CHECKPOINT || name == LOCK || is_of_checkpoint(name);
+    match names.iter().find(|name| !is_unfinished || !is_expected(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let found = format!("{}, which contains {name}", dir.display());
+            let expected = "a new or empty directory, or an unfinished checkpoint";
+            Err(Error::invalid("checkpoint directory", found, expected))
+        }
+    }
+}
+
+/// Returns true for the files of a checkpoint other than its mark and `CURRENT`, which only a
+/// complete checkpoint has.
+fn is_of_checkpoint(name: &str) -> bool {
+    name == CURRENT_NEW
+        || manifest_file_number(name).is_some()
+        || segment_file_number(name).is_some()
+        || TableFileId::of_file_name(name).is_some()
+}
