@@ -16,7 +16,6 @@
 
 mod crash;
 mod files;
-mod locks;
 mod names;
 mod node;
 #[cfg(test)]
@@ -30,8 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::direct::{DirectAppender, DirectReader};
 use super::{Access, Appender, Lock, LockProbe, Mapping, RandomReader, Segment, Storage};
 pub use crash::{Crash, CrashPoint, Survival};
-use files::{HeldLock, MemoryAppender, MemoryReader, MemorySegment};
-use locks::{MemoryProbe, SharedLock};
+use files::{HeldLock, MemoryAppender, MemoryProbe, MemoryReader, MemorySegment, SharedLock};
 use names::{Entry, NameChange, Names, normal};
 use node::{Node, NodeId, Open};
 

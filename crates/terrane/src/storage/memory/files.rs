@@ -1,4 +1,4 @@
-//! Open files of a [`MemoryStorage`].
+//! Open files and locks of a [`MemoryStorage`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::MemoryStorage;
 use super::node::{NodeId, Open};
 use crate::storage::direct::{ALIGN, DirectFile};
-use crate::storage::{Appender, Lock, RandomReader, Segment, Syncer};
+use crate::storage::{Appender, Lock, LockProbe, RandomReader, Segment, Syncer};
 
 /// A file opened for appending, or for reads and writes of blocks.
 #[derive(Debug)]
@@ -191,5 +191,50 @@ impl Lock for HeldLock {}
 impl Drop for HeldLock {
     fn drop(&mut self) {
         self.storage.lock_state().locks.remove(&self.path);
+    }
+}
+
+/// A shared lock within the process.
+#[derive(Debug)]
+pub(super) struct SharedLock {
+    storage: MemoryStorage,
+    path: PathBuf,
+}
+
+impl SharedLock {
+    pub(super) fn new(storage: MemoryStorage, path: &Path) -> Self {
+        *storage.lock_state().shared_locks.entry(path.to_owned()).or_default() += 1;
+        Self { storage, path: path.to_owned() }
+    }
+}
+
+impl Lock for SharedLock {}
+
+impl Drop for SharedLock {
+    fn drop(&mut self) {
+        let mut state = self.storage.lock_state();
+        if let Some(count) = state.shared_locks.get_mut(&self.path) {
+            *count -= 1;
+        }
+    }
+}
+
+/// Finds out whether a path is locked.
+#[derive(Debug)]
+pub(super) struct MemoryProbe {
+    storage: MemoryStorage,
+    path: PathBuf,
+}
+
+impl MemoryProbe {
+    pub(super) fn new(storage: MemoryStorage, path: &Path) -> Self {
+        Self { storage, path: path.to_owned() }
+    }
+}
+
+impl LockProbe for MemoryProbe {
+    fn is_locked(&self) -> io::Result<bool> {
+        let state = self.storage.lock_state();
+        Ok(state.shared_locks.get(&self.path).is_some_and(|count| *count > 0))
     }
 }
