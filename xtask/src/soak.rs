@@ -9,10 +9,12 @@
 //! |---|---|
 //! | `plan` | which suite is next, and with which seed |
 //! | `program` | builds the suites, and runs one of them |
+//! | `suite` | the suites and their shares of the time |
 //! | `summary` | adds up what the suites counted |
 
 mod plan;
 mod program;
+mod suite;
 mod summary;
 
 use std::path::PathBuf;
@@ -24,26 +26,8 @@ use crate::flags::{are_flags, number_after};
 use crate::step::StepResult;
 use plan::{Plan, Run};
 use program::Outcome;
+use suite::SUITES;
 use summary::Summary;
-
-/// A test suite with the number of seeds that it tries in a run, chosen to take some seconds, and
-/// its share of the time of all workers.
-struct Suite {
-    name: &'static str,
-    seeds: u64,
-    percent: u32,
-}
-
-const SUITES: &[Suite] = &[
-    Suite { name: "crash", seeds: 6, percent: 35 },
-    Suite { name: "metamorphic", seeds: 40, percent: 25 },
-    Suite { name: "threads", seeds: 4, percent: 15 },
-    Suite { name: "faults", seeds: 3, percent: 5 },
-    Suite { name: "kill", seeds: 10, percent: 5 },
-    Suite { name: "linearizability", seeds: 400, percent: 5 },
-    Suite { name: "concurrency", seeds: 1, percent: 5 },
-    Suite { name: "corruption", seeds: 1, percent: 5 },
-];
 
 /// The duration of the soak, and its first seed.
 pub(crate) struct SoakArguments {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Suite;
+use super::suite::Suite;
 
 /// The distance between the seeds of successive runs of a suite: more than a suite tries in a run.
 const SEEDS_PER_RUN: u64 = 1_000_000;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Suite;
+use super::suite::Suite;
 use crate::step::{cargo, root};
 
 /// The flags of the build: internal errors panic, and the tree is checked after every install.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use terrane_testkit::parse_counts;
 
-use super::Suite;
 use super::program::Outcome;
+use super::suite::Suite;
 use crate::step::root;
 
 /// What a suite did.
@@ -23,6 +23,8 @@ struct Row {
 /// What all suites did.
 pub(super) struct Summary {
     rows: Vec<Row>,
+    /// The commit that the suites were built from.
+    commit: String,
     /// The sums of what the tests counted.
     counts: BTreeMap<String, u64>,
     /// The commands that repeat the failures.
@@ -39,7 +41,7 @@ impl Summary {
             time: Duration::ZERO,
         };
         let rows = suites.iter().map(row).collect();
-        Self { rows, counts: BTreeMap::new(), failures: Vec::new() }
+        Self { rows, commit: commit(), counts: BTreeMap::new(), failures: Vec::new() }
     }
 
     pub(super) fn add(&mut self, suite: usize, time: Duration, outcome: &Outcome) {
@@ -57,7 +59,7 @@ impl Summary {
         let mut text = format!(
             "==> soak of {:.0} s on {workers} cores at {}\n\n{:<18}{:>8}{:>10}{:>12}{:>10}\n",
             time.as_secs_f64(),
-            commit(),
+            self.commit,
             "suite",
             "runs",
             "seeds",
