@@ -23,4 +23,4 @@ pub use manifest::{ManifestEdit, manifest};
 pub use problem::{Problem, Progress};
 pub use repair::{RepairReport, repair};
 pub use table::{DeletedRange, TableEntry, TableReport, table};
-pub use verify::{Verification, verify};
+pub use verify::{Verification, verify, verify_after_power_loss};

@@ -66,7 +66,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
     let storage = Arc::new(DiskStorage);
     let recovery = Recovery::open(&*storage, dir, 1).expect("the directory is empty");
     let replayed = recovery
-        .replay(&*storage, dir, Lsn(0), 0, |_, _, _| Ok(()))
+        .replay(&*storage, None, dir, Lsn(0), 0, |_| Ok(()))
         .expect("there is nothing to replay");
     let counters = Arc::new(Counters::default());
     let environment = LogEnvironment {

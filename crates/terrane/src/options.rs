@@ -201,6 +201,21 @@ impl Options {
         self
     }
 
+    /// Opens files that a loss of power may have left, although the machine has run without
+    /// interruption since they were written: a snapshot of a volume, or a copy by reflinks, taken
+    /// while the database was in use and opened on the same machine.
+    ///
+    /// A log that ends in a damaged record is either the trace of lost power, which loses unsynced
+    /// writes, or damage. Unless the machine was restarted in between, opening takes it for damage if
+    /// valid records follow. With this option it drops these records, as after a restart, and the
+    /// synced writes before them remain. Damage of synced records is still refused. The option is not
+    /// stored, and is no longer needed once the files have been opened for writing with it.
+    #[must_use]
+    pub fn after_power_loss(mut self) -> Self {
+        self.components.is_after_power_loss = true;
+        self
+    }
+
     /// Sets the storage, instead of the file system of the operating system.
     #[must_use]
     pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
@@ -285,6 +300,8 @@ pub(crate) struct Components {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) background: Background,
     pub(crate) listener: Option<Listener>,
+    /// The boot id of the storage does not tell whether the files lost unsynced data.
+    pub(crate) is_after_power_loss: bool,
 }
 
 impl Default for Components {
@@ -294,6 +311,7 @@ impl Default for Components {
             clock: Arc::new(SystemClock),
             background: Background::Threads,
             listener: None,
+            is_after_power_loss: false,
         }
     }
 }

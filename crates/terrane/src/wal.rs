@@ -15,7 +15,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `format` | headers and records, byte by byte |
-//! | `notes` | the note in a header, byte by byte |
+//! | `notes` | the notes in a header, byte by byte |
 //! | `writer` | the end of the log and its state |
 //! | `segment` | the current segment |
 //! | `append` | encodes records into the current segment |
@@ -43,8 +43,8 @@ mod writer;
 
 pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
 pub(crate) use format::RecordKind;
-pub(crate) use notes::clear_note;
-pub(crate) use recover::{LogNotes, Recovery, Replayed, ReplayedFile};
+pub(crate) use notes::state_copy;
+pub(crate) use recover::{LogBatch, LogNotes, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};

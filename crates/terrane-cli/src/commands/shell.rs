@@ -78,6 +78,11 @@ pub(crate) struct ShellArgs {
     #[arg(long)]
     read_only: bool,
 
+    /// Open a snapshot of a volume that was taken while the database was in use. Unsynced writes of
+    /// the last moments may be missing, as after a loss of power
+    #[arg(long)]
+    after_power_loss: bool,
+
     /// The keyspace at the start
     #[arg(long, value_name = "NAME", default_value = DEFAULT_KEYSPACE)]
     keyspace: String,
@@ -125,6 +130,9 @@ impl ShellArgs {
 
     fn open(&self) -> Result<Db> {
         let mut options = self.engine.options()?;
+        if self.after_power_loss {
+            options = options.after_power_loss();
+        }
         if self.read_only {
             return Ok(options.open_mode(OpenMode::MustExist).open_read_only(&self.db)?);
         }

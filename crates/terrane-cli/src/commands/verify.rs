@@ -26,6 +26,10 @@ pub(crate) struct VerifyArgs {
     /// The directory of the database
     db: PathBuf,
 
+    /// Check a snapshot of a volume that was taken while the database was in use
+    #[arg(long)]
+    after_power_loss: bool,
+
     /// Print the result as a JSON object
     #[arg(long)]
     json: bool,
@@ -45,10 +49,15 @@ impl VerifyArgs {
     /// Checks the database.
     pub(crate) fn run(&self) -> Result<Exit> {
         let bar = progress::bytes(0, "verifying");
-        let verified = inspect::verify(&self.db, &mut |progress| {
+        let mut report = |progress: inspect::Progress| {
             bar.set_length(progress.total_bytes);
             bar.set_position(progress.done_bytes);
-        });
+        };
+        let verified = if self.after_power_loss {
+            inspect::verify_after_power_loss(&self.db, &mut report)
+        } else {
+            inspect::verify(&self.db, &mut report)
+        };
         bar.finish_and_clear();
         let found = verified?;
         let mut out = output::stdout();

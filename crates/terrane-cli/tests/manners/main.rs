@@ -10,5 +10,6 @@ mod numbers;
 #[cfg(unix)]
 mod odd_paths;
 mod readers;
+mod related_files;
 mod shell;
 mod support;

@@ -34,6 +34,9 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) background: Background,
     pub(crate) storage: Arc<dyn Storage>,
+    /// The boot in which the files were written if its unsynced writes are known to survive; `None`
+    /// if they may have been lost.
+    pub(crate) kept_boot: Option<u128>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) ledger: Arc<MemoryLedger>,

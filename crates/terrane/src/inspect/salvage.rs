@@ -119,13 +119,16 @@ pub(super) fn salvage_log(
 fn chain_problem(dir: &Path, state: &ManifestState) -> Option<Problem> {
     let from = state.log_needed_from(Lsn(0));
     let replayed = Recovery::open(&DiskStorage, dir, state.database).and_then(|recovery| {
-        recovery.replay(&DiskStorage, dir, from, state.required_segment, |_, _, _| Ok(()))
+        let (boot, required) = (DiskStorage.boot_id(), state.required_segment);
+        recovery.replay(&DiskStorage, boot, dir, from, required, |_| Ok(()))
     });
     replayed.err().map(|error| Problem::of(&error, dir))
 }
 
 fn is_wanted(state: Option<&ManifestState>, keyspace: KeyspaceId, lsn: Lsn) -> bool {
     state.is_none_or(|state| {
-        state.keyspaces.get(&keyspace).is_some_and(|keyspace| lsn >= keyspace.flushed)
+        // The manifest lost the edit that created such a keyspace.
+        let is_unknown = keyspace.0 >= state.next_keyspace;
+        is_unknown || state.keyspaces.get(&keyspace).is_some_and(|keyspace| lsn >= keyspace.flushed)
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::problem::{Problem, Progress};
 use super::table::environment;
 use crate::checksum::RunningChecksum;
-use crate::consistency;
+use crate::consistency::{self, BatchCheck};
 use crate::error::{Error, Result};
 use crate::manifest::{ManifestState, TableRecord, load_shared, replay};
 use crate::shared_read::read_shared;
@@ -46,7 +46,27 @@ pub struct Verification {
 /// Fails if there is no database or a directory cannot be read. Damage is not an error;
 /// [`Verification::problems`] lists it. [`Error::Changed`] if a writer kept changing the log.
 pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Result<Verification> {
-    let dir = dir.as_ref();
+    verify_files(dir.as_ref(), DiskStorage.boot_id(), progress)
+}
+
+/// Verifies as [`verify`] does, but files that a loss of power may have left although the machine has
+/// run without interruption, such as a snapshot of a volume; see
+/// [`Options::after_power_loss`](crate::Options::after_power_loss).
+///
+/// # Errors
+/// As for [`verify`].
+pub fn verify_after_power_loss(
+    dir: impl AsRef<Path>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Verification> {
+    verify_files(dir.as_ref(), None, progress)
+}
+
+fn verify_files(
+    dir: &Path,
+    kept_boot: Option<u128>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Verification> {
     let mut found = Verification::default();
     // The verification of the log reports the reason if they cannot be read.
     let notes = LogNotes::read(&DiskStorage, dir).unwrap_or_default();
@@ -83,7 +103,7 @@ pub fn verify(dir: impl AsRef<Path>, progress: &mut dyn FnMut(Progress)) -> Resu
     found.problems.extend(related.err().map(|error| Problem::of(&error, dir)));
     let state = manifest.state;
     verify_tables(dir, &state, &mut found, progress);
-    verify_log(dir, &mut found)?;
+    verify_log(dir, kept_boot, &mut found)?;
     Ok(found)
 }
 
@@ -157,20 +177,20 @@ fn verify_file(path: &Path, record: &TableRecord) -> Result<()> {
     Ok(())
 }
 
-fn verify_log(dir: &Path, found: &mut Verification) -> Result<()> {
+fn verify_log(dir: &Path, kept_boot: Option<u128>, found: &mut Verification) -> Result<()> {
     let replayed = read_shared(&DiskStorage, dir, || {
         // A writer may have freed segments since the tables were verified.
         let state = replay(&load_shared(&DiskStorage, dir)?, dir)?.state;
         let from = state.log_needed_from(Lsn(0));
         let recovery = Recovery::open_shared(&DiskStorage, dir, state.database, from)?;
-        recovery.replay(&DiskStorage, dir, from, state.required_segment, |_, _, operations| {
-            for operation in crate::batch::Ops::new(operations) {
-                operation.map_err(|error| {
-                    Error::corruption(dir, None, "log record", error.to_string())
-                })?;
-            }
-            Ok(())
-        })
+        let check = BatchCheck::new(dir, &state);
+        let required = state.required_segment;
+        let mut is_ahead = false;
+        let replayed = recovery.replay(&DiskStorage, kept_boot, dir, from, required, |batch| {
+            is_ahead = is_ahead || check.is_ahead(&DiskStorage, &batch)?;
+            if is_ahead { Ok(()) } else { check.visit(&batch, |_, _, _| {}).map(drop) }
+        })?;
+        consistency::check_end(&state, &replayed, dir).map(|()| replayed)
     });
     match replayed {
         Ok(replayed) => {

@@ -69,6 +69,8 @@ pub(crate) enum Change {
     },
     /// A finished compaction, for the job history; a reader may skip it.
     Job(JobRecord),
+    /// The log was durable up to this position when the edit was written.
+    LogDurable(Lsn),
     /// The operation history at the time of the edit; a reader may skip it.
     Operations(OperationCounts),
 }
@@ -95,6 +97,7 @@ const JOB: u64 = 14;
 const DROP_KEYSPACE: u64 = 15;
 const OPERATIONS: u64 = 16;
 const FLUSHED: u64 = 17;
+const LOG_DURABLE: u64 = 18;
 const ADD_TABLE: u64 = 19;
 const REMOVE_TABLE: u64 = 21;
 
@@ -140,6 +143,7 @@ impl Change {
             Self::NextKeyspace(next) => number(NEXT_KEYSPACE, u64::from(*next)),
             Self::LastSeq(seq) => number(LAST_SEQ, *seq),
             Self::RequiredSegment(segment) => number(REQUIRED_SEGMENT, *segment),
+            Self::LogDurable(upto) => number(LOG_DURABLE, upto.0),
             Self::DropKeyspace(keyspace) => number(DROP_KEYSPACE, u64::from(keyspace.0)),
             Self::Option { name, value } => {
                 put_slice(out, name.as_bytes());
@@ -193,6 +197,7 @@ impl Change {
             LAST_SEQ => Self::LastSeq(reader.varint("last sequence number")?),
             REQUIRED_SEGMENT => Self::RequiredSegment(reader.varint("segment")?),
             DROP_KEYSPACE => Self::DropKeyspace(keyspace(reader)?),
+            LOG_DURABLE => Self::LogDurable(Lsn(reader.varint("durable position")?)),
             OPTION => Self::Option {
                 name: reader.text("option")?.to_owned(),
                 value: reader.text("option")?.to_owned(),
@@ -322,6 +327,7 @@ pub(super) mod tests {
                 why: "run-count".into(),
             }),
             Change::DropKeyspace(keyspace),
+            Change::LogDurable(Lsn(7)),
             Change::Operations(OperationCounts::of_numbers(|| 1 << 40)),
         ]
     }

@@ -20,6 +20,8 @@ pub(crate) struct ManifestState {
     pub(crate) next_keyspace: u32,
     pub(crate) last_seq: SeqNo,
     pub(crate) required_segment: u64,
+    /// The log was durable up to this position when the last edit that states it was written.
+    pub(crate) log_durable: Lsn,
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, Arc<KeyspaceState>>,
     /// Finished compactions, oldest first.
@@ -80,6 +82,7 @@ impl ManifestState {
             Change::NextKeyspace(next) => self.next_keyspace = self.next_keyspace.max(*next),
             Change::LastSeq(seq) => self.last_seq = self.last_seq.max(*seq),
             Change::RequiredSegment(segment) => self.required_segment = *segment,
+            Change::LogDurable(upto) => self.log_durable = self.log_durable.max(*upto),
             Change::Option { name, value } => {
                 self.options.insert(name.clone(), value.clone());
             }
@@ -161,6 +164,9 @@ impl ManifestState {
             Change::LastSeq(self.last_seq),
             Change::RequiredSegment(self.required_segment),
         ];
+        if self.log_durable > Lsn(0) {
+            changes.push(Change::LogDurable(self.log_durable));
+        }
         changes.extend(
             self.options
                 .iter()
@@ -224,6 +230,7 @@ mod tests {
                 Change::Keyspace { keyspace, name, design },
                 Change::Option { name: "durability".into(), value: "sync".into() },
                 Change::RequiredSegment(3),
+                Change::LogDurable(Lsn(600)),
                 add(0, 4, 11, range("a", "f")),
                 add(1, 2, 5, range("a", "c")),
                 add(1, 2, 6, range("d", "z")),

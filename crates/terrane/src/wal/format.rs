@@ -7,7 +7,7 @@
 //! record:  | checksum u64 | length u32 | kind u32 | seq u64 | payload | zeros to 8 bytes |
 //! ```
 //!
-//! The zeros of the header hold a note; see [`super::notes`].
+//! The zeros of the header hold notes; see [`super::notes`].
 //!
 //! 1. A record's checksum covers the rest of the record and is seeded with the segment's nonce and
 //!    the record's offset. Each use of a file as a segment draws a new nonce. Therefore a record of

@@ -64,8 +64,8 @@ type Batches = Vec<(Lsn, SeqNo, Vec<u8>)>;
 fn recover(storage: &MemoryStorage) -> Result<Batches> {
     let mut batches: Batches = Vec::new();
     let outcome = Recovery::open(storage, Path::new(DIR), DATABASE).and_then(|recovery| {
-        recovery.replay(storage, Path::new(DIR), Lsn(0), 0, |lsn, seq, payload| {
-            batches.push((lsn, seq, payload.to_vec()));
+        recovery.replay(storage, storage.boot_id(), Path::new(DIR), Lsn(0), 0, |batch| {
+            batches.push((batch.lsn, batch.seq, batch.operations.to_vec()));
             assert!(batches.len() < STEPS_MAX, "recovery does not end");
             Ok(())
         })

@@ -78,7 +78,9 @@ impl LogWriter {
             base,
         };
         let end = self.current.offset + record_bytes(0) as u64;
-        let begun = begin(&self.environment, path.clone(), segment, place).and_then(|next| {
+        self.notes.durable = self.sync.synced();
+        let begun = begin(&self.environment, path.clone(), segment, place, self.notes);
+        let begun = begun.and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
         });
@@ -106,7 +108,7 @@ impl LogWriter {
         // `full` would never be freed.
         let CurrentSegment { path, offset: bytes, .. } = before;
         self.full.push(FullSegment { path, end: base, bytes });
-        self.note_manifest(self.manifest_version)
+        Ok(())
     }
 
     /// Makes the header of this segment durable before the next one begins. Usually a background

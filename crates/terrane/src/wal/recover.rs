@@ -6,10 +6,12 @@
 //! writes, or the log is damaged, and recovery must fail because acknowledged writes would be lost.
 //! Three rules decide:
 //!
-//! 1. If a later record, in the same or a later segment, states that the position was durable, the
-//!    log is damaged.
+//! 1. If a later record, in the same or a later segment, or a note in a header states that the
+//!    position was durable, the log is damaged.
 //! 2. If the machine has not lost power since the segment began and a later record is valid, the log
-//!    is damaged, because the page cache keeps every write of a dead process.
+//!    is damaged, because the page cache keeps every write of a dead process. The caller passes the
+//!    current boot for this rule, unless the files are a snapshot of a volume: a snapshot lacks
+//!    unsynced writes although the machine runs on.
 //! 3. Otherwise the log ends there. Later records that survived are not replayed, so that the
 //!    recovered writes are a prefix of the written ones.
 
@@ -17,12 +19,17 @@ mod shared;
 
 use std::path::{Path, PathBuf};
 
-use super::format::{Record, RecordKind};
+use super::format::{HEADER_BYTES, Record, RecordKind};
 use super::segment_file_number;
 use super::segment_reader::{LaterRecords, Next, SegmentReader, synced_position};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{Lsn, SeqNo};
+
+/// Why rule 2 applies, and what to do if it should not.
+const SAME_BOOT: &str = ", and the machine has not lost power since they were written; if the files \
+                         are a snapshot of a volume in use, open them with the option \
+                         after_power_loss";
 
 /// What the headers of log files state about the manifest.
 ///
@@ -42,7 +49,8 @@ impl LogNotes {
         for name in names.iter().filter(|name| segment_file_number(name).is_some()) {
             match SegmentReader::open(storage, &dir.join(name)) {
                 Ok(Some(reader)) => {
-                    versions.push((reader.header().database, reader.manifest_version()));
+                    let version = reader.notes().manifest_version;
+                    versions.push((reader.header().database, version));
                 }
                 Ok(None) => {}
                 // A writer removed the file since the directory was listed.
@@ -96,6 +104,21 @@ pub(crate) struct Replayed {
     pub(crate) passed: Vec<PathBuf>,
 }
 
+/// A batch in the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogBatch<'a> {
+    /// The file.
+    pub(crate) path: &'a Path,
+    /// The offset of the record in the file.
+    pub(crate) offset: u64,
+    /// The position of the record in the log.
+    pub(crate) lsn: Lsn,
+    /// The sequence number of the first operation.
+    pub(crate) seq: SeqNo,
+    /// The encoded operations.
+    pub(crate) operations: &'a [u8],
+}
+
 /// A log file that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplayedFile {
@@ -104,6 +127,15 @@ pub(crate) struct ReplayedFile {
     pub(crate) end: Lsn,
     /// The length of the file up to its end.
     pub(crate) bytes: u64,
+}
+
+impl Replayed {
+    /// Returns the error of a log in `dir` that was durable beyond its end.
+    pub(crate) fn ends_too_early(&self, dir: &Path, detail: String) -> Error {
+        let last = self.files.last();
+        let (path, offset) = last.map_or((dir, None), |file| (&*file.path, Some(file.bytes)));
+        Error::corruption(path, offset, "log", detail)
+    }
 }
 
 impl Recovery {
@@ -138,9 +170,18 @@ impl Recovery {
         headers.map(|header| (header.base, header.created_micros)).collect()
     }
 
-    /// Calls `replay` for each batch at or after `from`, in order, with its position and the sequence
-    /// number of its first operation.
+    /// Returns the position up to which the notes state that the log is durable. If an earlier
+    /// recovery ended a segment, notes of the segment do not count beyond that end.
+    fn noted_durable(&self) -> Lsn {
+        let ends = self.segments.iter().skip(1).map(|next| next.header().previous_end);
+        let ends = ends.chain([Lsn(u64::MAX)]);
+        let noted = self.segments.iter().zip(ends).map(|(one, end)| one.notes().durable.min(end));
+        noted.max().unwrap_or_default()
+    }
+
+    /// Calls `replay` for each batch at or after `from`, in order.
     ///
+    /// `kept_boot` is the current boot, or `None` if writes of this boot may have been lost.
     /// `required` is the number of a segment that the log must reach; 0 for none.
     ///
     /// # Errors
@@ -148,13 +189,14 @@ impl Recovery {
     pub(crate) fn replay(
         mut self,
         storage: &dyn Storage,
+        kept_boot: Option<u128>,
         dir: &Path,
         from: Lsn,
         required: u64,
-        mut replay: impl FnMut(Lsn, SeqNo, &[u8]) -> Result<()>,
+        mut replay: impl FnMut(LogBatch<'_>) -> Result<()>,
     ) -> Result<Replayed> {
         self.check_complete(dir, from, required)?;
-        let boot = storage.boot_id();
+        let durable = self.noted_durable();
         let mut replayed = Replayed { end: from, ..Replayed::default() };
         let mut last_seq = 0;
         for index in 0..self.segments.len() {
@@ -170,11 +212,14 @@ impl Recovery {
                 self.segments[index].skip_to(from)?;
             }
             let header = *self.segments[index].header();
-            let kept_power = boot.is_some_and(|boot| boot == header.boot);
+            let kept_power = kept_boot.is_some_and(|boot| boot == header.boot);
+            let path = self.segments[index].path().to_owned();
             let read = self.read_to_end(index, &mut last_seq, kept_power, &mut |lsn, record| {
                 if lsn >= from {
                     replayed.batches += 1;
-                    replay(lsn, record.seq, record.payload)?;
+                    let offset = HEADER_BYTES + (lsn.0 - header.base.0);
+                    let Record { seq, payload: operations, .. } = *record;
+                    replay(LogBatch { path: &path, offset, lsn, seq, operations })?;
                 }
                 Ok(())
             })?;
@@ -186,20 +231,28 @@ impl Recovery {
             replayed.last_segment = header.segment;
             replayed.last_end = segment.lsn();
             replayed.was_closed = read.last_kind == Some(RecordKind::Closed);
-            let (path, end, bytes) = (segment.path().to_owned(), segment.lsn(), segment.offset());
+            let (end, bytes) = (segment.lsn(), segment.offset());
             replayed.files.push(ReplayedFile { path, end, bytes });
             let continues = read.last_kind == Some(RecordKind::Continued);
             if kept_power && next.is_none() && continues {
                 if self.is_shared && shared::has_successor(storage, dir, &header)? {
                     break;
                 }
-                let detail = format!("segment {} is missing", header.segment + 1);
+                let detail = format!("segment {} is missing{SAME_BOOT}", header.segment + 1);
                 return Err(Error::corruption(dir, None, "log", detail));
             }
             if let Some(dropped) = read.ends_the_log {
                 replayed.dropped_records = dropped;
                 break;
             }
+        }
+        if replayed.end < durable {
+            let detail = format!(
+                "the log ends here, at position {}, but was durable up to position {durable}, as a \
+                 note in the log states",
+                replayed.end
+            );
+            return Err(replayed.ends_too_early(dir, detail));
         }
         Ok(replayed)
     }
@@ -295,8 +348,11 @@ impl Recovery {
         let was_durable = beyond.synced.is_some_and(|synced| synced > end);
         if was_durable || (same_boot && beyond.records > 0) {
             let segment = &self.segments[index];
-            let detail =
-                format!("a record is damaged, but {} later ones are intact", beyond.records);
+            let because = if was_durable { "" } else { SAME_BOOT };
+            let detail = format!(
+                "a record is damaged, but {} later ones are intact{because}",
+                beyond.records
+            );
             return Err(Error::corruption(segment.path(), Some(segment.offset()), "log", detail));
         }
         Ok(beyond.records)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::ahead::{HeaderSync, SegmentRequests, WantedPages};
 use super::format::{HEADER_BYTES, SegmentHeader, TERMINATOR_BYTES};
+use super::notes::{NOTES_OFFSET, Notes};
 use super::segment_file_name;
 use super::writer::LogEnvironment;
 use crate::error::{Error, Result};
@@ -91,6 +92,7 @@ pub(super) fn begin(
     path: PathBuf,
     mut segment: Box<dyn Segment>,
     place: ChainLink,
+    notes: Notes,
 ) -> Result<CurrentSegment> {
     let LogEnvironment { storage, clock, database, .. } = environment;
     let header = SegmentHeader {
@@ -104,6 +106,8 @@ pub(super) fn begin(
         created_micros: clock.now_micros(),
     };
     let mut bytes = header.encode();
+    let notes = notes.encode(header.nonce);
+    bytes[NOTES_OFFSET as usize..][..notes.len()].copy_from_slice(&notes);
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));

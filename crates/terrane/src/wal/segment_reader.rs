@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::format::{
     HEADER_BYTES, Parsed, RECORD_HEADER_BYTES, Record, RecordKind, SegmentHeader, parse_record,
 };
-use super::notes::decode_note;
+use super::notes::Notes;
 use crate::error::{Error, Result};
 use crate::storage::{Access, RandomReader, Storage};
 use crate::types::{Lsn, SeqNo};
@@ -22,8 +22,7 @@ const FIRST_WINDOW_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct SegmentReader {
     header: SegmentHeader,
-    /// The manifest version in the segment's note; 0 if there is no note.
-    manifest_version: u64,
+    notes: Notes,
     path: PathBuf,
     file: Arc<dyn RandomReader>,
     file_bytes: u64,
@@ -56,7 +55,7 @@ impl SegmentReader {
         let mut bytes = vec![0; HEADER_BYTES as usize];
         file.read_at(0, &mut bytes).map_err(io)?;
         Ok(SegmentHeader::decode(&bytes, path)?.map(|header| Self {
-            manifest_version: decode_note(header.nonce, &bytes),
+            notes: Notes::decode(header.nonce, &bytes),
             header,
             path: path.to_owned(),
             file,
@@ -71,9 +70,9 @@ impl SegmentReader {
         &self.header
     }
 
-    /// Returns the manifest version in the segment's note; 0 if there is no note.
-    pub(super) fn manifest_version(&self) -> u64 {
-        self.manifest_version
+    /// Returns the notes that the header had when the segment was opened.
+    pub(crate) fn notes(&self) -> Notes {
+        self.notes
     }
 
     pub(crate) fn path(&self) -> &Path {

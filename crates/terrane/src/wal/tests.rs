@@ -35,8 +35,8 @@ fn recover(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replayed, Rec
     let mut batches = Vec::new();
     let recovery = Recovery::open_shared(storage, Path::new(DIR), DATABASE, from);
     let shared = recovery.and_then(|recovery| {
-        recovery.replay(storage, Path::new(DIR), from, 0, |lsn, seq, payload| {
-            batches.push((lsn, seq, payload.to_vec()));
+        recovery.replay(storage, storage.boot_id(), Path::new(DIR), from, 0, |batch| {
+            batches.push((batch.lsn, batch.seq, batch.operations.to_vec()));
             Ok(())
         })
     });
@@ -57,8 +57,8 @@ fn recover_alone(storage: &MemoryStorage, from: Lsn) -> Result<(Batches, Replaye
     let recovery = Recovery::open(storage, dir, DATABASE)?;
     let again = Recovery::open(storage, dir, DATABASE)?;
     let mut batches = Vec::new();
-    let replayed = recovery.replay(storage, dir, from, 0, |lsn, seq, payload| {
-        batches.push((lsn, seq, payload.to_vec()));
+    let replayed = recovery.replay(storage, storage.boot_id(), dir, from, 0, |batch| {
+        batches.push((batch.lsn, batch.seq, batch.operations.to_vec()));
         Ok(())
     })?;
     Ok((batches, replayed, again))
@@ -155,6 +155,9 @@ fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
                 if rng.percent(15) {
                     log.sync.sync(end).unwrap();
                     promised = log.written.len();
+                    if rng.percent(50) {
+                        log.writer.note_durable().unwrap();
+                    }
                 }
                 if rng.percent(10) {
                     log.end_segment(&mut rng);
@@ -324,11 +327,12 @@ fn damage_before_the_end_of_a_closed_log_is_reported() {
                 let mut batches = Vec::new();
                 let replayed = recovery.replay(
                     &image,
+                    image.boot_id(),
                     Path::new(DIR),
                     Lsn(0),
                     names.len() as u64,
-                    |lsn, seq, payload| {
-                        batches.push((lsn, seq, payload.to_vec()));
+                    |batch| {
+                        batches.push((batch.lsn, batch.seq, batch.operations.to_vec()));
                         Ok(())
                     },
                 );
@@ -340,9 +344,14 @@ fn damage_before_the_end_of_a_closed_log_is_reported() {
             let image = storage.crash_point().image(crash);
             image.remove(&path).unwrap();
             let recovery = Recovery::open(&image, Path::new(DIR), DATABASE).unwrap();
-            let missing =
-                recovery
-                    .replay(&image, Path::new(DIR), Lsn(0), names.len() as u64, |_, _, _| Ok(()));
+            let missing = recovery.replay(
+                &image,
+                image.boot_id(),
+                Path::new(DIR),
+                Lsn(0),
+                names.len() as u64,
+                |_| Ok(()),
+            );
             assert_eq!(missing.unwrap_err().kind(), ErrorKind::Corruption, "{name}");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, RecordKind};
-use super::notes::{NOTE_OFFSET, encode_note};
+use super::notes::{NOTES_OFFSET, Notes};
 use super::segment::{ChainLink, CurrentSegment, begin, create_file};
 use super::segment_file_number;
 use super::{LogSync, Replayed, ReplayedFile};
@@ -60,8 +60,8 @@ pub(crate) struct LogWriter {
     pub(super) spares: Vec<PathBuf>,
     /// The number of segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
-    /// The manifest version in the last note.
-    pub(super) manifest_version: u64,
+    /// The notes in the header of the current segment.
+    pub(super) notes: Notes,
     /// The number of users, such as a checkpoint, that need all files of the log.
     pub(super) pins: usize,
     /// True if a thread is creating a spare.
@@ -105,10 +105,11 @@ impl LogWriter {
         let numbers = names.iter().filter_map(|name| segment_file_number(name));
         let next_file = numbers.filter(|number| *number < 1 << 62).max().unwrap_or(0) + 1;
         let mut full = Vec::new();
+        // Later acknowledged writes depend on every replayed record, so all of them must be durable
+        // first. A cleanly closed log without batches to replay is durable already.
+        let needs_sync = replayed.batches > 0 || !replayed.was_closed;
         for ReplayedFile { path, end, bytes } in &replayed.files {
-            // Later acknowledged writes depend on every replayed record, so all of them must be
-            // durable first. A cleanly closed log without batches to replay is durable already.
-            if replayed.batches > 0 || !replayed.was_closed {
+            if needs_sync {
                 let segment =
                     storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
                 segment.syncer().sync().map_err(|error| Error::io("sync", path, error))?;
@@ -123,7 +124,12 @@ impl LogWriter {
         };
         let len = FIRST_SEGMENT_BYTES.min(config.segment_bytes);
         let (path, segment) = create_file(&environment, next_file, len)?;
-        let current = begin(&environment, path.clone(), segment, place).inspect_err(|_| {
+        // The note is written only if the records were synced here. If closing the log failed to
+        // sync its last record, that record may still be lost.
+        let durable = if needs_sync { place.base } else { Lsn(0) };
+        let notes = Notes { manifest_version: 0, durable };
+        let current = begin(&environment, path.clone(), segment, place, notes);
+        let current = current.inspect_err(|_| {
             // Every failed opening would leave a file.
             let _ = environment.storage.remove(&path);
         })?;
@@ -137,7 +143,7 @@ impl LogWriter {
             full,
             spares: Vec::new(),
             being_cleaned: 0,
-            manifest_version: 0,
+            notes,
             pins: 0,
             spare_is_wanted: false,
             spare_retry_at: 0,
@@ -206,13 +212,30 @@ impl LogWriter {
         self.current.wanted_ahead()
     }
 
-    /// Writes the note that the manifest has all edits up to `version`.
+    /// Writes the notes that the manifest has all edits up to `version`, and that the log is durable
+    /// up to the position that was synced last.
     pub(crate) fn note_manifest(&mut self, version: u64) -> Result<()> {
-        self.manifest_version = self.manifest_version.max(version);
-        let version = self.manifest_version;
+        self.notes.manifest_version = self.notes.manifest_version.max(version);
+        self.notes.durable = self.notes.durable.max(self.sync.synced());
+        self.write_notes()
+    }
+
+    /// Writes the note that the log is durable up to the position that was synced last, unless the
+    /// note says so already. Appending a write after a sync records the same position, so this
+    /// matters if no write follows.
+    pub(crate) fn note_durable(&mut self) -> Result<()> {
+        let synced = self.sync.synced();
+        if synced <= self.notes.durable {
+            return Ok(());
+        }
+        self.notes.durable = synced;
+        self.write_notes()
+    }
+
+    fn write_notes(&mut self) -> Result<()> {
         let CurrentSegment { header, segment, path, .. } = &mut self.current;
-        let note = encode_note(header.nonce, version);
-        segment.write(NOTE_OFFSET, &note).map_err(|error| Error::io("write", path, error))
+        let notes = self.notes.encode(header.nonce);
+        segment.write(NOTES_OFFSET, &notes).map_err(|error| Error::io("write", path, error))
     }
 
     /// Closes the log cleanly: syncs all records, then appends and syncs a `Closed` record.

@@ -24,7 +24,9 @@ pub(crate) fn dump(bytes: &[u8]) -> String {
     walk.zeros(256 - 96, "");
     walk.number(8, "note: manifest version");
     walk.checksum(&bytes[256..264], place(nonce, 256));
-    walk.zeros(512 - 272, "");
+    walk.number(8, "note: durable before position");
+    walk.checksum(&bytes[272..280], place(nonce, 272));
+    walk.zeros(512 - 288, "");
     while bytes[walk.at()..walk.at() + 16].iter().any(|&byte| byte != 0) {
         record(&mut walk, bytes, nonce);
     }

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Change, Manifest, TableRecord};
 use crate::stats::Counter;
 use crate::table::{FinishedTable, Table};
-use crate::types::KeyspaceId;
+use crate::types::{KeyspaceId, Lsn};
 use crate::version::Version;
 
 /// The changes of a job, which become visible together.
@@ -118,8 +118,15 @@ impl Catalog {
         check_shape(tree)
     }
 
-    /// Commits an edit to the manifest. A failed sync or a lost lock is final for the database.
-    pub(crate) fn commit(&self, manifest: &mut Manifest, changes: Vec<Change>) -> Result<()> {
+    /// Commits an edit to the manifest, and states in it up to which position the log is durable. A
+    /// failed sync or a lost lock is final for the database.
+    pub(crate) fn commit(&self, manifest: &mut Manifest, mut changes: Vec<Change>) -> Result<()> {
+        let synced = self.pipeline.log_sync().synced();
+        let state = manifest.state();
+        // If every keyspace has the records before the position in tables, the log may lose them.
+        if synced > state.log_durable.max(state.log_needed_from(Lsn(0))) {
+            changes.push(Change::LogDurable(synced));
+        }
         let before = manifest.bytes_written();
         let committed = manifest.commit(changes);
         let written = manifest.bytes_written() - before;
@@ -139,8 +146,8 @@ impl Catalog {
         }
     }
 
-    /// Records the version of the manifest in the log. With it, the next opening detects that the
-    /// manifest has lost edits.
+    /// Records the version of the manifest and the durable position in the log. With them, the next
+    /// opening detects that the manifest has lost edits, or the log records.
     pub(crate) fn record_manifest_version(&self) {
         let version = self.lock_manifest().as_ref().map(Manifest::version);
         if let (Some(log), Some(version)) = (&mut self.pipeline.lock().log, version) {

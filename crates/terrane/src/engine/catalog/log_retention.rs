@@ -61,7 +61,13 @@ impl Catalog {
         let mut guard = self.lock_manifest();
         let Some(manifest) = guard.as_mut() else { return Ok(()) };
         let (changes, _) = unrecorded(idle, manifest.state());
-        if changes.is_empty() { Ok(()) } else { self.commit(manifest, changes) }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.commit(manifest, changes)?;
+        drop(guard);
+        self.record_manifest_version();
+        Ok(())
     }
 
     /// Frees the part of the log that no tree needs, unless a reader may need it.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{FileManifest, Manifest, ManifestState, RecoveredState};
 use crate::storage::{Access, Storage};
 use crate::version::Version;
-use crate::wal::{LogCopy, LogWriter, clear_note};
+use crate::wal::{LogCopy, LogWriter, state_copy};
 
 /// The contents of a checkpoint, at one moment. As long as the versions are held, their files are
 /// kept.
@@ -113,9 +113,8 @@ fn copy_file(storage: &dyn Storage, from: &Path, to: &Path, bytes: Option<u64>) 
     while at < len {
         let mut chunk = vec![0; CHUNK_BYTES.min(len - at) as usize];
         source.read_at(at, &mut chunk).map_err(read)?;
-        if at == 0 && bytes.is_some() {
-            // The note may record a version of the manifest that is newer than the copy.
-            clear_note(&mut chunk);
+        if let (0, Some(bytes)) = (at, bytes) {
+            state_copy(&mut chunk, bytes, from)?;
         }
         copy.append(&chunk).map_err(write)?;
         at += chunk.len() as u64;

@@ -131,6 +131,7 @@ fn context(
         number: OPENINGS.fetch_add(1, Ordering::Relaxed),
         dir: dir.to_owned(),
         background: components.background,
+        kept_boot: components.storage.boot_id().filter(|_| !components.is_after_power_loss),
         storage: components.storage,
         clock: components.clock,
         counters,

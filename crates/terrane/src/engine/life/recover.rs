@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::parts::{Opened, Parts};
-use crate::batch::Ops;
+use crate::consistency::{self, BatchCheck};
 use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Tree, new_memtable};
 use crate::error::{Error, Result};
 use crate::event::FlushReason;
-use crate::manifest::{self, Change, ManifestState, RecoveredState};
+use crate::manifest::{Change, ManifestState, RecoveredState};
 use crate::types::{KeyspaceId, Lsn, SeqNo};
 use crate::wal::{LogConfig, LogEnvironment, LogWriter, Recovery, Replayed, segment_file_number};
 
@@ -94,73 +94,49 @@ impl Parts {
             Some(_) => recovery.times(),
             None => Vec::new(),
         };
-        let replayed = recovery.replay(
-            &*context.storage,
-            &context.dir,
-            from,
-            required,
-            |lsn, seq, operations| {
-                let mut next = seq;
-                if !may_flush {
-                    // The prefix of the log ends before the first batch that is newer than the
-                    // manifest.
-                    is_ahead = is_ahead || self.is_ahead_of(state, operations)?;
-                    if is_ahead {
-                        return Ok(());
-                    }
+        let check = BatchCheck::new(&context.dir, state);
+        let (storage, dir, boot) = (&*context.storage, &context.dir, context.kept_boot);
+        let replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
+            let lsn = batch.lsn;
+            if !may_flush {
+                // The prefix of the log ends before the first batch that is newer than the
+                // manifest.
+                is_ahead = is_ahead || check.is_ahead(storage, &batch)?;
+                if is_ahead {
+                    return Ok(());
                 }
-                if may_flush {
-                    // A memtable is replaced before a batch, never within one, because the operations
-                    // of a batch share a position.
-                    for tree in self.catalog.trees().values() {
-                        let has_records = self.replay_target(state, tree.id, lsn).is_some();
-                        if !has_records || !self.is_full_before(tree, lsn) {
-                            continue;
-                        }
-                        // A table must not become durable before the log records it was built from.
-                        if !std::mem::replace(&mut is_synced, true) {
-                            self.sync_replayed()?;
-                        }
-                        self.replace_replayed(tree, lsn, last_seq);
-                        self.jobs.flusher.flush_oldest(tree)?;
+            }
+            if may_flush {
+                // A memtable is replaced before a batch, never within one, because the operations
+                // of a batch share a position.
+                for tree in self.catalog.trees().values() {
+                    let has_records = self.replay_target(state, tree.id, lsn).is_some();
+                    if !has_records || !self.is_full_before(tree, lsn) {
+                        continue;
                     }
-                }
-                for operation in Ops::new(operations) {
-                    let (keyspace, op) = operation.map_err(|error| {
-                        Error::corruption(&context.dir, None, "log record", error.to_string())
-                    })?;
-                    if let Some(tree) = self.replay_target(state, keyspace, lsn) {
-                        let active = &tree.state().active;
-                        self.writer.insert_one(&active.memtable, &op, next, seq);
-                        if !times.is_empty() {
-                            active.record_entry(|| time_at(&times, lsn).min(now));
-                        }
+                    // A table must not become durable before the log records it was built from.
+                    if !std::mem::replace(&mut is_synced, true) {
+                        self.sync_replayed()?;
                     }
-                    next += 1;
+                    self.replace_replayed(tree, lsn, last_seq);
+                    self.jobs.flusher.flush_oldest(tree)?;
                 }
-                last_seq = last_seq.max(next - 1);
-                self.pipeline.set_visible(last_seq);
-                Ok(())
-            },
-        )?;
+            }
+            let next = check.visit(&batch, |keyspace, seq, op| {
+                let Some(tree) = self.catalog.tree(keyspace) else { return };
+                let active = &tree.state().active;
+                self.writer.insert_one(&active.memtable, op, seq, batch.seq);
+                if !times.is_empty() {
+                    active.record_entry(|| time_at(&times, lsn).min(now));
+                }
+            })?;
+            last_seq = last_seq.max(next.saturating_sub(1));
+            self.pipeline.set_visible(last_seq);
+            Ok(())
+        })?;
+        consistency::check_end(state, &replayed, &context.dir)?;
         self.pipeline.set_visible(last_seq);
         Ok((replayed, last_seq))
-    }
-
-    /// Returns true if a writer created a keyspace of these operations after the manifest was read.
-    fn is_ahead_of(&self, state: &ManifestState, operations: &[u8]) -> Result<bool> {
-        let (storage, dir) = (&*self.context.storage, &self.context.dir);
-        // Operations that cannot be decoded are reported when they are inserted.
-        let keyspaces = Ops::new(operations).flatten().map(|(keyspace, _)| keyspace);
-        let Some(newest) = keyspaces.max().filter(|id| id.0 >= state.next_keyspace) else {
-            return Ok(false);
-        };
-        let now = manifest::replay(&manifest::load_shared(storage, dir)?, dir)?.state;
-        if newest.0 < now.next_keyspace {
-            return Ok(true);
-        }
-        let detail = format!("a record is about keyspace {newest}, which was never created");
-        Err(Error::corruption(dir, None, "log", detail))
     }
 
     /// Returns the tree of an operation, unless it was dropped or its tables have the operation.

@@ -46,7 +46,12 @@ impl Pipeline {
     /// Makes the whole log durable. A failure is final for the database.
     pub(crate) fn sync_log(&self) -> Result<()> {
         let synced = self.log_sync.sync(self.log_sync.written());
-        synced.inspect_err(|error| self.context.health.fail(error.clone()))
+        synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
+        if let Some(log) = &mut self.lock().log {
+            // A failure is harmless, because the records themselves are durable.
+            let _ = log.note_durable();
+        }
+        Ok(())
     }
 
     /// Fails the database, after an append that failed with `error`, if a sync of the log has failed

@@ -17,6 +17,9 @@ pub enum Crash {
     Process,
     /// The machine lost power.
     Power(Survival),
+    /// A snapshot of the volume was taken. It lacks unsynced data as after a loss of power, but the
+    /// machine did not restart.
+    Snapshot(Survival),
 }
 
 /// The probability with which each unsynced write and name survives.
@@ -81,7 +84,7 @@ impl CrashPoint {
                 boot: self.boot,
                 ..State::default()
             },
-            Crash::Power(survival) => {
+            Crash::Power(survival) | Crash::Snapshot(survival) => {
                 let mut dice = Dice { percent: survival.percent, state: survival.seed };
                 let mut names = self.durable_names.clone();
                 for change in self.pending_names.iter().filter(|_| dice.survives()) {
@@ -93,7 +96,7 @@ impl CrashPoint {
                     nodes: nodes.collect(),
                     durable_names: names.clone(),
                     names,
-                    boot: self.boot + 1,
+                    boot: self.boot + u128::from(matches!(crash, Crash::Power(_))),
                     ..State::default()
                 }
             }

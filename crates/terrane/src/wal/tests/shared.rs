@@ -50,7 +50,8 @@ impl Fixture {
     fn read(&self, mut writer: impl FnMut()) -> Result<u64> {
         let dir = Path::new(DIR);
         let recovery = Recovery::open_shared(&self.storage, dir, DATABASE, Lsn(0))?;
-        let replayed = recovery.replay(&self.storage, dir, Lsn(0), 0, |_, _, _| {
+        let boot = self.storage.boot_id();
+        let replayed = recovery.replay(&self.storage, boot, dir, Lsn(0), 0, |_| {
             writer();
             Ok(())
         })?;
