@@ -21,7 +21,7 @@ use terrane::storage::{
     Survival,
 };
 use terrane::{Background, Db, Durability, Error, ErrorKind, OpenMode, Options};
-use terrane_testkit::{Rng, seed_from_env};
+use terrane_testkit::{Rng, print_counts, seed_from_env};
 
 const PATHS: [&str; 5] = ["db", "./db", "a/b/db", "a/../db", "/a/b/db"];
 
@@ -97,6 +97,7 @@ fn open_and_crash(
 #[test]
 fn a_creation_that_crashes_three_times_succeeds() {
     let seed = seed_from_env(7000);
+    let mut images = 0;
     for (number, dir) in PATHS.into_iter().enumerate() {
         let seed = seed + number as u64;
         let story = format!("seed {seed}, {dir}");
@@ -104,7 +105,9 @@ fn a_creation_that_crashes_three_times_succeeds() {
         let dir = Path::new(dir);
         let opened = open_and_crash(&storage, dir, false, 0, &story, &mut Rng::new(seed));
         assert!(opened > 500, "{opened} openings");
+        images += opened as u64 - 1;
     }
+    print_counts(&[("creation_images", images)]);
 }
 
 /// Opens the database with a fault three times and then without; returns how often the fault fired.
@@ -315,13 +318,16 @@ fn checkpoint_and_crash(
 #[test]
 fn a_checkpoint_that_crashes_three_times_succeeds() {
     let seed = seed_from_env(8000);
+    let mut images = 0;
     for (number, target) in TARGETS.into_iter().enumerate() {
         let seed = seed + number as u64;
         let story = format!("seed {seed}, {target}");
         let mut rng = Rng::new(seed);
         let made = checkpoint_and_crash(&source(), Path::new(target), 0, &story, &mut rng);
         assert!(made > 200, "{made} checkpoints");
+        images += made as u64 - 1;
     }
+    print_counts(&[("checkpoint_images", images)]);
 }
 
 #[test]
