@@ -235,10 +235,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(invalid) => {
-                let Invalid { what, found, expected } = &**invalid;
-                write!(f, "{what} is {found}, but must be {expected}")
-            }
+            Self::Invalid(invalid) => invalid.fmt(f),
             Self::NoDatabase { path } => write!(f, "no database in '{}'", path.display()),
             Self::DatabaseExists { path } => {
                 write!(f, "'{}' already contains a database", path.display())
@@ -249,17 +246,7 @@ impl fmt::Display for Error {
                  directory",
                 path.display()
             ),
-            Self::Corruption(place) => {
-                write!(f, "corrupt {} in {}", place.what, place.path.display())?;
-                if let Some(offset) = place.offset {
-                    write!(f, " at byte {offset}")?;
-                }
-                write!(
-                    f,
-                    ": {}; restore the file from a backup, or run `terrane repair`",
-                    place.detail
-                )
-            }
+            Self::Corruption(place) => place.fmt(f),
             Self::Unsupported { path, found, supported } => write!(
                 f,
                 "{} has format version {found}, but this library reads versions up to {supported}; \
@@ -306,6 +293,23 @@ impl fmt::Display for Error {
             ),
             Self::Internal { what } => write!(f, "internal error, please report it: {what}"),
         }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, found, expected } = self;
+        write!(f, "{what} is {found}, but must be {expected}")
+    }
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "corrupt {} in {}", self.what, self.path.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        write!(f, ": {}; restore the file from a backup, or run `terrane repair`", self.detail)
     }
 }
 
