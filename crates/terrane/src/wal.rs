@@ -24,12 +24,14 @@
 //! | `ahead` | work that background threads do so that the writer does not block |
 //! | `sync` | group commit: one sync for many writers |
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
+//! | `log_notes` | the manifest versions that headers state |
 
 mod ahead;
 mod append;
 mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod log_notes;
 mod next_segment;
 mod notes;
 mod recover;
@@ -43,8 +45,9 @@ mod writer;
 
 pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
 pub(crate) use format::RecordKind;
+pub(crate) use log_notes::LogNotes;
 pub(crate) use notes::state_copy;
-pub(crate) use recover::{LogBatch, LogNotes, Recovery, Replayed, ReplayedFile};
+pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
