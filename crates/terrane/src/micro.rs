@@ -147,6 +147,6 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
         oldest_tombstone_micros: None,
     });
     let rules = DropRules::new(Vec::new(), OlderTables::default());
-    let made = merge(input, Vec::new(), rules, &mut output, &mut |_| Ok(()));
+    let made = merge(input, None, Vec::new(), rules, &mut output, &mut |_| Ok(()));
     made.ok().and_then(|mut tables| tables.pop()).expect("memory does not fail")
 }
