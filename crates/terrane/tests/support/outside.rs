@@ -113,7 +113,11 @@ impl Storage for MapStorage {
         if !self.0.locks.lock().unwrap().insert(path.to_owned()) {
             return Err(io::Error::new(ErrorKind::WouldBlock, "this process"));
         }
-        Ok(Box::new(HeldLock(self.clone(), path.to_owned())))
+        let lock = HeldLock(self.clone(), path.to_owned());
+        match self.insert(path, &File::default()) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(Box::new(lock)),
+        }
     }
 
     fn boot_id(&self) -> Option<u128> {

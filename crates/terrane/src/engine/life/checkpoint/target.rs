@@ -110,10 +110,14 @@ impl<'a> Target<'a> {
     }
 }
 
+/// How often a checkpoint locks the file that marks its directory, if the file is removed each time.
+/// A storage whose locks do not create files must not make it try for ever.
+const LOCK_ATTEMPTS: u32 = 100;
+
 /// Locks the file that marks the directory, and creates it if it does not exist.
 fn lock_marker(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
     let path = dir.join(CHECKPOINT);
-    loop {
+    for _ in 0..LOCK_ATTEMPTS {
         let lock = storage.lock(&path).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
                 Error::Locked { path: dir.into(), holder: error.to_string().into() }
@@ -127,6 +131,7 @@ fn lock_marker(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
             Ok(_) => return Ok(lock),
         }
     }
+    Err(Error::io("create", &path, io::ErrorKind::NotFound.into()))
 }
 
 /// Refuses a directory that contains anything but an unfinished checkpoint.
