@@ -256,13 +256,11 @@ impl Recovery {
                 return Ok(SegmentRead { last_kind, ends_the_log: None });
             }
             match self.check_end(index, *last_seq, kept_power) {
-                Ok(dropped) => return Ok(SegmentRead { last_kind, ends_the_log: Some(dropped) }),
+                Ok(0) => return Ok(SegmentRead { last_kind, ends_the_log: Some(0) }),
                 // The writer may have appended the later records since this one was read.
-                Err(error) => {
-                    if !self.is_shared || !shared::has_grown(&mut self.segments[index])? {
-                        return Err(error);
-                    }
-                }
+                _ if self.is_shared && shared::has_grown(&mut self.segments[index])? => {}
+                Ok(dropped) => return Ok(SegmentRead { last_kind, ends_the_log: Some(dropped) }),
+                Err(error) => return Err(error),
             }
         }
     }
