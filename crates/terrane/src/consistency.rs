@@ -68,7 +68,7 @@ pub(crate) fn check_table(storage: &dyn Storage, dir: &Path, table: &TableRecord
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             damaged("the file is missing".into())
         }
-        Err(error) => Err(Error::io("look at", &path, error)),
+        Err(error) => Err(Error::io("check", &path, error)),
     }
 }
 

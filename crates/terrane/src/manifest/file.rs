@@ -297,7 +297,7 @@ fn check_owner(lock: Option<&DirectoryLock>, file: &OpenManifest) -> Result<()> 
     match file.appender.has_name() {
         Ok(true) => Ok(()),
         Ok(false) => Err(lock.lost()),
-        Err(error) => Err(Error::io("look at", &file.path, error)),
+        Err(error) => Err(Error::io("check", &file.path, error)),
     }
 }
 

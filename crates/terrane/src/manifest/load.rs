@@ -85,7 +85,7 @@ fn check_has_no_database(storage: &dyn Storage, dir: &Path, names: &[String]) ->
 /// Returns true if a creation that was interrupted before `CURRENT` existed may have written this
 /// manifest.
 fn is_of_creation(storage: &dyn Storage, path: &Path, number: u64) -> Result<bool> {
-    let len = storage.len(path).map_err(|error| Error::io("look at", path, error))?;
+    let len = storage.len(path).map_err(|error| Error::io("check", path, error))?;
     if len > CREATION_BYTES_MAX {
         return Ok(false);
     }

@@ -24,7 +24,7 @@ impl DirectoryLock {
         match self.lock.is_held() {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.lost()),
-            Err(error) => Err(Error::io("look at", &self.path, error)),
+            Err(error) => Err(Error::io("check", &self.path, error)),
         }
     }
 

@@ -127,8 +127,13 @@ fn lock_marker(storage: &dyn Storage, dir: &Path) -> Result<Box<dyn Lock>> {
         // The process that held the lock may have removed the file before it released the lock.
         match storage.len(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("look at", &path, error)),
-            Ok(_) => return Ok(lock),
+            Err(error) => return Err(Error::io("check", &path, error)),
+            // The name may belong to a file that another process has created since.
+            Ok(_) => match lock.is_held() {
+                Ok(true) => return Ok(lock),
+                Ok(false) => {}
+                Err(error) => return Err(Error::io("check", &path, error)),
+            },
         }
     }
     Err(Error::io("create", &path, io::ErrorKind::NotFound.into()))
