@@ -74,7 +74,10 @@ impl Catalog {
     pub(crate) fn release_log(&self) {
         // Closing waits for this, because the next opening may reuse the names of freed files.
         let _caller = self.context.signals.enter_caller();
-
+        // A process that took the directory may use the files of the log.
+        if self.context.health.check_synced().is_err() {
+            return;
+        }
         let needed = {
             let guard = self.lock_manifest();
             let Some(manifest) = guard.as_ref().filter(|manifest| !manifest.is_doubtful()) else {
