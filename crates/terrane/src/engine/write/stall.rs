@@ -237,10 +237,13 @@ impl Writer {
         let tree_state = tree.state();
         let is_stopped = matches!(tree_state.admission, Admission::Stop(_)) && !tree.is_dropped();
         let is_unchanged = tree_state.number == number && signals.jobs_begun() == begun;
-        if is_stopped && is_unchanged && self.context.health.check_writable().is_ok() {
-            return Err(Error::internal(format!("nothing to do about {pressure}")));
+        if !is_stopped || !is_unchanged || self.context.health.check_writable().is_err() {
+            return Ok(state);
         }
-        Ok(state)
+        drop(state);
+        // A job of another thread may have found the damage since the caller looked for it.
+        let damage = self.jobs.blocking_damage(tree);
+        Err(damage.unwrap_or_else(|| Error::internal(format!("nothing to do about {pressure}"))))
     }
 
     /// Keeps memtables and cache within the memory budget, and the log within its limit.
