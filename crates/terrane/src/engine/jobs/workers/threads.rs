@@ -16,22 +16,28 @@ pub(super) struct PanicGuard<'a> {
     context: &'a Context,
     catalog: &'a Catalog,
     what: &'static str,
+    /// True if the thread was unwinding already: destructors may use the database.
+    was_panicking: bool,
 }
 
 impl<'a> PanicGuard<'a> {
     fn of_thread(context: &'a Context, catalog: &'a Catalog) -> Self {
-        Self { context, catalog, what: "a thread of the database panicked; see the panic" }
+        Self::new(context, catalog, "a thread of the database panicked; see the panic")
     }
 
     /// Guards a job in the thread of a caller.
     pub(super) fn of_caller(context: &'a Context, catalog: &'a Catalog) -> Self {
-        Self { context, catalog, what: "a job panicked in the thread of a caller; see the panic" }
+        Self::new(context, catalog, "a job panicked in the thread of a caller; see the panic")
+    }
+
+    fn new(context: &'a Context, catalog: &'a Catalog, what: &'static str) -> Self {
+        Self { context, catalog, what, was_panicking: std::thread::panicking() }
     }
 }
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if self.was_panicking || !std::thread::panicking() {
             return;
         }
         self.context.health.fail(Error::Internal { what: self.what.into() });
