@@ -121,6 +121,9 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Opens a file, and creates it if it does not exist, to find out whether it is locked with
     /// [`Storage::lock_shared`].
+    ///
+    /// If this returns an error, as the default does, a writer keeps no files for readers. Implement
+    /// it together with `lock_shared`; a storage that wraps another one must forward both.
     fn probe_lock(&self, path: &Path) -> io::Result<Box<dyn LockProbe>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())

@@ -240,6 +240,10 @@ impl Appender for FaultyFile<Box<dyn Appender>> {
         self.file.sync()
     }
 
+    fn has_name(&self) -> io::Result<bool> {
+        self.file.has_name()
+    }
+
     fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
