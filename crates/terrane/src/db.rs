@@ -94,8 +94,8 @@ impl Db {
     /// no later writes. Keyspaces that are created or dropped during the call may be missing or
     /// present.
     ///
-    /// A writer removes no files during the call, unless it takes more than ten seconds or
-    /// `delete_persistence` is set.
+    /// A writer removes no files during the call, unless `delete_persistence` is set, or read-only
+    /// openings have overlapped without a gap for more than ten seconds.
     ///
     /// # Errors
     /// The errors of [`Db::open`] except `Locked`, `Invalid` if there is no database, and

@@ -62,10 +62,10 @@ options! {
 
     /// The maximum number of table files that stay open, in read modes `cached` and `direct`; a file that
     /// was closed is opened again when it is next read. Each reading thread may have one more open for
-    /// a moment, and the log, the manifest and running jobs need about twenty more. The engine keeps at
-    /// most half of the files open that the process may open (`ulimit -n`). A database that is open
-    /// read-only keeps every table open that was read, because another process may remove the files.
-    /// Mapped tables keep no file open.
+    /// a moment, and the log, the manifest and running jobs need about twenty more. Table files take at
+    /// most half of the limit of the process (`ulimit -n`), regardless of this option. A read-only
+    /// opening opens all tables and keeps them open, because another process may remove the files; the
+    /// option does not apply to it. Mapped tables keep no file open.
     open_files: usize as usize = default_open_files(),
     accepts "1 to 1000000" where |count| (1..=1_000_000).contains(count),
     trade_off "More open files save reopening when many tables are read, but take descriptors from the rest of the program.",
@@ -245,7 +245,8 @@ impl Options {
     /// handles. Its writes are neither delayed nor stopped, whatever the design says. Calls that wait
     /// for background work, such as [`Db::flush`](crate::Db::flush) and
     /// [`Db::close`](crate::Db::close), fail with [`Invalid`](crate::ErrorKind::Invalid). A listener
-    /// that keeps a [`Db`](crate::Db) keeps the database open.
+    /// that keeps a [`Db`](crate::Db) keeps the database open. Closing a database, or dropping its last
+    /// handle, waits for running listeners: do neither while holding a lock that the listener takes.
     ///
     /// Several threads may call the listener concurrently, and events may arrive out of the order of
     /// their numbers. If it panics, it is not called again.

@@ -94,8 +94,9 @@ impl Db {
     }
 
     /// Creates a copy of the database in another directory, which must be empty or not exist, or
-    /// contain an unfinished checkpoint, which is replaced. Reads and writes continue meanwhile. The copy shares tables by hard links if the file system
-    /// supports them. It may lack writes with [`Durability::None`].
+    /// contain an unfinished checkpoint, which is replaced. Reads and writes continue meanwhile. The
+    /// copy shares tables by hard links if the file system supports them. It may lack writes with
+    /// [`Durability::None`].
     ///
     /// # Errors
     /// The directory contains other files, another process writes a checkpoint to it, the disk is

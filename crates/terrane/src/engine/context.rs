@@ -60,8 +60,8 @@ impl Context {
         if !self.events.is_in_listener() {
             return Ok(());
         }
-        let found = format!("{operation} in an event listener");
-        Err(Error::invalid("call", found, "a call that does not wait for background work"))
+        let found = format!("`{operation}`, which waits for background work");
+        Err(Error::invalid("the call in an event listener", found, "one that does not wait"))
     }
 
     /// Makes the names in the directory durable.

@@ -164,7 +164,7 @@ impl OpenFiles {
     /// Adds to an error of the operating system how to get more files.
     fn explain(&self, error: &io::Error) -> io::Error {
         let advice = match self.max {
-            Some(max) => format!("lower the option `open_files`, which is {max}"),
+            Some(max) => format!("lower the option `open_files`, which allows {max} here"),
             None => "use read mode `mapped`: a read-only opening keeps every table open".to_owned(),
         };
         let text = format!("{error}; raise the limit of the process (`ulimit -n`), or {advice}");
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!((calls.get(), files.counts().open), (3, 11));
         let error = many[41].with(|| Err(no_descriptor()), |_| ()).unwrap_err().to_string();
         assert!(
-            error.contains("ulimit -n") && error.contains("`open_files`, which is 100"),
+            error.contains("ulimit -n") && error.contains("`open_files`, which allows 100 here"),
             "{error}"
         );
         assert_eq!(files.counts().open, 0);
