@@ -21,7 +21,7 @@
 //! position of an idle keyspace is the end of the log, synced or not. Neither is a number of a table
 //! file beyond those of the manifest a sign of damage: a crash leaves files of unfinished jobs.
 //!
-//! A reader beside a writer reads the notes first, then the manifest, then the log. Relation 1 then
+//! A reader next to a writer reads the notes first, then the manifest, then the log. Relation 1 then
 //! holds although the writer goes on.
 
 use std::collections::BTreeMap;

@@ -301,7 +301,7 @@ pub(crate) struct Components {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) background: Background,
     pub(crate) listener: Option<Listener>,
-    /// The boot id of the storage does not tell whether the files lost unsynced data.
+    /// The boot id of the storage does not show whether the files lost unsynced data.
     pub(crate) is_after_power_loss: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A reader may find a file that a writer has just removed, or two files of which the writer has
 //! replaced one. Nothing is damaged then, and another attempt finds the files that the writer made.
-//! Three rules tell damage from a change:
+//! Three rules distinguish damage from a change:
 //!
 //! 1. An attempt holds the lock that keeps writers from removing files, if there is a file to lock.
 //! 2. An attempt reads the notes in the log first, then the manifest, then the tables, then the log.

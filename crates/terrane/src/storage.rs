@@ -155,7 +155,7 @@ pub trait Appender: Send {
         false
     }
 
-    /// Returns false if the file has no name anymore. A storage that cannot tell returns true.
+    /// Returns false if the file has no name anymore. A storage that cannot check this returns true.
     fn has_name(&self) -> io::Result<bool> {
         Ok(true)
     }

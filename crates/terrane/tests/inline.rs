@@ -96,7 +96,7 @@ impl Clock for PanickingClock {
     }
 }
 
-/// Other callers used to wait for ever for a job that had panicked in the thread of a caller.
+/// Other callers used to wait forever for a job that had panicked in the thread of a caller.
 #[test]
 fn a_job_that_panics_in_a_caller_fails_the_other_callers() {
     let clock = Arc::new(PanickingClock::default());

@@ -19,7 +19,7 @@ const PROFILE: &str = "soak";
 /// A suite that runs longer than this is taken to hang, because suites take some seconds.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 
-/// What became of a run.
+/// The result of a run.
 pub(super) struct Outcome {
     /// "ok", "FAILED" or "HANGS".
     pub(super) verdict: &'static str,

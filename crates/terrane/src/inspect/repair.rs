@@ -108,12 +108,12 @@ fn salvaged_keyspace(
 #[derive(Default)]
 struct SalvagedManifest {
     state: Option<ManifestState>,
-    /// True if the state is the newest one, so that it tells which tables are live.
+    /// True if the state is the newest one, so that it determines which tables are live.
     is_newest: bool,
 }
 
 impl SalvagedManifest {
-    /// Returns the state if it tells which tables are live, and which part of the log they contain.
+    /// Returns the state if it determines which tables are live and which part of the log they contain.
     fn newest(&self) -> Option<&ManifestState> {
         self.state.as_ref().filter(|_| self.is_newest)
     }

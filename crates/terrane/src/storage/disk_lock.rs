@@ -97,7 +97,7 @@ fn identity(metadata: &std::fs::Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// Other systems do not tell files apart here, so a lock file that was replaced goes unnoticed.
+/// Other systems provide no file identity here, so a replaced lock file goes unnoticed.
 #[cfg(not(unix))]
 type Identity = ();
 

@@ -93,7 +93,7 @@ fn allocate(file: &mut File, len: u64) -> io::Result<()> {
     match reserve(file, len) {
         // Zeros allocate the space on a file system without `fallocate`.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros(file, len)?,
-        // On a full disk zeros would fill what is left, with every write that needs a segment.
+        // On a full disk, every write that needs a segment would fill the remaining space with zeros.
         reserved => reserved?,
     }
     // The length must be durable before any record in the file is acknowledged as durable.

@@ -194,7 +194,7 @@ fn write_to_two_keyspaces(db: &Db, more: u32) -> u32 {
 #[test]
 fn keyspaces_never_stand_at_different_writes_after_damage_of_the_log() {
     let (mut refusals, mut named, mut shorter) = (0, 0, 0);
-    // The next write after a sync states in the log what is durable. Without it, the manifest and
+    // The next write after a sync states the durable position in the log. Without it, the manifest and
     // the notes do. A crash may lose the notes.
     for (more, keeps_notes) in [(0, true), (0, false), (5, true), (5, false)] {
         let (options, storage) = in_memory();

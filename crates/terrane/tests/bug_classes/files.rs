@@ -143,7 +143,7 @@ fn entries_with_odd_names_and_kinds_are_left_alone() {
     assert!(name(b"link").symlink_metadata().is_ok());
 }
 
-/// A checkpoint lacked what was not synced, or the names of its files.
+/// A checkpoint lacked unsynced contents or the names of its files.
 #[test]
 fn a_checkpoint_that_was_made_survives_the_loss_of_power() {
     let storage = MemoryStorage::new(1);

@@ -48,7 +48,7 @@ fn crash(storage: &MemoryStorage, crash: Crash) -> MemoryStorage {
     storage.crash_point().image(crash)
 }
 
-/// Returns losses of power that keep different parts of what is not synced.
+/// Returns power failures that keep different parts of the unsynced data.
 fn losses() -> impl Iterator<Item = Crash> {
     let survival = |seed| Survival { percent: [0, 20, 50, 80, 95, 100][seed as usize % 6], seed };
     (0..60).map(survival).map(Crash::Power)

@@ -142,7 +142,7 @@ impl Clock for JumpingClock {
     }
 }
 
-/// The clock moved back or far ahead, and what was not due was dropped.
+/// The clock moved back or far ahead, and entries were dropped before they were due.
 #[test]
 fn a_clock_that_jumps_changes_no_answer() {
     const DAY: u64 = 86_400_000_000;

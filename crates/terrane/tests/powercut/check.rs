@@ -14,7 +14,7 @@ pub(crate) struct Found {
     pub(crate) checkpoints: u64,
     /// Writes that had to be there.
     pub(crate) promised: u64,
-    /// Writes that were there.
+    /// Writes that were found.
     pub(crate) found: u64,
 }
 

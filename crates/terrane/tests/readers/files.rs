@@ -1,4 +1,4 @@
-//! A writer keeps files while a reader opens the database, but not for ever.
+//! A writer keeps files while a reader opens the database, but only for a limited time.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn files_stay_while_a_reader_opens_and_go_when_it_is_done_or_takes_too_long() {
         assert!(left.len() < many && !before.is_subset(&left), "{left:?}");
         assert!(logs(&storage) != log);
     }
-    // Closing removes what is left, unless there is a reader; then the next opening does.
+    // Closing removes the remaining files unless a reader holds the lock; then the next opening does.
     let lock = storage.lock_shared(&readers).unwrap();
     let before = files();
     drop(db);

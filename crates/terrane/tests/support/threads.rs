@@ -246,7 +246,7 @@ impl Crowd {
         check_all(db, &owners, &self.disturber.state, &self.story);
     }
 
-    /// Closes the database, and returns what was done.
+    /// Closes the database, and returns the counts.
     pub fn finish(mut self) -> Counts {
         let db = self.db.take().unwrap();
         drop(self.handle.lock().unwrap().take());

@@ -30,7 +30,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Parts, Opened)> {
     check_mode(options.open_mode, is_new, dir)?;
     if is_new {
         manifest::remove_interrupted_creation(&*storage, dir);
-        // Before the manifest exists, because a later opening cannot tell whether this was done.
+        // Synced before the manifest exists, because a later opening cannot detect a missing sync.
         sync_ancestors(&*storage, dir)?;
     } else {
         remove_checkpoint_mark(&*storage, dir)?;

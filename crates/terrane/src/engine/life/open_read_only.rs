@@ -1,6 +1,6 @@
 //! Opens a database for reading, even while a writer changes it.
 //!
-//! What is opened is the database as of one moment after the call began: the trees of the manifest,
+//! The opening shows the database at one moment after the call began: the trees of the manifest,
 //! with a prefix of the log that has every write to them until then. A keyspace that the writer
 //! creates or drops meanwhile may be as it was before.
 

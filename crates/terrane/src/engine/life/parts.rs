@@ -97,7 +97,7 @@ fn opening_readers(storage: &dyn Storage, settings: &Settings, dir: &Path) -> Op
     if settings.delete_persistence_micros().is_some() {
         return OpeningReaders::default();
     }
-    // Without the file, readers may need several attempts, so a failure is no reason not to open.
+    // Opening continues after a failure: without the file, readers only need more attempts.
     OpeningReaders::new(storage.probe_lock(&dir.join(READERS)).ok())
 }
 

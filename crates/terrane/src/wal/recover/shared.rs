@@ -1,7 +1,7 @@
 //! Reads a log that a writer may be appending to.
 //!
 //! The log is read up to the newest segment that exists when it is opened, so a fast writer cannot
-//! keep the reader busy for ever. What is read is a prefix of the log that has every record written
+//! keep the reader busy forever. The reader sees a prefix of the log that has every record written
 //! before the log was opened:
 //!
 //! 1. The writer may free and reuse files while their headers are read, so the headers may lack a

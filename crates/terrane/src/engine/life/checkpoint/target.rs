@@ -111,7 +111,7 @@ impl<'a> Target<'a> {
 }
 
 /// How often a checkpoint locks the file that marks its directory, if the file is removed each time.
-/// A storage whose locks do not create files must not make it try for ever.
+/// Bounded, because a storage may violate its contract and create no file for a lock.
 const LOCK_ATTEMPTS: u32 = 100;
 
 /// Locks the file that marks the directory, and creates it if it does not exist.
