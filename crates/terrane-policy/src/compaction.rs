@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::key_range::{KeyRange, escape};
 use crate::recency::is_newer_throughout;
-use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape};
+use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape, ValueFileId};
 pub use reason::Reason;
 
 /// The table number of the memtable in a merging flush. Real table numbers count up from 1 and never
@@ -59,6 +59,9 @@ pub struct Compaction {
     pub inputs: Vec<Input>,
     /// Where the result of the job goes.
     pub output: Output,
+    /// Value files, in ascending order, whose values the job copies to new value files: it replaces
+    /// all pointers of its inputs into these files.
+    pub relocated: Vec<ValueFileId>,
     /// Why the job was picked.
     pub reason: Reason,
 }
@@ -111,7 +114,8 @@ impl Compaction {
     /// Splits the inputs into groups that share no keys; each can be processed on its own.
     ///
     /// A group of a single table moves as it is, unless it holds tombstones and no older table can
-    /// hold keys that they delete: then it is rewritten to drop them.
+    /// hold keys that they delete: then it is rewritten to drop them. A table with pointers to
+    /// relocated values is rewritten as well.
     pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
@@ -139,7 +143,9 @@ impl Compaction {
     }
 
     fn group(&self, tables: &[(&Arc<TableInfo>, bool)], shape: &TreeShape) -> InputGroup {
-        if let [(table, in_place)] = tables {
+        if let [(table, in_place)] = tables
+            && !table.refers_to(&self.relocated)
+        {
             let purges = table.has_tombstones() && self.is_bottom(&table.range, shape);
             if *in_place && !(purges && self.reason.purges()) {
                 return InputGroup::Keep(table.id);
@@ -216,7 +222,12 @@ impl fmt::Display for Compaction {
             Placement::Join(run) => write!(f, " -> L{} r{run}", self.output.level)?,
         }
         let range = self.range();
-        write!(f, ", from {} ({})", escape(&range.start), self.reason)
+        write!(f, ", from {} ({})", escape(&range.start), self.reason)?;
+        if self.relocated.is_empty() {
+            return Ok(());
+        }
+        f.write_str(", relocating values of")?;
+        self.relocated.iter().try_for_each(|file| write!(f, " {file}"))
     }
 }
 
@@ -236,7 +247,12 @@ mod tests {
                 }),
             }
         }
-        Compaction { inputs, output, reason: Reason::Repair { level: 0, runs: 0 } }
+        Compaction {
+            inputs,
+            output,
+            relocated: Vec::new(),
+            reason: Reason::Repair { level: 0, runs: 0 },
+        }
     }
 
     #[test]

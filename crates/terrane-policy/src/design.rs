@@ -26,6 +26,7 @@ mod settings;
 mod tests;
 mod text;
 mod validate;
+mod values;
 
 use std::fmt;
 
@@ -36,6 +37,7 @@ pub use filters::FilterAllocation;
 pub use flush_mode::FlushMode;
 pub use memtable::{MemtableKind, OrderedView, VectorQuery};
 pub use per_level::PerLevel;
+pub use values::{ValueSeparation, Values};
 
 /// How the blocks of a table are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +70,7 @@ pub enum Compression {
 /// | `block` | `block_bytes` | bytes | 4KiB |
 /// | `filter` | `filter_bits`, `filter_allocation` | bits per key, by level, or `monkey(10)` | 10 |
 /// | `compression` | `compression` | by level | `none` |
+/// | `values` | `values` | [`Values`]: `inline` or `apart(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
 /// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
 /// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `slow-down` |
@@ -98,6 +101,8 @@ pub struct Design {
     pub filter_allocation: FilterAllocation,
     /// Compression of data blocks for each level.
     pub compression: PerLevel<Compression>,
+    /// Where values are stored.
+    pub values: Values,
     /// When writers are delayed or stopped.
     pub constraint: Constraint,
     /// How merges share the bandwidth.
@@ -120,6 +125,7 @@ impl Design {
             filter_bits: PerLevel::all(10.0),
             filter_allocation: FilterAllocation::Given,
             compression: PerLevel::all(Compression::None),
+            values: Values::Inline,
             constraint: Constraint {
                 delay_runs: 12,
                 stop_runs: 24,

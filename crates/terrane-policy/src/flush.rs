@@ -133,7 +133,7 @@ fn merge(input: &PickContext<'_>, memtable: &Arc<TableInfo>) -> Result<Compactio
         runs.push(run.clone());
         let inputs = closed_under_overlap(0, &runs, &memtable.range);
         let output = Output { level: 0, placement: Placement::Join(run.id) };
-        let merge = Compaction { inputs, output, reason: Reason::Flush };
+        let merge = Compaction { inputs, output, relocated: Vec::new(), reason: Reason::Flush };
         // The size of the merged run includes the rest of the joined run. Otherwise flushes of few
         // keys would let a run grow for as long as a compaction occupies another one.
         let joined = run.tables.iter().filter(|table| !merge.takes(table.id));

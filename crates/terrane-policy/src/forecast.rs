@@ -5,13 +5,16 @@
 //! entries and writes less. It only estimates where tables are cut, and which tables move.
 //! `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::compaction::{Compaction, InputGroup, Placement};
 use crate::design::Design;
 use crate::key_range::KeyRange;
 use crate::pick::{PickContext, pick};
-use crate::shape::{AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape};
+use crate::shape::{
+    AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape, ValueFileId, ValueRef,
+};
 
 /// The maximum number of compactions to simulate; a longer forecast is reported as incomplete.
 const JOBS_MAX: u64 = 100_000;
@@ -235,12 +238,13 @@ impl SimulatedTree {
         let is_pinned = self.oldest_snapshot.is_some_and(|oldest| largest_seq > oldest);
         let mut start = hull.start.clone();
         let mut made = Vec::new();
-        for end in cuts.into_iter().map(Some).chain([hull.end]) {
+        for (number, end) in cuts.into_iter().map(Some).chain([hull.end]).enumerate() {
             let range = KeyRange { start: start.clone(), end: end.clone() };
             let keeps = is_pinned || !job.is_bottom(&range, &self.shape);
             let mut table = TableInfo::new(self.number(), range, bytes / pieces);
             table.entries = sum(|table| table.entries) / pieces;
             table.created_micros = self.now_micros;
+            table.value_refs = part_of_refs(tables, number as u64, pieces);
             (table.smallest_seq, table.largest_seq) = (smallest_seq, largest_seq);
             if keeps && tables.iter().any(|table| table.has_tombstones()) {
                 table.tombstones = sum(|table| table.tombstones).div_ceil(pieces);
@@ -253,6 +257,22 @@ impl SimulatedTree {
         }
         made
     }
+}
+
+/// Returns the references of one of several equal pieces of a merge, which keeps all values.
+fn part_of_refs(tables: &[Arc<TableInfo>], piece: u64, pieces: u64) -> Box<[ValueRef]> {
+    let mut sums: BTreeMap<ValueFileId, (u64, u64)> = BTreeMap::new();
+    for used in tables.iter().flat_map(|table| table.value_refs.iter()) {
+        let sum = sums.entry(used.file).or_default();
+        *sum = (sum.0 + used.bytes, sum.1 + used.values);
+    }
+    let part = |sum: u64| sum / pieces + u64::from(piece < sum % pieces);
+    let refs = sums.into_iter().map(|(file, (bytes, values))| ValueRef {
+        file,
+        bytes: part(bytes),
+        values: part(values),
+    });
+    refs.filter(|used| used.bytes > 0).collect()
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub use admission::{Admission, Pressure, StallCause, admit};
 pub use compaction::{Compaction, Output, Placement, Reason};
 pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
-    VectorQuery, Violation, flodb,
+    ValueSeparation, Values, VectorQuery, Violation, flodb,
 };
 pub use error::ParseError;
 pub use flush::{FlushPlan, NewRunReason};
@@ -66,7 +66,10 @@ pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
 pub use pick::{Cursors, PickContext, manual, next_due_micros, pick, refilled};
 pub use scheduler::{ScheduledMerge, Scheduler, allocate};
-pub use shape::{AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape};
+pub use shape::{
+    AddedTable, Level, Run, RunId, SeqNo, ShapeEdit, TableId, TableInfo, TreeShape, ValueFileId,
+    ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef,
+};
 pub use strategy::{
     Eagerness, Granularity, Growth, Intake, Movement, Runs, Strategy, Trigger, TriggerKind,
 };

@@ -9,14 +9,18 @@
 //! 2. Tables of a run are in key order and do not overlap.
 //! 3. A table occurs once, and its range is not empty.
 //! 4. There are no empty runs, and no empty levels after the last one in use.
+//! 5. Value files are in ascending order of numbers, and so are the references of a table to them.
+//!    Every value file that a table refers to is in the shape.
 //!
 //! Recency falls from level to level, and from run to run within a level: for any key, an entry in an
 //! earlier run is newer than an entry in a later one. [`crate::soundness`] preserves this order.
 
 mod edit;
 mod text;
+mod values;
 
 pub use edit::{AddedTable, ShapeEdit, ShapeError};
+pub use values::{ValueFileId, ValueFileInfo, ValueFileState, ValueFileUsage, ValueRef};
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,6 +74,9 @@ pub struct TableInfo {
     /// When the oldest tombstone in it was written or flushed, in microseconds since the Unix
     /// epoch; inherited through compactions.
     pub oldest_tombstone_micros: Option<u64>,
+    /// The values that the table's entries have in value files, one element for each file, in
+    /// ascending order of files.
+    pub value_refs: Box<[ValueRef]>,
 }
 
 impl TableInfo {
@@ -86,12 +93,23 @@ impl TableInfo {
             largest_seq: 0,
             created_micros: 0,
             oldest_tombstone_micros: None,
+            value_refs: Box::default(),
         }
     }
 
     /// Returns true if it holds any tombstone, point or range.
     pub fn has_tombstones(&self) -> bool {
         self.tombstones > 0 || self.range_tombstones > 0
+    }
+
+    /// Bytes of the values that the table's entries have in value files.
+    pub fn value_bytes(&self) -> u64 {
+        self.value_refs.iter().map(|used| used.bytes).sum()
+    }
+
+    /// Returns true if the table refers to one of `files`, which are in ascending order.
+    pub fn refers_to(&self, files: &[ValueFileId]) -> bool {
+        self.value_refs.iter().any(|used| files.binary_search(&used.file).is_ok())
     }
 
     /// Returns tombstones, range tombstones included, as a percentage of all entries.
@@ -158,6 +176,8 @@ impl Level {
 pub struct TreeShape {
     /// The levels, newest data first.
     pub levels: Vec<Level>,
+    /// The value files, in ascending order of numbers.
+    pub value_files: Vec<Arc<ValueFileInfo>>,
 }
 
 /// The position of a table in a shape.

@@ -116,7 +116,8 @@ mod tests {
             .collect();
         let placement = join.map_or(Placement::NewRun, |run| Placement::Join(RunId(run)));
         let output = Output { level, placement };
-        check(&shape, &Compaction { inputs, output, reason: Reason::Manual { level: 0 } })
+        let reason = Reason::Manual { level: 0 };
+        check(&shape, &Compaction { inputs, output, relocated: Vec::new(), reason })
     }
 
     fn turns(moved: u64, passed: u64) -> Result<(), Unsound> {
@@ -157,6 +158,16 @@ mod tests {
         assert_eq!(verdict(tree, &[1, 3], 0, Some(3)), turns(3, 2));
         assert_eq!(verdict(tree, &[1, 3], 0, Some(1)), turns(1, 2));
         assert_eq!(verdict(tree, &[1, 2, 3], 0, Some(3)), Ok(()));
+    }
+
+    /// A collection of value files rewrites single tables where they are, to replace pointers.
+    #[test]
+    fn any_table_may_be_rewritten_in_place() {
+        let shape: TreeShape = TREE.parse().unwrap();
+        for place in shape.places() {
+            let (level, run) = (place.level, place.run.0);
+            assert_eq!(verdict(TREE, &[place.table.id.0], level, Some(run)), Ok(()));
+        }
     }
 
     #[test]

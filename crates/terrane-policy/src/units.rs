@@ -9,4 +9,5 @@ mod short;
 pub use bytes::{format_bytes, parse_bytes};
 pub use count::parse_count;
 pub use duration::{format_micros, parse_micros};
+pub(crate) use number::parse_ratio_percent;
 pub use short::short_bytes;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::{
-    DEFAULT_SCHEDULER, Design, FilterAllocation, FlushMode, Limit, NEVER, PerLevel, Stall,
+    DEFAULT_SCHEDULER, Design, FilterAllocation, FlushMode, Limit, NEVER, PerLevel, Stall, Values,
     Violation, scaling,
 };
 use crate::catalogue;
@@ -15,7 +15,7 @@ use crate::units::{self, format_bytes, parse_count};
 
 impl Design {
     /// All keys of settings.
-    pub const KEYS: [&'static str; 25] = [
+    pub const KEYS: [&'static str; 26] = [
         "T",
         "L0",
         "base",
@@ -32,6 +32,7 @@ impl Design {
         "block",
         "filter",
         "compression",
+        "values",
         "intake",
         "limit",
         "violation",
@@ -77,6 +78,11 @@ impl Design {
             ("block", format_bytes(self.block_bytes.into())),
             ("filter", self.filters_text()),
             ("compression", self.compression.to_string()),
+        ]);
+        if self.values != Values::Inline {
+            settings.push(("values", self.values.to_string()));
+        }
+        settings.extend([
             ("delay", runs_or_never(limits.delay_runs)),
             ("stop", runs_or_never(limits.stop_runs)),
             ("buffers", limits.stop_buffers.to_string()),
@@ -205,6 +211,7 @@ fn set(design: &mut Design, key: &str, value: &str) -> Result<(), ParseError> {
             (design.filter_bits, design.filter_allocation) = FilterAllocation::parse(value)?;
         }
         "compression" => design.compression = value.parse()?,
+        "values" => design.values = value.parse()?,
         "delay" => design.constraint.delay_runs = number_or_never(key, value)?,
         "stop" => design.constraint.stop_runs = number_or_never(key, value)?,
         "buffers" => design.constraint.stop_buffers = number(key, value)?,

@@ -1,7 +1,7 @@
 //! Checks that the choices of a design are valid, both individually and together.
 
 use super::settings::out_of_range;
-use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, Violation};
+use super::{Design, FilterAllocation, FlushMode, Limit, NEVER, Stall, ValueSeparation, Violation};
 use crate::error::ParseError;
 use crate::units::format_bytes;
 
@@ -69,6 +69,7 @@ impl Design {
         self.validate_flush()?;
         self.memtable.validate(self.buffer_bytes)?;
         self.validate_filters()?;
+        self.values.separation().map_or(Ok(()), ValueSeparation::validate)?;
         let stops = limits.violation != Violation::None
             && (limits.limit != Limit::Level0 || limits.stop_runs != NEVER);
         if self.strategy.is_manual() && (stops || limits.stall == Stall::Full) {

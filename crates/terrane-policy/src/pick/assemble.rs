@@ -97,7 +97,7 @@ pub(super) fn merge_in_place(
     let everything = KeyRange::all();
     let inputs = closed_under_overlap(level, runs, within.unwrap_or(&everything));
     let output = Output { level, placement: Placement::Join(oldest.id) };
-    (!inputs.is_empty()).then_some(Compaction { inputs, output, reason })
+    (!inputs.is_empty()).then_some(Compaction { inputs, output, relocated: Vec::new(), reason })
 }
 
 /// `is_part` says that more of the level will follow, and may go into the same run.
@@ -130,7 +130,12 @@ fn into_next_level(
         }
         None => Placement::NewRun,
     };
-    Some(Compaction { inputs, output: Output { level: target, placement }, reason })
+    Some(Compaction {
+        inputs,
+        output: Output { level: target, placement },
+        relocated: Vec::new(),
+        reason,
+    })
 }
 
 /// Returns true if a job is taking all of a run into a deeper level. Data that arrives meanwhile

@@ -77,5 +77,10 @@ pub(super) fn merge(
     let whole =
         |&(level, run): &(usize, &Run)| Input { level, run: run.id, tables: run.tables.clone() };
     let output = Output { level, placement: Placement::Join(oldest.id) };
-    Some(Compaction { inputs: taken.iter().map(whole).collect(), output, reason })
+    Some(Compaction {
+        inputs: taken.iter().map(whole).collect(),
+        output,
+        relocated: Vec::new(),
+        reason,
+    })
 }

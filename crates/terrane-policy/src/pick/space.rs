@@ -32,5 +32,5 @@ pub(super) fn merge_all(input: &PickContext<'_>, reason: Reason) -> Option<Compa
     let levels = input.shape.levels.iter().enumerate();
     let runs = levels.flat_map(|(index, level)| level.runs.iter().map(move |run| (index, run)));
     let output = Output { level, placement: Placement::Join(oldest.id) };
-    Some(Compaction { inputs: runs.map(all).collect(), output, reason })
+    Some(Compaction { inputs: runs.map(all).collect(), output, relocated: Vec::new(), reason })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Run, RunId, TableId, TableInfo, TreeShape};
+use super::{Run, RunId, TableId, TableInfo, TreeShape, ValueFileId, ValueFileInfo};
 use crate::key_range::KeyRange;
 
 /// A table that an edit puts into a run.
@@ -18,7 +18,7 @@ pub struct AddedTable {
     pub table: Arc<TableInfo>,
 }
 
-/// Tables that leave a shape and tables that enter it, in one step.
+/// Tables and value files that leave a shape and those that enter it, in one step.
 ///
 /// A table that is in both lists moves without being rewritten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub struct ShapeEdit {
     pub removed: Vec<TableId>,
     /// Tables that enter.
     pub added: Vec<AddedTable>,
+    /// Value files that leave; no table of the result may refer to them.
+    pub removed_value_files: Vec<ValueFileId>,
+    /// Value files that enter, or whose facts change.
+    pub value_files: Vec<Arc<ValueFileInfo>>,
 }
 
 /// Why an edit does not fit a shape, or a shape breaks its invariants.
@@ -43,6 +47,12 @@ pub enum ShapeError {
     EmptyRange(TableId),
     /// Runs of a level are not ordered newest first.
     RunOrder(usize),
+    /// An edit removes a value file that the shape does not have.
+    UnknownValueFile(ValueFileId),
+    /// A table refers to a value file that the shape does not have.
+    DanglingValues(TableId, ValueFileId),
+    /// Value files, or the references of a table to them, are not in ascending order.
+    ValueFileOrder(ValueFileId),
 }
 
 impl fmt::Display for ShapeError {
@@ -53,6 +63,11 @@ impl fmt::Display for ShapeError {
             Self::Overlap(run, a, b) => write!(f, "tables {a} and {b} of run {run} overlap"),
             Self::EmptyRange(id) => write!(f, "table {id} has an empty key range"),
             Self::RunOrder(level) => write!(f, "runs of level {level} are out of order"),
+            Self::UnknownValueFile(id) => write!(f, "value file {id} is not in the tree"),
+            Self::DanglingValues(table, id) => {
+                write!(f, "table {table} refers to value file {id}, which is not in the tree")
+            }
+            Self::ValueFileOrder(id) => write!(f, "value file {id} is out of order"),
         }
     }
 }
@@ -72,7 +87,13 @@ impl TreeShape {
             shape.insert(added);
         }
         shape.trim();
-        shape.check()?;
+        shape.change_value_files(edit)?;
+        shape.check_tables()?;
+        // Only the edit can leave a reference without its file, so the other tables need no check.
+        shape.check_value_refs(edit.added.iter().map(|added| &added.table))?;
+        if let Some((table, file)) = shape.user_of(&edit.removed_value_files) {
+            return Err(ShapeError::DanglingValues(table, file));
+        }
         Ok(shape)
     }
 
@@ -107,11 +128,64 @@ impl TreeShape {
         self.levels.truncate(used.map_or(0, |last| last + 1));
     }
 
+    fn change_value_files(&mut self, edit: &ShapeEdit) -> Result<(), ShapeError> {
+        if !edit.removed_value_files.is_empty() {
+            let mut missing: BTreeSet<ValueFileId> =
+                edit.removed_value_files.iter().copied().collect();
+            self.value_files.retain(|file| !missing.remove(&file.id));
+            if let Some(id) = missing.into_iter().next() {
+                return Err(ShapeError::UnknownValueFile(id));
+            }
+        }
+        for file in &edit.value_files {
+            match self.value_files.binary_search_by_key(&file.id, |other| other.id) {
+                Ok(at) => self.value_files[at] = Arc::clone(file),
+                Err(at) => self.value_files.insert(at, Arc::clone(file)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a table that refers to one of `gone`, unless the shape has that file again.
+    fn user_of(&self, gone: &[ValueFileId]) -> Option<(TableId, ValueFileId)> {
+        if gone.is_empty() {
+            return None;
+        }
+        let gone: BTreeSet<ValueFileId> =
+            gone.iter().copied().filter(|id| self.value_file(*id).is_none()).collect();
+        self.tables().find_map(|table| {
+            let used = table.value_refs.iter().find(|used| gone.contains(&used.file))?;
+            Some((table.id, used.file))
+        })
+    }
+
+    fn check_value_refs<'a>(
+        &self,
+        mut tables: impl Iterator<Item = &'a Arc<TableInfo>>,
+    ) -> Result<(), ShapeError> {
+        tables.try_for_each(|table| {
+            let refs = &table.value_refs;
+            if let Some(pair) = refs.windows(2).find(|pair| pair[0].file >= pair[1].file) {
+                return Err(ShapeError::ValueFileOrder(pair[1].file));
+            }
+            let missing = refs.iter().find(|used| self.value_file(used.file).is_none());
+            missing.map_or(Ok(()), |used| Err(ShapeError::DanglingValues(table.id, used.file)))
+        })
+    }
+
     /// Checks the invariants of [`crate::shape`].
     ///
     /// # Errors
     /// The first violation.
     pub fn check(&self) -> Result<(), ShapeError> {
+        self.check_tables()?;
+        if let Some(pair) = self.value_files.windows(2).find(|pair| pair[0].id >= pair[1].id) {
+            return Err(ShapeError::ValueFileOrder(pair[1].id));
+        }
+        self.check_value_refs(self.tables())
+    }
+
+    fn check_tables(&self) -> Result<(), ShapeError> {
         let mut seen = BTreeSet::new();
         for (index, level) in self.levels.iter().enumerate() {
             if !level.runs.is_sorted_by(|newer, older| newer.id > older.id) {
@@ -146,6 +220,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::ValueRef;
 
     fn shape(text: &str) -> TreeShape {
         text.parse().unwrap()
@@ -158,7 +233,11 @@ mod tests {
 
     #[test]
     fn flush_lands_as_the_newest_run() {
-        let edit = ShapeEdit { removed: vec![], added: vec![add(0, 3, 9, ("a", "z"))] };
+        let edit = ShapeEdit {
+            removed: vec![],
+            added: vec![add(0, 3, 9, ("a", "z"))],
+            ..ShapeEdit::default()
+        };
         let after = shape("L0 r2: 1=b..=c:1").apply(&edit).unwrap();
         assert_eq!(after, shape("L0 r3: 9=a..=z:1\nL0 r2: 1=b..=c:1"));
     }
@@ -166,21 +245,65 @@ mod tests {
     #[test]
     fn emptied_runs_and_levels_vanish() {
         let before = shape("L0 r2: 1=b..=c:1\nL2 r1: 2=a..=z:1");
-        let edit = ShapeEdit { removed: vec![TableId(1), TableId(2)], added: vec![] };
+        let edit = ShapeEdit {
+            removed: vec![TableId(1), TableId(2)],
+            added: vec![],
+            ..ShapeEdit::default()
+        };
         assert_eq!(before.apply(&edit).unwrap(), TreeShape::default());
     }
 
     #[test]
     fn edits_that_do_not_fit_are_refused() {
         let before = shape("L1 r2: 1=b..=d:1");
-        let remove = ShapeEdit { removed: vec![TableId(7)], added: vec![] };
+        let remove = ShapeEdit { removed: vec![TableId(7)], added: vec![], ..ShapeEdit::default() };
         assert_eq!(before.apply(&remove), Err(ShapeError::Unknown(TableId(7))));
-        let overlap = ShapeEdit { removed: vec![], added: vec![add(1, 2, 9, ("d", "e"))] };
+        let overlap = ShapeEdit {
+            removed: vec![],
+            added: vec![add(1, 2, 9, ("d", "e"))],
+            ..ShapeEdit::default()
+        };
         let error = ShapeError::Overlap(RunId(2), TableId(1), TableId(9));
         assert_eq!(before.apply(&overlap), Err(error));
-        let twice = ShapeEdit { removed: vec![], added: vec![add(0, 5, 1, ("x", "z"))] };
+        let twice = ShapeEdit {
+            removed: vec![],
+            added: vec![add(0, 5, 1, ("x", "z"))],
+            ..ShapeEdit::default()
+        };
         assert_eq!(before.apply(&twice), Err(ShapeError::Duplicate(TableId(1))));
-        let empty = ShapeEdit { removed: vec![], added: vec![add(0, 5, 3, ("x", "b"))] };
+        let empty = ShapeEdit {
+            removed: vec![],
+            added: vec![add(0, 5, 3, ("x", "b"))],
+            ..ShapeEdit::default()
+        };
         assert_eq!(before.apply(&empty), Err(ShapeError::EmptyRange(TableId(3))));
+    }
+
+    #[test]
+    fn value_files_enter_change_and_leave_with_their_tables() {
+        let before = shape("L0 r2: 1=a..=z:1,values=4:90/3\nV 4: 100\nV 6: 20");
+        let mut table = TableInfo::new(2, KeyRange::inclusive(b"a", b"z"), 1);
+        table.value_refs = [ValueRef { file: ValueFileId(7), bytes: 90, values: 3 }].into();
+        let added = AddedTable { level: 0, run: RunId(2), table: Arc::new(table) };
+        let mut edit =
+            ShapeEdit { removed: vec![TableId(1)], added: vec![added], ..ShapeEdit::default() };
+        let unknown = ShapeError::DanglingValues(TableId(2), ValueFileId(7));
+        assert_eq!(before.apply(&edit), Err(unknown));
+        edit.value_files =
+            vec![Arc::new(ValueFileInfo::new(7, 90)), Arc::new(ValueFileInfo::new(6, 30))];
+        edit.removed_value_files = vec![ValueFileId(4)];
+        let after = before.apply(&edit).unwrap();
+        assert_eq!(after, shape("L0 r2: 2=a..=z:1,values=7:90/3\nV 6: 30\nV 7: 90"));
+        assert_eq!(after.check(), Ok(()));
+    }
+
+    #[test]
+    fn value_files_in_use_or_unknown_are_not_removed() {
+        let before = shape("L1 r2: 1=a..=z:1,values=4:90/3\nV 4: 100");
+        let remove =
+            |id| ShapeEdit { removed_value_files: vec![ValueFileId(id)], ..ShapeEdit::default() };
+        let used = ShapeError::DanglingValues(TableId(1), ValueFileId(4));
+        assert_eq!(before.apply(&remove(4)), Err(used));
+        assert_eq!(before.apply(&remove(5)), Err(ShapeError::UnknownValueFile(ValueFileId(5))));
     }
 }

@@ -2,19 +2,28 @@
 //!
 //! ```text
 //! L0 r9: 12=a..=f:10MiB
-//! L1 r4: 7=a..=c:2MiB,entries=100,tombstones=3,seq=5-90 8=d..:2MiB
+//! L1 r4: 7=a..=c:2MiB,entries=100,tombstones=3,seq=5-90 8=d..:2MiB,values=3:1MiB/100+5:20/2
+//! V 3: 4MiB
+//! V 5: 1MiB,values=64,state=unflushed
 //! ```
 //!
 //! A table is `id=range:size` and then attributes that are not zero. A range is `a..=f` with its
 //! last key, `a..f` without it, `a..` without end. Keys are written as
 //! [`escape`](crate::key_range::escape) prints them, and the three characters `.`, `:` and `,` as
 //! `\x2e`, `\x3a` and `\x2c`. Lines that start with `#` are comments.
+//!
+//! `values=` lists the value files that a table refers to, each as `file:bytes/values`. A line with
+//! `V` is a value file, with its bytes and the attributes that are not zero; its state is `open`,
+//! `unflushed` or, if it is not given, settled.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{AddedTable, RunId, ShapeEdit, TableInfo, TreeShape};
+use super::{
+    AddedTable, RunId, ShapeEdit, TableInfo, TreeShape, ValueFileId, ValueFileInfo, ValueFileState,
+    ValueRef,
+};
 use crate::error::ParseError;
 use crate::key_range::{KeyRange, escape};
 use crate::units::{format_bytes, parse_bytes};
@@ -30,7 +39,33 @@ impl fmt::Display for TreeShape {
                 writeln!(f)?;
             }
         }
-        Ok(())
+        self.value_files.iter().try_for_each(|file| writeln!(f, "V {file}"))
+    }
+}
+
+impl fmt::Display for ValueFileInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.id, format_bytes(self.bytes))?;
+        if self.values != 0 {
+            write!(f, ",values={}", self.values)?;
+        }
+        if self.state != ValueFileState::Settled {
+            write!(f, ",state={}", self.state)?;
+        }
+        if self.created_micros != 0 {
+            write!(f, ",created={}", self.created_micros)?;
+        }
+        self.oldest_dead_micros.map_or(Ok(()), |micros| write!(f, ",oldest-dead={micros}"))
+    }
+}
+
+impl fmt::Display for ValueFileState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Unflushed => "unflushed",
+            Self::Settled => "settled",
+        })
     }
 }
 
@@ -58,6 +93,11 @@ impl fmt::Display for TableInfo {
         if self.largest_seq != 0 {
             write!(f, ",seq={}-{}", self.smallest_seq, self.largest_seq)?;
         }
+        for (number, used) in self.value_refs.iter().enumerate() {
+            let separator = if number == 0 { ",values=" } else { "+" };
+            let bytes = format_bytes(used.bytes);
+            write!(f, "{separator}{}:{bytes}/{}", used.file, used.values)?;
+        }
         Ok(())
     }
 }
@@ -77,6 +117,10 @@ impl FromStr for TreeShape {
             }
             let (place, tables) =
                 line.split_once(':').ok_or_else(|| bad(line, "'L0 r1: tables'"))?;
+            if let Some(number) = place.strip_prefix("V ") {
+                edit.value_files.push(Arc::new(parse_value_file(number, tables)?));
+                continue;
+            }
             let (level, run) = parse_place(place)?;
             for word in tables.split_whitespace() {
                 edit.added.push(AddedTable { level, run, table: Arc::new(word.parse()?) });
@@ -88,6 +132,46 @@ impl FromStr for TreeShape {
 
 fn bad(found: &str, expected: &str) -> ParseError {
     ParseError::new("tree shape", found, expected)
+}
+
+fn parse_value_file(number: &str, facts: &str) -> Result<ValueFileInfo, ParseError> {
+    let wanted = || bad(facts, "a value file such as 'V 3: 4MiB,values=64,state=open'");
+    let number = number.trim().parse().map_err(|_| wanted())?;
+    let mut fields = facts.trim().split(',');
+    let bytes = parse_bytes(fields.next().unwrap_or("")).map_err(|_| wanted())?;
+    let mut file = ValueFileInfo::new(number, bytes);
+    for field in fields {
+        let (name, value) = field.split_once('=').ok_or_else(wanted)?;
+        set_fact(&mut file, name, value).ok_or_else(wanted)?;
+    }
+    Ok(file)
+}
+
+fn set_fact(file: &mut ValueFileInfo, name: &str, value: &str) -> Option<()> {
+    match name {
+        "values" => file.values = value.parse().ok()?,
+        "state" => {
+            let states = [ValueFileState::Open, ValueFileState::Unflushed, ValueFileState::Settled];
+            file.state = states.into_iter().find(|state| state.to_string() == value)?;
+        }
+        "created" => file.created_micros = value.parse().ok()?,
+        "oldest-dead" => file.oldest_dead_micros = Some(value.parse().ok()?),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn parse_value_refs(text: &str) -> Option<Box<[ValueRef]>> {
+    let parse = |one: &str| {
+        let (file, rest) = one.split_once(':')?;
+        let (bytes, values) = rest.split_once('/')?;
+        Some(ValueRef {
+            file: ValueFileId(file.parse().ok()?),
+            bytes: parse_bytes(bytes).ok()?,
+            values: values.parse().ok()?,
+        })
+    };
+    text.split('+').map(parse).collect()
 }
 
 fn parse_place(place: &str) -> Result<(usize, RunId), ParseError> {
@@ -137,6 +221,7 @@ fn set_attribute(table: &mut TableInfo, name: &str, value: &str) -> Option<()> {
                 return None;
             }
         }
+        "values" => table.value_refs = parse_value_refs(value)?,
         _ => return None,
     }
     Some(())
@@ -181,7 +266,10 @@ mod tests {
         let text = "L0 r9: 12=a..=f:10MiB\n\
                     L0 r8: 11=..:5\n\
                     L1 r4: 7=a..c:2MiB,entries=100,tombstones=3,seq=5-90 8=d\\x2e\\\\\\x00..=e:3\n\
-                    L3 r1: 1=b..=b:1,range-tombstones=2,created=7,oldest-tombstone=6\n";
+                    L3 r1: 1=b..=b:1,range-tombstones=2,created=7,oldest-tombstone=6,values=3:1KiB/9+5:7/1\n\
+                    V 3: 2KiB,values=18,created=4,oldest-dead=5\n\
+                    V 4: 9,state=open\n\
+                    V 5: 7,state=unflushed\n";
         let shape: TreeShape = text.parse().unwrap();
         assert_eq!(shape.to_string(), text);
         assert_eq!(shape.last_level(), 3);
@@ -201,6 +289,11 @@ mod tests {
             "L0 r1: 1=c..=a:1",
             "L999999999999 r1: 1=a..=b:1",
             "L0 r1: 1=\\xz..=b:1",
+            "L0 r1: 1=a..=b:1,values=3:1/1",
+            "L0 r1: 1=a..=b:1,values=4:1/1+3:1/1\nV 3: 1\nV 4: 1",
+            "L0 r1: 1=a..=b:1,values=3\nV 3: 1",
+            "V 3: 1,state=lost",
+            "V x: 1",
         ] {
             assert!(text.parse::<TreeShape>().is_err(), "{text}");
         }

@@ -35,3 +35,9 @@ pub(super) fn scaled(text: &str, factor: u64) -> Option<(u64, bool)> {
     };
     Some((u64::try_from(value).ok()?, is_whole))
 }
+
+/// Parses a ratio such as `1.3` into percent; `None` if it has more than two decimals.
+pub(crate) fn parse_ratio_percent(text: &str) -> Option<u32> {
+    let (percent, is_whole) = scaled(text, 100)?;
+    u32::try_from(percent).ok().filter(|_| is_whole)
+}

@@ -276,6 +276,7 @@ impl TableRecord {
             created_micros: number()?,
             oldest_tombstone_micros: reader
                 .option("table facts", |reader| reader.varint("table facts"))?,
+            value_refs: Box::default(),
         };
         Ok(Self { file, info: Arc::new(info), checksum })
     }

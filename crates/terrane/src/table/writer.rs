@@ -302,6 +302,7 @@ impl TableWriter {
             largest_seq: properties.largest_seq,
             created_micros: properties.created_micros,
             oldest_tombstone_micros: properties.oldest_tombstone_micros,
+            value_refs: Box::default(),
         }
     }
 }

@@ -100,6 +100,6 @@ impl TestTree {
         table.created_micros = self.now_micros;
         let run = RunId(self.played.number());
         let added = vec![AddedTable { level: 0, run, table: Arc::new(table) }];
-        self.shape = self.shape.apply(&ShapeEdit { removed: Vec::new(), added }).unwrap();
+        self.shape = self.shape.apply(&ShapeEdit { added, ..ShapeEdit::default() }).unwrap();
     }
 }

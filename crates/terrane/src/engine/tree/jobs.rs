@@ -104,7 +104,7 @@ impl TreeJobs {
                 Input { level: place.level, run: place.run, tables: vec![Arc::clone(place.table)] };
             let output = Output { level: place.level, placement: Placement::Join(place.run) };
             let reason = Reason::Manual { level: place.level };
-            all.push(Compaction { inputs: vec![input], output, reason });
+            all.push(Compaction { inputs: vec![input], output, relocated: Vec::new(), reason });
         }
         all
     }

@@ -1,0 +1,136 @@
+//! Value files of a shape: what policy knows about values that are stored apart from their keys.
+//!
+//! A value file is written once, by appending, and never changed. A table refers to it by pointers,
+//! of which each stands for one entry. A value is live as long as some table of the shape has its
+//! pointer; all other bytes of the file are garbage, or belong to writes that are not flushed yet.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::TreeShape;
+
+/// The number of a value file; never reused within a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueFileId(pub u64);
+
+impl fmt::Display for ValueFileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The phase of the life of a value file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValueFileState {
+    /// Values are still being appended.
+    Open,
+    /// The file is complete, but some of its values belong to writes that are only in memtables.
+    Unflushed,
+    /// The file is complete, and every value in it was flushed: all live ones have a pointer in a
+    /// table. Only such files can be collected.
+    Settled,
+}
+
+/// What policy knows about a value file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueFileInfo {
+    /// The file's number.
+    pub id: ValueFileId,
+    /// Bytes of all values that were written to the file, with the overhead of their records.
+    pub bytes: u64,
+    /// The number of values that were written to the file.
+    pub values: u64,
+    /// The phase of its life.
+    pub state: ValueFileState,
+    /// When the file was made, in microseconds since the Unix epoch.
+    pub created_micros: u64,
+    /// When the first of its dead values was deleted or overwritten, in microseconds since the Unix
+    /// epoch, or earlier; `None` if no value is dead. If the merge that drops a pointer does not
+    /// know the time of the delete, it uses that of the oldest tombstone among its inputs.
+    pub oldest_dead_micros: Option<u64>,
+}
+
+impl ValueFileInfo {
+    /// Returns a settled file with the given number and bytes; all other fields are zero.
+    pub fn new(id: u64, bytes: u64) -> Self {
+        Self {
+            id: ValueFileId(id),
+            bytes,
+            values: 0,
+            state: ValueFileState::Settled,
+            created_micros: 0,
+            oldest_dead_micros: None,
+        }
+    }
+}
+
+/// The pointers of one table into one value file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueRef {
+    /// The value file.
+    pub file: ValueFileId,
+    /// Bytes of the values, with the overhead of their records.
+    pub bytes: u64,
+    /// The number of values.
+    pub values: u64,
+}
+
+/// A value file and the values in it that are live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueFileUsage {
+    /// The file.
+    pub file: Arc<ValueFileInfo>,
+    /// Bytes of the values to which tables of the shape point.
+    pub live_bytes: u64,
+    /// The number of these values.
+    pub live_values: u64,
+}
+
+impl ValueFileUsage {
+    /// Bytes to which no table points. In a file that is not settled, these may be values of writes
+    /// that are not flushed.
+    pub fn garbage_bytes(&self) -> u64 {
+        self.file.bytes.saturating_sub(self.live_bytes)
+    }
+
+    /// Returns true if no table points into the file and none ever will: the file can be removed.
+    pub fn is_dead(&self) -> bool {
+        self.live_bytes == 0 && self.file.state == ValueFileState::Settled
+    }
+}
+
+impl TreeShape {
+    /// Returns the value file with a number.
+    pub fn value_file(&self, id: ValueFileId) -> Option<&Arc<ValueFileInfo>> {
+        let at = self.value_files.binary_search_by_key(&id, |file| file.id).ok()?;
+        self.value_files.get(at)
+    }
+
+    /// Returns every value file with its live values, in ascending order of numbers. It visits the
+    /// references of all tables.
+    pub fn value_usage(&self) -> Vec<ValueFileUsage> {
+        let unused = |file: &Arc<ValueFileInfo>| ValueFileUsage {
+            file: Arc::clone(file),
+            live_bytes: 0,
+            live_values: 0,
+        };
+        let mut usage: Vec<ValueFileUsage> = self.value_files.iter().map(unused).collect();
+        for used in self.tables().flat_map(|table| table.value_refs.iter()) {
+            if let Ok(at) = usage.binary_search_by_key(&used.file, |one| one.file.id) {
+                usage[at].live_bytes += used.bytes;
+                usage[at].live_values += used.values;
+            }
+        }
+        usage
+    }
+
+    /// Bytes of all value files.
+    pub fn value_bytes(&self) -> u64 {
+        self.value_files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Bytes of all values to which tables point.
+    pub fn live_value_bytes(&self) -> u64 {
+        self.tables().flat_map(|table| table.value_refs.iter()).map(|used| used.bytes).sum()
+    }
+}
