@@ -17,6 +17,7 @@ use terrane_workload::{
 
 use crate::engines::{self, Engine};
 use crate::job::{Job, Measurement};
+use crate::memory_limit;
 use crate::process::{
     MemorySampler, cpu_seconds, storage_bytes_read, storage_bytes_written,
     system_call_bytes_written,
@@ -29,10 +30,14 @@ pub(crate) fn measure(job: &Job, progress: &dyn Progress) -> Result<Measurement>
         .ok_or_else(|| anyhow!("no engine '{}' in this build", job.engine))?;
     let row = rows::by_name(&job.row).ok_or_else(|| anyhow!("no row '{}'", job.row))?;
     let workload = row.workload()?;
-    let options = row.options(job.num, job.reads, job.threads, job.seed);
+    if let Some(entrance) = &job.memory_group {
+        memory_limit::enter(entrance)?;
+    }
+    let mut options = row.options(job.num, job.reads, job.threads, job.seed);
     let begin = Instant::now();
     let store = loaded(engine, row, workload, job, &options)?;
     let load_seconds = begin.elapsed().as_secs_f64();
+    options.distribution = job.distribution.as_deref().map(str::parse).transpose()?;
 
     let sampler = MemorySampler::start();
     let before = Reading::take();
@@ -201,9 +206,21 @@ mod tests {
             compression: Compression::None,
             durability: Durability::Process,
             budget_bytes_per_second: None,
+            memory_limit_bytes: None,
+            is_direct: false,
         };
-        let (engine, row, dir) = (engine.into(), row.into(), dir.into());
-        Job { engine, row, dir, num: 4000, reads: None, threads: 1, seed: 1, settings }
+        Job {
+            engine: engine.into(),
+            row: row.into(),
+            dir: dir.into(),
+            num: 4000,
+            reads: None,
+            threads: 1,
+            seed: 1,
+            distribution: None,
+            memory_group: None,
+            settings,
+        }
     }
 
     #[test]

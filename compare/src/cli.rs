@@ -9,9 +9,13 @@ use crate::engines::{self, Engine};
 use crate::rows::{self, Row};
 use crate::settings::{Bytes, Compression, Durability, Settings};
 use crate::stability::StabilityArguments;
+use terrane_workload::Distribution;
 
 /// The fraction of the given memory that the memtable gets: 64 MiB of 320.
 const MEMTABLE_SHARE: u64 = 5;
+
+/// The memory of one memtable and the cache, unless something else is given.
+const MEMORY_DEFAULT: u64 = 320 << 20;
 
 /// The name of our engine.
 const BASELINE_DEFAULT: &str = "terrane";
@@ -54,9 +58,10 @@ pub(crate) enum Command {
 /// What every engine is opened with.
 #[derive(Debug, Args)]
 pub(crate) struct Sizes {
-    /// Memory of one memtable and the cache together, a fifth of it for the memtable
-    #[arg(long, default_value = "320MiB", value_name = "SIZE")]
-    memory: Bytes,
+    /// Memory of one memtable and the cache together, a fifth of it for the memtable [default: 320MiB,
+    /// or three quarters of the memory limit]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
 
     /// Size of one memtable, instead of a share of --memory
     #[arg(long, value_name = "SIZE")]
@@ -95,7 +100,16 @@ pub(crate) struct Compare {
 
     /// Keys that are loaded; rows with large values have fewer
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) num: u64,
+    num: u64,
+
+    /// Bytes of keys and values that are loaded in every row, instead of --num
+    #[arg(long, value_name = "SIZE", conflicts_with = "num")]
+    data: Option<Bytes>,
+
+    /// How clients choose keys, in rows that choose: uniform, zipf:0.99 and others [default: as the
+    /// row says]
+    #[arg(long, value_name = "DISTRIBUTION")]
+    pub(crate) distribution: Option<Distribution>,
 
     /// Operations of workloads that read; rows with long operations have fewer
     /// [default: as many as there are keys]
@@ -120,6 +134,15 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     sizes: Sizes,
+
+    /// Limit for all memory of a measurement, page cache included, by a control group of Linux; where
+    /// none can be created, tables bypass the page cache, and only engines that can do this take part
+    #[arg(long, value_name = "SIZE")]
+    memory_limit: Option<Bytes>,
+
+    /// Tables bypass the page cache; only engines that can do this take part
+    #[arg(long)]
+    pub(crate) direct: bool,
 
     /// The engine whose ratios to the others are shown [default: terrane, if it is compared]
     #[arg(long, value_name = "NAME")]
@@ -170,19 +193,41 @@ impl Compare {
             .collect()
     }
 
+    /// Returns the limit for all memory of a measurement, in bytes.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        self.memory_limit.map(|limit| limit.0)
+    }
+
+    /// Returns the number of keys of a run in which `row` has the data that the command line states.
+    pub(crate) fn num(&self, row: &Row) -> u64 {
+        self.data.map_or(self.num, |data| row.num_with(data.0))
+    }
+
     /// Returns the settings with which `engine` is opened for `row`.
     pub(crate) fn settings(&self, engine: &Engine, row: &Row) -> Settings {
         let durability =
             if row.name == "fillsync" { Durability::Sync } else { Durability::Process };
-        self.sizes.settings(engine, durability)
+        let limit = self.memory_limit();
+        let memory = limit.map_or(MEMORY_DEFAULT, |limit| limit / 4 * 3);
+        Settings {
+            memory_limit_bytes: limit,
+            is_direct: self.direct,
+            ..self.sizes.settings_within(memory, engine, durability)
+        }
     }
 }
 
 impl Sizes {
     /// Returns the settings with which `engine` is opened.
     pub(crate) fn settings(&self, engine: &Engine, durability: Durability) -> Settings {
-        let memtable = self.memtable.map_or(self.memory.0 / MEMTABLE_SHARE, |size| size.0);
-        let rest = self.memory.0 - self.memory.0 / MEMTABLE_SHARE;
+        self.settings_within(MEMORY_DEFAULT, engine, durability)
+    }
+
+    /// Returns the settings with which `engine` is opened if the command line states no memory.
+    fn settings_within(&self, memory: u64, engine: &Engine, durability: Durability) -> Settings {
+        let memory = self.memory.map_or(memory, |memory| memory.0);
+        let memtable = self.memtable.map_or(memory / MEMTABLE_SHARE, |size| size.0);
+        let rest = memory - memory / MEMTABLE_SHARE;
         let can_compress = engine.compressions.contains(&self.compression);
         Settings {
             memtable_bytes: memtable,
@@ -193,6 +238,8 @@ impl Sizes {
             compression: if can_compress { self.compression } else { Compression::None },
             durability,
             budget_bytes_per_second: None,
+            memory_limit_bytes: None,
+            is_direct: false,
         }
     }
 }
@@ -263,5 +310,18 @@ mod tests {
         assert_eq!((settings.memtable_bytes, settings.cache_bytes), (8 << 20, 80 << 20));
         assert_eq!(settings.compression, Compression::None, "the map cannot compress");
         assert_eq!(settings.durability, Durability::Sync);
+        let settings = parsed(&["--memory-limit", "400MiB"]).settings(mem, row);
+        assert_eq!(settings.memory_limit_bytes, Some(400 << 20));
+        assert_eq!((settings.memtable_bytes, settings.cache_bytes), (60 << 20, 240 << 20));
+    }
+
+    #[test]
+    fn the_data_of_a_row_can_be_stated_in_bytes() {
+        let seek100 = rows::by_name("seek100").unwrap();
+        assert_eq!(parsed(&["--num", "77"]).num(seek100), 77);
+        assert_eq!(parsed(&["--data", "116KiB"]).num(seek100), 1024);
+        let fill16k = rows::by_name("fill16k").unwrap();
+        let options = fill16k.options(parsed(&["--data", "164000KiB"]).num(fill16k), None, 1, 1);
+        assert_eq!(options.num, 10_240);
     }
 }

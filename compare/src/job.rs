@@ -22,6 +22,10 @@ pub(crate) struct Job {
     pub(crate) threads: u32,
     /// The seed of all random choices.
     pub(crate) seed: u64,
+    /// The distribution of key choices, in its text form; `None` for the default of the row.
+    pub(crate) distribution: Option<String>,
+    /// The entrance of the control group that limits the memory of the child process, if there is one.
+    pub(crate) memory_group: Option<std::path::PathBuf>,
     /// The settings with which the engine is opened.
     pub(crate) settings: Settings,
 }

@@ -13,6 +13,7 @@
 //! | [`job`], [`record`] | messages between parent and child, and stored results |
 //! | [`child`], [`process`] | runs a measurement; resource usage of the process |
 //! | [`parent`], [`machine`] | runs the comparison; describes the machine |
+//! | [`memory_limit`] | limits the memory of a measurement |
 //! | [`statistics`], [`table`] | medians and ratios; Markdown |
 //! | [`stability`] | the two-phase evaluation of write stalls |
 
@@ -21,6 +22,7 @@ mod cli;
 mod engines;
 mod job;
 mod machine;
+mod memory_limit;
 mod parent;
 mod process;
 mod record;

@@ -11,12 +11,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::cli::Compare;
 use crate::engines::{Engine, Storage};
 use crate::job::{Job, Measurement};
 use crate::machine::Machine;
+use crate::memory_limit::MemoryGroup;
 use crate::record::{Record, SCHEMA};
 use crate::rows::{CacheState, Row};
 use crate::table::{Comparison, markdown};
@@ -41,7 +42,8 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
     // Dropping it removes the directory on every exit path.
     let folder = tempfile::Builder::new().prefix("terrane-compare-").tempdir_in(&base)?;
     let machine = Machine::here(folder.path());
-    let engines = arguments.engines()?;
+    let is_direct = is_direct(arguments);
+    let engines = engines_of(arguments, is_direct)?;
     let rows = arguments.rows()?;
     let baseline = arguments.baseline(&engines)?;
     let plan = plan(&engines, &rows, arguments.repeat);
@@ -49,7 +51,8 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
         Some(path) => Some(std::fs::File::create(path).context(path.display().to_string())?),
         None => None,
     };
-    let mut session = Session { arguments, interrupt, folder: folder.path(), machine };
+    let folder = folder.path();
+    let mut session = Session { arguments, interrupt, folder, machine, is_direct };
     let mut records = Vec::new();
     let mut ending = Ending::Complete;
     for (position, step) in plan.iter().enumerate() {
@@ -86,6 +89,40 @@ pub(crate) fn compare(arguments: &Compare, interrupt: &Interrupt) -> Result<Endi
         None => std::io::stdout().write_all(text.as_bytes())?,
     }
     Ok(if interrupt.is_set() { Ending::Interrupted } else { ending })
+}
+
+/// Returns whether tables bypass the page cache: if the user wants that, or if memory is to be limited
+/// and cannot be.
+fn is_direct(arguments: &Compare) -> bool {
+    let Some(limit) = arguments.memory_limit() else { return arguments.direct };
+    match MemoryGroup::create(limit) {
+        Ok(_) => arguments.direct,
+        Err(error) => {
+            say(&format!(
+                "{error:#}\nTables bypass the page cache instead, so that their data is not in memory \
+                 outside of the engine's cache.\n"
+            ));
+            true
+        }
+    }
+}
+
+/// Returns the engines that take part. Engines that cannot bypass the page cache do not, if they have
+/// to.
+fn engines_of(arguments: &Compare, is_direct: bool) -> Result<Vec<&'static Engine>> {
+    let (able, unable): (Vec<_>, Vec<_>) =
+        arguments.engines()?.into_iter().partition(|engine| engine.can_bypass_cache || !is_direct);
+    if let Some(first) = unable.first() {
+        let names: Vec<_> = unable.iter().map(|engine| engine.name).collect();
+        if able.is_empty() {
+            bail!("{} cannot bypass the page cache", first.name);
+        }
+        say(&format!(
+            "left out, because they cannot bypass the page cache: {}\n",
+            names.join(", ")
+        ));
+    }
+    Ok(able)
 }
 
 /// One measurement of a comparison.
@@ -126,6 +163,8 @@ struct Session<'a> {
     interrupt: &'a Interrupt,
     folder: &'a Path,
     machine: Machine,
+    /// Whether tables bypass the page cache.
+    is_direct: bool,
 }
 
 impl Session<'_> {
@@ -133,15 +172,23 @@ impl Session<'_> {
         let Step { repetition, row, engine } = *step;
         let dir = self.folder.join(format!("{position}-{}-{}", row.name, engine.name));
         std::fs::create_dir(&dir)?;
-        let settings = self.arguments.settings(engine, row);
+        let mut settings = self.arguments.settings(engine, row);
+        settings.is_direct |= self.is_direct;
+        // Removed after the child has ended and its files are gone.
+        let group = match settings.memory_limit_bytes {
+            Some(bytes) if !self.is_direct => Some(MemoryGroup::create(bytes)?),
+            _ => None,
+        };
         let job = Job {
             engine: engine.name.into(),
             row: row.name.into(),
             dir: dir.clone(),
-            num: self.arguments.num,
+            num: self.arguments.num(row),
             reads: self.arguments.reads,
             threads: self.arguments.threads,
             seed: self.arguments.seed,
+            distribution: self.arguments.distribution.map(|chosen| chosen.to_string()),
+            memory_group: group.as_ref().map(MemoryGroup::entrance),
             settings: settings.clone(),
         };
         let limit = Duration::from_secs(self.arguments.limit_seconds);

@@ -140,6 +140,12 @@ impl Row {
         }
     }
 
+    /// Returns the number of keys of a run in which this row has `bytes` of keys and values.
+    pub(crate) fn num_with(&self, bytes: u64) -> u64 {
+        let entry_bytes = (self.key_bytes + self.value_bytes) as u64;
+        bytes.div_ceil(entry_bytes) * self.num_divisor
+    }
+
     /// Describes the row for help: its workload and sizes.
     pub(crate) fn description(&self) -> String {
         let what = self.workload().map_or("", Workload::description);

@@ -27,6 +27,10 @@ pub(crate) struct Settings {
     pub(crate) durability: Durability,
     /// The bytes per second that flushes and compactions may write, if the engine can limit this.
     pub(crate) budget_bytes_per_second: Option<u64>,
+    /// The limit for all memory of the process, page cache included, if it is limited.
+    pub(crate) memory_limit_bytes: Option<u64>,
+    /// Whether tables bypass the page cache.
+    pub(crate) is_direct: bool,
 }
 
 /// The compression of data blocks.

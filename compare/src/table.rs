@@ -90,7 +90,7 @@ fn head(records: &[Record]) -> String {
     let mut text = format!(
         "{}\n\nTerrane checkout {}. `{}`\n\nMemtable {} MiB, cache {} MiB, blocks of {} B, {} filter \
          bits per key, {} background threads, log on; {} client threads, seed {}; {repetitions} \
-         repetitions, interleaved. A plain write promises to survive the death of the process, \
+         repetitions, interleaved.{} A plain write promises to survive the death of the process, \
          `fillsync` syncs each write.\n\n",
         first.machine.summary(),
         first.machine.commit.as_deref().unwrap_or("unknown"),
@@ -102,6 +102,7 @@ fn head(records: &[Record]) -> String {
         settings.background_threads,
         first.threads,
         first.seed,
+        memory(first),
     );
     let rows = too_short(records);
     if !rows.is_empty() {
@@ -123,6 +124,20 @@ fn head(records: &[Record]) -> String {
         );
     }
     text
+}
+
+/// Describes the limit for memory, if there is one.
+fn memory(record: &Record) -> String {
+    let direct = match record.settings.is_direct {
+        true => " Tables bypass the page cache.",
+        false => "",
+    };
+    match record.settings.memory_limit_bytes {
+        Some(bytes) if !record.settings.is_direct => {
+            format!(" All memory, page cache included, is limited to {} MiB.", bytes >> 20)
+        }
+        _ => direct.into(),
+    }
 }
 
 /// Returns the rows with so little data that they do not show what an LSM engine's compactions

@@ -3,7 +3,7 @@
 
 use terrane_workload::{Direction, MemStore, RunOptions, Silent, Store, Workload, run};
 
-use super::engine::{ALL, Engine};
+use super::{ALL, Engine};
 use crate::settings::{Compression, Durability, Settings};
 
 fn settings(durability: Durability) -> Settings {
@@ -17,6 +17,8 @@ fn settings(durability: Durability) -> Settings {
         compression: Compression::None,
         durability,
         budget_bytes_per_second: None,
+        memory_limit_bytes: None,
+        is_direct: false,
     }
 }
 

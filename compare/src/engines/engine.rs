@@ -27,6 +27,8 @@ pub(crate) struct Engine {
     pub(crate) compressions: &'static [Compression],
     /// Whether the engine can keep to a write budget.
     pub(crate) budget: Budget,
+    /// Whether the engine can bypass the page cache.
+    pub(crate) can_bypass_cache: bool,
 }
 
 /// Whether an engine keeps to a write budget for flushes and compactions.

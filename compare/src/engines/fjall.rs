@@ -27,6 +27,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
     budget: Budget::Ignored,
+    can_bypass_cache: false,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);

@@ -21,6 +21,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None],
     budget: Budget::Ignored,
+    can_bypass_cache: false,
 };
 
 struct LevelDb {

@@ -27,6 +27,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None],
     budget: Budget::Ignored,
+    can_bypass_cache: false,
 };
 
 /// Address space, not memory; more than any comparison writes.

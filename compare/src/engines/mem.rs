@@ -18,4 +18,5 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Memory,
     compressions: &[Compression::None],
     budget: Budget::Ignored,
+    can_bypass_cache: false,
 };

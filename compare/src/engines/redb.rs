@@ -26,6 +26,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None],
     budget: Budget::Ignored,
+    can_bypass_cache: false,
 };
 
 const ENTRIES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("entries");

@@ -30,6 +30,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
     budget: Budget::Kept,
+    can_bypass_cache: true,
 };
 
 /// The default parameters of RocksDB's rate limiter.
@@ -60,6 +61,8 @@ impl RocksDb {
         options.set_write_buffer_size(settings.memtable_bytes as usize);
         options.set_max_background_jobs(settings.background_threads.cast_signed());
         options.set_compression_type(compression);
+        options.set_use_direct_reads(settings.is_direct);
+        options.set_use_direct_io_for_flush_and_compaction(settings.is_direct);
         if let Some(budget) = settings.budget_bytes_per_second {
             let per_second = i64::try_from(budget).unwrap_or(i64::MAX);
             options.set_ratelimiter(per_second, REFILL_MICROS, FAIRNESS);

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use terrane::policy::PerLevel;
-use terrane::{Design, Durability, IoBudget, Options};
+use terrane::{Design, Durability, IoBudget, Options, ReadMode, WriteMode};
 use terrane_workload::{Store, StoreError, TerraneStore};
 
 use super::engine::{Budget, Engine, SURVIVES_PROCESS, Storage};
@@ -21,6 +21,7 @@ pub(super) const ENGINE: Engine = Engine {
     storage: Storage::Files,
     compressions: &[Compression::None, Compression::Lz4],
     budget: Budget::Kept,
+    can_bypass_cache: true,
 };
 
 fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreError> {
@@ -30,6 +31,10 @@ fn open(dir: &Path, settings: &Settings) -> Result<impl Store + use<>, StoreErro
         .memory_budget(settings.cache_bytes + 2 * settings.memtable_bytes)
         .io_budget(settings.budget_bytes_per_second.map_or(IoBudget::Unlimited, IoBudget::Total))
         .compaction_threads(settings.background_threads.saturating_sub(1).max(1) as usize);
+    let options = match settings.is_direct {
+        true => options.read_mode(ReadMode::Direct).write_mode(WriteMode::Direct),
+        false => options,
+    };
     let db = options.open(dir).map_err(StoreError::during("open"))?;
     Ok(TerraneStore { db })
 }

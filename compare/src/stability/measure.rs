@@ -122,6 +122,8 @@ mod tests {
                 compression: Compression::None,
                 durability: Durability::Process,
                 budget_bytes_per_second: Some(20 << 20),
+                memory_limit_bytes: None,
+                is_direct: false,
             };
             let job = Job {
                 engine: engine.name.into(),

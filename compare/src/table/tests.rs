@@ -66,6 +66,8 @@ fn record(repetition: u32, row: &str, engine: &str, rate: f64) -> Record {
             compression: Compression::None,
             durability: Durability::Process,
             budget_bytes_per_second: None,
+            memory_limit_bytes: None,
+            is_direct: false,
         },
         machine: Machine::here(Path::new("/")),
         command: vec!["terrane-compare".into()],
