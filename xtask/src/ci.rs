@@ -21,6 +21,7 @@ pub(crate) fn run() -> StepResult {
     house::run(Mode::Check)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", "terrane/micro"];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
+    compare()?;
     minimum_rust()?;
     step("test", &mut cargo(["test", "--workspace"]))?;
     invariants()?;
@@ -30,6 +31,15 @@ pub(crate) fn run() -> StepResult {
     crate::package::check()?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Checks the comparison with other engines, without the engines that need more than Rust.
+fn compare() -> StepResult {
+    let manifest = ["clippy", "--manifest-path", "compare/Cargo.toml", "--no-default-features"];
+    let mut command =
+        cargo(manifest.into_iter().chain(["--all-targets", "--", "--deny", "warnings"]));
+    command.env("CARGO_TARGET_DIR", root().join("target/compare"));
+    step("clippy of compare", &mut command)
 }
 
 /// Checks the workspace with the oldest supported toolchain. Without that toolchain, only
