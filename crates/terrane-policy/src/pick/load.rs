@@ -36,7 +36,13 @@ fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     if pressure.measured < pressure.threshold || input.design.strategy.is_manual() {
         return None;
     }
-    let staying_runs = |level: usize| staying(input, level, input.shape.level(level)).runs;
+    // Merging flushes leave one run, which counts as the memtables whose data it holds.
+    let staying_runs = |level: usize| {
+        let load = staying(input, level, input.shape.level(level));
+        let buffers = load.bytes / input.design.buffer_bytes.max(1);
+        let is_merged = level == 0 && input.design.flush == FlushMode::Merge;
+        if is_merged { load.runs.max(buffers) } else { load.runs }
+    };
     let level = match pressure.level {
         Some(level) => level,
         // A running compaction may relieve the pressure.
