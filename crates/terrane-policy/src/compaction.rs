@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::key_range::{KeyRange, escape};
 use crate::recency::is_newer_throughout;
 use crate::shape::{Run, RunId, SeqNo, TableId, TableInfo, TreeShape, ValueFileId};
-pub use reason::Reason;
+pub use reason::{CollectionCause, Reason};
 
 /// The table number of the memtable in a merging flush. Real table numbers count up from 1 and never
 /// reach it.

@@ -101,7 +101,7 @@ pub fn plan(input: &PickContext<'_>, range: &KeyRange, bytes: u64) -> FlushPlan 
 
 /// Returns the tree after the flush.
 fn merged(input: &PickContext<'_>, merge: &Compaction) -> Option<TreeShape> {
-    let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design.table_bytes);
+    let mut played = SimulatedTree::of(with_memtable(input.shape, merge), input.design);
     played.now_micros = input.now_micros;
     played.oldest_snapshot = input.oldest_snapshot;
     played.carry_out(merge).ok()?;

@@ -5,16 +5,13 @@
 //! entries and writes less. It only estimates where tables are cut, and which tables move.
 //! `terrane/tests/api/forecasts.rs` compares forecasts with the engine.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod tree;
+mod values;
 
-use crate::compaction::{Compaction, InputGroup, Placement};
 use crate::design::Design;
-use crate::key_range::KeyRange;
 use crate::pick::{PickContext, pick};
-use crate::shape::{
-    AddedTable, RunId, SeqNo, ShapeEdit, ShapeError, TableInfo, TreeShape, ValueFileId, ValueRef,
-};
+use crate::shape::TreeShape;
+pub use tree::{CompactionCost, SimulatedTree};
 
 /// The maximum number of compactions to simulate; a longer forecast is reported as incomplete.
 const JOBS_MAX: u64 = 100_000;
@@ -84,7 +81,7 @@ impl Amplification {
 /// Forecasts what `input.design` will do to `input.shape`, which followed the design `now` so far,
 /// with `at_once` concurrent compactions.
 pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Forecast {
-    let mut tree = SimulatedTree::of(input.shape.clone(), input.design.table_bytes);
+    let mut tree = SimulatedTree::of(input.shape.clone(), input.design);
     tree.now_micros = input.now_micros;
     tree.oldest_snapshot = input.oldest_snapshot;
     let mut cursors = input.cursors.clone();
@@ -121,158 +118,6 @@ pub fn forecast(input: &PickContext<'_>, now: &Design, at_once: usize) -> Foreca
     forecast.peak_extra_bytes = largest.iter().sum();
     forecast.after = Amplification::of(&tree.shape, input.design);
     forecast
-}
-
-/// The work of one compaction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CompactionCost {
-    /// Tables that are merged into others.
-    pub tables_rewritten: u64,
-    /// Tables that move without being rewritten.
-    pub tables_moved: u64,
-    /// Bytes read, which is also the maximum that is written again.
-    pub bytes_rewritten: u64,
-}
-
-impl CompactionCost {
-    /// Returns the work of `job` on `shape`.
-    pub fn of(job: &Compaction, shape: &TreeShape) -> Self {
-        let mut cost = Self::default();
-        for group in job.groups(shape) {
-            match group {
-                InputGroup::Keep(_) => {}
-                InputGroup::Move(_) => cost.tables_moved += 1,
-                InputGroup::Merge(tables) => {
-                    cost.tables_rewritten += tables.len() as u64;
-                    cost.bytes_rewritten +=
-                        tables.iter().map(|table| table.size_bytes).sum::<u64>();
-                }
-            }
-        }
-        cost
-    }
-}
-
-/// A tree on which compactions are simulated without data.
-#[derive(Debug, Clone)]
-pub struct SimulatedTree {
-    /// The tree.
-    pub shape: TreeShape,
-    /// The creation time of new tables.
-    pub now_micros: u64,
-    /// Tombstones newer than this are kept.
-    pub oldest_snapshot: Option<SeqNo>,
-    table_bytes: u64,
-    next: u64,
-}
-
-impl SimulatedTree {
-    /// A tree whose merges write tables of `table_bytes`, as far as bounds of inputs allow cuts.
-    pub fn of(shape: TreeShape, table_bytes: u64) -> Self {
-        let tables = shape.places().map(|place| place.table.id.0.max(place.run.0));
-        let next = tables.max().unwrap_or(0).max(1000);
-        Self { shape, now_micros: 0, oldest_snapshot: None, table_bytes: table_bytes.max(1), next }
-    }
-
-    /// Returns a number that no table and no run has yet.
-    pub fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    /// Applies a compaction.
-    ///
-    /// # Errors
-    /// The compaction is unsound: its result breaks an invariant of shapes.
-    pub fn carry_out(&mut self, job: &Compaction) -> Result<CompactionCost, ShapeError> {
-        let cost = CompactionCost::of(job, &self.shape);
-        let run = match job.output.placement {
-            Placement::Join(run) => run,
-            Placement::NewRun => RunId(self.number()),
-        };
-        let mut edit = ShapeEdit::default();
-        let level = job.output.level;
-        for group in job.groups(&self.shape) {
-            match group {
-                InputGroup::Keep(_) => {}
-                InputGroup::Move(table) => {
-                    edit.removed.push(table.id);
-                    edit.added.push(AddedTable { level, run, table });
-                }
-                InputGroup::Merge(tables) => {
-                    edit.removed.extend(tables.iter().map(|table| table.id));
-                    let made = self.merged(job, &tables);
-                    edit.added.extend(made.into_iter().map(|table| AddedTable {
-                        level,
-                        run,
-                        table,
-                    }));
-                }
-            }
-        }
-        self.shape = self.shape.apply(&edit)?;
-        Ok(cost)
-    }
-
-    /// Splits the hull of `tables` at their bounds. Drops tombstones that have no older data below
-    /// them.
-    fn merged(&mut self, job: &Compaction, tables: &[Arc<TableInfo>]) -> Vec<Arc<TableInfo>> {
-        let Some(hull) = KeyRange::hull_of(tables.iter().map(|table| &table.range)) else {
-            return Vec::new();
-        };
-        let sum = |of: fn(&TableInfo) -> u64| tables.iter().map(|table| of(table)).sum::<u64>();
-        let bytes = sum(|table| table.size_bytes);
-        let mut cuts: Vec<Arc<[u8]>> =
-            tables.iter().map(|table| table.range.start.clone()).collect();
-        cuts.sort();
-        cuts.dedup();
-        cuts.retain(|cut| *cut != hull.start);
-        let wanted = usize::try_from(bytes / self.table_bytes).unwrap_or(usize::MAX);
-        if wanted < cuts.len() {
-            // The cuts are spread evenly; otherwise the last table would span most keys.
-            cuts = (1..=wanted).map(|cut| cuts[cut * cuts.len() / (wanted + 1)].clone()).collect();
-        }
-        let pieces = cuts.len() as u64 + 1;
-        let largest_seq = tables.iter().map(|table| table.largest_seq).max().unwrap_or(0);
-        let smallest_seq = tables.iter().map(|table| table.smallest_seq).min().unwrap_or(0);
-        let is_pinned = self.oldest_snapshot.is_some_and(|oldest| largest_seq > oldest);
-        let mut start = hull.start.clone();
-        let mut made = Vec::new();
-        for (number, end) in cuts.into_iter().map(Some).chain([hull.end]).enumerate() {
-            let range = KeyRange { start: start.clone(), end: end.clone() };
-            let keeps = is_pinned || !job.is_bottom(&range, &self.shape);
-            let mut table = TableInfo::new(self.number(), range, bytes / pieces);
-            table.entries = sum(|table| table.entries) / pieces;
-            table.created_micros = self.now_micros;
-            table.value_refs = part_of_refs(tables, number as u64, pieces);
-            (table.smallest_seq, table.largest_seq) = (smallest_seq, largest_seq);
-            if keeps && tables.iter().any(|table| table.has_tombstones()) {
-                table.tombstones = sum(|table| table.tombstones).div_ceil(pieces);
-                table.range_tombstones = sum(|table| table.range_tombstones).div_ceil(pieces);
-                let oldest = tables.iter().filter_map(|table| table.oldest_tombstone_micros).min();
-                table.oldest_tombstone_micros = oldest;
-            }
-            made.push(Arc::new(table));
-            start = end.unwrap_or(start);
-        }
-        made
-    }
-}
-
-/// Returns the references of one of several equal pieces of a merge, which keeps all values.
-fn part_of_refs(tables: &[Arc<TableInfo>], piece: u64, pieces: u64) -> Box<[ValueRef]> {
-    let mut sums: BTreeMap<ValueFileId, (u64, u64)> = BTreeMap::new();
-    for used in tables.iter().flat_map(|table| table.value_refs.iter()) {
-        let sum = sums.entry(used.file).or_default();
-        *sum = (sum.0 + used.bytes, sum.1 + used.values);
-    }
-    let part = |sum: u64| sum / pieces + u64::from(piece < sum % pieces);
-    let refs = sums.into_iter().map(|(file, (bytes, values))| ValueRef {
-        file,
-        bytes: part(bytes),
-        values: part(values),
-    });
-    refs.filter(|used| used.bytes > 0).collect()
 }
 
 #[cfg(test)]
@@ -328,7 +173,7 @@ mod tests {
         let runs = format!("{}\n{}", run(40, 'm', 'l'), run(20, 'a', 'z'));
         let shape: TreeShape = runs.parse().unwrap();
         let design: Design = "leveling; base=1GiB; table=60MiB; granularity=level".parse().unwrap();
-        let mut played = SimulatedTree::of(shape.clone(), design.table_bytes);
+        let mut played = SimulatedTree::of(shape.clone(), &design);
         let job = pick(&PickContext::new(&shape, &design)).unwrap();
         played.carry_out(&job).unwrap();
         let made: Vec<_> = played.shape.tables().map(|table| table.range.clone()).collect();

@@ -55,7 +55,7 @@ pub mod units;
 
 pub use access::{TableAccess, TableAccesses};
 pub use admission::{Admission, Pressure, StallCause, admit};
-pub use compaction::{Compaction, Output, Placement, Reason};
+pub use compaction::{CollectionCause, Compaction, Output, Placement, Reason};
 pub use design::{
     Bound, Compression, Constraint, Design, FlushMode, Limit, MemtableKind, OrderedView, Stall,
     ValueSeparation, Values, VectorQuery, Violation, flodb,

@@ -20,13 +20,16 @@
 //! amplification merges all runs into the oldest, and size-tiered policies merge adjacent runs into
 //! their oldest.
 //!
+//! If no compaction can run, a value file with much garbage may be collected; see `collect`.
+//!
 //! Two properties hold, and property tests check them. Every compaction passes
 //! [`crate::soundness::check`]. From any shape, the tree settles after finitely many compactions,
-//! because each compaction moves data down or leaves fewer runs, fewer tombstones or younger
-//! tables.
+//! because each compaction moves data down or leaves fewer runs, fewer tombstones, younger
+//! tables or fewer values in files with garbage.
 
 mod assemble;
 mod candidate;
+mod collect;
 mod context;
 mod cursors;
 mod due;
@@ -62,7 +65,8 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     candidates.extend(sized::candidate(input));
     candidate::sort(&mut candidates);
     let is_open = |one: &&CompactionCandidate| !load::is_blocked(input, &candidates, one);
-    candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate))
+    let compaction = candidates.iter().filter(is_open).find_map(|candidate| act(input, candidate));
+    compaction.or_else(|| collect::pick(input))
 }
 
 /// Returns the level that a compaction is due for by the shape alone, regardless of time.

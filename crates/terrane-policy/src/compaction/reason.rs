@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::shape::ValueFileId;
 use crate::strategy::{Movement, TriggerFinding, TriggerKind};
+use crate::units::format_micros;
 
 /// Why a compaction was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +37,30 @@ pub enum Reason {
     },
     /// A flush merges with level 0; see [`crate::flush`].
     Flush,
+    /// Live values of files with much garbage are copied to new files.
+    Collection {
+        /// The file with the most garbage, or the oldest; the job may relocate values of others.
+        file: ValueFileId,
+        /// Why the file is collected.
+        cause: CollectionCause,
+        /// The measured value, in the unit of the cause.
+        measured: u64,
+        /// The value that makes a collection due.
+        threshold: u64,
+    },
+}
+
+/// Why a value file is collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CollectionCause {
+    /// The share of garbage in the file reached its limit, in percent.
+    Garbage,
+    /// The bytes of all value files over the bytes of live values exceed their bound, in percent.
+    Space,
+    /// The oldest dead value of the file reached its age, in microseconds.
+    Age,
+    /// The design stores values inline; nothing is measured.
+    Inline,
 }
 
 impl Reason {
@@ -43,7 +69,7 @@ impl Reason {
     pub(super) fn purges(self) -> bool {
         match self {
             Self::Manual { .. } => true,
-            Self::Repair { .. } | Self::Flush => false,
+            Self::Repair { .. } | Self::Flush | Self::Collection { .. } => false,
             Self::Triggered { trigger, .. } => trigger.info().drops_tombstones,
         }
     }
@@ -73,6 +99,28 @@ impl fmt::Display for Reason {
             }
             Self::Manual { level } => write!(f, "manual: level {level} is compacted on request"),
             Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
+            Self::Collection { file, cause, measured, threshold } => {
+                f.write_str("collection: ")?;
+                match cause {
+                    CollectionCause::Garbage => {
+                        write!(
+                            f,
+                            "{measured} % of value file {file} is garbage, limit {threshold} %"
+                        )
+                    }
+                    CollectionCause::Space => write!(
+                        f,
+                        "value files take {measured} % of the bytes of live values, limit {threshold} %"
+                    ),
+                    CollectionCause::Age => {
+                        let (age, limit) = (format_micros(*measured), format_micros(*threshold));
+                        write!(f, "a dead value of file {file} is {age} old, limit {limit}")
+                    }
+                    CollectionCause::Inline => {
+                        write!(f, "the design stores the values of file {file} inline")
+                    }
+                }
+            }
         }
     }
 }

@@ -49,6 +49,15 @@ impl<'a> PickContext<'a> {
         self.in_progress.iter().any(|job| job.reason != Reason::Flush)
     }
 
+    /// The time within which the tombstones of deletes must reach the entries that they delete. If
+    /// values are stored apart, the rest of the time is for the collection of their files.
+    pub(super) fn tombstone_micros(&self) -> Option<u64> {
+        let has_files =
+            !self.shape.value_files.is_empty() || self.design.values.separation().is_some();
+        let apart = |micros: u64| if has_files { micros - micros / 4 } else { micros };
+        self.delete_persistence_micros.map(apart)
+    }
+
     /// The deepest level in use.
     pub(super) fn last_level(&self) -> usize {
         self.shape.last_level()

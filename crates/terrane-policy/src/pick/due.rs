@@ -1,19 +1,21 @@
 //! When time alone makes a compaction due.
 
+use super::collect;
 use super::context::PickContext;
 use super::marked::marks;
 use crate::design::PerLevel;
 use crate::strategy::trigger::TombstoneTtl;
 use crate::strategy::{Scope, Trigger};
 
-/// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, in
-/// microseconds since the Unix epoch. Tables that are due already do not count.
+/// Returns the next time at which a table, or a tombstone in it, becomes too old for its level, or a
+/// dead value for its file, in microseconds since the Unix epoch. What is due already does not
+/// count.
 pub fn next_due_micros(input: &PickContext<'_>) -> Option<u64> {
     let looks_at_time =
         |trigger: &&Trigger| trigger.has_scope(Scope::Table) && trigger.kind().info().looks_at_time;
     let promised: Option<Trigger> =
-        input.delete_persistence_micros.map(|micros| TombstoneTtl(PerLevel::all(micros)).into());
-    let mut due: Option<u64> = None;
+        input.tombstone_micros().map(|micros| TombstoneTtl(PerLevel::all(micros)).into());
+    let mut due = collect::next_due_micros(input);
     for level in 0..input.shape.levels.len() {
         let triggers = input.design.strategy.triggers.at(level).iter();
         for trigger in triggers.chain(&promised).filter(looks_at_time) {

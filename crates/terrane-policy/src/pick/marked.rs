@@ -21,7 +21,7 @@ pub(super) struct MarkedTable {
 pub(super) fn candidates(input: &PickContext<'_>) -> Vec<CompactionCandidate> {
     let mut found = Vec::new();
     for level in 0..input.shape.levels.len() {
-        if let Some(micros) = input.delete_persistence_micros {
+        if let Some(micros) = input.tombstone_micros() {
             let ttl = TombstoneTtl(PerLevel::all(micros)).into();
             of_trigger(input, level, 0, &ttl, &mut found);
         }

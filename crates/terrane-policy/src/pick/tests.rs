@@ -4,6 +4,7 @@ mod flushes;
 mod properties;
 mod random;
 mod simulate;
+mod values;
 
 use std::fmt::Write;
 
@@ -20,6 +21,12 @@ use simulate::TestTree;
 #[test]
 fn picks_match_testdata() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pick.txt");
+    datadriven::run(path, answer);
+}
+
+#[test]
+fn collections_match_testdata() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/collect.txt");
     datadriven::run(path, answer);
 }
 

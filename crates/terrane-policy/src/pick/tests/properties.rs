@@ -102,6 +102,7 @@ fn size_tiered_policies_merge_neighbours_while_flushes_come() {
 
 /// Asserts that the tree satisfies its design.
 fn assert_settled(tree: &TestTree, story: &str) {
+    super::values::assert_collected(tree, story);
     let (shape, design) = (&tree.shape, &tree.design);
     let admission = crate::admit(shape, 0, design);
     let waits = matches!(admission, crate::Admission::Stop(_)) && !design.strategy.is_manual();
@@ -163,6 +164,12 @@ fn deletes_are_persistent_in_time_under_any_design() {
                     table.id,
                     tree.shape
                 );
+            }
+            for usage in tree.shape.value_usage() {
+                let since = usage.file.oldest_dead_micros.unwrap_or(tree.now_micros);
+                let can_go = usage.file.state == crate::ValueFileState::Settled && !usage.is_dead();
+                let age = tree.now_micros - since;
+                assert!(!can_go || age < threshold, "{} {age}: {story}", usage.file.id);
             }
             match next_due_micros(&tree.input(&[])) {
                 Some(due) => {

@@ -7,7 +7,7 @@ use terrane_testkit::Rng;
 use super::simulate::TestTree;
 use crate::access::TableAccess;
 use crate::catalogue;
-use crate::design::{Design, FlushMode, PerLevel};
+use crate::design::{Design, FlushMode, PerLevel, Values};
 use crate::key_range::KeyRange;
 use crate::scheduler::Scheduler;
 use crate::shape::{AddedTable, RunId, ShapeEdit, TableId, TableInfo, TreeShape};
@@ -95,6 +95,9 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
     limits.max_rate = rng.percent(20).then_some(4000);
     if rng.percent(30) {
         design.flush = FlushMode::Merge;
+    }
+    if rng.percent(40) {
+        design.values = Values::Apart(super::values::separation(rng));
     }
 }
 
@@ -188,6 +191,9 @@ fn movement(rng: &mut Rng) -> Vec<Movement> {
 pub(super) fn simulation(rng: &mut Rng) -> TestTree {
     let mut tree = TestTree::new(shape(rng), design(rng));
     set_context(rng, &mut tree);
+    if rng.percent(40) {
+        super::values::add(rng, &mut tree);
+    }
     tree
 }
 

@@ -28,7 +28,7 @@ pub(super) struct TestTree {
 impl TestTree {
     pub(super) fn new(shape: TreeShape, design: Design) -> Self {
         Self {
-            played: SimulatedTree::of(shape.clone(), design.table_bytes),
+            played: SimulatedTree::of(shape.clone(), &design),
             shape,
             design,
             cursors: Cursors::default(),
@@ -59,6 +59,7 @@ impl TestTree {
     pub(super) fn carry_out(&mut self, job: &Compaction) {
         self.played.now_micros = self.now_micros;
         self.played.oldest_snapshot = self.oldest_snapshot;
+        self.played.values = self.design.values;
         self.played.shape = self.shape.clone();
         self.played.carry_out(job).unwrap();
         self.shape = self.played.shape.clone();
