@@ -59,7 +59,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Sizes {
     /// Memory of one memtable and the cache together, a fifth of it for the memtable [default: 320MiB,
-    /// or three quarters of the memory limit]
+    /// or half of the memory limit]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
 
@@ -208,7 +208,7 @@ impl Compare {
         let durability =
             if row.name == "fillsync" { Durability::Sync } else { Durability::Process };
         let limit = self.memory_limit();
-        let memory = limit.map_or(MEMORY_DEFAULT, |limit| limit / 4 * 3);
+        let memory = limit.map_or(MEMORY_DEFAULT, |limit| limit / 2);
         Settings {
             memory_limit_bytes: limit,
             is_direct: self.direct,
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(settings.durability, Durability::Sync);
         let settings = parsed(&["--memory-limit", "400MiB"]).settings(mem, row);
         assert_eq!(settings.memory_limit_bytes, Some(400 << 20));
-        assert_eq!((settings.memtable_bytes, settings.cache_bytes), (60 << 20, 240 << 20));
+        assert_eq!((settings.memtable_bytes, settings.cache_bytes), (40 << 20, 160 << 20));
     }
 
     #[test]
