@@ -36,7 +36,7 @@ mod write;
 pub(crate) use context::Context;
 pub(crate) use life::Opened;
 pub(crate) use read::ReadView;
-pub(crate) use tree::{ScanCount, Tree, memtable_config, pressure_of};
+pub(crate) use tree::{Tree, memtable_config, pressure_of};
 pub(crate) use write::{Write, insert_one};
 
 use std::path::Path;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::cursor::VisibleCursor;
-use crate::engine::{ReadView, ScanCount};
+use crate::engine::ReadView;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::range::HalfOpen;
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::value::{Key, Value};
@@ -23,8 +24,8 @@ use crate::value::{Key, Value};
 /// space.
 pub struct Iter {
     view: ReadView,
-    start: Vec<u8>,
-    end: Option<Vec<u8>>,
+    start: Key,
+    end: Option<Key>,
     front: Option<VisibleCursor>,
     back: Option<VisibleCursor>,
     /// Whether the front cursor is on an entry that was not returned yet.
@@ -32,7 +33,8 @@ pub struct Iter {
     /// Whether the back cursor is on an entry that was not returned, because the ends had met.
     is_back_fresh: bool,
     is_done: bool,
-    count: ScanCount,
+    /// The number of entries returned.
+    count: u64,
     /// Pins the versions that the view reads.
     _snapshot: Option<Arc<SnapshotPin>>,
     handle: Arc<Handle>,
@@ -43,22 +45,20 @@ impl Iter {
         handle: Arc<Handle>,
         view: ReadView,
         snapshot: Option<Arc<SnapshotPin>>,
-        bounds: (Vec<u8>, Option<Vec<u8>>),
+        (start, end): HalfOpen<'_>,
     ) -> Self {
         handle.engine.context().counters.add(Counter::Scans, 1);
-        let count = view.begin_scan();
-        let (start, end) = bounds;
         let is_done = end.as_ref().is_some_and(|end| *end <= start);
         Self {
             view,
-            start,
-            end,
+            start: (&*start).into(),
+            end: end.map(|end| (&*end).into()),
             front: None,
             back: None,
             is_front_fresh: false,
             is_back_fresh: false,
             is_done,
-            count,
+            count: 0,
             _snapshot: snapshot,
             handle,
         }
@@ -101,7 +101,7 @@ impl Iter {
         }
         self.is_front_fresh = false;
         self.is_done = !self.front.as_ref().is_some_and(|front| self.is_front_inside(front));
-        self.count.step();
+        self.count += 1;
         Ok(!self.is_done)
     }
 
@@ -141,7 +141,7 @@ impl Iter {
         }
         self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
         self.is_back_fresh = self.is_done;
-        self.count.step();
+        self.count += 1;
         Ok(!self.is_done)
     }
 
@@ -199,8 +199,8 @@ impl std::iter::FusedIterator for Iter {}
 
 impl Drop for Iter {
     fn drop(&mut self) {
-        let entries = self.count.entries();
-        self.handle.engine.context().counters.add_some(Counter::ScanEntries, entries);
+        self.handle.engine.context().counters.add_some(Counter::ScanEntries, self.count);
+        self.view.count_scan(self.count);
     }
 }
 

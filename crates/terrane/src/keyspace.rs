@@ -10,7 +10,7 @@ use crate::engine::{Tree, Write};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::iterator::Iter;
-use crate::range::{bounds_of, prefix_bounds};
+use crate::range::{ALL_KEYS, HalfOpen, bounds_of, prefix_bounds};
 use crate::tree_view::TreeView;
 use crate::types::KeyspaceId;
 use crate::value::{Key, Value};
@@ -159,7 +159,7 @@ impl Keyspace {
     /// # Errors
     /// The database was closed.
     pub fn iter(&self) -> Result<Iter> {
-        self.iter_bounds((Vec::new(), None))
+        self.iter_bounds(ALL_KEYS)
     }
 
     /// Returns an iterator over the keys of a range with their values, in order.
@@ -202,7 +202,7 @@ impl Keyspace {
         self.iter()?.advance().map(|is_any| !is_any)
     }
 
-    fn iter_bounds(&self, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
+    fn iter_bounds(&self, bounds: HalfOpen<'_>) -> Result<Iter> {
         let Handle { engine, scans, .. } = &*self.handle;
         let (view, held) = scans.begin_scan(engine, &self.tree, &bounds)?;
         Ok(Iter::new(Arc::clone(&self.handle), view, held, bounds))

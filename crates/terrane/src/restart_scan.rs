@@ -18,6 +18,7 @@ use terrane_policy::flodb::ScanMode;
 
 use crate::engine::{Engine, ReadView, Tree};
 use crate::error::Result;
+use crate::range::HalfOpen;
 use crate::snapshot_pin::SnapshotPin;
 use crate::stats::Counter;
 use crate::types::{KeyspaceId, SeqNo};
@@ -56,7 +57,7 @@ impl RestartScans {
         &self,
         engine: &Arc<Engine>,
         tree: &Tree,
-        bounds: &(Vec<u8>, Option<Vec<u8>>),
+        bounds: &HalfOpen<'_>,
     ) -> Result<(ReadView, Option<Arc<SnapshotPin>>)> {
         let view = engine.view(tree, None)?;
         if !view.needs_snapshot() {

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::iterator::Iter;
 use crate::keyspace::Keyspace;
-use crate::range::{bounds_of, prefix_bounds};
+use crate::range::{ALL_KEYS, HalfOpen, bounds_of, prefix_bounds};
 use crate::snapshot_pin::SnapshotPin;
 use crate::value::Value;
 
@@ -93,7 +93,7 @@ impl Snapshot {
     /// # Errors
     /// The database was closed.
     pub fn iter(&self) -> Result<Iter> {
-        self.iter_bounds(&self.default, (Vec::new(), None))
+        self.iter_bounds(&self.default, ALL_KEYS)
     }
 
     /// Returns an iterator over all keys and values of a keyspace, in order.
@@ -102,7 +102,7 @@ impl Snapshot {
     /// The database was closed, or the keyspace belongs to another database.
     pub fn iter_in(&self, keyspace: &Keyspace) -> Result<Iter> {
         keyspace.check_of(&self.handle)?;
-        self.iter_bounds(&keyspace.tree, (Vec::new(), None))
+        self.iter_bounds(&keyspace.tree, ALL_KEYS)
     }
 
     /// Returns an iterator over the keys of a range with their values, in order.
@@ -144,7 +144,7 @@ impl Snapshot {
         self.iter_bounds(&keyspace.tree, prefix_bounds(prefix.as_ref()))
     }
 
-    fn iter_bounds(&self, tree: &Arc<Tree>, bounds: (Vec<u8>, Option<Vec<u8>>)) -> Result<Iter> {
+    fn iter_bounds(&self, tree: &Arc<Tree>, bounds: HalfOpen<'_>) -> Result<Iter> {
         let view = self.handle.engine.view(tree, Some(self.held.seq()))?;
         Ok(Iter::new(Arc::clone(&self.handle), view, Some(Arc::clone(&self.held)), bounds))
     }

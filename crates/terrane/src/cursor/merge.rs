@@ -5,9 +5,8 @@
 //! its last level, so the next entry of the first source is usually the next entry overall. A step
 //! then costs one comparison of heads, and at most a binary search in the array.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
-
-use terrane_memtable::head_of;
 
 use super::source::Source;
 use crate::error::Result;
@@ -37,15 +36,29 @@ struct Ranked {
     source: usize,
 }
 
+/// The most sources whose memory a thread keeps for its next cursor.
+const SPARE_SOURCES_MAX: usize = 16;
+
+thread_local! {
+    /// The memory of a dropped cursor. Short scans would otherwise spend much of their time on
+    /// allocation.
+    static SPARE: Cell<(Vec<Source>, Vec<Ranked>)> = const { Cell::new((Vec::new(), Vec::new())) };
+}
+
 impl MergeCursor {
-    pub(crate) fn new(sources: Vec<Source>) -> Self {
-        let order = Vec::with_capacity(sources.len());
-        Self { sources, order, direction: Direction::Forward }
+    pub(crate) fn new(sources: impl IntoIterator<Item = Source>) -> Self {
+        let (mut all, order) = SPARE.try_with(Cell::take).unwrap_or_default();
+        all.extend(sources);
+        Self { sources: all, order, direction: Direction::Forward }
     }
 
     /// Creates a cursor over sources that are already positioned in `direction`.
-    pub(crate) fn positioned(sources: Vec<Source>, direction: Direction) -> Self {
-        let mut merge = Self { direction, ..Self::new(sources) };
+    pub(crate) fn positioned(
+        sources: impl IntoIterator<Item = Source>,
+        direction: Direction,
+    ) -> Self {
+        let mut merge = Self::new(sources);
+        merge.direction = direction;
         merge.rank();
         merge
     }
@@ -67,6 +80,12 @@ impl MergeCursor {
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         self.current().map_or(&[], Source::key)
+    }
+
+    /// Returns true if the cursor is on a value that was written at `seq` or before.
+    #[inline]
+    pub(crate) fn is_value_at(&self, seq: SeqNo) -> bool {
+        self.current().is_some_and(|at| at.seq() <= seq && at.kind() == EntryKind::Value)
     }
 
     #[inline]
@@ -98,17 +117,25 @@ impl MergeCursor {
 
     /// Moves to the first entry at or after `(key, seq)`; subsequent steps go forward.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        // Prefetch for all sources first, so that their cache misses overlap.
         self.order.clear();
-        let mut sources = self.sources.iter_mut();
-        let sought = sources
-            .try_for_each(|source| source.prefetch(key))
+        let sought = self
+            .prefetch(key, seq)
             .and_then(|()| self.each(Direction::Forward, |source| source.seek(key, seq)));
         if sought.is_err() {
             // Clear the prefetched positions of sources that were not reached.
             self.sources.iter_mut().for_each(Source::forget_prefetch);
         }
         sought
+    }
+
+    /// Prefetches for all sources before the first of them is positioned, so that their cache misses
+    /// overlap: first the starts of blocks, then entries.
+    fn prefetch(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        if self.sources.len() < 2 {
+            return Ok(());
+        }
+        self.sources.iter_mut().try_for_each(|source| source.prefetch(key))?;
+        self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key, seq))
     }
 
     /// Moves to the last entry of the keys before `key`; subsequent steps go backward.
@@ -175,14 +202,22 @@ impl MergeCursor {
         let Some(cursor) = self.sources.get(source).filter(|cursor| cursor.is_valid()) else {
             return;
         };
-        let ranked = Ranked { head: head_of(cursor.key()), source };
+        let ranked = Ranked { head: cursor.head(), source };
         let rest = self.order.get(from..).unwrap_or_default();
         let at = from + rest.partition_point(|other| self.compare(other, &ranked).is_lt());
         self.order.insert(at, ranked);
     }
 
-    /// Compares the entries of two sources in the current direction.
+    /// Returns true if the entry of `a` comes before that of `b` in the current direction.
     #[inline]
+    fn is_before(&self, a: &Ranked, b: &Ranked) -> bool {
+        match self.direction {
+            Direction::Forward if a.head != b.head => a.head < b.head,
+            _ => self.compare(a, b).is_lt(),
+        }
+    }
+
+    /// Compares the entries of two sources in the current direction.
     fn compare(&self, a: &Ranked, b: &Ranked) -> Ordering {
         let forward = a.head.cmp(&b.head).then_with(|| {
             let (Some(a), Some(b)) = (self.sources.get(a.source), self.sources.get(b.source))
@@ -205,9 +240,20 @@ impl MergeCursor {
     }
 
     /// Moves to the first entry of the next key; the cursor must have been positioned forward.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         debug_assert!(self.direction == Direction::Forward, "a step against the direction");
+        if let [first, second, ..] = self.order[..]
+            && first.head == second.head
+        {
+            self.skip_older_versions()?;
+        }
+        self.step(Source::next_key)
+    }
+
+    /// Moves the sources other than the first to the next key.
+    #[inline(never)]
+    fn skip_older_versions(&mut self) -> Result<()> {
         while let Some(second) = self.second_of_key() {
             // The second source is on an older version of the key.
             self.order.remove(1);
@@ -217,7 +263,7 @@ impl MergeCursor {
             }
             self.insert(second, 1);
         }
-        self.step(Source::next_key)
+        Ok(())
     }
 
     /// Returns the second source in order if its entry has the same key as the first.
@@ -235,7 +281,7 @@ impl MergeCursor {
         self.step(Source::previous)
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, step: impl FnOnce(&mut Source) -> Result<()>) -> Result<()> {
         let Some(first) = self.order.first_mut() else { return Ok(()) };
         let index = first.source;
@@ -245,16 +291,35 @@ impl MergeCursor {
             return Err(error);
         }
         if source.is_valid() {
-            first.head = head_of(source.key());
+            first.head = source.head();
             let first = *first;
             // Usually the source stays first.
-            let stays = self.order.get(1).is_none_or(|next| self.compare(&first, next).is_lt());
+            let stays = self.order.get(1).is_none_or(|next| self.is_before(&first, next));
             if stays {
                 return Ok(());
             }
         }
-        self.order.remove(0);
-        self.insert(index, 0);
+        self.reorder(index);
         Ok(())
+    }
+
+    /// Moves the first source to its place in the order, or removes it if it is exhausted.
+    #[inline(never)]
+    fn reorder(&mut self, first: usize) {
+        self.order.remove(0);
+        self.insert(first, 0);
+    }
+}
+
+impl Drop for MergeCursor {
+    /// Keeps the memory for the next cursor of this thread.
+    fn drop(&mut self) {
+        if self.sources.capacity() <= SPARE_SOURCES_MAX {
+            self.sources.clear();
+            self.order.clear();
+            let spare = (std::mem::take(&mut self.sources), std::mem::take(&mut self.order));
+            // While the thread ends, the memory is freed instead.
+            let _ = SPARE.try_with(|cell| cell.set(spare));
+        }
     }
 }

@@ -50,6 +50,12 @@ impl RunCursor {
         self.entries.as_ref().map_or(&[], TableCursor::key)
     }
 
+    /// Returns the first eight bytes of the key, as in [`terrane_memtable::head_of`].
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        self.entries.as_ref().map_or(0, TableCursor::head)
+    }
+
     #[inline]
     pub(crate) fn seq(&self) -> SeqNo {
         self.entries.as_ref().map_or(0, TableCursor::seq)
@@ -84,6 +90,12 @@ impl RunCursor {
             return Ok(());
         };
         self.open(index).map_or(Ok(()), |entries| entries.prefetch(key))
+    }
+
+    /// Prefetches the first entry at or after `(key, seq)`, where [`RunCursor::prefetch`] was called
+    /// with the same key.
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_entry(key, seq))
     }
 
     /// Discards the position that [`RunCursor::prefetch`] prepared.
@@ -128,7 +140,7 @@ impl RunCursor {
     }
 
     /// Moves to the first entry of the next key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next_key()?;
@@ -144,6 +156,7 @@ impl RunCursor {
 
     /// Moves to the first entry of the tables from `index` on. It skips tables that contain only
     /// range tombstones.
+    #[inline(never)]
     fn first_from(&mut self, index: usize) -> Result<()> {
         for index in index..self.run.tables().len() {
             if let Some(entries) = self.open(index) {

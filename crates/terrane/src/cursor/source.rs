@@ -1,6 +1,6 @@
 //! A source of ordered entries: a memtable or a run.
 
-use terrane_memtable::Cursor as MemtableCursor;
+use terrane_memtable::{Cursor as MemtableCursor, head_of};
 
 use super::run::RunCursor;
 use crate::error::Result;
@@ -9,6 +9,7 @@ use crate::value::Value;
 
 /// A cursor over a memtable or a run.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a scan should allocate nothing, and sources are few")]
 pub(crate) enum Source {
     Memtable(MemtableCursor),
     Run(RunCursor),
@@ -37,6 +38,15 @@ impl Source {
         match self {
             Self::Memtable(cursor) => cursor.entry().map_or(&[], |entry| entry.key),
             Self::Run(cursor) => cursor.key(),
+        }
+    }
+
+    /// Returns the first eight bytes of the key, as in [`head_of`].
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        match self {
+            Self::Memtable(_) => head_of(self.key()),
+            Self::Run(cursor) => cursor.head(),
         }
     }
 
@@ -98,6 +108,15 @@ impl Source {
         }
     }
 
+    /// Prefetches the first entry at or after `(key, seq)`, where [`Source::prefetch`] was called
+    /// with the same key.
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        match self {
+            Self::Memtable(_) => Ok(()),
+            Self::Run(cursor) => cursor.prefetch_entry(key, seq),
+        }
+    }
+
     /// Discards the position that [`Source::prefetch`] prepared.
     pub(crate) fn forget_prefetch(&mut self) {
         if let Self::Run(cursor) = self {
@@ -133,7 +152,7 @@ impl Source {
     }
 
     /// Moves to the first entry of the next key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         match self {
             Self::Memtable(cursor) => cursor.next_key(),

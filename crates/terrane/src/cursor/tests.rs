@@ -32,7 +32,7 @@ fn oracle(events: &[Event], seq: SeqNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn cursor(memtables: &[Arc<Memtable>], seq: SeqNo) -> VisibleCursor {
-    let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor())).collect();
+    let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor()));
     let deleted = DeletedRanges::new(
         memtables.iter(),
         &Arc::new(Version::default()),

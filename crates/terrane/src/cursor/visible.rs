@@ -10,7 +10,7 @@ use super::dead_ranges::DeadRanges;
 use super::merge::{Direction, MergeCursor};
 use crate::error::Result;
 use crate::types::{EntryKind, SeqNo};
-use crate::value::Value;
+use crate::value::{Key, Value};
 use crate::version::Version;
 
 /// The number of consecutive invisible entries after which a scan tries to skip the rest by a seek.
@@ -89,7 +89,7 @@ pub(crate) struct VisibleCursor {
     is_valid: bool,
     /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
     /// dead keys; otherwise the caller stops at the bound.
-    limit: Option<Vec<u8>>,
+    limit: Option<Key>,
 }
 
 /// The consecutive dead keys that a scan has stepped over.
@@ -106,7 +106,7 @@ impl VisibleCursor {
         merge: MergeCursor,
         seq: SeqNo,
         deleted: DeletedRanges,
-        limit: Option<Vec<u8>>,
+        limit: Option<Key>,
     ) -> Self {
         Self {
             merge,
@@ -126,7 +126,7 @@ impl VisibleCursor {
         merge: MergeCursor,
         seq: SeqNo,
         deleted: DeletedRanges,
-        limit: Option<Vec<u8>>,
+        limit: Option<Key>,
     ) -> Result<Self> {
         let is_forward = merge.direction() == Direction::Forward;
         let mut cursor = Self { is_forward, ..Self::new(merge, seq, deleted, limit) };
@@ -187,7 +187,7 @@ impl VisibleCursor {
     }
 
     /// Moves to the next visible key in the direction of the last seek.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self) -> Result<()> {
         if !self.is_valid {
             return Ok(());
@@ -195,6 +195,10 @@ impl VisibleCursor {
         self.is_valid = false;
         if self.is_forward {
             self.merge.next_key()?;
+            if self.deleted.is_empty() && self.merge.is_value_at(self.seq) {
+                self.is_valid = true;
+                return Ok(());
+            }
             self.find_forward()
         } else {
             self.find_backward()
@@ -203,7 +207,7 @@ impl VisibleCursor {
 
     /// Advances the merge to the first visible entry. The merge must be past all versions of the
     /// keys that were already returned or skipped.
-    #[inline]
+    #[inline(never)]
     fn find_forward(&mut self) -> Result<()> {
         let mut hidden = 0;
         let mut dead = DeadKeys::default();
@@ -321,7 +325,7 @@ impl VisibleCursor {
         if dead.first.is_empty() {
             dead.first = successor(key).to_vec();
         }
-        if self.limit.as_ref().is_some_and(|limit| key < limit) {
+        if self.limit.as_ref().is_some_and(|limit| key[..] < limit[..]) {
             return Ok(true);
         }
         if dead.count.is_multiple_of(BEFORE_RECORDING) {

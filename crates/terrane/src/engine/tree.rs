@@ -40,7 +40,6 @@ pub(crate) use covered::CoveredTables;
 pub(crate) use jobs::{JobId, TreeJobs};
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
-pub(crate) use usage::ScanCount;
 
 /// If writers stay below the maximum rate, they may make up for at most this much of the unused
 /// rate later, as nanoseconds at that rate.

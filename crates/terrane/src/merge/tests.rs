@@ -93,7 +93,7 @@ fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {
         .map(|run| Source::Run(crate::cursor::RunCursor::new(Arc::clone(run))));
     let deleted =
         DeletedRanges::new(std::iter::empty(), version, (&Arc::default(), seq), seq).unwrap();
-    read(VisibleCursor::new(MergeCursor::new(runs.collect()), seq, deleted, None))
+    read(VisibleCursor::new(MergeCursor::new(runs), seq, deleted, None))
 }
 
 fn read_memtable(memtable: &Arc<Memtable>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {

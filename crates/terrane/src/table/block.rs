@@ -23,6 +23,7 @@
 
 mod builder;
 mod cursor;
+mod key_buffer;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +96,8 @@ pub(super) struct RawEntry<'a> {
     head: u32,
     suffix_len: usize,
     rest: &'a [u8],
+    /// The offset of `rest` in the block.
+    rest_start: usize,
     pub(super) value: &'a [u8],
     /// The offset of the value in the block.
     pub(super) value_start: usize,
@@ -150,6 +153,13 @@ impl<'a> Block<'a> {
     /// Returns the entry at an index, which must be below [`Block::len`].
     #[inline]
     pub(super) fn entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
+        self.hot_entry(index)
+    }
+
+    /// Does the same as [`Block::entry`], for the inner loop of scans.
+    // Inlined, because the parts would otherwise travel through memory.
+    #[inline(always)]
+    fn hot_entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
         let bounds = (self.offset(index), self.offset(index + 1));
         let (Some(start), Some(end)) = bounds else {
             return Err(self.error("entry offset", self.layout.offsets));
@@ -158,17 +168,19 @@ impl<'a> Block<'a> {
         let bytes = self.bytes.get(base + start..base + end);
         let bytes = bytes.ok_or_else(|| self.error("entry offset", base + start))?;
         let mut reader = Reader::new(bytes);
-        let packed = reader.varint("sequence number")?;
+        let packed = reader.hot_varint("sequence number")?;
         let seq = self.layout.base_seq + (packed >> 1);
         let kind = if packed & 1 == 1 { EntryKind::Value } else { EntryKind::Tombstone };
-        let suffix_len = reader.varint_u32("key length")? as usize;
+        let suffix_len = reader.hot_varint("key length")?.min(u64::from(u32::MAX)) as usize;
+        let rest_start = base + start + reader.position();
         let rest = reader.bytes(suffix_len.saturating_sub(HEAD_BYTES), "key")?;
         let value_start = base + start + reader.position();
         let value = bytes.get(reader.position()..).unwrap_or_default();
         if suffix_len > MAX_KEY_LEN || seq > MAX_SEQ {
             return Err(self.error("entry", base + start));
         }
-        Ok(RawEntry { seq, kind, head: self.head(index), suffix_len, rest, value, value_start })
+        let head = self.head(index);
+        Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
     }
 
     /// Returns the index of the first entry at or after `(key, seq)`; [`Block::len`] if there is
@@ -235,6 +247,16 @@ impl<'a> Block<'a> {
         );
     }
 
+    /// Prefetches the start of the entry at an index, if there is one.
+    #[inline]
+    fn prefetch_at(&self, index: usize) {
+        if index >= self.len() {
+            return;
+        }
+        let start = self.offset(index).map(|start| self.layout.entries.start + start);
+        prefetch_lines(start.and_then(|start| self.bytes.get(start..)).unwrap_or_default(), 1);
+    }
+
     fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {
         let Some(suffix) = key.strip_prefix(self.prefix()) else { return false };
         suffix.len() == entry.suffix_len
@@ -245,27 +267,18 @@ impl<'a> Block<'a> {
     /// Returns true if two entries have the same key.
     #[inline]
     fn same_key(&self, a: usize, b: usize) -> Decoded<bool> {
-        if self.head(a) != self.head(b) {
-            return Ok(false);
-        }
+        if self.head(a) == self.head(b) { self.same_rest(a, b) } else { Ok(false) }
+    }
+
+    /// Returns true if two entries with the same head have the same key.
+    #[inline(never)]
+    fn same_rest(&self, a: usize, b: usize) -> Decoded<bool> {
         let (a, b) = (self.entry(a)?, self.entry(b)?);
         Ok(a.suffix_len == b.suffix_len && a.rest == b.rest)
     }
 }
 
 impl RawEntry<'_> {
-    /// Completes `key`, whose first `prefix_len` bytes are the prefix of the block.
-    #[inline]
-    fn write_suffix(&self, prefix_len: usize, key: &mut Vec<u8>) {
-        key.truncate(prefix_len);
-        // Copies all four bytes, because a copy of fixed length is one instruction.
-        key.extend_from_slice(&self.head.to_be_bytes());
-        if self.suffix_len < HEAD_BYTES {
-            key.truncate(prefix_len + self.suffix_len);
-        }
-        key.extend_from_slice(self.rest);
-    }
-
     /// Compares this entry with `(suffix, seq)`, whose head is `head`.
     #[inline]
     fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {

@@ -6,9 +6,13 @@ use super::block::BlockCursor;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
 use super::warming::Heat;
+use crate::codec::{DecodeError, Decoded};
 use crate::error::{Error, Result};
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
+
+/// The number of entries before the end of a block at which a cursor prefetches the next block.
+const BEFORE_NEXT_BLOCK: usize = 6;
 
 /// A cursor over the entries of a table, in both directions.
 #[derive(Debug)]
@@ -17,15 +21,26 @@ pub(crate) struct TableCursor {
     /// The number of the block of `entries`.
     block: usize,
     entries: BlockCursor,
-    /// The block of the key that was prefetched for the next seek.
-    prefetched: Option<usize>,
+    prefetched: Prefetched,
     /// Reads blocks ahead, for a cursor that reads the whole table once.
     ahead: Option<Box<ReadAhead>>,
 }
 
+/// What was prefetched for the next seek.
+#[derive(Debug, Clone, Copy, Default)]
+enum Prefetched {
+    #[default]
+    Nothing,
+    /// The start of the block with this number.
+    Block(usize),
+    /// The entry with this index, in the block that `entries` has.
+    Entry(usize),
+}
+
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
-        Self { table, block: 0, entries: BlockCursor::default(), prefetched: None, ahead: None }
+        let (entries, prefetched) = (BlockCursor::default(), Prefetched::Nothing);
+        Self { table, block: 0, entries, prefetched, ahead: None }
     }
 
     /// Creates a cursor that reads the table once from front to back, about `chunk_bytes` at a
@@ -69,8 +84,14 @@ impl TableCursor {
         self.entries.pin_value()
     }
 
+    /// Returns the first eight bytes of the key, as in [`terrane_memtable::head_of`].
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        self.entries.head()
+    }
+
     pub(crate) fn seek_first(&mut self) -> Result<()> {
-        self.prefetched = None;
+        self.forget_prefetch();
         if self.load(0)? {
             self.step(BlockCursor::seek_first)?;
         }
@@ -78,7 +99,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
-        self.prefetched = None;
+        self.forget_prefetch();
         let count = self.table.block_count()?;
         if count > 0 && self.load(count - 1)? {
             self.step(BlockCursor::seek_last)?;
@@ -86,17 +107,29 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Prefetches memory for a seek to `key`, and records its block.
+    /// Prefetches the start of the block of `key`, and records the block for the next seek.
     pub(crate) fn prefetch(&mut self, key: &[u8]) -> Result<()> {
         // Cleared first: after an error the block of an earlier key must not remain.
-        self.prefetched = None;
-        self.prefetched = Some(self.table.prefetch_block(key)?);
+        self.forget_prefetch();
+        self.prefetched = Prefetched::Block(self.table.prefetch_block(key)?);
+        Ok(())
+    }
+
+    /// Prefetches the first entry at or after `(key, seq)`, and records it for the next seek, if
+    /// [`TableCursor::prefetch`] was called with the same key.
+    pub(crate) fn prefetch_entry(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        if let Prefetched::Block(block) = std::mem::take(&mut self.prefetched)
+            && self.load(block)?
+        {
+            let found = self.entries.find(key, seq);
+            self.prefetched = Prefetched::Entry(found.or_else(|error| self.damaged(&error))?);
+        }
         Ok(())
     }
 
     /// Discards a prefetched position: the next seek is for another key.
     pub(crate) fn forget_prefetch(&mut self) {
-        self.prefetched = None;
+        self.prefetched = Prefetched::Nothing;
     }
 
     /// Moves to the first entry at or after `(key, seq)`.
@@ -104,14 +137,23 @@ impl TableCursor {
         if self.ahead.is_none() {
             self.table.record_read();
         }
-        let mut block = match self.prefetched.take() {
-            Some(block) => block,
-            None => self.table.block_of(key)?,
+        let mut block = match std::mem::take(&mut self.prefetched) {
+            Prefetched::Block(block) => block,
+            Prefetched::Nothing => self.table.block_of(key)?,
+            Prefetched::Entry(index) => {
+                self.step(|entries| entries.go_to(index))?;
+                if self.is_valid() {
+                    self.prefetch_next_block();
+                    return Ok(());
+                }
+                self.block + 1
+            }
         };
         // Versions of the key may continue in the following blocks.
         while self.load(block)? {
             self.step(|entries| entries.seek(key, seq))?;
             if self.is_valid() {
+                self.prefetch_next_block();
                 break;
             }
             block += 1;
@@ -119,9 +161,25 @@ impl TableCursor {
         Ok(())
     }
 
+    /// After a jump to an entry near the end of its block, prefetches the next block.
+    #[inline]
+    fn prefetch_next_block(&self) {
+        if self.entries.remaining() <= BEFORE_NEXT_BLOCK {
+            self.table.prefetch_start(self.block + 1);
+        }
+    }
+
+    /// After a step to the entry that many entries before the end of its block, does the same.
+    #[inline]
+    fn prefetch_coming_block(&self) {
+        if self.entries.remaining() == BEFORE_NEXT_BLOCK {
+            self.table.prefetch_start(self.block + 1);
+        }
+    }
+
     /// Moves to the last entry before `(key, seq)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.prefetched = None;
+        self.forget_prefetch();
         // Versions of a key may span several blocks, so search from the first entry after it.
         self.seek(key, seq)?;
         if self.is_valid() { self.previous() } else { self.seek_last() }
@@ -130,18 +188,21 @@ impl TableCursor {
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
         self.step(BlockCursor::next)?;
+        self.prefetch_coming_block();
         if self.entries.is_valid() { Ok(()) } else { self.skip_forward() }
     }
 
     /// Moves to the first entry of the next key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Result<()> {
         self.step(BlockCursor::next_key)?;
+        self.prefetch_coming_block();
         if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
     }
 
     /// Moves from past the end of a block to the first entry whose key is not the last key of that
     /// block.
+    #[inline(never)]
     fn skip_key(&mut self) -> Result<()> {
         // The cursor still has the last key of the block. A block that continues this key begins
         // with it.
@@ -167,6 +228,7 @@ impl TableCursor {
     fn skip_forward(&mut self) -> Result<()> {
         if !self.entries.is_valid() && self.load(self.block + 1)? {
             self.step(BlockCursor::seek_first)?;
+            self.prefetch_next_block();
         }
         Ok(())
     }
@@ -186,15 +248,19 @@ impl TableCursor {
         Ok(true)
     }
 
-    #[inline]
-    fn step(
-        &mut self,
-        step: impl FnOnce(&mut BlockCursor) -> crate::codec::Decoded<()>,
-    ) -> Result<()> {
-        step(&mut self.entries).or_else(|error| {
-            let offset = self.table.block_offset(self.block)?;
-            let detail = error.to_string();
-            Err(Error::corruption(self.table.path(), Some(offset), "data block", detail))
-        })
+    #[inline(always)]
+    fn step(&mut self, step: impl FnOnce(&mut BlockCursor) -> Decoded<()>) -> Result<()> {
+        match step(&mut self.entries) {
+            Ok(()) => Ok(()),
+            Err(error) => self.damaged(&error),
+        }
+    }
+
+    /// Returns the error for a damaged block.
+    #[cold]
+    fn damaged<T>(&self, error: &DecodeError) -> Result<T> {
+        let offset = self.table.block_offset(self.block)?;
+        let detail = error.to_string();
+        Err(Error::corruption(self.table.path(), Some(offset), "data block", detail))
     }
 }

@@ -117,6 +117,19 @@ impl Table {
         })
     }
 
+    /// Prefetches the start of data block `number`, if it exists.
+    #[inline(never)]
+    pub(crate) fn prefetch_start(&self, number: usize) {
+        // An error is left to the read of the block.
+        let Ok(opened) = self.opened() else { return };
+        if let (Contents::Mapped { map, .. }, true) =
+            (&opened.contents, number < opened.index.len())
+            && let Ok(start) = self.block_offset(number)
+        {
+            prefetch_lines(map.get(start as usize..).unwrap_or_default(), BLOCK_HEAD_LINES);
+        }
+    }
+
     /// Prefetches the line of the filter for the key of this hash.
     pub(crate) fn prefetch_filter(&self, hash: u64) -> Result<()> {
         let opened = self.opened()?;

@@ -202,7 +202,7 @@ impl GroupMerge<'_, '_> {
             let run = Arc::clone(run);
             Source::Run(RunCursor::read_ahead(run, self.chunk_bytes, heat.cloned()))
         });
-        let mut input = MergeCursor::new(sources.collect());
+        let mut input = MergeCursor::new(sources);
         match &range.start {
             None => input.seek_first()?,
             Some(start) => input.seek(start, MAX_SEQ)?,

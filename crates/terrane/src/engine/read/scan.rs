@@ -9,7 +9,6 @@ use super::pool::ReadPool;
 use crate::cursor::{
     DeadRanges, DeletedRanges, Direction, MergeCursor, RunCursor, Source, VisibleCursor,
 };
-use crate::engine::tree::ScanCount;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::Result;
 use crate::types::SeqNo;
@@ -67,10 +66,9 @@ impl ReadView {
 
     /// Returns a cursor without a position.
     fn cursor(&self, direction: Direction, limit: Option<&[u8]>) -> Result<VisibleCursor> {
-        let mut sources = self.memtables(direction, limit);
-        sources.extend(self.runs().map(Source::Run));
-        let limit = limit.map(<[u8]>::to_vec);
-        Ok(VisibleCursor::new(MergeCursor::new(sources), self.seq, self.deleted()?, limit))
+        let sources = self.memtables(direction, limit).chain(self.runs().map(Source::Run));
+        let merge = MergeCursor::new(sources);
+        Ok(VisibleCursor::new(merge, self.seq, self.deleted()?, limit.map(Into::into)))
     }
 
     /// Returns the pool if it can position several runs in parallel and reads are slow.
@@ -94,25 +92,28 @@ impl ReadView {
         direction: Direction,
         limit: Option<&[u8]>,
     ) -> Result<VisibleCursor> {
-        let mut sources = self.memtables(direction, limit);
+        let mut sources: Vec<_> = self.memtables(direction, limit).collect();
         sources.iter_mut().try_for_each(|source| start.position(source))?;
         sources.extend(position_runs(pool, self.runs().collect(), start)?);
         let merge = MergeCursor::positioned(sources, direction);
-        VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(<[u8]>::to_vec))
+        VisibleCursor::positioned(merge, self.seq, self.deleted()?, limit.map(Into::into))
     }
 
     /// Returns cursors over the memtables. The cursors move in `direction`, up to `limit`.
-    fn memtables(&self, direction: Direction, limit: Option<&[u8]>) -> Vec<Source> {
+    fn memtables(
+        &self,
+        direction: Direction,
+        limit: Option<&[u8]>,
+    ) -> impl Iterator<Item = Source> {
         let memtables = self.state.memtables().filter(|memtable| !memtable.is_empty());
-        let cursors = memtables.map(|memtable| {
+        memtables.map(move |memtable| {
             let mut cursor = memtable.cursor();
             match direction {
                 Direction::Forward => cursor.limit_to(None, limit),
                 Direction::Backward => cursor.limit_to(limit, None),
             }
             Source::Memtable(cursor)
-        });
-        cursors.collect()
+        })
     }
 
     fn runs(&self) -> impl Iterator<Item = RunCursor> {
@@ -131,9 +132,9 @@ impl ReadView {
         self.state.reclaims_versions()
     }
 
-    /// Begins to count a scan.
-    pub(crate) fn begin_scan(&self) -> ScanCount {
-        self.state.usage.begin_scan()
+    /// Counts a scan that has ended, over `entries` entries.
+    pub(crate) fn count_scan(&self, entries: u64) {
+        self.state.usage.scan(entries);
     }
 
     pub(crate) fn seq(&self) -> SeqNo {

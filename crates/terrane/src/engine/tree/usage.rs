@@ -3,7 +3,6 @@
 //! Counting has a cost, so it is enabled only for trees whose design leaves the kind open. Each thread
 //! adds to one of a few stripes, as for the counters of the database.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_memtable::head_of;
@@ -66,15 +65,10 @@ impl Usage {
     }
 
     /// Counts a scan that has ended, over `entries` entries.
-    fn scan(&self, entries: u64) {
+    pub(crate) fn scan(&self, entries: u64) {
         let Some(stripe) = self.stripe() else { return };
         stripe.scans.fetch_add(1, Ordering::Relaxed);
         stripe.scanned.fetch_add(entries, Ordering::Relaxed);
-    }
-
-    /// Begins to count a scan and its entries.
-    pub(crate) fn begin_scan(self: &Arc<Self>) -> ScanCount {
-        ScanCount { usage: Arc::clone(self), entries: 0 }
     }
 
     /// Returns the counts and resets them. The caller knows the number and size of the writes, and the
@@ -97,31 +91,6 @@ impl Usage {
             scans: sum(|stripe| &stripe.scans),
             scanned: (sum(|stripe| &stripe.scanned) as f64 * in_memory) as u64,
         }
-    }
-}
-
-/// A scan in progress, and the number of entries it returned.
-#[derive(Debug)]
-pub(crate) struct ScanCount {
-    usage: Arc<Usage>,
-    entries: u64,
-}
-
-impl ScanCount {
-    /// The number of entries so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.entries
-    }
-
-    #[inline]
-    pub(crate) fn step(&mut self) {
-        self.entries += 1;
-    }
-}
-
-impl Drop for ScanCount {
-    fn drop(&mut self) {
-        self.usage.scan(self.entries);
     }
 }
 

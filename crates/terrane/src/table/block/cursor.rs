@@ -2,11 +2,16 @@
 
 use std::ops::Range;
 
+use super::key_buffer::KeyBuffer;
 use super::{Block, Layout};
 use crate::block_ref::BlockRef;
 use crate::codec::Decoded;
 use crate::types::{EntryKind, SeqNo};
 use crate::value::Value;
+
+/// The number of entries that a cursor prefetches ahead of the current one: each is a cache miss,
+/// and they arrive in parallel.
+const ENTRIES_AHEAD: usize = 4;
 
 /// A cursor over the entries of one block, in both directions.
 ///
@@ -19,7 +24,7 @@ pub(crate) struct BlockCursor {
     /// The index of the current entry; [`Layout::count`] if the cursor is not on an entry.
     index: usize,
     /// The key of the current entry. It always begins with the prefix of the block.
-    key: Vec<u8>,
+    key: KeyBuffer,
     seq: SeqNo,
     kind: Option<EntryKind>,
     value: Range<usize>,
@@ -31,8 +36,7 @@ impl BlockCursor {
         self.kind = None;
         self.layout = Layout::parse(&block)?;
         self.index = self.layout.count;
-        self.key.clear();
-        self.key.extend_from_slice(Block::new(&block, &self.layout).prefix());
+        self.key.set_prefix(Block::new(&block, &self.layout).prefix());
         self.block = Some(block);
         Ok(())
     }
@@ -50,7 +54,19 @@ impl BlockCursor {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        &self.key
+        self.key.as_slice()
+    }
+
+    /// Returns the first eight bytes of the key, as in [`terrane_memtable::head_of`].
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        self.key.head()
+    }
+
+    /// Returns the number of entries from the current one to the end of the block.
+    #[inline]
+    pub(crate) fn remaining(&self) -> usize {
+        self.layout.count - self.index
     }
 
     #[inline]
@@ -75,58 +91,91 @@ impl BlockCursor {
     }
 
     pub(crate) fn seek_first(&mut self) -> Decoded<()> {
+        if let Some(block) = &self.block {
+            let block = Block::new(block, &self.layout);
+            (1..=ENTRIES_AHEAD).for_each(|index| block.prefetch_at(index));
+        }
         self.go_to(0)
     }
 
     pub(crate) fn seek_last(&mut self) -> Decoded<()> {
-        self.go_to(self.layout.count.saturating_sub(1))
+        let last = self.layout.count.saturating_sub(1);
+        if let Some(block) = &self.block {
+            let block = Block::new(block, &self.layout);
+            (last.saturating_sub(ENTRIES_AHEAD)..last).for_each(|index| block.prefetch_at(index));
+        }
+        self.go_to(last)
+    }
+
+    /// Returns the index of the first entry at or after `(key, seq)`, and prefetches it and the
+    /// entries after it.
+    pub(crate) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<usize> {
+        let Some(block) = &self.block else { return Ok(0) };
+        let block = Block::new(block, &self.layout);
+        let index = block.search(key, seq)?;
+        (index..=index + ENTRIES_AHEAD).for_each(|index| block.prefetch_at(index));
+        Ok(index)
     }
 
     /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Decoded<()> {
-        let Some(block) = &self.block else { return Ok(()) };
-        let index = Block::new(block, &self.layout).search(key, seq)?;
+        let index = self.find(key, seq)?;
         self.go_to(index)
     }
 
     #[inline]
     pub(crate) fn next(&mut self) -> Decoded<()> {
-        self.go_to(self.index + 1)
+        self.walk(|_, index| Ok(index + 1), |index| index + ENTRIES_AHEAD)
     }
 
     /// Moves forward to the first entry of the block that does not have the current key.
-    #[inline]
+    // Inlined as far as `Iter::advance`: it is the inner loop of scans, and results would otherwise
+    // travel through memory at each call.
+    #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
-        let Some(bytes) = &self.block else { return Ok(()) };
-        let block = Block::new(bytes, &self.layout);
-        let mut index = self.index + 1;
-        while index < self.layout.count && block.same_key(self.index, index)? {
-            index += 1;
-        }
-        self.go_to(index)
+        let next = |block: Block<'_>, current: usize| {
+            let mut index = current + 1;
+            while index < block.len() && block.same_key(current, index)? {
+                index += 1;
+            }
+            Ok(index)
+        };
+        self.walk(next, |index| index + ENTRIES_AHEAD)
     }
 
     pub(crate) fn previous(&mut self) -> Decoded<()> {
-        match self.index {
-            0 => {
-                self.kind = None;
-                Ok(())
-            }
-            index => self.go_to(index - 1),
-        }
-    }
-
-    #[inline]
-    fn go_to(&mut self, index: usize) -> Decoded<()> {
-        self.kind = None;
-        let Some(bytes) = &self.block else { return Ok(()) };
-        if index >= self.layout.count {
-            self.index = self.layout.count;
+        if self.index == 0 {
+            self.kind = None;
             return Ok(());
         }
+        self.walk(|_, index| Ok(index - 1), |index| index.saturating_sub(ENTRIES_AHEAD))
+    }
+
+    /// Moves to the entry at `index`, or off the end.
+    pub(crate) fn go_to(&mut self, index: usize) -> Decoded<()> {
+        self.walk(|_, _| Ok(index), |index| index)
+    }
+
+    /// Moves to the entry whose index `next` computes from the current one, or off the end, and
+    /// prefetches the entry at the index that `ahead` computes from the new one.
+    #[inline(always)]
+    fn walk(
+        &mut self,
+        next: impl FnOnce(Block<'_>, usize) -> Decoded<usize>,
+        ahead: impl FnOnce(usize) -> usize,
+    ) -> Decoded<()> {
+        self.kind = None;
+        let Some(bytes) = self.block.as_deref() else { return Ok(()) };
         let block = Block::new(bytes, &self.layout);
-        let entry = block.entry(index)?;
-        entry.write_suffix(self.layout.prefix.len(), &mut self.key);
+        let index = next(block, self.index)?;
+        if index >= block.len() {
+            self.index = block.len();
+            return Ok(());
+        }
+        block.prefetch_at(ahead(index));
+        let entry = block.hot_entry(index)?;
+        let rest = bytes.get(entry.rest_start..).unwrap_or_default();
+        self.key.set_suffix(entry.head, entry.suffix_len, rest);
         self.index = index;
         self.seq = entry.seq;
         self.value = entry.value_start..entry.value_start + entry.value.len();

@@ -1,0 +1,174 @@
+//! The key of a cursor's current entry, assembled from the prefix of the block and a suffix.
+//!
+//! Keys of usual length are stored in the buffer itself, so that a scan allocates nothing, and are
+//! copied in pieces of fixed length, which compile to single instructions.
+
+use super::HEAD_BYTES;
+
+/// The longest key that is stored in the buffer itself.
+const INLINE_BYTES: usize = 64;
+
+/// The length of the pieces in which suffixes are copied.
+const PIECE_BYTES: usize = 16;
+
+/// A key whose first bytes, the prefix, stay while the rest is replaced.
+#[derive(Debug)]
+pub(super) struct KeyBuffer {
+    inline: [u8; INLINE_BYTES],
+    /// The key, if it is too long for `inline`. Contains the prefix if the prefix is too long, or
+    /// once a key with this prefix has been too long.
+    long: Vec<u8>,
+    len: usize,
+    prefix_len: usize,
+    /// The first eight bytes of the prefix, as in [`terrane_memtable::head_of`].
+    prefix_head: u64,
+    /// The first eight bytes of the key.
+    head: u64,
+}
+
+impl Default for KeyBuffer {
+    fn default() -> Self {
+        Self {
+            inline: [0; INLINE_BYTES],
+            long: Vec::new(),
+            len: 0,
+            prefix_len: 0,
+            prefix_head: 0,
+            head: 0,
+        }
+    }
+}
+
+impl KeyBuffer {
+    /// Replaces the key by `prefix`, which the following keys share.
+    pub(super) fn set_prefix(&mut self, prefix: &[u8]) {
+        self.long.clear();
+        match self.inline.get_mut(..prefix.len()) {
+            Some(inline) => inline.copy_from_slice(prefix),
+            None => self.long.extend_from_slice(prefix),
+        }
+        self.prefix_len = prefix.len();
+        self.len = prefix.len();
+        self.prefix_head = terrane_memtable::head_of(prefix);
+        self.head = self.prefix_head;
+    }
+
+    /// Replaces the part after the prefix by a suffix of `suffix_len` bytes. `head` contains its
+    /// first four bytes, padded with zeros. `rest` begins with the others, and may be longer.
+    #[inline(always)]
+    pub(super) fn set_suffix(&mut self, head: u32, suffix_len: usize, rest: &[u8]) {
+        self.len = self.prefix_len + suffix_len;
+        self.head = self.head_with(head, suffix_len, rest);
+        let rest_len = suffix_len.saturating_sub(HEAD_BYTES);
+        if self.copy_pieces(head, rest_len, rest).is_none() {
+            self.set_long(head, suffix_len, rest.get(..rest_len).unwrap_or_default());
+        }
+    }
+
+    /// Returns the first eight bytes of the key. They are computed rather than loaded from the
+    /// buffer, because a load must wait for the several stores that have just filled it.
+    #[inline(always)]
+    fn head_with(&self, head: u32, suffix_len: usize, rest: &[u8]) -> u64 {
+        if self.prefix_len >= 8 {
+            return self.prefix_head;
+        }
+        let next = match rest.first_chunk::<HEAD_BYTES>() {
+            Some(next) if suffix_len >= 2 * HEAD_BYTES => u32::from_be_bytes(*next),
+            _ => {
+                let len = suffix_len.saturating_sub(HEAD_BYTES);
+                super::head_of_suffix(rest.get(..len).unwrap_or_default())
+            }
+        };
+        let suffix = u64::from(head) << 32 | u64::from(next);
+        self.prefix_head | suffix >> (8 * self.prefix_len)
+    }
+
+    /// Copies a suffix into the inline bytes, except if it is too long, or near the end of the block,
+    /// where a piece could extend beyond the end.
+    #[inline(always)]
+    fn copy_pieces(&mut self, head: u32, rest_len: usize, rest: &[u8]) -> Option<()> {
+        let after = self.inline.get_mut(self.prefix_len..)?;
+        let (first, mut to) = after.split_first_chunk_mut::<HEAD_BYTES>()?;
+        // Copies all four bytes; the length excludes those that pad a shorter suffix.
+        *first = head.to_be_bytes();
+        let mut from = rest;
+        let mut copied = 0;
+        while copied < rest_len {
+            let (piece, next_from) = from.split_first_chunk::<PIECE_BYTES>()?;
+            let (target, next_to) = to.split_first_chunk_mut::<PIECE_BYTES>()?;
+            *target = *piece;
+            (from, to) = (next_from, next_to);
+            copied += PIECE_BYTES;
+        }
+        Some(())
+    }
+
+    /// Does the same as `copy_pieces`, for any key.
+    #[cold]
+    fn set_long(&mut self, head: u32, suffix_len: usize, rest: &[u8]) {
+        let first = head.to_be_bytes();
+        let first = first.get(..suffix_len.min(HEAD_BYTES)).unwrap_or_default();
+        if self.len <= INLINE_BYTES {
+            let target = self.inline.get_mut(self.prefix_len..self.len).unwrap_or_default();
+            if let Some((to_first, to_rest)) = target.split_at_mut_checked(first.len()) {
+                to_first.copy_from_slice(first);
+                to_rest.copy_from_slice(rest);
+            }
+            return;
+        }
+        if self.long.len() < self.prefix_len {
+            self.long.clear();
+            let prefix = self.inline.get(..self.prefix_len).unwrap_or_default();
+            self.long.extend_from_slice(prefix);
+        }
+        self.long.truncate(self.prefix_len);
+        self.long.extend_from_slice(first);
+        self.long.extend_from_slice(rest);
+    }
+
+    /// Returns the key.
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[u8] {
+        self.inline.get(..self.len).unwrap_or(&self.long)
+    }
+
+    /// Returns the first eight bytes of the key, as in [`terrane_memtable::head_of`].
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_memtable::head_of;
+
+    use super::super::head_of_suffix;
+    use super::*;
+
+    /// Keys around every boundary: the head, a piece, the inline bytes; with and without bytes of
+    /// the block after them.
+    #[test]
+    fn keys_of_all_lengths_are_assembled() {
+        let bytes: Vec<u8> = (1..=200).collect();
+        let mut buffer = KeyBuffer::default();
+        for prefix_len in (0..12).chain([59, 60, 61, 63, 64, 65, 90]) {
+            let (prefix, suffixes) = bytes.split_at(prefix_len);
+            buffer.set_prefix(prefix);
+            assert_eq!(buffer.as_slice(), prefix);
+            assert_eq!(buffer.head(), head_of(prefix));
+            // From short to long and back, so that a key follows longer and shorter ones.
+            for suffix_len in (0..80).chain((0..80).rev()) {
+                for slack in [0, 3, 40] {
+                    let suffix = &suffixes[..suffix_len];
+                    let from = suffix_len.min(HEAD_BYTES);
+                    let rest = &suffixes[from..(suffix_len + slack).min(suffixes.len())];
+                    buffer.set_suffix(head_of_suffix(suffix), suffix_len, rest);
+                    let key = &bytes[..prefix_len + suffix_len];
+                    assert_eq!(buffer.as_slice(), key, "{prefix_len} + {suffix_len}, {slack}");
+                    assert_eq!(buffer.head(), head_of(key), "{prefix_len} + {suffix_len}");
+                }
+            }
+        }
+    }
+}
