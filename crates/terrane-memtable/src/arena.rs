@@ -2,8 +2,9 @@
 //!
 //! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
 //! large one needs few chunks. An allocation is one atomic addition in the current chunk; only the
-//! thread that finds the chunk full takes a lock and adds the next one. Memory is freed only with
-//! the arena. An arena can reserve memory when it is created; its pages are touched then, so that
+//! thread that finds the chunk full takes a lock and adds the next one. Once the arena is large, small
+//! allocations are cut from portions of a chunk, one for each of a few groups of threads, so that
+//! threads rarely change the same cache line. Memory is freed only with the arena. An arena can reserve memory when it is created; its pages are touched then, so that
 //! later allocations take no page faults.
 //!
 //! Invariants:
@@ -12,16 +13,35 @@
 //! 2. A range that [`Arena::allocate`] returns lies in one chunk and overlaps no other range,
 //!    because it is cut from the chunk by an atomic addition and the part beyond the capacity is
 //!    never returned.
-//! 3. `current` is null or points to a chunk of `chunks`, because only `grow` stores it, after
+//! 3. A portion is such a range, with a header at its start, and is cut in the same way.
+//! 4. `current` is null or points to a chunk of `chunks`, because only `grow` stores it, after
 //!    adding the chunk.
 
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+use crate::padded::Padded;
 use crate::pool::{ALIGN, LARGEST_BYTES, MemoryBlock, Pool};
+use crate::stripe::{STRIPES, stripe_of_thread};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
+
+/// The size of a portion, and the size of an arena from which on it has portions: then those of all
+/// stripes take a sixteenth of it at most. Models have none.
+const PORTION_BYTES: usize = 32 << 10;
+const PORTIONS_FROM: usize = if cfg!(loom) { usize::MAX } else { STRIPES * PORTION_BYTES * 16 };
+
+/// A larger allocation is cut from the chunk.
+const PORTION_PART_MAX: usize = PORTION_BYTES / 16;
+
+/// The header of a portion.
+struct Portion {
+    /// The bytes requested so far, including this header.
+    requested: AtomicUsize,
+}
+
+const _: () = assert!(align_of::<Portion>() <= ALIGN);
 
 struct ArenaChunk {
     memory: MemoryBlock,
@@ -47,6 +67,8 @@ pub(crate) struct Arena {
     sealed_bytes: AtomicUsize,
     chunks: Mutex<ArenaChunks>,
     pool: Arc<Pool>,
+    /// The portion of each stripe; null while it has none.
+    portions: [Padded<AtomicPtr<Portion>>; STRIPES],
 }
 
 // SAFETY: the arena owns its chunks (invariant 1), which are not tied to a thread.
@@ -63,6 +85,7 @@ impl Arena {
             sealed_bytes: AtomicUsize::new(0),
             chunks: Mutex::new(ArenaChunks::default()),
             pool,
+            portions: std::array::from_fn(|_| Padded(AtomicPtr::new(ptr::null_mut()))),
         }
     }
 
@@ -86,12 +109,64 @@ impl Arena {
     }
 
     /// Allocates `bytes` of uninitialised memory, rounded up to and aligned to [`ALIGN`].
+    #[inline]
     pub(crate) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
+        // Relaxed: which memory is used is a matter of speed alone.
+        if bytes <= PORTION_PART_MAX && self.capacity_bytes.load(Ordering::Relaxed) >= PORTIONS_FROM
+        {
+            return self.allocate_in_portion(bytes);
+        }
+        self.allocate_in_chunk(bytes)
+    }
+
+    #[inline]
+    fn allocate_in_portion(&self, bytes: usize) -> NonNull<u8> {
+        let place = &self.portions[stripe_of_thread()];
+        // Acquire pairs with the release in `add_portion`: the header is seen initialized.
+        let portion = place.load(Ordering::Acquire);
+        // SAFETY: `portion` is null or the header of a portion of this arena (invariant 3), which
+        // lives with its chunk (invariant 1).
+        if let Some(header) = unsafe { portion.as_ref() } {
+            // Relaxed: the atomic addition alone makes ranges disjoint.
+            let start = header.requested.fetch_add(bytes, Ordering::Relaxed);
+            if start + bytes <= PORTION_BYTES {
+                // SAFETY: the range ends within the portion, as just checked.
+                let start = unsafe { portion.cast::<u8>().add(start) };
+                // SAFETY: an address within an allocation is not null.
+                return unsafe { NonNull::new_unchecked(start) };
+            }
+        }
+        self.add_portion(place, portion, bytes)
+    }
+
+    /// Cuts a portion for a stripe, and the first `bytes` bytes from it.
+    #[cold]
+    fn add_portion(
+        &self,
+        place: &AtomicPtr<Portion>,
+        full: *mut Portion,
+        bytes: usize,
+    ) -> NonNull<u8> {
+        const HEADER: usize = size_of::<Portion>();
+        let portion = self.allocate_in_chunk(PORTION_BYTES);
+        let header = Portion { requested: AtomicUsize::new(HEADER + bytes) };
+        // SAFETY: the range was just allocated, is aligned, and has room for the header.
+        unsafe { portion.cast::<Portion>().write(header) };
+        // Release pairs with the acquire in `allocate_in_portion`. If another thread of the stripe
+        // was faster, the rest of this portion stays unused.
+        let new = portion.cast::<Portion>().as_ptr();
+        let _ = place.compare_exchange(full, new, Ordering::Release, Ordering::Relaxed);
+        // SAFETY: header and `bytes` are within the portion, because `bytes` is at most a sixteenth
+        // of it.
+        unsafe { portion.add(HEADER) }
+    }
+
+    fn allocate_in_chunk(&self, bytes: usize) -> NonNull<u8> {
         loop {
             // Acquire pairs with the release in `grow`: the chunk is seen initialized.
             let current = self.current.load(Ordering::Acquire);
-            // SAFETY: `current` is null or a chunk of this arena (invariant 3), which lives
+            // SAFETY: `current` is null or a chunk of this arena (invariant 4), which lives
             // (invariant 1).
             let chunk = unsafe { current.as_ref() };
             if let Some(start) = chunk.and_then(|chunk| chunk.take(bytes)) {
@@ -118,7 +193,7 @@ impl Arena {
         }
         if ptr::eq(self.current.load(Ordering::Acquire), full) {
             // SAFETY: `full` was loaded from `current`, so it is null or a chunk that lives
-            // (invariants 1 and 3).
+            // (invariants 1 and 4).
             let sealed = unsafe { full.as_ref() }.map_or(0, ArenaChunk::used_bytes);
             self.sealed_bytes.fetch_add(sealed, Ordering::Relaxed);
             let chunk = match chunks.reserved.pop() {
@@ -148,7 +223,7 @@ impl Arena {
     /// concurrent allocations, the first may be off by the rest of a chunk.
     pub(crate) fn usage(&self) -> (usize, usize) {
         let current = self.current.load(Ordering::Acquire);
-        // SAFETY: `current` is null or a chunk of this arena (invariant 3), which lives (invariant
+        // SAFETY: `current` is null or a chunk of this arena (invariant 4), which lives (invariant
         // 1).
         let open = unsafe { current.as_ref() }.map_or(0, ArenaChunk::used_bytes);
         let used = self.sealed_bytes.load(Ordering::Relaxed) + open;
@@ -224,6 +299,34 @@ mod tests {
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
         assert!(ranges.iter().all(|(start, _)| start % ALIGN == 0));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "touches many megabytes")]
+    fn threads_of_a_large_arena_get_disjoint_ranges() {
+        let arena = Arena::new(Pool::new(0));
+        while arena.usage().1 < PORTIONS_FROM {
+            arena.allocate(100_000);
+        }
+        let mut ranges: Vec<(usize, usize)> = std::thread::scope(|scope| {
+            // More threads than stripes.
+            let threads: Vec<_> = (0..STRIPES + 3)
+                .map(|_| {
+                    let arena = &arena;
+                    let take = move |size| (arena.allocate(size).as_ptr().addr(), size);
+                    scope.spawn(move || {
+                        let sizes = [8, 100, 2000, PORTION_PART_MAX, PORTION_PART_MAX + 1];
+                        sizes.iter().cycle().take(500).map(|&size| take(size)).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        ranges.sort_unstable();
+        assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+        assert!(ranges.iter().all(|(start, _)| start % ALIGN == 0));
+        let (used, allocated) = arena.usage();
+        assert!(used >= ranges.iter().map(|(_, size)| size).sum() && used <= allocated);
     }
 
     #[test]

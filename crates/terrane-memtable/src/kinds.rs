@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::btree::BTreeConfig;
 use crate::entry::{Entry, SeqNo};
+use crate::entry_counts::EntryCounts;
 use crate::flodb::FloDbConfig;
 use crate::hash::{HashLinkedListConfig, HashSkipListConfig, HashVectorConfig};
 use crate::key_span::KeySpan;
@@ -18,7 +19,6 @@ use crate::skiplist::versions::Pin;
 use crate::structure::{
     FrontLevel, InsertOutcome, Overwritten, ReadBounds, Settings, Structure, StructurePosition,
 };
-use crate::sync::{AtomicUsize, Ordering};
 use crate::vector::VectorConfig;
 
 macro_rules! kinds {
@@ -138,6 +138,13 @@ macro_rules! kinds {
             pub(crate) fn counts(&self, counts: &EntryCounts) -> (usize, usize) {
                 match self {
                     $(Self::$kind(structure) => counts_of(structure, counts),)*
+                }
+            }
+
+            /// Returns whether there are no entries.
+            pub(crate) fn is_empty(&self, counts: &EntryCounts) -> bool {
+                match self {
+                    $(Self::$kind(structure) => is_empty(structure, counts),)*
                 }
             }
 
@@ -334,22 +341,6 @@ kinds! {
     FloDb(FloDbConfig),
 }
 
-/// The number of entries and their bytes of keys and values, for structures that do not count. All
-/// accesses are relaxed, because counters order nothing.
-#[derive(Debug, Default)]
-pub(crate) struct EntryCounts {
-    entries: AtomicUsize,
-    data_bytes: AtomicUsize,
-}
-
-impl EntryCounts {
-    #[inline]
-    fn add(&self, entries: usize, data_bytes: usize) {
-        self.data_bytes.fetch_add(data_bytes, Ordering::Relaxed);
-        self.entries.fetch_add(entries, Ordering::Relaxed);
-    }
-}
-
 #[inline]
 fn insert<S: Structure>(
     structure: &S,
@@ -375,5 +366,9 @@ fn counts_of<S: Structure>(structure: &S, counts: &EntryCounts) -> (usize, usize
     if S::COUNTS_ENTRIES {
         return Structure::counts(structure);
     }
-    (counts.entries.load(Ordering::Relaxed), counts.data_bytes.load(Ordering::Relaxed))
+    counts.get()
+}
+
+fn is_empty<S: Structure>(structure: &S, counts: &EntryCounts) -> bool {
+    if S::COUNTS_ENTRIES { Structure::counts(structure).0 == 0 } else { counts.is_empty() }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::cursor::Cursor;
 use crate::entry::{Entry, EntryKind, MAX_KEY_LEN, MAX_SEQ, MAX_VALUE_LEN, SeqNo};
+use crate::entry_counts::EntryCounts;
 use crate::key_span::KeySpan;
-use crate::kinds::{AnyStructure, Config, EntryCounts};
+use crate::kinds::{AnyStructure, Config};
 use crate::memory::MemoryUse;
-use crate::padded::Padded;
 use crate::pinned::PinnedValue;
 use crate::pool::Pool;
 use crate::range_tombstones::RangeTombstones;
@@ -42,8 +42,7 @@ pub enum ExpectedKeys<'m> {
 pub struct Memtable {
     pub(crate) structure: AnyStructure,
     range_tombstones: RangeTombstones,
-    /// Kept apart from the fields that readers and writers only read.
-    counts: Padded<EntryCounts>,
+    counts: EntryCounts,
     /// Bytes of the empty memtable that do not count against its size.
     empty_bytes: usize,
 }
@@ -65,7 +64,7 @@ impl Memtable {
         let mut memtable = Self {
             structure: config.build(Arc::clone(pool), span),
             range_tombstones: RangeTombstones::new(),
-            counts: Padded(EntryCounts::default()),
+            counts: EntryCounts::default(),
             empty_bytes: 0,
         };
         memtable.empty_bytes = memtable.memory().used_bytes() - memtable.structure.charged_bytes();
@@ -194,7 +193,7 @@ impl Memtable {
 
     /// Returns whether the memtable has neither entries nor range tombstones.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 && self.range_tombstones.is_empty()
+        self.structure.is_empty(&self.counts) && self.range_tombstones.is_empty()
     }
 
     /// Sorts entries that are not in order yet, which the first range read would otherwise do. Call

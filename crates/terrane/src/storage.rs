@@ -201,10 +201,34 @@ pub trait Segment: Send + fmt::Debug {
     /// Returns a handle that makes written bytes durable while writes continue.
     fn syncer(&self) -> Arc<dyn Syncer>;
 
+    /// Returns a handle through which several threads write at the same time, if such writes cannot
+    /// fail: they need neither space nor anything else from the operating system. Without it, the
+    /// default, only one thread at a time appends to the log.
+    fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
+        None
+    }
+
     /// Returns a handle that prepares pages for writing, if the storage benefits from that.
     fn preparer(&self) -> Option<Arc<dyn Preparer>> {
         None
     }
+}
+
+/// Writes to a segment from several threads at the same time. The bytes survive the death of the
+/// process, and the handle may outlive its segment.
+pub trait RecordWriter: Send + Sync + fmt::Debug {
+    /// Writes a record at `offset`, which is a multiple of eight. Bytes 8 to 16 of the record are
+    /// written last, in one step: if the process dies before that, they are what they were.
+    ///
+    /// # Errors
+    /// The record is shorter than 16 bytes, or not within the segment.
+    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()>;
+
+    /// Writes zeros.
+    ///
+    /// # Errors
+    /// The range is not within the segment.
+    fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()>;
 }
 
 /// Prepares pages of a segment while its owner writes to it.

@@ -18,7 +18,9 @@
 //! | `notes` | the notes in a header, byte by byte |
 //! | `writer` | the end of the log and its state |
 //! | `segment` | the current segment |
-//! | `append` | encodes records into the current segment |
+//! | `append` | encodes records into the current segment, by the owner of the lock |
+//! | `stretch` | places records in the current segment, by several writers at the same time |
+//! | `zeroed` | how far the rest of a segment holds zeros |
 //! | `next_segment` | switches from one segment to the next |
 //! | `spares` | preallocated and reused segment files |
 //! | `ahead` | work that background threads do so that the writer does not block |
@@ -38,10 +40,12 @@ mod recover;
 mod segment;
 mod segment_reader;
 mod spares;
+mod stretch;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod writer;
+mod zeroed;
 
 pub(crate) use ahead::{HeaderSync, SegmentRequests, WantedClean, WantedPages, WantedSpare};
 pub(crate) use format::RecordKind;
@@ -49,6 +53,7 @@ pub(crate) use log_notes::LogNotes;
 pub(crate) use notes::state_copy;
 pub(crate) use recover::{LogBatch, Recovery, Replayed, ReplayedFile};
 pub(crate) use segment_reader::{Next, SegmentReader};
+pub(crate) use stretch::{LogStretch, RecordOps};
 pub(crate) use sync::LogSync;
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};
 

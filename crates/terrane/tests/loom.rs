@@ -1,25 +1,27 @@
-//! The order in which writes become visible, under all interleavings of the writer threads and all
-//! values that their atomics may read: `cargo xtask loom`.
+//! The order in which writes become visible, and the reservations of their sequence numbers, under all
+//! interleavings of the writer threads and all values that their atomics may read: `cargo xtask loom`.
 //!
-//! The module under test is compiled into this test. Under `--cfg loom` its ring has two slots, so
+//! The modules under test are compiled into this test. Under `--cfg loom` the ring has two slots, so
 //! three writers reuse one.
 #![cfg(loom)]
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
 
 #[path = "../src/engine/pipeline/commit_queue.rs"]
 mod commit;
+#[path = "../src/engine/pipeline/reservations.rs"]
+mod reservations;
 
-/// The types that the module under test imports from the crate.
+/// The types that the modules under test import from the crate.
 mod types {
     pub(crate) type SeqNo = u64;
 }
 
 use std::sync::Arc;
 
-use commit::{CommitQueue, Entrance};
-use loom::sync::Mutex;
+use commit::{CommitQueue, Span};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread::spawn;
+use reservations::{Reservations, Reserved};
 
 fn model(test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -27,32 +29,39 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
+fn one(seq: u64) -> Span {
+    Span { first: seq, last: seq, log_end: seq }
+}
+
 /// A queue, the source of the sequence numbers, and the inserted entries. As in a memtable, the
 /// insert itself does not order anything.
 struct Database {
     queue: CommitQueue,
-    entrance: Mutex<(Entrance, u64)>,
-    inserted: [AtomicU64; 4],
+    next: AtomicU64,
+    inserted: [AtomicU64; 5],
 }
 
 impl Database {
     fn new() -> Arc<Self> {
         let inserted = std::array::from_fn(|_| AtomicU64::new(0));
-        let entrance = Mutex::new((Entrance::default(), 0));
-        Arc::new(Self { queue: CommitQueue::new(0), entrance, inserted })
+        Arc::new(Self { queue: CommitQueue::new(0), next: AtomicU64::new(1), inserted })
     }
 
     fn write(&self) -> u64 {
-        let (ticket, seq) = {
-            let mut guard = self.entrance.lock().unwrap();
-            let (entrance, last) = &mut *guard;
-            *last += 1;
-            (self.queue.enter(entrance, *last).unwrap(), *last)
-        };
-        self.inserted[seq as usize].store(1, Ordering::Relaxed);
-        assert!(self.queue.finish(ticket, seq));
-        assert!(self.queue.visible() >= seq, "a write returned before it was visible");
-        seq
+        self.write_batch(1)
+    }
+
+    /// Writes a batch, and returns its last sequence number.
+    fn write_batch(&self, operations: u64) -> u64 {
+        let first = self.next.fetch_add(operations, Ordering::Relaxed);
+        let last = first + operations - 1;
+        for seq in first..=last {
+            self.inserted[seq as usize].store(1, Ordering::Relaxed);
+        }
+        assert!(self.queue.finish(Span { first, last, log_end: last }));
+        assert!(self.queue.visible() >= last, "a write returned before it was visible");
+        assert!(self.queue.log_end() >= last, "the record of a visible write is not complete");
+        last
     }
 
     /// Reads the visible position. Every write up to this position must have been inserted.
@@ -109,21 +118,77 @@ fn slots_are_reused_only_after_publication() {
     });
 }
 
+/// A batch passes over a slot that a later write uses.
+#[test]
+fn batches_and_single_writes_leave_no_gap() {
+    model(|| {
+        let database = Database::new();
+        let other = Arc::clone(&database);
+        let writer = spawn(move || other.write_batch(3));
+        database.write();
+        writer.join().unwrap();
+        assert_eq!(database.read(), 4);
+    });
+}
+
 /// One write is abandoned, and a later one fails in every interleaving.
 #[test]
 fn a_broken_queue_wakes_all_waiters() {
     model(|| {
         let database = Database::new();
-        let (lost, next) = {
-            let mut guard = database.entrance.lock().unwrap();
-            let lost = database.queue.enter(&mut guard.0, 1).unwrap();
-            (lost, database.queue.enter(&mut guard.0, 2).unwrap())
-        };
         let other = Arc::clone(&database);
-        let writer = spawn(move || other.queue.finish(next, 2));
-        let _ = lost;
+        let writer = spawn(move || other.queue.finish(one(2)));
         database.queue.break_off();
         assert!(!writer.join().unwrap());
         assert_eq!(database.queue.visible(), 0);
+    });
+}
+
+/// Two writers reserve until the space is used up or closed. Their parts are disjoint and leave no gap
+/// before the end that closing returns.
+#[test]
+fn reservations_end_where_closing_says() {
+    for limit in [Reserved { operations: 9, units: 4 }, Reserved { operations: 2, units: 9 }] {
+        model(move || {
+            let all = Arc::new(Reservations::new(limit));
+            let writers = [2, 3].map(|units| {
+                let all = Arc::clone(&all);
+                let wanted = Reserved { operations: 1, units };
+                spawn(move || [(); 2].map(|()| Some((all.reserve(wanted)?, wanted))))
+            });
+            let end = all.close();
+            let parts = writers.map(|writer| writer.join().unwrap());
+            let mut parts: Vec<_> = parts.into_iter().flatten().flatten().collect();
+            parts.sort_by_key(|(before, _)| before.operations);
+            let mut next = Reserved::default();
+            for (before, wanted) in parts {
+                assert_eq!(before, next);
+                next.operations += wanted.operations;
+                next.units += wanted.units;
+            }
+            assert_eq!(next, end);
+            assert!(all.reserve(Reserved { operations: 1, units: 0 }).is_none());
+        });
+    }
+}
+
+/// What changes after closing does not affect a writer whose reservation succeeds: it loaded the state
+/// before.
+#[test]
+fn a_reservation_that_succeeds_used_the_state_before_closing() {
+    model(|| {
+        let all = Arc::new(Reservations::new(Reserved { operations: 9, units: 9 }));
+        let state = Arc::new(AtomicU64::new(0));
+        let (other, changed) = (Arc::clone(&all), Arc::clone(&state));
+        let writer = spawn(move || {
+            let loaded = changed.load(Ordering::Relaxed);
+            let reserved = other.reserve(Reserved { operations: 1, units: 1 });
+            (loaded, reserved.is_some())
+        });
+        let end = all.close();
+        state.store(1, Ordering::Relaxed);
+        let (loaded, is_reserved) = writer.join().unwrap();
+        assert_eq!(end.operations, u64::from(is_reserved));
+        assert!(!is_reserved || loaded == 0, "the state was changed under a reservation");
     });
 }

@@ -20,7 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use terrane_memtable::Padded;
 
+use crate::stats::stripe_of_thread;
 use crate::types::SeqNo;
+
+const STRIPES: usize = 8;
 
 /// The maximum number of ranges; more are rarely useful. Beyond it, the oldest range is dropped.
 const RANGES_MAX: usize = 32;
@@ -39,9 +42,9 @@ pub(crate) struct DeadRange {
 /// The dead ranges of a tree, and the tree's last sequence number.
 #[derive(Debug, Default)]
 pub(crate) struct DeadRanges {
-    /// The largest sequence number assigned to a write of the tree. Padded because every write
-    /// stores it.
-    last_seq: Padded<AtomicU64>,
+    /// The largest sequence numbers assigned to writes of the tree. Each thread stores to one of
+    /// them, because every write does.
+    last_seqs: [Padded<AtomicU64>; STRIPES],
     /// The number of ranges, so that a writer takes the lock only if there are any.
     count: AtomicUsize,
     ranges: Mutex<Vec<DeadRange>>,
@@ -63,18 +66,18 @@ impl DeadRange {
 }
 
 impl DeadRanges {
-    /// Records that sequence numbers up to `seq` have been assigned to writes of the tree. The
-    /// caller holds the writer lock.
+    /// Records that sequence numbers up to `seq` have been assigned to writes of the tree.
     #[inline]
     pub(crate) fn set_last_seq(&self, seq: SeqNo) {
-        // SeqCst: pairs with the store to `count` and the load of `last_seq` in `enter`; see the
-        // invariant.
-        self.last_seq.store(seq, Ordering::SeqCst);
+        // SeqCst: pairs with the store to `count` and the loads of `last_seq` in `enter`; see the
+        // invariant. Threads may share a stripe, so the number must not decrease.
+        self.last_seqs[stripe_of_thread() % STRIPES].fetch_max(seq, Ordering::SeqCst);
     }
 
     /// Returns the largest sequence number assigned to a write of the tree.
     pub(crate) fn last_seq(&self) -> SeqNo {
-        self.last_seq.load(Ordering::SeqCst)
+        let last_seqs = self.last_seqs.iter().map(|last| last.load(Ordering::SeqCst));
+        last_seqs.max().unwrap_or(0)
     }
 
     /// Removes the ranges that contain `key`, which is about to be put. The write's sequence number

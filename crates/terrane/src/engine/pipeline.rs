@@ -3,22 +3,29 @@
 //! | module | one line |
 //! |---|---|
 //! | `commit_queue` | makes writes visible in the order of their sequence numbers |
+//! | `reservations` | reserves sequence numbers and log space in one atomic step |
+//! | `window` | what writers may reserve without the lock |
 //! | `snapshots` | the sequence numbers that readers hold |
 //! | `log_files` | segments of the log that are created, cleaned and ended |
 //! | `log_tasks` | the work of the log thread |
 //!
-//! A writer takes the lock of [`PipelineState`], appends to the log and enters the commit queue; then
-//! it releases the lock and inserts into memtables.
+//! A writer reserves sequence numbers and a part of the log in the open [`window::Window`], copies its
+//! record there, inserts into memtables and enters the commit queue. If there is no open window, or
+//! something must change, it takes the lock of [`PipelineState`], which closes the window, and appends
+//! to the log with the lock.
 
 mod commit_queue;
 mod log_files;
 mod log_tasks;
+mod reservations;
 mod snapshots;
+mod window;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use terrane_memtable::Padded;
 
 use crate::engine::context::Context;
@@ -27,17 +34,21 @@ use crate::error::{Error, Result};
 use crate::event::FlushReason;
 use crate::types::{Lsn, SeqNo};
 use crate::wal::{LogSync, LogWriter};
-use commit_queue::{CommitQueue, Entrance, Ticket};
+use commit_queue::{CommitQueue, Span};
 use log_tasks::LogTasks;
 use snapshots::Snapshots;
+use window::WindowState;
 
 pub(crate) use log_tasks::LogTask;
+pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
 
 /// Orders all writes of a database.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     context: Arc<Context>,
     state: Padded<Mutex<PipelineState>>,
+    /// The open window, the same as in `state`.
+    window: ArcSwapOption<Window>,
     /// Stalled writers wait here, with the lock of `state`, until a tree has space again.
     space: Condvar,
     commits: CommitQueue,
@@ -54,16 +65,27 @@ pub(crate) struct PipelineState {
     /// `None` if the database is read-only, not open yet, or closed.
     pub(crate) log: Option<LogWriter>,
     pub(crate) next_seq: SeqNo,
-    entrance: Entrance,
+    window: WindowState,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
 }
 
 impl PipelineState {
+    /// Counts bytes that a writer may write without the lock. Returns false if `limit` was reached,
+    /// so that memory must be measured first.
+    pub(crate) fn grant_bytes(&mut self, bytes: u64, limit: usize) -> bool {
+        let is_granted = self.unmeasured_bytes < limit;
+        if is_granted {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.unmeasured_bytes = self.unmeasured_bytes.saturating_add(bytes);
+        }
+        is_granted
+    }
+
     /// Counts the bytes of a write. Returns true, and resets the count, once it has reached `limit`.
     #[inline]
     pub(crate) fn count_bytes(&mut self, bytes: usize, limit: usize) -> bool {
-        self.unmeasured_bytes += bytes;
+        self.unmeasured_bytes = self.unmeasured_bytes.saturating_add(bytes);
         let is_reached = self.unmeasured_bytes >= limit;
         if is_reached {
             self.unmeasured_bytes = 0;
@@ -78,23 +100,27 @@ impl PipelineState {
 /// next opened.
 pub(crate) struct PendingWrite<'a> {
     pipeline: &'a Pipeline,
-    ticket: Option<Ticket>,
-    last: SeqNo,
+    /// `None` once the write is inserted.
+    span: Option<Span>,
 }
 
 impl PendingWrite<'_> {
     /// Marks the write as inserted. Returns once it is visible.
+    #[inline]
     pub(crate) fn finish(mut self) -> Result<()> {
-        let ticket = self.ticket.take();
-        let is_visible =
-            ticket.is_some_and(|ticket| self.pipeline.commits.finish(ticket, self.last));
+        let is_visible = self.span.take().is_some_and(|span| self.pipeline.commits.finish(span));
         if is_visible { Ok(()) } else { Err(write_panicked()) }
+    }
+
+    /// The first and the last sequence number.
+    pub(crate) fn seqs(&self) -> (SeqNo, SeqNo) {
+        self.span.map_or((0, 0), |span| (span.first, span.last))
     }
 }
 
 impl Drop for PendingWrite<'_> {
     fn drop(&mut self) {
-        if self.ticket.is_some() {
+        if self.span.is_some() {
             self.pipeline.context.health.fail(write_panicked());
             self.pipeline.commits.break_off();
         }
@@ -129,9 +155,10 @@ impl Pipeline {
             state: Padded(Mutex::new(PipelineState {
                 log: None,
                 next_seq: last_seq + 1,
-                entrance: Entrance::default(),
+                window: WindowState::default(),
                 unmeasured_bytes: 0,
             })),
+            window: ArcSwapOption::empty(),
             space: Condvar::new(),
             commits: CommitQueue::new(last_seq),
             snapshots: Snapshots::default(),
@@ -140,9 +167,28 @@ impl Pipeline {
         }
     }
 
-    /// Takes the writer lock, which is the first in the lock order.
+    /// Takes the writer lock, which is the first in the lock order, and closes the window. All
+    /// writes that did not take the lock are visible then.
     pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
+        let mut state = self.lock_beside_writers();
+        self.close_window(&mut state);
+        state
+    }
+
+    /// Takes the writer lock, but does not close the window: writers go on in it.
+    pub(crate) fn lock_beside_writers(&self) -> MutexGuard<'_, PipelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the writer lock, unless a window is open by then.
+    pub(crate) fn lock_unless_open(&self) -> Option<MutexGuard<'_, PipelineState>> {
+        let state = self.lock_beside_writers();
+        (!state.window.is_open()).then_some(state)
+    }
+
+    /// Returns true if a write panicked. The log then may have a gap, so nothing is appended to it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.commits.is_broken()
     }
 
     /// Returns the newest sequence number that readers may see.
@@ -171,10 +217,26 @@ impl Pipeline {
         self.snapshots.horizon(&self.commits)
     }
 
-    /// Enters a write with sequence numbers up to `last` into the commit queue.
-    pub(crate) fn enter(&self, state: &mut PipelineState, last: SeqNo) -> Result<PendingWrite<'_>> {
-        let ticket = self.commits.enter(&mut state.entrance, last).ok_or_else(write_panicked)?;
-        Ok(PendingWrite { pipeline: self, ticket: Some(ticket), last })
+    /// Assigns the next sequence numbers to `operations` operations, which are logged up to `end`.
+    pub(crate) fn enter(
+        &self,
+        state: &mut PipelineState,
+        operations: u64,
+        end: Option<Lsn>,
+    ) -> PendingWrite<'_> {
+        let first = state.next_seq;
+        state.next_seq += operations;
+        let log_end = end.map_or(0, |end| end.0);
+        PendingWrite {
+            pipeline: self,
+            span: Some(Span { first, last: state.next_seq - 1, log_end }),
+        }
+    }
+
+    /// Records that the last write that entered waits for a sync before it becomes visible.
+    pub(crate) fn await_sync(state: &mut PipelineState) {
+        let last = state.next_seq - 1;
+        state.window.await_sync(last);
     }
 
     /// Holds the newest visible sequence number, to be released with [`Self::release_snapshot`].
@@ -216,13 +278,15 @@ impl Pipeline {
         timeout: Duration,
     ) -> MutexGuard<'a, PipelineState> {
         let waited = self.space.wait_timeout(state, timeout);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        self.close_window(&mut state);
+        state
     }
 
     /// Makes stalled writers check again whether they may continue.
     pub(crate) fn notify_space(&self) {
         // Taking the lock ensures that no writer has made its check but does not wait yet.
-        drop(self.lock());
+        drop(self.lock_beside_writers());
         self.space.notify_all();
     }
 

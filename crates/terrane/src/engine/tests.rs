@@ -113,13 +113,14 @@ fn put_behind(db: &Db, meanwhile: impl FnOnce(&Engine, PendingWrite<'_>)) -> Res
     let engine = &keyspace.handle.engine;
     let first = {
         let mut writer = engine.parts.pipeline.lock();
-        let seq = writer.next_seq;
-        writer.next_seq += 1;
-        engine.parts.pipeline.enter(&mut writer, seq).unwrap()
+        engine.parts.pipeline.enter(&mut writer, 1, None)
     };
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| db.put("key", "value"));
-        while engine.parts.pipeline.lock().next_seq == engine.parts.pipeline.visible() + 2 {
+        // The lock is taken beside the writers, because no window with a write behind the first one
+        // can be closed.
+        let next_seq = || engine.parts.pipeline.lock_beside_writers().next_seq;
+        while next_seq() == engine.parts.pipeline.visible() + 2 {
             std::thread::yield_now();
         }
         meanwhile(engine, first);

@@ -3,18 +3,22 @@
 //! | module | one line |
 //! |---|---|
 //! | `target` | the memtables that a write goes to |
+//! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
 //! | `delays` | the sleep that delayed writers owe |
 //! | `queue` | writers one after the other, as in LevelDB |
 //! | `slow_down` | delays writers to trees that fall behind |
+//! | `with_lock` | writes that take the writer lock |
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod delays;
+mod in_window;
 mod insert;
 mod queue;
 mod slow_down;
 mod stall;
 mod target;
+mod with_lock;
 
 use std::sync::Arc;
 
@@ -25,14 +29,14 @@ use crate::durability::Durability;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
-use crate::engine::pipeline::{PendingWrite, Pipeline, PipelineState};
-use crate::engine::tree::Tree;
-use crate::error::{Error, Result};
+use crate::engine::pipeline::{PendingWrite, Pipeline};
+use crate::error::Result;
 use crate::options::WritePath;
 use crate::stats::Counter;
-use crate::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::types::{Lsn, SeqNo};
 use crate::wal::{LogWriter, SegmentRequests, WantedSpare};
 use delays::Delays;
+use in_window::InWindow;
 use insert::{InsertGroup, record_put};
 use queue::WriteQueue;
 use target::WriteTarget;
@@ -58,6 +62,13 @@ struct LoggedWrite<'a> {
     /// The end of the record of the write; `None` if the write is not logged.
     end: Option<Lsn>,
     requests: LogRequests,
+}
+
+/// The size of a write.
+#[derive(Debug, Clone, Copy)]
+struct WriteSize {
+    operations: u64,
+    user_bytes: usize,
 }
 
 /// Work on the log that a write found due and leaves to background threads.
@@ -130,23 +141,31 @@ impl Writer {
             return if durability == Durability::Sync { self.pipeline.sync_log() } else { Ok(()) };
         }
         let mut target = WriteTarget::new(write);
-        // 1. Wait for memtable space.
-        let mut state = self.wait_for_space(&mut target, user_bytes)?;
-        // 2. Take sequence numbers, and append to the log.
-        let logged = self.log(&mut state, &write, &mut target, operations, durability);
-        drop(state);
-        let logged = logged.inspect_err(|_| self.context.health.report_failure())?;
+        let size = WriteSize { operations, user_bytes };
+        // 1. Take sequence numbers, and place the record in the log.
+        self.slow_down(&mut target, user_bytes)?;
+        let logged = loop {
+            let lock = match self.log_in_window(&write, &mut target, size, durability)? {
+                InWindow::Logged(logged) => break logged,
+                InWindow::Closed => self.pipeline.lock_unless_open(),
+                InWindow::NeedsLock => Some(self.pipeline.lock()),
+            };
+            // Without the lock, another writer has opened a window.
+            if let Some(state) = lock {
+                break self.log_with_lock(state, &write, &mut target, size, durability)?;
+            }
+        };
         let LoggedWrite { pending, first, end, requests: LogRequests { ahead, spare } } = logged;
         if let Some(ahead) = ahead {
             self.pipeline.prepare(ahead);
         }
-        // 3. Sync, before any reader can see the write.
+        // 2. Sync, before any reader can see the write.
         let synced = self.sync(end, durability);
-        // 4. Insert into the memtables.
+        // 3. Insert into the memtables.
         if synced.is_ok() {
             self.insert(&target, first);
         }
-        // 5. Become visible. A write whose sync failed was not inserted, but must finish too,
+        // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
         //    because later writes wait for its sequence numbers.
         pending.finish()?;
         self.finish(operations, user_bytes, durability, spare);
@@ -155,50 +174,21 @@ impl Writer {
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
     }
 
-    /// Assigns sequence numbers to a write, appends it to the log and enters it into the commit queue.
+    /// Returns true if a write of this durability waits for a sync before it becomes visible.
     #[inline]
-    fn log(
-        &self,
-        state: &mut PipelineState,
-        write: &Write<'_>,
-        target: &mut WriteTarget<'_>,
-        operations: u64,
-        durability: Durability,
-    ) -> Result<LoggedWrite<'_>> {
-        let first = state.next_seq;
-        let last = first + operations - 1;
-        if last > MAX_SEQ {
-            return Err(Error::internal("all sequence numbers are used up"));
+    fn syncs_itself(&self, durability: Durability) -> bool {
+        match durability {
+            Durability::Sync => true,
+            // Without a log thread, the sync cannot be deferred.
+            Durability::Interval(_) => self.context.is_inline(),
+            Durability::None | Durability::Process => false,
         }
-        target.take_memtables(&self.catalog, last)?;
-        self.record_age(state, write, durability);
-        let end = match durability {
-            Durability::None => None,
-            _ => {
-                let is_synced = durability == Durability::Sync;
-                let appended = append(state.log.as_mut(), write, first, is_synced);
-                let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;
-                // The memory that was prefetched before the append has arrived by now. Using it any
-                // earlier would wait for it with the lock held.
-                target.prefetch_version();
-                Some(end)
-            }
-        };
-        state.next_seq = last + 1;
-        let pending = self.pipeline.enter(state, last)?;
-        let log = state.log.as_mut().filter(|_| end.is_some());
-        let requests = LogRequests::of(log, durability);
-        Ok(LoggedWrite { pending, first, end, requests })
     }
 
     #[inline]
     fn sync(&self, end: Option<Lsn>, durability: Durability) -> Result<()> {
-        match (durability, end) {
-            (Durability::Sync, Some(end)) => self.pipeline.sync_to(end),
-            // Without a log thread, the sync cannot be deferred.
-            (Durability::Interval(_), Some(end)) if self.context.is_inline() => {
-                self.pipeline.sync_to(end)
-            }
+        match end {
+            Some(end) if self.syncs_itself(durability) => self.pipeline.sync_to(end),
             _ => Ok(()),
         }
     }
@@ -222,30 +212,18 @@ impl Writer {
         }
     }
 
-    /// Records the time of the first entry of a memtable and of a log segment, if deletes have a
-    /// deadline. Called with the writer lock.
+    /// Records the time of the first entry of a memtable, if deletes have a deadline.
     #[inline]
-    fn record_age(&self, state: &mut PipelineState, write: &Write<'_>, durability: Durability) {
+    fn record_age(&self, target: &WriteTarget<'_>) {
         if self.context.settings.delete_persistence_micros().is_none() {
             return;
         }
-        let now = || self.context.clock.now_micros();
-        let record = |tree: &Arc<Tree>| {
-            if tree.state().active.record_entry(now) {
+        target.states().for_each(|state| {
+            if state.active.record_entry(|| self.context.clock.now_micros()) {
                 // The flush thread may be asleep without a deadline.
                 self.context.signals.wake();
             }
-        };
-        match write {
-            Write::One(tree, _) => record(tree),
-            Write::Batch(batch) => {
-                let trees = self.catalog.trees();
-                batch.keyspaces().iter().filter_map(|id| trees.get(id)).for_each(record);
-            }
-        }
-        if let (Some(log), true) = (&mut state.log, durability != Durability::None) {
-            log.note_record(now);
-        }
+        });
     }
 
     /// Inserts the operations into their memtables.
@@ -256,15 +234,16 @@ impl Writer {
                 record_put(tree, op);
                 self.insert_one(&state.active.memtable, op, first, first);
             }
-            WriteTarget::Batch { batch, memtables } => {
+            WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
                 let ops = batch.checked().map(Ops::new).into_iter().flatten().flatten();
                 let mut deletes = 0;
                 let mut group = InsertGroup::default();
                 for (seq, (keyspace, op)) in (first..).zip(ops) {
                     deletes += u64::from(op.is_delete());
-                    let found = memtables.iter().find(|(tree, _)| tree.id == keyspace);
-                    if let Some((tree, memtable)) = found {
+                    let found = trees.iter().find(|(tree, _)| tree.id == keyspace);
+                    if let Some((tree, state)) = found {
+                        let memtable = &state.active.memtable;
                         record_put(tree, &op);
                         if !group.take(memtable, &op, seq) {
                             self.insert_one(memtable, &op, seq, first);
@@ -299,18 +278,5 @@ impl Writer {
         if inserted.wants_drain {
             self.context.signals.drains.wake();
         }
-    }
-}
-
-fn append(
-    log: Option<&mut LogWriter>,
-    write: &Write<'_>,
-    first: SeqNo,
-    is_synced: bool,
-) -> Result<Lsn> {
-    let Some(log) = log else { return Err(Error::ReadOnly) };
-    match write {
-        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
-        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
     }
 }

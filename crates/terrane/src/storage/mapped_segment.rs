@@ -15,9 +15,9 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use super::mapping::{Populator, WritableMapping};
+use super::mapping::WritableMapping;
 use super::written_segment::WrittenSegment;
-use super::{Preparer, Segment, Syncer};
+use super::{Preparer, RecordWriter, Segment, Syncer};
 
 /// A file of fixed length, mapped to be written.
 #[derive(Debug)]
@@ -52,13 +52,27 @@ impl Segment for MappedSegment {
         self.file.syncer()
     }
 
+    fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
+        Some(Arc::new(self.map.clone()))
+    }
+
     fn preparer(&self) -> Option<Arc<dyn Preparer>> {
-        Some(Arc::new(self.map.populator()))
+        Some(Arc::new(self.map.clone()))
     }
 }
 
-impl Preparer for Populator {
+impl Preparer for WritableMapping {
     fn prepare(&self, offset: u64, len: u64) {
         self.populate(offset, len);
+    }
+}
+
+impl RecordWriter for WritableMapping {
+    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
+        self.write_record(offset, record)
+    }
+
+    fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.write_zeros(offset, len)
     }
 }

@@ -10,6 +10,10 @@
 //!    process has it open read-only; the writer may then remove the table, but the pages of a removed
 //!    file stay valid while it is mapped.
 //!
+//! A [`WritableMapping`] is shared by the threads that write to it. No reference into it exists, and
+//! all its memory is only stored to, with atomic stores, so concurrent stores are no data race even
+//! if their ranges overlap (3).
+//!
 //! If another program truncates the file, reading the missing part raises SIGBUS and ends the
 //! process. Users who cannot accept that, or whose disk fails often, choose a read mode that uses
 //! the block cache.
@@ -21,6 +25,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use memmap2::Mmap;
 #[cfg(target_os = "linux")]
@@ -89,16 +95,14 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// The first bytes of a file, mapped into memory for writing. The mapping has a single owner, is
-/// never read, and no reference into it exists.
+/// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
+/// exists, and all stores to it are atomic (3). Clones write to the same memory.
 #[cfg(target_os = "linux")]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WritableMapping(Arc<MmapRaw>);
 
-/// Faults in pages of a [`WritableMapping`] for its owner.
 #[cfg(target_os = "linux")]
-#[derive(Debug)]
-pub(super) struct Populator(Arc<MmapRaw>);
+const WORD: usize = size_of::<u64>();
 
 #[cfg(target_os = "linux")]
 impl WritableMapping {
@@ -108,41 +112,109 @@ impl WritableMapping {
         Ok(Self(Arc::new(MmapOptions::new().len(len).map_raw(file)?)))
     }
 
-    pub(super) fn populator(&self) -> Populator {
-        Populator(Arc::clone(&self.0))
-    }
-
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Returns `offset` as an index if `len` bytes from there on are within the mapping.
+    fn place(&self, offset: u64, len: u64) -> io::Result<usize> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len() as u64);
+        end.map(|_| offset as usize).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
     /// Copies `bytes` to `offset`.
     ///
     /// # Errors
     /// The range is not within the mapping.
-    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let outside = || io::Error::from(io::ErrorKind::InvalidInput);
-        let start = usize::try_from(offset).map_err(|_| outside())?;
-        let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
-        if end > self.len() {
-            return Err(outside());
-        }
-        // SAFETY: `start <= end <= self.len()`, as just checked, so the pointer stays within the
-        // mapping, which `self.0` keeps alive.
-        let to = unsafe { self.0.as_mut_ptr().add(start) };
-        // SAFETY: `to` is valid for `bytes.len()` bytes, because `end <= self.len()`. Nothing else
-        // accesses them: no reference into the mapping exists, a `Populator` only gives advice, and
-        // `&mut self` excludes other writes. For the same reason `bytes` does not overlap them.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let start = self.place(offset, bytes.len() as u64)?;
+        let to_boundary = (start.next_multiple_of(WORD) - start).min(bytes.len());
+        let (head, rest) = bytes.split_at(to_boundary);
+        self.store_bytes(start, head);
+        let words = rest.len() - rest.len() % WORD;
+        self.store_words(start + to_boundary, &rest[..words]);
+        self.store_bytes(start + to_boundary + words, &rest[words..]);
         Ok(())
     }
-}
 
-#[cfg(target_os = "linux")]
-impl Populator {
+    /// Copies a record to `offset`, a multiple of eight, with its second word last.
+    ///
+    /// # Errors
+    /// The record has less than two words, or is not within the mapping.
+    pub(super) fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
+        let start = self.place(offset, record.len() as u64)?;
+        let words = record.split_first_chunk::<WORD>();
+        let words =
+            words.and_then(|(first, rest)| Some((first, rest.split_first_chunk::<WORD>()?)));
+        let Some((first, (second, rest))) = words.filter(|_| start.is_multiple_of(WORD)) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        self.write(offset + 2 * WORD as u64, rest)?;
+        self.store_words(start, first);
+        // Release: the compiler moves no earlier store behind this one. A process that dies keeps
+        // the stores that it has executed, and these are in program order as far as another
+        // process can tell.
+        if let [to] = self.words(start + WORD, 1) {
+            to.store(u64::from_ne_bytes(*second), Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Writes zeros.
+    ///
+    /// # Errors
+    /// The range is not within the mapping.
+    pub(super) fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        self.place(offset, len)?;
+        let mut done = 0;
+        while done < len {
+            let count = (len - done).min(ZEROS.len() as u64);
+            self.write(offset + done, &ZEROS[..count as usize])?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Stores words at `start`, a multiple of eight. The caller has checked the range.
+    #[inline]
+    fn store_words(&self, start: usize, bytes: &[u8]) {
+        let words = bytes.as_chunks::<WORD>().0;
+        for (to, word) in self.words(start, words.len()).iter().zip(words) {
+            // Relaxed: the file orders nothing for readers, which check every record.
+            to.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+        }
+    }
+
+    /// Stores bytes at `start`. The caller has checked the range.
+    fn store_bytes(&self, start: usize, bytes: &[u8]) {
+        for (at, byte) in bytes.iter().enumerate() {
+            assert!(start + at < self.len());
+            // SAFETY: the index is below the length, as just checked, so the pointer stays within
+            // the mapping, which `self.0` keeps alive.
+            let to = unsafe { self.0.as_mut_ptr().add(start + at) };
+            // SAFETY: `to` is valid, and all accesses to the mapping are atomic stores (3).
+            let to = unsafe { AtomicU8::from_ptr(to) };
+            to.store(*byte, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns `count` words from `start` on, a multiple of eight, for stores.
+    #[inline]
+    fn words(&self, start: usize, count: usize) -> &[AtomicU64] {
+        assert!(start.is_multiple_of(WORD) && start + count * WORD <= self.len());
+        // SAFETY: `start` is at most the length, as just checked, and `self.0` keeps the mapping
+        // alive.
+        let to = unsafe { self.0.as_mut_ptr().add(start) };
+        // SAFETY: the words end within the mapping, as just checked. They are aligned because a
+        // mapping begins at a page and `start` is a multiple of the size of a word. All accesses to
+        // the mapping are atomic stores (3).
+        unsafe { std::slice::from_raw_parts(to.cast::<AtomicU64>(), count) }
+    }
+
     /// Faults in the pages of a range for writing, without changing their contents.
     pub(super) fn populate(&self, offset: u64, len: u64) {
-        let all = self.0.len() as u64;
+        let all = self.len() as u64;
         let start = offset.min(all);
         let len = len.min(all - start);
         if len > 0 {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::zeroed::ZeroedEnd;
 use crate::error::{Error, Result};
 use crate::storage::{Preparer, Storage, Syncer};
 
@@ -67,10 +68,11 @@ pub(crate) struct SegmentRequests {
 }
 
 /// A request to prepare pages that will be written to soon, so that the writer does not take their
-/// page faults.
+/// page faults, and to write zeros into them if they hold old records.
 #[derive(Debug)]
 pub(crate) struct WantedPages {
     pub(super) preparer: Arc<dyn Preparer>,
+    pub(super) zeroed: Option<Arc<ZeroedEnd>>,
     pub(super) offset: u64,
     pub(super) len: u64,
 }
@@ -78,7 +80,12 @@ pub(crate) struct WantedPages {
 impl WantedPages {
     /// Prepares the pages.
     pub(crate) fn make(self) {
-        self.preparer.prepare(self.offset, self.len);
+        let end = self.offset + self.len;
+        match self.zeroed {
+            // Zeros fault in the pages as well.
+            Some(zeroed) if zeroed.end() < end => zeroed.extend(end),
+            _ => self.preparer.prepare(self.offset, self.len),
+        }
     }
 }
 

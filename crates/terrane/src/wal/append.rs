@@ -98,11 +98,14 @@ impl LogWriter {
         if self.current.offset + (total + reserved) as u64 > self.current.len {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
-        let CurrentSegment { header, segment, offset, len, path, .. } = &mut self.current;
+        let CurrentSegment { header, segment, zeroed, offset, len, path, .. } = &mut self.current;
         self.scratch.clear();
         self.scratch.append(&mut self.before);
         let before = self.scratch.len();
         let own = *offset + before as u64;
+        if let Some(zeroed) = zeroed {
+            zeroed.move_behind((own + (total + TERMINATOR_BYTES) as u64).min(*len));
+        }
         let head = record_header(header.nonce, own, kind, seq, payload);
         self.scratch.extend_from_slice(&head);
         let mut write = |offset, bytes: &[u8]| {

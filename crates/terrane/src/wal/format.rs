@@ -13,8 +13,9 @@
 //!    the record's offset. Each use of a file as a segment draws a new nonce. Therefore a record of
 //!    an earlier use fails its checksum, and so does a record copied into a user value, because the
 //!    user cannot know the nonce.
-//! 2. At least 16 zeros follow the last record unless the file ends first, because every append
-//!    writes them and the next append overwrites them. A reader stops at the zeros.
+//! 2. At least 16 zeros follow the last record unless the file ends first, because every append with
+//!    the lock writes them, and records without the lock are placed in zeros ([`super::stretch`]). A
+//!    reader stops where the length and the kind of a record are zeros.
 
 use std::path::Path;
 
@@ -143,7 +144,8 @@ pub(crate) struct Record<'a> {
 pub(super) enum Parsed<'a> {
     /// A record and its length.
     Record(Record<'a>, usize),
-    /// Zeros: nothing was written here, or the write was lost.
+    /// Zeros where length and kind belong: nothing was written here, or the write was lost or not
+    /// completed.
     Zeros,
     /// The bytes end before the record does. The record needs this many bytes.
     NeedsBytes(usize),
@@ -193,7 +195,8 @@ pub(super) fn parse_record(bytes: &[u8], nonce: u64, offset: u64, len_max: u64) 
         Ok((reader.u64("sum")?, reader.u32("len")?, reader.u32("kind")?, reader.u64("seq")?))
     })();
     let Ok((sum, len, kind, seq)) = fields else { return Parsed::Garbage };
-    if header[..TERMINATOR_BYTES].iter().all(|&byte| byte == 0) {
+    // Length and kind are written last. A process that died before that wrote no record.
+    if len == 0 && kind == 0 {
         return Parsed::Zeros;
     }
     let kind = match kind {

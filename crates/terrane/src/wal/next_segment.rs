@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ahead::HeaderSync;
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
-use super::segment::{ChainLink, CurrentSegment, begin, create_file};
+use super::segment::{ChainLink, Contents, CurrentSegment, Spare, begin, create_file};
 use super::writer::{FIRST_SEGMENT_BYTES, FullSegment, GROWTH, LogWriter};
 use crate::error::Result;
 use crate::types::Lsn;
@@ -55,13 +55,14 @@ impl LogWriter {
         }
         self.sync_header()?;
         // The file is created first: if the disk is full, the log is unchanged.
-        let (path, segment) = match self.take_spare(needed) {
+        let (path, contents, segment) = match self.take_spare(needed) {
             Some(spare) => spare,
             None => {
                 let len = self.next_len(ending).max(needed);
                 let number = self.next_file;
                 self.next_file += 1;
-                create_file(&self.environment, number, len)?
+                let (path, segment) = create_file(&self.environment, number, len)?;
+                (path, Contents::Zeros, segment)
             }
         };
         // The header of the next segment is written before this segment's `Continued` record,
@@ -79,7 +80,7 @@ impl LogWriter {
         };
         let end = self.current.offset + record_bytes(0) as u64;
         self.notes.durable = self.sync.synced();
-        let begun = begin(&self.environment, path.clone(), segment, place, self.notes);
+        let begun = begin(&self.environment, path.clone(), segment, contents, place, self.notes);
         let begun = begun.and_then(|next| {
             self.write_record(RecordKind::Continued, 0, &[], false)?;
             Ok(next)
@@ -92,7 +93,7 @@ impl LogWriter {
                 // fit anymore, so another segment begins after both.
                 self.current.len = end;
                 // The next attempt takes the same file: on a full disk there may be many.
-                self.spares.push(path);
+                self.spares.push(Spare { path, contents: Contents::Unknown });
                 return Err(error);
             }
         };

@@ -8,6 +8,7 @@ use super::format::{HEADER_BYTES, SegmentHeader, TERMINATOR_BYTES};
 use super::notes::{NOTES_OFFSET, Notes};
 use super::segment_file_name;
 use super::writer::LogEnvironment;
+use super::zeroed::ZeroedEnd;
 use crate::error::{Error, Result};
 use crate::storage::Segment;
 use crate::types::Lsn;
@@ -27,6 +28,8 @@ pub(super) struct CurrentSegment {
     pub(super) is_header_given: bool,
     pub(super) path: PathBuf,
     pub(super) segment: Box<dyn Segment>,
+    /// The zeros after the last record; `None` if only the owner of the lock appends.
+    pub(super) zeroed: Option<Arc<ZeroedEnd>>,
     pub(super) offset: u64,
     pub(super) len: u64,
     /// When the first record of the segment arrived, in microseconds since the Unix epoch; `None`
@@ -48,16 +51,34 @@ impl CurrentSegment {
 
     #[cold]
     fn requests(&mut self) -> SegmentRequests {
-        let CurrentSegment { segment, offset, len, ready_at, ready, .. } = self;
+        let CurrentSegment { segment, zeroed, offset, len, ready_at, ready, .. } = self;
         let from = (*ready).max(*offset);
         *ready = (*offset + READY_BYTES).min(*len);
         *ready_at = if *ready < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
         let len = ready.saturating_sub(from);
-        let pages = segment.preparer().map(|preparer| WantedPages { preparer, offset: from, len });
+        let zeroed = zeroed.clone();
+        let pages = segment.preparer();
+        let pages = pages.map(|preparer| WantedPages { preparer, zeroed, offset: from, len });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
         SegmentRequests { pages, header }
     }
+}
+
+/// What a file holds before it becomes a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Zeros, because the file is new.
+    Zeros,
+    /// Records of an earlier segment.
+    Unknown,
+}
+
+/// A file that can become the next segment.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) path: PathBuf,
+    pub(super) contents: Contents,
 }
 
 /// The links of a segment in the chain.
@@ -91,6 +112,7 @@ pub(super) fn begin(
     environment: &LogEnvironment,
     path: PathBuf,
     mut segment: Box<dyn Segment>,
+    contents: Contents,
     place: ChainLink,
     notes: Notes,
 ) -> Result<CurrentSegment> {
@@ -110,6 +132,13 @@ pub(super) fn begin(
     bytes[NOTES_OFFSET as usize..][..notes.len()].copy_from_slice(&notes);
     bytes.extend_from_slice(&[0; TERMINATOR_BYTES]);
     segment.write(0, &bytes).map_err(|error| Error::io("write", &path, error))?;
+    let zeroed = segment.record_writer().map(|writer| {
+        let end = match contents {
+            Contents::Zeros => segment.len(),
+            Contents::Unknown => bytes.len() as u64,
+        };
+        Arc::new(ZeroedEnd::new(writer, segment.len(), end))
+    });
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
     Ok(CurrentSegment {
         header,
@@ -119,6 +148,7 @@ pub(super) fn begin(
         len: segment.len(),
         since_micros: None,
         segment,
+        zeroed,
         offset: HEADER_BYTES,
         ready_at: READY_FROM,
         ready: 0,

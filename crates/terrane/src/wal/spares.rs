@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::ahead::{FreedSegments, WantedClean, WantedSpare};
 use super::next_segment::Ending;
+use super::segment::{Contents, Spare};
 use super::segment_file_name;
 use super::writer::{GROWTH, LogWriter};
 use crate::storage::Segment;
@@ -16,11 +17,14 @@ const SPARES_MAX: usize = 2;
 const RETRY_PARTS: u64 = 8;
 
 impl LogWriter {
-    pub(super) fn take_spare(&mut self, needed: u64) -> Option<(PathBuf, Box<dyn Segment>)> {
-        while let Some(path) = self.spares.pop() {
+    pub(super) fn take_spare(
+        &mut self,
+        needed: u64,
+    ) -> Option<(PathBuf, Contents, Box<dyn Segment>)> {
+        while let Some(Spare { path, contents }) = self.spares.pop() {
             let segment = self.environment.storage.open_segment(&path);
             match segment {
-                Ok(segment) if segment.len() >= needed => return Some((path, segment)),
+                Ok(segment) if segment.len() >= needed => return Some((path, contents, segment)),
                 // The spare file is too short or missing, so the next spare is tried. If there is
                 // none, the caller creates a new file.
                 _ => drop(self.environment.storage.remove(&path)),
@@ -63,13 +67,13 @@ impl LogWriter {
             // On a full disk every write would otherwise create a file and remove it again.
             self.spare_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
         }
-        self.spares.extend(made);
+        self.spares.extend(made.map(|path| Spare { path, contents: Contents::Zeros }));
     }
 
     /// Takes a freed file that was synced; `None` if the sync failed.
     pub(crate) fn give_cleaned(&mut self, cleaned: Option<PathBuf>) {
         self.being_cleaned = self.being_cleaned.saturating_sub(1);
-        self.spares.extend(cleaned);
+        self.spares.extend(cleaned.map(|path| Spare { path, contents: Contents::Unknown }));
     }
 
     /// Frees the segments that end at or before `lsn`: their records are in durable tables. A few

@@ -154,7 +154,7 @@ impl LogSync {
         state
     }
 
-    /// Records that all bytes before `lsn` are written.
+    /// Records that all records before `lsn` are complete.
     #[inline]
     pub(super) fn set_written(&self, lsn: Lsn) {
         // Release: pairs with the load in `written`. A thread that reads this position and then

@@ -1,6 +1,7 @@
 //! Tests whole logs: they are written, damaged or left by a crash, and recovered.
 
 mod shared;
+mod stretches;
 mod torn_writes;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ahead::SegmentRequests;
 use super::format::{HEADER_BYTES, RecordKind};
 use super::notes::{NOTES_OFFSET, Notes};
-use super::segment::{ChainLink, CurrentSegment, begin, create_file};
+use super::segment::{ChainLink, Contents, CurrentSegment, Spare, begin, create_file};
 use super::segment_file_number;
 use super::{LogSync, Replayed, ReplayedFile};
 use crate::clock::Clock;
@@ -57,7 +57,7 @@ pub(crate) struct LogWriter {
     pub(super) current: CurrentSegment,
     /// The segments that have ended, oldest first.
     pub(super) full: Vec<FullSegment>,
-    pub(super) spares: Vec<PathBuf>,
+    pub(super) spares: Vec<Spare>,
     /// The number of segments that become spares once they are synced.
     pub(super) being_cleaned: usize,
     /// The notes in the header of the current segment.
@@ -128,7 +128,7 @@ impl LogWriter {
         // sync its last record, that record may still be lost.
         let durable = if needs_sync { place.base } else { Lsn(0) };
         let notes = Notes { manifest_version: 0, durable };
-        let current = begin(&environment, path.clone(), segment, place, notes);
+        let current = begin(&environment, path.clone(), segment, Contents::Zeros, place, notes);
         let current = current.inspect_err(|_| {
             // Every failed opening would leave a file.
             let _ = environment.storage.remove(&path);

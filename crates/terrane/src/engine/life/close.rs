@@ -31,9 +31,11 @@ impl Parts {
         }
         // Without the lock, another process may already use the files of the log.
         let is_locked = !matches!(result, Err(Error::LockLost { .. }));
-        if let Some(log) = self.pipeline.lock().log.as_mut().filter(|_| is_locked) {
+        let mut writer = self.pipeline.lock();
+        if let Some(log) = writer.log.as_mut().filter(|_| is_locked && !self.pipeline.is_broken()) {
             result = result.and(log.close());
         }
+        drop(writer);
         self.release_dir();
         result
     }

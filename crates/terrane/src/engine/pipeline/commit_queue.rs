@@ -4,21 +4,28 @@
 //! and finish in any order. A write becomes visible once it and all writes before it are inserted,
 //! so no reader sees part of a batch, or sees a write but not all writes before it.
 //!
-//! Writers enter a ring of slots in the order of their sequence numbers. A writer that has inserted
-//! its entries marks its slot, and then advances the visible position over all consecutive marked
-//! slots, including slots of other writers. A writer whose predecessors are not done waits: first
-//! it spins, because an insertion takes less than a microsecond, then it sleeps, because a
-//! predecessor may be waiting for a sync.
+//! The visible position is a baton: only the writer whose first sequence number follows it may
+//! advance it. A writer that finds the baton when it finishes advances the position with one atomic
+//! exchange and writes no other shared memory. A writer that finishes early marks a slot in a ring,
+//! which its first sequence number selects. The writer with the baton advances the position over
+//! its own write and over all consecutive marked slots. A writer whose predecessors are not done
+//! waits: first it spins, because an insertion takes less than a microsecond, then it sleeps,
+//! because a predecessor may be waiting for a sync.
 //!
-//! A write that panics in its slot never marks it, so no later write becomes visible. The queue is
-//! then broken off, and the writers of later writes get an error.
+//! A write that panics never finishes, so no later write becomes visible. The queue is then broken
+//! off, and the writers of later writes get an error.
 //!
 //! Invariants:
-//! 1. `published <= entered <= published + SLOTS`, because `enter` waits for a free slot; so a slot is
-//!    reused only after its ticket was published.
-//! 2. A slot is marked for ticket `t` once, because only the writer that entered with `t` marks it.
-//! 3. `visible` never exceeds the last sequence number of the published tickets, because it is set
-//!    only after a ticket is published, and never decreases, because only `fetch_max` changes it.
+//! 1. Only the writer of the sequence number `visible + 1` changes `visible`: another writer could
+//!    do so only by finding the slot of that write marked, and the writer that has the baton does
+//!    not mark it.
+//! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write whose first number
+//!    selects the same slot, and is lower, is visible before the slot is marked again.
+//! 3. The slot that `visible + 1` selects is marked exactly if it holds a number above `visible`:
+//!    the numbers of earlier marks are visible, and no later write has marked the slot
+//!    (invariant 2).
+//! 4. `visible` never decreases and never exceeds the last number of an inserted write all of whose
+//!    predecessors are inserted (invariants 1 and 3).
 
 use std::sync::PoisonError;
 
@@ -37,30 +44,34 @@ use terrane_memtable::Padded;
 
 use crate::types::SeqNo;
 
-/// The number of slots. It exceeds the usual number of concurrent writers; a writer that finds no
-/// free slot waits until a slot becomes free. Tests under loom use so few slots that slots are
-/// reused.
+/// The number of slots: how far a write may be ahead of the visible position when it is marked. Tests
+/// under loom use so few slots that slots are reused.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
-/// The slots of this number of consecutive tickets are in different cache lines, because their writers
-/// mark them concurrently.
+/// The slots of this many consecutive sequence numbers are in different cache lines, because their
+/// writers mark them concurrently.
 const STRIDE: usize = if cfg!(loom) { 1 } else { 128 };
 
 /// The number of iterations, of a few nanoseconds each, that a writer spins before it sleeps.
-const SPINS: u32 = if cfg!(loom) { 0 } else { 200 };
+const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 
+/// A write that is inserted but not visible yet.
 #[derive(Debug, Default)]
 struct Slot {
     /// The last sequence number of the write.
     last: AtomicU64,
-    /// One more than the ticket of the last write that was inserted in this slot.
-    inserted: AtomicU64,
+    /// The end of its record in the log; 0 if the write is not logged.
+    log_end: AtomicU64,
 }
 
-/// A position in the order of writes.
+/// The sequence numbers of a write, and the end of its record in the log.
 #[derive(Debug, Clone, Copy)]
-#[must_use = "a ticket that is not finished blocks all later writes"]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Span {
+    pub(crate) first: SeqNo,
+    pub(crate) last: SeqNo,
+    /// The position after the record; 0 if the write is not logged.
+    pub(crate) log_end: u64,
+}
 
 /// The order in which writes become visible.
 #[derive(Debug)]
@@ -74,20 +85,12 @@ pub(crate) struct CommitQueue {
     moved: Condvar,
 }
 
-/// The published position. Every write advances it, and every reader loads it.
+/// The visible position. Every write advances it, and every reader loads it.
 #[derive(Debug)]
 struct Reached {
-    published: AtomicU64,
     visible: AtomicU64,
-}
-
-/// The next ticket. The writer lock, under which sequence numbers are assigned, protects it.
-#[derive(Debug, Default)]
-pub(crate) struct Entrance {
-    next: u64,
-    /// The last known number of published tickets. While it implies a free slot, the contended cache
-    /// line of `Reached` is not read.
-    published: u64,
+    /// All records before this position of the log are complete.
+    log_end: AtomicU64,
 }
 
 impl CommitQueue {
@@ -96,8 +99,8 @@ impl CommitQueue {
         Self {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             reached: Padded(Reached {
-                published: AtomicU64::new(0),
                 visible: AtomicU64::new(visible),
+                log_end: AtomicU64::new(0),
             }),
             sleepers: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
@@ -109,7 +112,7 @@ impl CommitQueue {
     /// Returns the newest sequence number that readers may see.
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
-        // Acquire pairs with the `fetch_max` in `advance`: insertions up to this number are seen.
+        // Acquire pairs with the exchange in `advance`: insertions up to this number are seen.
         self.reached.visible.load(Ordering::Acquire)
     }
 
@@ -119,33 +122,20 @@ impl CommitQueue {
         self.reached.visible.load(Ordering::SeqCst)
     }
 
+    /// Returns a position of the log before which all records are complete, among them those of all
+    /// visible writes.
+    pub(crate) fn log_end(&self) -> u64 {
+        // Sequentially consistent: see `Pipeline::sync_within`. It also is an acquire, which pairs
+        // with the exchange in `advance`, so the load below sees the position of that write.
+        self.visible_in_order();
+        self.reached.log_end.load(Ordering::Acquire)
+    }
+
     /// Makes everything up to `seq` visible. Must be called only while there are no writers, as in
     /// recovery.
     pub(crate) fn set_visible(&self, seq: SeqNo) {
         // Release pairs with the acquire in `visible`: readers see the replayed entries.
         self.reached.visible.fetch_max(seq, Ordering::AcqRel);
-    }
-
-    /// Takes the next position. Callers enter one at a time, in the order of sequence numbers.
-    /// Returns `None` if the queue was broken off and no slot will become free.
-    #[must_use = "a ticket that is not finished blocks all later writes"]
-    pub(crate) fn enter(&self, entrance: &mut Entrance, last: SeqNo) -> Option<Ticket> {
-        let ticket = entrance.next;
-        if ticket - entrance.published >= SLOTS as u64 {
-            let is_free = |queue: &Self| {
-                ticket - queue.reached.published.load(Ordering::Acquire) < SLOTS as u64
-            };
-            if !is_free(self) && !self.sleep_until(is_free) {
-                return None;
-            }
-            // Acquire pairs with the exchange in `advance`: the slot's previous ticket was published
-            // before the slot is reused.
-            entrance.published = self.reached.published.load(Ordering::Acquire);
-        }
-        entrance.next += 1;
-        // Relaxed: `last` is read only after `inserted`, whose release store in `finish` follows.
-        self.slot(ticket).last.store(last, Ordering::Relaxed);
-        Some(Ticket(ticket))
     }
 
     /// Records that a write will never be inserted. No later write becomes visible.
@@ -157,106 +147,137 @@ impl CommitQueue {
         self.moved.notify_all();
     }
 
-    fn slot(&self, ticket: u64) -> &Slot {
-        let (row, at) = (ticket as usize / STRIDE, ticket as usize % STRIDE);
+    /// Returns true if a write will never be inserted.
+    pub(crate) fn is_broken(&self) -> bool {
+        // Relaxed: the writer lock orders this load after the wait that failed.
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    fn slot(&self, first: SeqNo) -> &Slot {
+        let (row, at) = (first as usize / STRIDE, first as usize % STRIDE);
         &self.slots[at * (SLOTS / STRIDE) + row % (SLOTS / STRIDE)]
     }
 
-    /// Marks the write of `ticket`, up to `last`, as inserted. Returns true once the write is
+    /// Records that a write is inserted and its record complete. Returns true once the write is
     /// visible, or false if it will never become visible because an earlier write broke off the
     /// queue.
     #[inline]
     #[must_use = "a write may never become visible"]
-    pub(crate) fn finish(&self, ticket: Ticket, last: SeqNo) -> bool {
-        // Release pairs with the acquire in `advance`: the thread that publishes the ticket sees its
-        // insertions.
-        self.slot(ticket.0).inserted.store(ticket.0 + 1, Ordering::Release);
-        self.publish();
-        self.visible() >= last || self.wait_visible(last)
-    }
-
-    /// Advances the visible position over all consecutive marked slots, and wakes sleepers.
-    ///
-    /// Two writers that mark neighbouring slots concurrently may each miss the mark of the other. Then
-    /// the later write is not visible yet, and its writer goes to sleep: see [`Self::sleep_until`].
-    #[inline]
-    fn publish(&self) {
-        // Sequentially consistent, like the changes of `advance` and the fence in `sleep_until`: either
-        // this sees the sleeper, or the sleeper sees the position published here.
-        if self.advance() {
-            // Loom treats sequentially consistent accesses as weaker, and needs a fence.
-            #[cfg(loom)]
-            fence(Ordering::SeqCst);
-            if self.sleepers.load(Ordering::SeqCst) > 0 {
-                drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
-                self.moved.notify_all();
-            }
+    pub(crate) fn finish(&self, write: Span) -> bool {
+        // Acquire: what this writer does next follows the insertions of all writes before it.
+        if self.visible() == write.first - 1 {
+            self.advance(write);
+            return true;
         }
+        self.wait_for_baton(write)
     }
 
-    /// Advances the visible position. Returns true if the position has changed.
+    /// Advances the visible position over a write, whose writer has the baton, and over all marked
+    /// writes behind it.
     #[inline]
-    fn advance(&self) -> bool {
-        let mut has_moved = false;
+    fn advance(&self, write: Span) {
+        let Span { mut last, mut log_end, .. } = write;
         loop {
-            // Acquire pairs with the exchange below, in any thread: whoever publishes this ticket sees
-            // the insertions of all earlier ones.
-            let ticket = self.reached.published.load(Ordering::Acquire);
-            let slot = self.slot(ticket);
-            // Acquire pairs with the release in `finish`.
-            if slot.inserted.load(Ordering::Acquire) != ticket + 1 {
-                return has_moved;
+            let slot = self.slot(last + 1);
+            // Acquire pairs with the release in `wait_for_baton`: the exchange below publishes the
+            // insertions of the marked write too.
+            let marked = slot.last.load(Ordering::Acquire);
+            if marked <= last {
+                break; // Not marked (invariant 3).
             }
-            // Read before the slot is published. If another thread has published the slot meanwhile
-            // and it was reused, the exchange fails and the value is not used.
-            let last = slot.last.load(Ordering::Relaxed);
-            let exchange = self.reached.published.compare_exchange(
-                ticket,
-                ticket + 1,
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            );
-            if exchange.is_ok() {
-                // `fetch_max`, because a thread that published a later ticket may be ahead.
-                self.reached.visible.fetch_max(last, Ordering::SeqCst);
-                has_moved = true;
-            }
+            log_end = log_end.max(slot.log_end.load(Ordering::Relaxed));
+            last = marked;
         }
+        // Loaded first, because most databases log all writes or none. Only the writer with the baton
+        // stores the position.
+        if log_end > self.reached.log_end.load(Ordering::Relaxed) {
+            // Release pairs with the acquire in `log_end`: the records are seen complete.
+            self.reached.log_end.store(log_end, Ordering::Release);
+        }
+        // Sequentially consistent, like the load of `sleepers` and the fence in `sleep_until`: either
+        // this sees the sleeper, or the sleeper sees the position published here. The exchange also
+        // is a release, which pairs with the acquire in `visible`.
+        self.reached.visible.swap(last, Ordering::SeqCst);
+        // Loom treats sequentially consistent accesses as weaker, and needs a fence.
+        #[cfg(loom)]
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+            self.moved.notify_all();
+        }
+    }
+
+    /// Marks a write that is inserted before its predecessors are visible, and waits until it is
+    /// visible. Advances the position if this writer gets the baton first.
+    #[cold]
+    fn wait_for_baton(&self, write: Span) -> bool {
+        let Span { first, last, log_end } = write;
+        // The baton is passed over the write only if it is marked, so a writer that gets the baton
+        // before it has marked its slot still has it.
+        let is_near = |queue: &Self| queue.visible() + SLOTS as u64 >= first;
+        if !is_near(self) && !self.wait_until(is_near) {
+            return false;
+        }
+        if self.visible() == first - 1 {
+            self.advance(write);
+            return true;
+        }
+        let slot = self.slot(first);
+        // Relaxed: read only after `last`, whose release store follows.
+        slot.log_end.store(log_end, Ordering::Relaxed);
+        slot.last.store(last, Ordering::Release);
+        // A predecessor may have passed the baton before it could see the mark, so each check looks
+        // for the baton as well. Nobody else advances over this write then: the predecessor has
+        // looked at the slot already (invariant 1).
+        self.wait_until(|queue| {
+            let visible = queue.visible();
+            if visible == first - 1 {
+                queue.advance(write);
+                return true;
+            }
+            visible >= last
+        })
     }
 
     /// Waits until `seq` is visible. Returns false if it will never become visible.
-    #[cold]
+    #[inline]
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
+        self.visible() >= seq || self.wait_until(|queue| queue.visible() >= seq)
+    }
+
+    #[cold]
+    fn wait_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
         for _ in 0..SPINS {
-            if self.visible() >= seq {
+            if is_reached(self) {
                 return true;
             }
             std::hint::spin_loop();
         }
-        self.sleep_until(|queue| queue.visible() >= seq)
+        self.sleep_until(is_reached)
     }
 
     /// Sleeps until `is_reached` holds. Returns false if the queue is broken off before that. No
-    /// wakeup is lost, because a sleeper advances the position itself before it sleeps and whenever
-    /// it wakes: the thread that published the slot before the slot of the sleeper has either seen
-    /// the sleeper's mark, or sees the sleeper and wakes it.
+    /// wakeup is lost: the writer that advances the position either sees the sleeper and notifies
+    /// it, or had advanced the position before the sleeper read it.
     #[cold]
     fn sleep_until(&self, is_reached: impl Fn(&Self) -> bool) -> bool {
-        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: the fence orders the addition before the loads below.
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let is_done = loop {
-            if self.advance() {
-                self.moved.notify_all();
-            }
+            let seen = self.visible();
+            // Checked without the mutex, which `advance` takes.
             if is_reached(self) {
                 break true;
             }
+            let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
             if self.is_broken.load(Ordering::Relaxed) {
                 break false;
             }
-            guard = self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            if self.visible() == seen {
+                drop(self.moved.wait(guard).unwrap_or_else(PoisonError::into_inner));
+            }
         };
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         is_done
@@ -268,70 +289,77 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    fn one(seq: SeqNo) -> Span {
+        Span { first: seq, last: seq, log_end: 8 * seq }
+    }
+
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
     fn writes_become_visible_in_order_whoever_finishes_first() {
         let queue = Arc::new(CommitQueue::new(10));
-        let mut entrance = Entrance::default();
-        let first = queue.enter(&mut entrance, 11).unwrap();
-        let second = queue.enter(&mut entrance, 14).unwrap();
         let waiting = Arc::clone(&queue);
         let later = std::thread::spawn(move || {
-            assert!(waiting.finish(second, 14));
+            assert!(waiting.finish(Span { first: 12, last: 14, log_end: 0 }));
             waiting.visible()
         });
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(queue.visible(), 10);
-        assert!(queue.finish(first, 11));
+        assert_eq!((queue.visible(), queue.log_end()), (10, 0));
+        assert!(queue.finish(one(11)));
         assert_eq!(later.join().unwrap(), 14);
-        assert_eq!(queue.visible(), 14);
+        assert_eq!((queue.visible(), queue.log_end()), (14, 88));
     }
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
     fn writes_after_one_that_is_never_inserted_fail() {
         let queue = Arc::new(CommitQueue::new(0));
-        let mut entrance = Entrance::default();
-        let [before, lost, after] = [1, 2, 3].map(|seq| queue.enter(&mut entrance, seq).unwrap());
         let waiting = Arc::clone(&queue);
-        let later = std::thread::spawn(move || waiting.finish(after, 3));
+        let later = std::thread::spawn(move || waiting.finish(one(3)));
         std::thread::sleep(std::time::Duration::from_millis(5));
-        let _ = lost;
         queue.break_off();
         assert!(!later.join().unwrap());
-        assert!(queue.finish(before, 1), "writes before it succeed");
+        assert!(queue.finish(one(1)), "writes before it succeed");
         assert_eq!(queue.visible(), 1);
-        for seq in 4..=1 + SLOTS as u64 {
-            let ticket = queue.enter(&mut entrance, seq).unwrap();
-            assert!(!queue.finish(ticket, seq));
+        for seq in [4, SLOTS as u64, 5 * SLOTS as u64] {
+            assert!(!queue.finish(one(seq)));
         }
-        assert!(queue.enter(&mut entrance, 9999).is_none(), "no slot will be free");
+    }
+
+    /// A batch with more operations than there are slots.
+    #[test]
+    fn a_large_batch_leaves_no_gap() {
+        let queue = CommitQueue::new(0);
+        let large = 5 * SLOTS as u64;
+        assert!(queue.finish(Span { first: 1, last: large, log_end: 8 }));
+        assert!(queue.finish(one(large + 1)));
+        assert_eq!(queue.visible(), large + 1);
     }
 
     #[test]
     fn many_writers_leave_no_gap() {
+        const WRITERS: u64 = 4;
         let queue = CommitQueue::new(0);
-        let entrance = Mutex::new((Entrance::default(), 0));
-        let inserted: Vec<AtomicU64> = (0..8001).map(|_| AtomicU64::new(0)).collect();
+        let next = AtomicU64::new(1);
+        let inserted: Vec<AtomicU64> = (0..40_001).map(|_| AtomicU64::new(0)).collect();
         std::thread::scope(|scope| {
-            for _ in 0..4 {
+            for _ in 0..WRITERS {
                 scope.spawn(|| {
-                    for _ in 0..2000 {
-                        let (ticket, seq) = {
-                            let (entrance, last) = &mut *entrance.lock().unwrap();
-                            *last += 1;
-                            (queue.enter(entrance, *last).unwrap(), *last)
-                        };
-                        inserted[seq as usize].store(1, Ordering::Relaxed);
-                        assert!(queue.finish(ticket, seq));
+                    for number in 0..2500 {
+                        let count = [1, 7][usize::from(number % 2 == 0)];
+                        let first = next.fetch_add(count, Ordering::Relaxed);
+                        let last = first + count - 1;
+                        for seq in first..=last {
+                            inserted[seq as usize].store(1, Ordering::Relaxed);
+                        }
+                        assert!(queue.finish(Span { first, last, log_end: last }));
                         let visible = queue.visible();
-                        assert!(visible >= seq);
+                        assert!(visible >= last && queue.log_end() >= last);
                         let all = inserted[1..=visible as usize].iter();
                         assert!(all.rev().take(20).all(|slot| slot.load(Ordering::Relaxed) == 1));
                     }
                 });
             }
         });
-        assert_eq!(queue.visible(), 8000);
+        assert_eq!(queue.visible(), 40_000);
     }
 }

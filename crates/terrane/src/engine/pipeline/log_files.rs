@@ -45,7 +45,8 @@ impl Pipeline {
 
     /// Makes the whole log durable. A failure is final for the database.
     pub(crate) fn sync_log(&self) -> Result<()> {
-        let synced = self.log_sync.sync(self.log_sync.written());
+        let written = self.log_sync.written().max(Lsn(self.commits.log_end()));
+        let synced = self.log_sync.sync(written);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         if let Some(log) = &mut self.lock().log {
             // A failure is harmless, because the records themselves are durable.
@@ -123,7 +124,7 @@ impl Pipeline {
             self.provide_spare(spare);
         }
         let ended = match &mut self.lock().log {
-            Some(log) if is_due(log) => log.end_segment(),
+            Some(log) if is_due(log) && !self.is_broken() => log.end_segment(),
             _ => return,
         };
         match ended {

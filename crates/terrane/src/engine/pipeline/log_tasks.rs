@@ -83,9 +83,12 @@ impl LogTasks {
     /// Requests a sync of the log within `interval`.
     #[inline]
     pub(super) fn sync_within(&self, interval: Duration) {
-        // Release pairs with the acquire in `next`: if a sync is due already, the log thread clears
-        // the flag after this exchange, sees the record of this write, and syncs it.
-        if !self.is_sync_due.swap(true, Ordering::AcqRel) {
+        // Sequentially consistent, like the publication of the write before, the exchange in `next`,
+        // and the load of the visible position after that: if a sync is due already, the log thread
+        // clears the flag after this load, sees the write, and syncs its record. The flag is loaded
+        // first, because all writers share it.
+        let is_due = self.is_sync_due.load(Ordering::SeqCst);
+        if !is_due && !self.is_sync_due.swap(true, Ordering::SeqCst) {
             self.lock().sync_due = Some(Instant::now() + interval);
             self.changed.notify_all();
         }
@@ -122,10 +125,8 @@ impl LogTasks {
                 Some(Duration::ZERO) => {
                     queue.sync_due = None;
                     drop(queue);
-                    // Acquire pairs with the exchange in `sync_within`: the sync covers every write
-                    // that found it due. A plain store would not order the read of the log's end after
-                    // those writes.
-                    self.is_sync_due.swap(false, Ordering::AcqRel);
+                    // The sync covers every write that found it due: see `sync_within`.
+                    self.is_sync_due.swap(false, Ordering::SeqCst);
                     return Some(LogTask::Sync);
                 }
                 Some(left) => {

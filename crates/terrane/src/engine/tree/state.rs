@@ -1,7 +1,7 @@
 //! The state of a tree that readers see, and the memtables in it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use terrane_memtable::{Memtable, Padded};
@@ -9,8 +9,13 @@ use terrane_policy::{Admission, Pressure};
 
 use super::usage::Usage;
 use crate::event::FlushReason;
+use crate::stats::stripe_of_thread;
 use crate::types::{Lsn, SeqNo};
 use crate::version::Version;
+
+/// The number of shares of the free space of a memtable. Each thread takes from one of them, so that
+/// threads rarely share a cache line.
+const SHARES: usize = 8;
 
 /// The memtable that is written to, and the part of the log that it covers.
 #[derive(Debug)]
@@ -20,32 +25,38 @@ pub(crate) struct ActiveMemtable {
     pub(crate) begins: Lsn,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
     since_micros: AtomicU64,
-    /// The bytes that can be written before the memtable must be measured again; accessed under the
-    /// writer lock. Padded because every write changes it, while all threads read the neighbouring
-    /// fields.
-    space: Padded<AtomicU64>,
+    /// The bytes that threads can write before the memtable must be measured again.
+    space: [Padded<AtomicI64>; SHARES],
 }
 
 impl ActiveMemtable {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
-        Self { memtable, begins, since_micros: AtomicU64::new(0), space: Padded::default() }
+        let space = std::array::from_fn(|_| Padded::default());
+        Self { memtable, begins, since_micros: AtomicU64::new(0), space }
     }
 
-    /// Reserves `bytes` of the last measured free space. Returns false if the space does not
-    /// suffice and the memtable must be measured again.
+    #[inline]
+    fn share(&self) -> &AtomicI64 {
+        &self.space[stripe_of_thread() % SHARES]
+    }
+
+    /// Reserves `bytes` of this thread's share of the last measured free space. Returns false if the
+    /// share does not suffice and the memtable must be measured again.
     #[inline]
     pub(crate) fn reserve(&self, bytes: u64) -> bool {
-        // Relaxed, and no exchange: the writer lock admits one thread at a time.
-        let space = self.space.load(Ordering::Relaxed).checked_sub(bytes);
-        space.is_some_and(|space| {
-            self.space.store(space, Ordering::Relaxed);
-            true
-        })
+        // An estimate, so what threads of the same share do concurrently may be lost. Relaxed, because
+        // it orders nothing.
+        let share = self.share();
+        let left = share.load(Ordering::Relaxed).saturating_sub_unsigned(bytes);
+        if left >= 0 {
+            share.store(left, Ordering::Relaxed);
+        }
+        left >= 0
     }
 
-    /// Sets the free space after a measurement.
+    /// Sets this thread's share of the free space after a measurement.
     pub(crate) fn set_space(&self, bytes: u64) {
-        self.space.store(bytes, Ordering::Relaxed);
+        self.share().store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// Returns the time at which the first entry was written, or `None` while it is unknown.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
-use super::Writer;
 use super::target::WriteTarget;
+use super::{WriteSize, Writer};
 use crate::batch::Op;
 use crate::engine::catalog::Trees;
 use crate::engine::context::{BackgroundFailure, JobKind};
@@ -26,9 +26,13 @@ const MEASURE_EVERY_BYTES: usize = 256 << 10;
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A memtable with less free space than this is measured at every write. A memtable with more free
-/// space is measured less often, because a measurement takes a large part of the time of a write.
-const MEASURED_BELOW: u64 = 64 << 10;
+/// A memtable with less free space than this is measured at every write, with the writer lock. A
+/// memtable with more free space is measured less often, because a measurement takes a large part of
+/// the time of a write.
+const MEASURED_BELOW: u64 = 8 << 10;
+
+/// The least space that a thread may write before the next measurement, if any.
+const PORTION_BYTES_MIN: u64 = 1 << 10;
 
 /// The maximum space that an entry is assumed to need, until the next measurement, in addition to
 /// its key and value.
@@ -41,15 +45,60 @@ struct Stop {
 }
 
 impl Writer {
-    /// Takes the writer lock once all trees of the write have space. The target then has the
+    /// Reserves space in the memtables of a write, without the writer lock, and loads the states of
+    /// its trees. Returns false if a tree may have no space, or the space is not known in advance.
+    #[inline]
+    pub(super) fn has_space(&self, target: &mut WriteTarget<'_>, size: WriteSize) -> bool {
+        let deletes_ranges = match target {
+            WriteTarget::One { op, .. } => matches!(op, Op::DeleteRange { .. }),
+            WriteTarget::Batch { batch, .. } => batch.deletes_ranges(),
+        };
+        if deletes_ranges || target.load(&self.catalog).is_err() {
+            return false;
+        }
+        let needed = size.user_bytes as u64 + size.operations * ENTRY_BYTES;
+        match target {
+            WriteTarget::One { tree, state, .. } => self.has_space_in(tree, state, needed),
+            WriteTarget::Batch { trees, .. } => {
+                trees.iter().all(|(tree, state)| self.has_space_in(tree, state, needed))
+            }
+        }
+    }
+
+    #[inline]
+    fn has_space_in(&self, tree: &Tree, state: &TreeState, needed: u64) -> bool {
+        let is_stopped = match state.admission {
+            Admission::Stop(pressure) => pressure.stops_at_once(),
+            Admission::Proceed | Admission::Delay(_) => false,
+        };
+        !is_stopped && (state.active.reserve(needed) || self.refill(tree, state, needed))
+    }
+
+    /// Measures a memtable and lets this thread write a part of its free space, which includes
+    /// `needed`. Returns false if there is too little, or if memory must be measured as a whole.
+    #[cold]
+    fn refill(&self, tree: &Tree, state: &TreeState, needed: u64) -> bool {
+        let mut pipeline = self.pipeline.lock_beside_writers();
+        let memtable = &state.active.memtable;
+        let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
+        let portion = reservable(limit.saturating_sub(filled), limit);
+        let wants_enabling = memtable.front_level().is_some_and(FrontLevel::wants_enabling);
+        if portion < needed || wants_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
+        {
+            return false;
+        }
+        state.active.set_space(portion - needed);
+        true
+    }
+
+    /// Waits with the writer lock until all trees of the write have space. The target then has the
     /// current state of its tree.
-    pub(super) fn wait_for_space(
-        &self,
+    pub(super) fn wait_for_space<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, PipelineState>,
         target: &mut WriteTarget<'_>,
         user_bytes: usize,
-    ) -> Result<MutexGuard<'_, PipelineState>> {
-        self.slow_down(target, user_bytes)?;
-        let mut state = self.pipeline.lock();
+    ) -> Result<MutexGuard<'a, PipelineState>> {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.
         self.context.health.check_writable()?;
@@ -131,7 +180,9 @@ impl Writer {
             if let Some(front) = front.filter(|front| front.wants_enabling()) {
                 self.enable_front_level(state, front);
             }
-            tree_state.active.set_space(reservable(limit - filled, limit));
+            let portion = reservable(limit - filled, limit);
+            tree_state.active.set_space(portion);
+            state.grant_bytes(portion, usize::MAX);
             return None;
         }
         if let Admission::Stop(pressure) = tree_state.admission {
@@ -290,9 +341,9 @@ fn deleted_range_bytes(state: &TreeState) -> u64 {
     state.active.memtable.range_tombstones().len() as u64 * 2 * size_of::<u64>() as u64
 }
 
-/// The part of the free space `left` that may be written before the next measurement. It is only a
-/// part, because entries may need more space than is assumed, and the design may change to a
-/// smaller memtable.
+/// The part of the free space `left` that a thread may write before the next measurement. It is only
+/// a part, because other threads write as well, entries may need more space than is assumed, and the
+/// design may change to a smaller memtable.
 fn reservable(left: u64, limit: u64) -> u64 {
-    if left < MEASURED_BELOW { 0 } else { (left / 8).min(limit / 64) }
+    if left < MEASURED_BELOW { 0 } else { (left / 16).min(limit / 128).max(PORTION_BYTES_MIN) }
 }

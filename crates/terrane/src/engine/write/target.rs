@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use terrane_memtable::Memtable;
 
 use crate::batch::{Batch, Op};
 use crate::engine::catalog::Catalog;
 use crate::engine::tree::{Tree, TreeState};
 use crate::error::{Error, Result};
 use crate::types::{KeyspaceId, SeqNo};
+use crate::wal::RecordOps;
 
 /// Operations that are written atomically.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,15 @@ impl Write<'_> {
         }
     }
 
+    /// Returns the operations for a record of the log.
+    #[inline]
+    pub(super) fn record(&self) -> Result<RecordOps<'_>> {
+        Ok(match self {
+            Self::One(tree, op) => RecordOps::One(tree.id, op),
+            Self::Batch(batch) => RecordOps::Encoded(batch.checked()?),
+        })
+    }
+
     pub(super) fn into_batch(self) -> Batch {
         match self {
             Self::One(tree, op) => {
@@ -53,8 +62,8 @@ pub(super) enum WriteTarget<'a> {
     /// One operation, its tree, and the state of the tree, in a guard that is not reference-counted:
     /// the count would be shared by all writers.
     One { op: Op<'a>, tree: &'a Arc<Tree>, state: Guard<Arc<TreeState>> },
-    /// A batch, and the memtables of its trees, taken with the writer lock.
-    Batch { batch: &'a Batch, memtables: Vec<(Arc<Tree>, Arc<Memtable>)> },
+    /// A batch, its trees and their states.
+    Batch { batch: &'a Batch, trees: Vec<(Arc<Tree>, Arc<TreeState>)> },
 }
 
 impl<'a> WriteTarget<'a> {
@@ -71,7 +80,7 @@ impl<'a> WriteTarget<'a> {
                 }
                 Self::One { op, tree, state }
             }
-            Write::Batch(batch) => Self::Batch { batch, memtables: Vec::new() },
+            Write::Batch(batch) => Self::Batch { batch, trees: Vec::new() },
         }
     }
 
@@ -93,28 +102,48 @@ impl<'a> WriteTarget<'a> {
         }
     }
 
-    /// Takes the active memtables of all trees of the write, whose sequence numbers end at `last`.
-    /// Called with the writer lock, under which memtables are replaced.
+    /// Loads the states of all trees of the write. Called with the writer lock, or after the window
+    /// was loaded: then the active memtables are not replaced until the window is closed.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a tree was dropped.
     #[inline]
-    pub(super) fn take_memtables(&mut self, catalog: &Catalog, last: SeqNo) -> Result<()> {
+    pub(super) fn load(&mut self, catalog: &Catalog) -> Result<()> {
         match self {
-            Self::One { tree, .. } if tree.is_dropped() => Err(dropped(tree.id)),
-            Self::One { tree, .. } => {
-                tree.set_last_seq(last);
+            Self::One { tree, state, .. } => {
+                tree.refresh(state);
+                if tree.is_dropped() { Err(dropped(tree.id)) } else { Ok(()) }
+            }
+            Self::Batch { batch, trees } => {
+                let all = catalog.trees();
+                let find = |id: &KeyspaceId| all.get(id).ok_or_else(|| dropped(*id));
+                trees.clear();
+                for tree in batch.keyspaces().iter().map(find) {
+                    let tree = tree?;
+                    trees.push((Arc::clone(tree), tree.state_arc()));
+                }
                 Ok(())
             }
-            Self::Batch { batch, memtables } => {
-                let trees = catalog.trees();
-                let find = |id: &KeyspaceId| trees.get(id).ok_or_else(|| dropped(*id));
-                let found: Vec<_> = batch.keyspaces().iter().map(find).collect::<Result<_>>()?;
-                memtables.extend(found.into_iter().map(|tree| {
-                    tree.set_last_seq(last);
-                    (Arc::clone(tree), Arc::clone(&tree.state().active.memtable))
-                }));
-                Ok(())
+        }
+    }
+
+    /// The states that were loaded last.
+    #[inline]
+    pub(super) fn states(&self) -> impl Iterator<Item = &TreeState> {
+        let (one, several) = match self {
+            Self::One { state, .. } => (Some(&***state), &[][..]),
+            Self::Batch { trees, .. } => (None, &trees[..]),
+        };
+        one.into_iter().chain(several.iter().map(|(_, state)| &**state))
+    }
+
+    /// Records the last sequence number of the write in its trees.
+    #[inline]
+    pub(super) fn set_last_seq(&self, last: SeqNo) {
+        match self {
+            Self::One { tree, .. } => tree.set_last_seq(last),
+            Self::Batch { trees, .. } => {
+                trees.iter().for_each(|(tree, _)| tree.set_last_seq(last));
             }
         }
     }

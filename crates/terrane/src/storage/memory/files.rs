@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::MemoryStorage;
 use super::node::{NodeId, Open};
 use crate::storage::direct::{ALIGN, DirectFile};
-use crate::storage::{Appender, Lock, LockProbe, RandomReader, Segment, Syncer};
+use crate::storage::{Appender, Lock, LockProbe, RandomReader, RecordWriter, Segment, Syncer};
 
 /// A file opened for appending, or for reads and writes of blocks.
 #[derive(Debug)]
@@ -122,7 +122,6 @@ impl RandomReader for MemoryReader {
 /// A file of fixed length.
 #[derive(Debug)]
 pub(super) struct MemorySegment {
-    len: u64,
     syncer: Arc<MemorySyncer>,
 }
 
@@ -132,6 +131,30 @@ struct MemorySyncer {
     id: NodeId,
     _open: Open,
     path: PathBuf,
+    len: u64,
+}
+
+impl MemorySyncer {
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut state = self.storage.lock_state();
+        let node = state.nodes.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        node.write(offset as usize, bytes);
+        Ok(())
+    }
+}
+
+impl RecordWriter for MemorySyncer {
+    fn write_record(&self, offset: u64, record: &[u8]) -> io::Result<()> {
+        self.write(offset, record)
+    }
+
+    fn write_zeros(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.write(offset, &vec![0; len as usize])
+    }
 }
 
 impl MemorySegment {
@@ -142,28 +165,25 @@ impl MemorySegment {
         path: &Path,
     ) -> Self {
         let path = path.to_owned();
-        Self { len, syncer: Arc::new(MemorySyncer { storage, id, _open: open, path }) }
+        Self { syncer: Arc::new(MemorySyncer { storage, id, _open: open, path, len }) }
     }
 }
 
 impl Segment for MemorySegment {
     fn len(&self) -> u64 {
-        self.len
+        self.syncer.len
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let end = offset.checked_add(bytes.len() as u64);
-        if end.is_none_or(|end| end > self.len) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut state = self.syncer.storage.lock_state();
-        let node = state.nodes.get_mut(&self.syncer.id).ok_or(io::ErrorKind::NotFound)?;
-        node.write(offset as usize, bytes);
-        Ok(())
+        self.syncer.write(offset, bytes)
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
         Arc::clone(&self.syncer) as Arc<dyn Syncer>
+    }
+
+    fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
+        Some(Arc::clone(&self.syncer) as Arc<dyn RecordWriter>)
     }
 }
 

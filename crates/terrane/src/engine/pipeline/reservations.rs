@@ -1,0 +1,168 @@
+//! Reserves sequence numbers and space in the log, both in one atomic step.
+//!
+//! One word counts what is reserved: the operations in its lower half, the space in its upper half.
+//! A writer adds its own counts to the word; the old value is where its part begins. So the parts of
+//! all writers are disjoint, leave no gap, and have the same order in both counts. A reservation
+//! that does not fit fails, and so do all later ones. Closing makes every later reservation fail and
+//! returns what was reserved.
+//!
+//! Invariants:
+//! 1. The word only grows, until it is closed and after that. It does not overflow: a writer adds to a
+//!    word at most once after it is full or closed, and a reservation is at most
+//!    [`OPERATIONS_MAX`] and [`UNITS_MAX`], so that would take a million threads.
+//! 2. Once a reservation has failed, the word exceeds a limit or is closed, and stays so
+//!    (invariant 1). So the reservations that succeed are the first ones in the order of the word.
+//! 3. Of the reservations that fail, one at most finds a word that is neither full nor closed. This
+//!    one was the first to fail, and its old value is the end of all that succeeded.
+
+#[cfg(loom)]
+use loom::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread::yield_now,
+};
+#[cfg(not(loom))]
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread::yield_now,
+};
+
+use terrane_memtable::Padded;
+
+/// The largest number of operations of one reservation.
+pub(crate) const OPERATIONS_MAX: u64 = 1 << 10;
+
+/// The largest number of units of one reservation.
+pub(crate) const UNITS_MAX: u64 = 1 << 13;
+
+const UNITS_SHIFT: u32 = 32;
+
+/// Set in a closed word. The count of units never reaches this bit (invariant 1).
+const CLOSED: u64 = 1 << 63;
+
+/// Numbers of operations and units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reserved {
+    pub(crate) operations: u64,
+    pub(crate) units: u64,
+}
+
+impl Reserved {
+    fn of(word: u64) -> Self {
+        let units = (word & !CLOSED) >> UNITS_SHIFT;
+        Self { operations: word & ((1 << UNITS_SHIFT) - 1), units }
+    }
+
+    fn fits(self, limit: Self) -> bool {
+        self.operations <= limit.operations && self.units <= limit.units
+    }
+}
+
+/// What writers have reserved of a number of operations and units.
+#[derive(Debug)]
+pub(crate) struct Reservations {
+    word: Padded<AtomicU64>,
+    limit: Reserved,
+    /// The word before the first reservation that failed because it did not fit, with [`CLOSED`]
+    /// set; 0 while there is none.
+    full_at: AtomicU64,
+}
+
+impl Reservations {
+    /// The largest limit.
+    pub(crate) const LIMIT_MAX: Reserved = Reserved { operations: 1 << 30, units: 1 << 28 };
+
+    /// Creates reservations of at most `limit`, of which nothing is reserved.
+    pub(crate) fn new(limit: Reserved) -> Self {
+        debug_assert!(limit.fits(Self::LIMIT_MAX));
+        Self { word: Padded(AtomicU64::new(0)), limit, full_at: AtomicU64::new(0) }
+    }
+
+    /// Reserves `wanted`, whose numbers are at most [`OPERATIONS_MAX`] and [`UNITS_MAX`]. Returns
+    /// what was reserved before, or `None` if it does not fit or the word is closed.
+    #[inline]
+    pub(crate) fn reserve(&self, wanted: Reserved) -> Option<Reserved> {
+        debug_assert!(wanted.operations <= OPERATIONS_MAX && wanted.units <= UNITS_MAX);
+        // Acquire and release: what the thread that closes the word changes afterwards does not
+        // affect loads before a reservation that succeeds.
+        let added = wanted.units << UNITS_SHIFT | wanted.operations;
+        let word = self.word.fetch_add(added, Ordering::AcqRel);
+        let before = Reserved::of(word);
+        if word & CLOSED != 0 || !before.fits(self.limit) {
+            return None;
+        }
+        let after = Reserved {
+            operations: before.operations + wanted.operations,
+            units: before.units + wanted.units,
+        };
+        if after.fits(self.limit) {
+            return Some(before);
+        }
+        // The first one that does not fit (invariant 3). Release pairs with the acquire in `close`.
+        self.full_at.store(word | CLOSED, Ordering::Release);
+        None
+    }
+
+    /// Makes all later reservations fail. Returns what was reserved. May be called once.
+    pub(crate) fn close(&self) -> Reserved {
+        let word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        let reserved = Reserved::of(word);
+        if reserved.fits(self.limit) {
+            return reserved;
+        }
+        // A reservation failed before, and its thread is about to store where.
+        loop {
+            match self.full_at.load(Ordering::Acquire) {
+                0 => yield_now(),
+                word => return Reserved::of(word),
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const fn reserved(operations: u64, units: u64) -> Reserved {
+        Reserved { operations, units }
+    }
+
+    #[test]
+    fn reservations_end_where_the_first_one_fails() {
+        let all = Reservations::new(reserved(5, 10));
+        assert_eq!(all.reserve(reserved(1, 4)), Some(reserved(0, 0)));
+        assert_eq!(all.reserve(reserved(2, 0)), Some(reserved(1, 4)));
+        assert_eq!(all.reserve(reserved(1, 7)), None);
+        assert_eq!(all.reserve(reserved(1, 1)), None, "all later ones fail");
+        assert_eq!(all.close(), reserved(3, 4));
+        let all = Reservations::new(reserved(5, 10));
+        assert_eq!(all.reserve(reserved(5, 10)), Some(reserved(0, 0)));
+        assert_eq!(all.close(), reserved(5, 10));
+        assert_eq!(all.reserve(reserved(0, 0)), None);
+    }
+
+    #[test]
+    fn reservations_of_many_threads_are_disjoint_and_complete() {
+        for round in 0..20 {
+            let all = Reservations::new(reserved(10_000, 3000 + round));
+            let mut parts: Vec<(Reserved, Reserved)> = std::thread::scope(|scope| {
+                let take = |size: u64| {
+                    let all = &all;
+                    scope.spawn(move || {
+                        let wanted = reserved(1, size);
+                        std::iter::from_fn(|| Some((all.reserve(wanted)?, wanted))).collect()
+                    })
+                };
+                let threads: Vec<_> = (1..4).map(take).collect();
+                threads.into_iter().flat_map(|one| -> Vec<_> { one.join().unwrap() }).collect()
+            });
+            parts.sort_by_key(|(before, _)| before.units);
+            let mut end = Reserved::default();
+            for (before, wanted) in parts {
+                assert_eq!(before, end);
+                end = reserved(end.operations + wanted.operations, end.units + wanted.units);
+            }
+            assert_eq!(all.close(), end);
+        }
+    }
+}

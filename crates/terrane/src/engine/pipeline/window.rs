@@ -1,0 +1,150 @@
+//! The window: what writers may reserve without the lock.
+//!
+//! While a window is open, writers reserve sequence numbers and a part of the log in it, copy their
+//! records there, and insert into memtables, all without the lock of
+//! [`PipelineState`](super::PipelineState). Whoever takes the lock closes the window and waits until
+//! its writes are visible. So the owner of the lock sees the state that it would see if all writers
+//! took the lock: every write before it has its record in the log and its entries in the memtables,
+//! and none comes after it. A writer that finds no open window takes the lock, and opens the next
+//! window before it releases the lock.
+//!
+//! 1. Whatever changes only with the lock stays the same while a window is open. A writer loads the
+//!    window first, then the state that it uses, and then reserves. If it succeeds, the window was
+//!    open all the time, so the state is the one of its sequence numbers.
+//! 2. No window is opened while a write that waits for a sync is not visible. So the wait for the
+//!    writes of a window is as short as their insertions.
+//! 3. A writer that has reserved takes no lock that the owner of the lock may hold.
+
+use std::sync::Arc;
+
+use arc_swap::Guard;
+
+use super::commit_queue::Span;
+use super::reservations::{Reservations, Reserved};
+use super::{PendingWrite, Pipeline, PipelineState};
+use crate::error::Result;
+use crate::types::{MAX_SEQ, SeqNo};
+use crate::wal::{LogStretch, LogWriter, RecordOps};
+
+pub(crate) use super::reservations::{OPERATIONS_MAX, UNITS_MAX};
+
+/// Sequence numbers and a stretch of the log that writers share without the lock.
+#[derive(Debug)]
+pub(crate) struct Window {
+    first: SeqNo,
+    /// `None` if only writes that are not logged fit.
+    log: Option<LogStretch>,
+    reservations: Reservations,
+}
+
+impl Window {
+    /// Returns true if writes that are logged fit.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+}
+
+/// The writes of a window, and what the owner of the lock must know of other writes.
+#[derive(Debug, Default)]
+pub(super) struct WindowState {
+    /// The open window.
+    open: Option<Arc<Window>>,
+    /// The last write that waits, or waited, for a sync.
+    synced_last: SeqNo,
+}
+
+impl WindowState {
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Records a write that waits for a sync before it becomes visible.
+    pub(super) fn await_sync(&mut self, last: SeqNo) {
+        self.synced_last = last;
+    }
+}
+
+impl Pipeline {
+    /// Returns the open window, if there is one.
+    #[inline]
+    pub(crate) fn window(&self) -> Guard<Option<Arc<Window>>> {
+        self.window.load()
+    }
+
+    /// Reserves the sequence numbers of a write, and the place of its record if it is logged.
+    /// Returns `None` if the window is full or closed. The caller checks the size of the write.
+    #[inline]
+    pub(crate) fn reserve(
+        &self,
+        window: &Window,
+        operations: u64,
+        record: Option<&RecordOps<'_>>,
+    ) -> Option<(PendingWrite<'_>, Reserved)> {
+        let units = record.map_or(0, RecordOps::units);
+        let before = window.reservations.reserve(Reserved { operations, units })?;
+        let first = window.first + before.operations;
+        let log_end = match &window.log {
+            Some(stretch) if record.is_some() => stretch.position(before.units + units).0,
+            _ => 0,
+        };
+        let span = Span { first, last: first + operations - 1, log_end };
+        Some((PendingWrite { pipeline: self, span: Some(span) }, before))
+    }
+
+    /// Copies the record of a write to its place.
+    ///
+    /// # Errors
+    /// The storage failed, although it said that it cannot.
+    #[inline]
+    pub(crate) fn place(
+        window: &Window,
+        before: Reserved,
+        seq: SeqNo,
+        record: &RecordOps<'_>,
+    ) -> Result<()> {
+        window.log.as_ref().map_or(Ok(()), |stretch| stretch.put(before.units, seq, record))
+    }
+
+    /// Opens a window, if that is possible now.
+    pub(crate) fn open_window(&self, state: &mut PipelineState) {
+        let limit = Reservations::LIMIT_MAX;
+        if state.window.open.is_some()
+            || self.commits.visible() < state.window.synced_last
+            || MAX_SEQ - state.next_seq < limit.operations
+        {
+            return;
+        }
+        let log = state.log.as_mut().and_then(LogWriter::open_stretch);
+        let units = log.as_ref().map_or(0, LogStretch::units).min(limit.units);
+        let reservations = Reservations::new(Reserved { units, ..limit });
+        let window = Arc::new(Window { first: state.next_seq, log, reservations });
+        state.window.open = Some(Arc::clone(&window));
+        // Includes a release, which pairs with the acquire of a load: see 1 above.
+        self.window.store(Some(window));
+    }
+
+    /// Closes the open window, and waits until its writes are visible.
+    pub(super) fn close_window(&self, state: &mut PipelineState) {
+        if let Some(window) = state.window.open.take() {
+            self.window.store(None);
+            self.settle(state, &window);
+        }
+    }
+
+    fn settle(&self, state: &mut PipelineState, window: &Window) {
+        let used = window.reservations.close();
+        if let (Some(log), Some(_)) = (&mut state.log, &window.log) {
+            log.close_stretch(used.units);
+        }
+        if used.operations == 0 {
+            return;
+        }
+        state.next_seq += used.operations;
+        // If a write panicked, later ones never become visible. Then nothing is appended any more,
+        // because the log has a gap.
+        let is_complete = self.commits.wait_visible(state.next_seq - 1);
+        if let (Some(log), true) = (&mut state.log, is_complete) {
+            log.set_complete();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Writes that take no lock: they reserve their sequence numbers and their place in the log in the open
+//! window.
+
+use super::target::WriteTarget;
+use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
+use crate::durability::Durability;
+use crate::engine::pipeline::{OPERATIONS_MAX, Pipeline, UNITS_MAX, Window};
+use crate::error::Result;
+use crate::wal::RecordOps;
+
+/// How often a write tries another window after one was full or closed. After that it takes the
+/// lock, so that it makes progress.
+const ATTEMPTS: u32 = 3;
+
+/// The outcome of an attempt to write without the lock.
+pub(super) enum InWindow<'a> {
+    Logged(LoggedWrite<'a>),
+    /// No window is open.
+    Closed,
+    /// The write must take the lock: a tree may have no space, or windows have no room for it.
+    NeedsLock,
+}
+
+impl Writer {
+    /// Assigns sequence numbers to a write and places its record in the log.
+    ///
+    /// # Errors
+    /// The database accepts no writes, or the record could not be written.
+    #[inline]
+    pub(super) fn log_in_window(
+        &self,
+        write: &Write<'_>,
+        target: &mut WriteTarget<'_>,
+        size: WriteSize,
+        durability: Durability,
+    ) -> Result<InWindow<'_>> {
+        if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
+            return Ok(InWindow::NeedsLock);
+        }
+        let is_logged = durability != Durability::None;
+        let record = if is_logged { Some(write.record()?) } else { None };
+        if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
+            return Ok(InWindow::NeedsLock);
+        }
+        for _ in 0..ATTEMPTS {
+            let window = self.pipeline.window();
+            let Some(window) = &*window else { return Ok(InWindow::Closed) };
+            // Everything below is loaded after the window, so it stays the same until the reservation:
+            // see `Window`. Closing marks the database closed before it closes the window to flush, so
+            // the flush includes every write that passes this check.
+            self.context.health.check_writable()?;
+            let has_log = window.is_logged() || !is_logged;
+            if !has_log || !self.has_space(target, size) {
+                return Ok(InWindow::NeedsLock);
+            }
+            self.record_age(target);
+            if let Some(logged) = self.reserve(window, target, size, record.as_ref())? {
+                return Ok(InWindow::Logged(logged));
+            }
+        }
+        Ok(InWindow::NeedsLock)
+    }
+
+    #[inline]
+    fn reserve(
+        &self,
+        window: &Window,
+        target: &WriteTarget<'_>,
+        size: WriteSize,
+        record: Option<&RecordOps<'_>>,
+    ) -> Result<Option<LoggedWrite<'_>>> {
+        let reserved = self.pipeline.reserve(window, size.operations, record);
+        let Some((pending, before)) = reserved else { return Ok(None) };
+        let (first, last) = pending.seqs();
+        target.set_last_seq(last);
+        if let Some(record) = record {
+            Pipeline::place(window, before, first, record)?;
+            // The memory that was prefetched before has arrived by now.
+            target.prefetch_version();
+        }
+        Ok(Some(LoggedWrite { pending, first, end: None, requests: LogRequests::default() }))
+    }
+}

@@ -1,0 +1,97 @@
+//! Writes that take the writer lock, because no window is open or has room for them.
+
+use std::sync::MutexGuard;
+
+use super::target::WriteTarget;
+use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
+use crate::durability::Durability;
+use crate::engine::pipeline::{Pipeline, PipelineState};
+use crate::error::{Error, Result};
+use crate::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::wal::LogWriter;
+
+impl Writer {
+    /// Waits for memtable space with the writer lock, assigns sequence numbers to a write, and appends
+    /// it to the log. Then opens a window for the next writes.
+    #[cold]
+    pub(super) fn log_with_lock<'a>(
+        &'a self,
+        state: MutexGuard<'a, PipelineState>,
+        write: &Write<'_>,
+        target: &mut WriteTarget<'_>,
+        size: WriteSize,
+        durability: Durability,
+    ) -> Result<LoggedWrite<'a>> {
+        let mut state = self.wait_for_space(state, target, size.user_bytes)?;
+        let logged = self.log(&mut state, write, target, size.operations, durability);
+        if logged.is_ok() && self.syncs_itself(durability) {
+            Pipeline::await_sync(&mut state);
+        } else if logged.is_ok() {
+            if let Some(log) = &mut state.log {
+                // The next write may be the first of the segment that is logged.
+                self.record_segment_age(log);
+            }
+            self.pipeline.open_window(&mut state);
+        }
+        drop(state);
+        logged.inspect_err(|_| self.context.health.report_failure())
+    }
+
+    /// Assigns sequence numbers to a write and appends it to the log, with the writer lock.
+    fn log(
+        &self,
+        state: &mut PipelineState,
+        write: &Write<'_>,
+        target: &mut WriteTarget<'_>,
+        operations: u64,
+        durability: Durability,
+    ) -> Result<LoggedWrite<'_>> {
+        let first = state.next_seq;
+        let last = first + operations - 1;
+        if last > MAX_SEQ {
+            return Err(Error::internal("all sequence numbers are used up"));
+        }
+        target.load(&self.catalog)?;
+        target.set_last_seq(last);
+        self.record_age(target);
+        if let (Some(log), true) = (&mut state.log, durability != Durability::None) {
+            self.record_segment_age(log);
+        }
+        let end = match durability {
+            Durability::None => None,
+            _ => {
+                let is_synced = durability == Durability::Sync;
+                let appended = append(state.log.as_mut(), write, first, is_synced);
+                let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;
+                // The memory that was prefetched before the append has arrived by now. Using it any
+                // earlier would wait for it with the lock held.
+                target.prefetch_version();
+                Some(end)
+            }
+        };
+        let pending = self.pipeline.enter(state, operations, end);
+        let log = state.log.as_mut().filter(|_| end.is_some());
+        let requests = LogRequests::of(log, durability);
+        Ok(LoggedWrite { pending, first, end, requests })
+    }
+
+    /// Records the time of the first record of a log segment, if deletes have a deadline.
+    fn record_segment_age(&self, log: &mut LogWriter) {
+        if self.context.settings.delete_persistence_micros().is_some() {
+            log.note_record(|| self.context.clock.now_micros());
+        }
+    }
+}
+
+fn append(
+    log: Option<&mut LogWriter>,
+    write: &Write<'_>,
+    first: SeqNo,
+    is_synced: bool,
+) -> Result<Lsn> {
+    let Some(log) = log else { return Err(Error::ReadOnly) };
+    match write {
+        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
+        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
+    }
+}

@@ -1,0 +1,166 @@
+//! A stretch of the current segment, in which writers place records without the lock of the log.
+//!
+//! The owner of the lock opens a stretch after the last record. Writers reserve parts of it, in the
+//! order of their sequence numbers, and copy their records there. Once all of them are done, the
+//! owner of the lock closes the stretch, and the log continues after the last part.
+//!
+//! 1. A stretch lies in zeros ([`super::zeroed`]), and the storage writes the second word of a record,
+//!    its length and kind, last. If the process dies, a part whose record is not complete is
+//!    therefore read as the end of the log. No later record was acknowledged, because writes are
+//!    acknowledged in order.
+//! 2. A stretch is closed before another segment begins, so the segments before the newest one have
+//!    no such part.
+//! 3. Only a storage whose writes cannot fail has stretches ([`crate::storage::RecordWriter`]): a
+//!    failed write would leave a gap before records that are acknowledged.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::format::{
+    HEADER_BYTES, RECORD_HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, record_header,
+};
+use super::writer::LogWriter;
+use crate::batch::Op;
+use crate::error::{Error, Result};
+use crate::stats::Counter;
+use crate::storage::RecordWriter;
+use crate::types::{KeyspaceId, Lsn, SeqNo};
+
+/// The unit of space, in bytes: all records are a multiple of it.
+const STRETCH_UNIT: u64 = 8;
+
+/// A shorter stretch is not worth opening.
+const STRETCH_BYTES_MIN: u64 = 4 << 10;
+
+/// The bytes that the owner of the lock zeroes if no thread has zeroed enough in advance.
+const ZEROED_AT_ONCE: u64 = 64 << 10;
+
+/// Longer buffers are freed after use.
+const BUFFER_BYTES_KEPT: usize = 128 << 10;
+
+/// The operations of a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RecordOps<'a> {
+    One(KeyspaceId, &'a Op<'a>),
+    /// The encoded operations of a batch.
+    Encoded(&'a [u8]),
+}
+
+impl RecordOps<'_> {
+    /// Returns the length of the record in units.
+    #[inline]
+    pub(crate) fn units(&self) -> u64 {
+        record_bytes(self.encoded_len()) as u64 / STRETCH_UNIT
+    }
+
+    fn encoded_len(&self) -> usize {
+        match self {
+            Self::One(keyspace, op) => op.encoded_len(*keyspace),
+            Self::Encoded(encoded) => encoded.len(),
+        }
+    }
+}
+
+/// A stretch of the current segment.
+#[derive(Debug)]
+pub(crate) struct LogStretch {
+    writer: Arc<dyn RecordWriter>,
+    nonce: u64,
+    /// The offset in the segment, and the position in the log.
+    offset: u64,
+    start: Lsn,
+    units: u64,
+}
+
+impl LogStretch {
+    /// Returns the length in units.
+    pub(crate) fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// Returns the log position after `units` units.
+    #[inline]
+    pub(crate) fn position(&self, units: u64) -> Lsn {
+        Lsn(self.start.0 + units * STRETCH_UNIT)
+    }
+
+    /// Places a record at the part that begins after `before` units.
+    ///
+    /// # Errors
+    /// The storage failed although it said that it cannot.
+    #[inline]
+    pub(crate) fn put(&self, before: u64, seq: SeqNo, ops: &RecordOps<'_>) -> Result<()> {
+        thread_local! {
+            static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        let offset = self.offset + before * STRETCH_UNIT;
+        RECORD.with_borrow_mut(|record| {
+            record.clear();
+            record.resize(RECORD_HEADER_BYTES, 0);
+            match ops {
+                RecordOps::One(keyspace, op) => op.encode(*keyspace, record),
+                RecordOps::Encoded(encoded) => record.extend_from_slice(encoded),
+            }
+            let payload = &record[RECORD_HEADER_BYTES..];
+            let total = record_bytes(payload.len());
+            debug_assert_eq!(total as u64, ops.units() * STRETCH_UNIT);
+            let head = record_header(self.nonce, offset, RecordKind::Batch, seq, &[payload]);
+            record[..RECORD_HEADER_BYTES].copy_from_slice(&head);
+            record.resize(total, 0);
+            let written = self.writer.write_record(offset, record);
+            if record.capacity() > BUFFER_BYTES_KEPT {
+                *record = Vec::new();
+            }
+            written.map_err(|error| Error::internal(format!("a record was not written: {error}")))
+        })
+    }
+}
+
+impl LogWriter {
+    /// Opens a stretch after the last record, up to where work on the segment is due. Returns `None`
+    /// if the storage has none, or if the rest of the segment is too short. Nothing is appended until
+    /// the stretch is closed.
+    pub(crate) fn open_stretch(&mut self) -> Option<LogStretch> {
+        let current = &self.current;
+        let zeroed = current.zeroed.as_ref()?;
+        let offset = current.offset;
+        // The end of the segment must have room for the `Continued` record.
+        let room_end = current.len.saturating_sub((record_bytes(0) + TERMINATOR_BYTES) as u64);
+        let half = current.len / 2 + STRETCH_UNIT;
+        let mut end = room_end.min(current.ready_at.max(offset + STRETCH_BYTES_MIN));
+        if offset < half {
+            // There a spare becomes due.
+            end = end.min(half);
+        }
+        if end < offset + STRETCH_BYTES_MIN {
+            return None;
+        }
+        if zeroed.end() < offset + STRETCH_BYTES_MIN {
+            zeroed.extend(offset + ZEROED_AT_ONCE);
+        }
+        let end = end.min(zeroed.end());
+        let units = end.saturating_sub(offset) / STRETCH_UNIT;
+        (units * STRETCH_UNIT >= STRETCH_BYTES_MIN).then(|| LogStretch {
+            writer: Arc::clone(zeroed.writer()),
+            nonce: current.header.nonce,
+            offset,
+            start: self.end(),
+            units,
+        })
+    }
+
+    /// Closes the open stretch, of which the first `units` units are reserved.
+    pub(crate) fn close_stretch(&mut self, units: u64) {
+        let bytes = units * STRETCH_UNIT;
+        self.current.offset += bytes;
+        self.environment.counters.add(Counter::LogBytesWritten, bytes);
+        debug_assert!(
+            self.current.offset >= HEADER_BYTES && self.current.offset <= self.current.len
+        );
+    }
+
+    /// Records that all records of the stretch that was closed last are complete.
+    pub(crate) fn set_complete(&mut self) {
+        self.sync.set_written(self.end());
+    }
+}
